@@ -25,3 +25,5 @@ May be imported by `rlmm.state_sources`, `rlmm_demo.screens`, `rlmm_demo.world`,
 - `statistics`: Counts of a client.
 - `verbs`: The verbs of Kafka's RemoteLogMetadataManager, in Python's spelling.
 """
+
+import rlmm.base.old_names  # noqa: F401  # modules that moved stay importable

@@ -42,6 +42,7 @@ Nothing imports it.
 
 from typing import TYPE_CHECKING, Any
 
+import rlmm.base.old_names  # noqa: F401  # modules that moved stay importable
 from rlmm.base.version import __version__
 
 if TYPE_CHECKING:

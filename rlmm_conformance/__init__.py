@@ -1,6 +1,6 @@
 """
-Proof that an implementation answers as Kafka's metadata manager does, or differs only where a named
-rule says so.
+Conformance: proof that an implementation answers as Kafka's metadata manager does, or differs only
+where a named rule says so.
 
 Scenarios, golden records and partitioner vectors are data; any implementation can be put behind an
 `Engine`. A step that differs from Kafka counts as documented only when a literal model of Kafka,
@@ -9,27 +9,26 @@ with the named rule as a switch, proves it.
 Nothing imports it.
 
 - `answers`: Answers as JSON values.
-- `child`: A child process that is asked in lines and answers in lines, each with a deadline.
+- `child`: A child process that answers in lines, each with a deadline.
 - `command`: `rlmm conformance`.
 - `corpus`: Scenario files.
-- `engine`: What the runner asks of an implementation under test, and the errors with which a run
-  ends early.
+- `engine`: The interface of an implementation under test.
 - `engines`: Engines by name, as the command line gives them.
 - `event_forms`: Events as JSON and back.
 - `exec_engine`: An implementation in another process, asked by JSON lines.
-- `fields`: Single JSON values of the corpus, read strictly.
+- `fields`: The strict types of the corpus's JSON values.
 - `model`: A literal model of Kafka's cache and store of segment metadata.
 - `model_engine`: The literal model behind the engine's interface.
-- `output`: How the outcome of a conformance run is printed.
+- `output`: The outcome as tables or as JSON.
 - `proof`: The proof that a differing answer is a documented difference, and by which named rules.
 - `python_engine`: The real engine of this package behind the engine's interface.
 - `record_vectors`: The golden records, decoder vectors and partitioner vectors that are carried
   with the package, as frozen values.
 - `report`: The outcome of a run.
 - `rules`: The named rules.
-- `runner`: Runs the corpus against an engine and judges every answer.
+- `runner`: The run of a corpus against an engine.
 - `serve`: An engine of this process offered to another one.
-- `steps`: One operation of a scenario, as typed values.
+- `steps`: The operations of a scenario as typed values.
 - `data`: The corpus as JSON for any language.
 
 Nothing imports it.

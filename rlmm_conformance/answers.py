@@ -10,24 +10,23 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rlmm_conformance.fields import (
+    Decimal,
     FieldError,
+    Form,
+    HexText,
+    Int32,
+    Int64,
     Json,
+    Label,
+    PartitionStateName,
+    SegmentStateName,
     custom_of,
     custom_text,
-    decimal_of,
     epochs_of,
-    flag_of,
-    int32_of,
-    int64_of,
-    list_of,
-    object_of,
-    partition_state_of,
-    refuse,
-    segment_state_of,
-    text_of,
+    read,
 )
 from rlmm_conformance.steps import StepOperation
 
@@ -38,27 +37,9 @@ APPLIED = "applied"
 DROPPED = "dropped"
 OK = "ok"
 
-SEGMENT_KEYS = (
-    "id",
-    "start",
-    "end",
-    "max_ts",
-    "broker",
-    "event_ts",
-    "epochs",
-    "size",
-    "custom",
-    "state",
-    "txn_empty",
-)
-EPOCH_STATE_KEYS = ("referenced", "unreferenced", "highest")
-
-_EVENTS = frozenset({StepOperation.ADD, StepOperation.UPDATE, StepOperation.PARTITION_DELETE})
-_CALLS = frozenset({StepOperation.LOAD, StepOperation.CLEAR, StepOperation.MARK_INITIALIZED})
-
 
 class ErrorKind(StrEnum):
-    """The kinds of error an answer may be, named after what Kafka throws."""
+    """The kinds of error an answer may be, named after Kafka's exceptions."""
 
     NULL_ARGUMENT = "null_argument"
     NULL_POINTER = "null_pointer"
@@ -69,112 +50,90 @@ class ErrorKind(StrEnum):
 
 
 def error_answer(kind: ErrorKind) -> Json:
-    """The answer that is an error of *kind*."""
     return {"error": str(kind)}
 
 
 def is_error(answer: Json) -> bool:
-    """Whether *answer* has the form of an error."""
     return isinstance(answer, dict) and set(answer) == {"error"}
 
 
+class ErrorAnswer(Form, frozen=True):
+    error: ErrorKind
+
+
+class SegmentAnswer(Form, frozen=True):
+    id: Label
+    start: Int64
+    end: Int64
+    max_ts: Int64
+    broker: Int32
+    event_ts: Int64
+    epochs: dict[Decimal, Int64]
+    size: Int32
+    custom: HexText | None
+    state: SegmentStateName
+    txn_empty: bool
+
+    def __post_init__(self) -> None:
+        epochs_of(self.epochs)
+
+
+class EpochStateAnswer(Form, frozen=True):
+    """The inside of one epoch, as a white-box question returns it."""
+
+    referenced: dict[Decimal, Label]
+    unreferenced: list[Label]
+    highest: Int64 | None
+
+    def __post_init__(self) -> None:
+        for offset in self.referenced:
+            read(Int64, int(offset))
+        _check_unique(self.unreferenced)
+
+
+_Event = Literal["applied", "dropped"]
+_Call = Literal["ok"]
+_EXPECTATIONS: dict[StepOperation, object] = {
+    StepOperation.ADD: _Event,
+    StepOperation.UPDATE: _Event,
+    StepOperation.PARTITION_DELETE: _Event,
+    StepOperation.LOAD: _Call,
+    StepOperation.CLEAR: _Call,
+    StepOperation.MARK_INITIALIZED: _Call,
+    StepOperation.IS_READY: bool,
+    StepOperation.SIZE: int,
+    StepOperation.LIST: list[Label],
+    StepOperation.LIST_EPOCH: list[Label | list[Label]],
+    StepOperation.GET: Label | None,
+    StepOperation.NEXT_TXN: Label | None,
+    StepOperation.HIGHEST: Int64 | None,
+    StepOperation.PARTITION_STATE: PartitionStateName | None,
+    StepOperation.SEGMENT: SegmentAnswer | None,
+    StepOperation.EPOCH_STATE: EpochStateAnswer | None,
+}
+"""The form of the answer to each operation, where it is no error."""
+
+
 def check_expectation(op: StepOperation, value: Json) -> Json:
-    """The expectation of a step of *op*; raises `FieldError` when *value* cannot be one."""
-    if isinstance(value, dict) and "error" in value:
-        kind = object_of("expect", value, ("error",))["error"]
-        if not isinstance(kind, str) or kind not in set(ErrorKind):
-            raise refuse("error", f"one of {', '.join(ErrorKind)}", kind)
-        return value
-    if op in _EVENTS:
-        return _one_of((APPLIED, DROPPED), value)
-    if op in _CALLS:
-        return _one_of((OK,), value)
-    return _query_expectation(op, value)
-
-
-def _one_of(words: tuple[str, ...], value: Json) -> Json:
-    if value not in words:
-        raise refuse("expect", f"{' or '.join(map(repr, words))} or an error", value)
+    """Return the expectation of a step of *op*; raises `FieldError` when *value* cannot be one."""
+    is_an_error = isinstance(value, dict) and "error" in value
+    try:
+        found: object = read(ErrorAnswer if is_an_error else _EXPECTATIONS[op], value)
+        listings = [value] if op is StepOperation.LIST else value
+        if op in {StepOperation.LIST, StepOperation.LIST_EPOCH} and isinstance(listings, list):
+            for labels in listings:
+                _check_unique(labels if isinstance(labels, list) else [])
+    except FieldError as error:
+        raise FieldError(f"'expect': {error}") from error
+    if isinstance(found, SegmentAnswer) and isinstance(value, dict):
+        return {**value, "custom": custom_text(custom_of(found.custom))}
     return value
 
 
-def _query_expectation(op: StepOperation, value: Json) -> Json:
-    match op:
-        case StepOperation.IS_READY:
-            return flag_of("expect", value)
-        case StepOperation.SIZE:
-            return _whole_number(value)
-        case StepOperation.LIST:
-            return _labels("expect", value)
-        case StepOperation.LIST_EPOCH:
-            return _label_groups(value)
-        case _:
-            return None if value is None else _optional_expectation(op, value)
-
-
-def _optional_expectation(op: StepOperation, value: Json) -> Json:
-    """The expectation of a query that may also find nothing."""
-    match op:
-        case StepOperation.GET | StepOperation.NEXT_TXN:
-            return text_of("expect", value)
-        case StepOperation.HIGHEST:
-            return int64_of("expect", value)
-        case StepOperation.PARTITION_STATE:
-            return partition_state_of("expect", value).name
-        case StepOperation.SEGMENT:
-            return _segment_expectation(value)
-        case _:
-            return _epoch_state_expectation(value)
-
-
-def _whole_number(value: Json) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise refuse("expect", "a whole number", value)
-    return value
-
-
-def _labels(name: str, value: Json) -> Json:
-    labels = [text_of(name, label) for label in list_of(name, value)]
+def _check_unique(labels: Sequence[object]) -> None:
     for label, times in Counter(labels).items():
         if times > 1:
-            msg = f"'{name}' names {label!r} {times} times"
-            raise FieldError(msg)
-    return list[Json](labels)
-
-
-def _label_groups(value: Json) -> Json:
-    return [
-        _labels("expect", group) if isinstance(group, list) else text_of("expect", group)
-        for group in list_of("expect", value)
-    ]
-
-
-def _segment_expectation(value: Json) -> Json:
-    fields = dict(object_of("expect", value, SEGMENT_KEYS))
-    text_of("id", fields["id"])
-    segment_state_of("state", fields["state"])
-    flag_of("txn_empty", fields["txn_empty"])
-    epochs_of("epochs", fields["epochs"])
-    for name in ("start", "end", "max_ts", "event_ts"):
-        int64_of(name, fields[name])
-    for name in ("broker", "size"):
-        int32_of(name, fields[name])
-    fields["custom"] = custom_text(custom_of("custom", fields["custom"]))
-    return fields
-
-
-def _epoch_state_expectation(value: Json) -> Json:
-    fields = object_of("expect", value, EPOCH_STATE_KEYS)
-    referenced = fields["referenced"]
-    if not isinstance(referenced, dict):
-        raise refuse("referenced", "an object of offset to id", referenced)
-    for offset, label in referenced.items():
-        int64_of("referenced key", decimal_of("referenced", offset))
-        text_of(f"referenced.{offset}", label)
-    _labels("unreferenced", fields["unreferenced"])
-    if fields["highest"] is not None:
-        int64_of("highest", fields["highest"])
-    return fields
+            raise FieldError(f"names {label!r} {times} times")
 
 
 def same_answer(op: StepOperation, left: Json, right: Json) -> bool:
@@ -225,11 +184,9 @@ def _same_labels(left: Json, right: Json) -> bool:
 
 def _same_order(left: Sequence[Json], right: Sequence[Json]) -> bool:
     """
-    Whether one sequence of labels satisfies both listings, each of which may leave groups in any
-    order.
-
-    Taking any label that both sides allow next is safe: labels of one group on both sides are
-    exchangeable.
+    Whether one sequence of labels satisfies both listings, each of which may leave groups in
+    any order. The loop takes any label that both sides allow next: labels of one group on both
+    sides are exchangeable.
     """
     left_groups, right_groups = _groups(left), _groups(right)
     while left_groups and right_groups:

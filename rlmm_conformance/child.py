@@ -1,5 +1,5 @@
 """
-A child process that is asked in lines and answers in lines, each with a deadline.
+Child process that reads requests as lines and answers in lines, each with a deadline.
 
 One selector watches its three streams, so that neither a silent child, nor one that does not read,
 nor one that floods its error stream can make us wait for ever. Whatever goes wrong is an
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 REPLY_BYTES_MAX = 16 * 1024 * 1024
 EXIT_GRACE_S = 2.0
-"""How long a child whose input has ended may take to leave by itself."""
+"""The time that a child has to leave by itself after its input ended."""
 
 _CHUNK_BYTES = 65_536
 _LAST_WORDS_BYTES = 2_000
@@ -32,8 +32,6 @@ _LAST_WORDS_CHARACTERS = 300
 
 
 class Child:
-    """One child process in a session of its own."""
-
     def __init__(self, argv: Sequence[str]) -> None:
         try:
             self._process = subprocess.Popen(  # noqa: S603 - to start the user's command is the task
@@ -64,7 +62,7 @@ class Child:
         self._is_usable = True
 
     def exchange(self, line: bytes, timeout_s: float) -> bytes:
-        """Send *line* and give the line that answers it, both without their line end."""
+        """Send *line* and return the line that answers it, both without their line end."""
         try:
             return self._exchange(line, timeout_s)
         except EngineFailed:
@@ -91,7 +89,7 @@ class Child:
         return reply
 
     def _move(self, pending: bytes, timeout_s: float) -> bytes:
-        """Move what can be moved on the three streams; gives what is still to be sent."""
+        """Move bytes on the three streams; return the bytes that are still to be sent."""
         for key, _ in self._selector.select(timeout_s):
             if key.fileobj is self._stdin:
                 pending = self._send(pending)
@@ -127,7 +125,7 @@ class Child:
         del self._words[:-_LAST_WORDS_BYTES]
 
     def _ended(self) -> EngineFailed:
-        """Why there is no more output: the child's end, or a closed stream."""
+        """Return the reason why no more output comes: the child's end, or a closed stream."""
         try:
             status = self._process.wait(EXIT_GRACE_S)
         except subprocess.TimeoutExpired:
@@ -136,7 +134,7 @@ class Child:
         return EngineFailed(f"{how} without an answer{self._last_words()}")
 
     def _last_words(self) -> str:
-        """What the child wrote last to its error stream, as the end of a message."""
+        """Return the end of the child's error stream, as the end of a message."""
         with contextlib.suppress(OSError):
             while chunk := os.read(self._stderr.fileno(), _CHUNK_BYTES):
                 self._words += chunk
@@ -145,7 +143,7 @@ class Child:
         return f"; its last words: {words[-_LAST_WORDS_CHARACTERS:]}" if words else ""
 
     def close(self) -> None:
-        """End the input and wait for the child to leave; one that stays is killed."""
+        """End the input and wait for the child to leave; a child that stays is killed."""
         self._selector.close()
         self._stdin.close()
         try:
@@ -158,6 +156,5 @@ class Child:
 
 
 def _excerpt(line: bytes) -> str:
-    """A line of the child, short enough for a message."""
     text = " ".join(line.decode(errors="replace").split())
     return text if len(text) <= _LAST_WORDS_CHARACTERS else text[:_LAST_WORDS_CHARACTERS] + "..."

@@ -15,7 +15,7 @@ from rlmm_conformance.corpus import load_corpus, load_packaged
 from rlmm_conformance.engine import Suite
 from rlmm_conformance.engines import ENGINES, open_engine
 from rlmm_conformance.exec_engine import ANSWER_TIMEOUT_MS
-from rlmm_conformance.output import output_for
+from rlmm_conformance.output import print_report
 from rlmm_conformance.record_vectors import load_record_vectors
 from rlmm_conformance.runner import run
 from rlmm_conformance.serve import serve
@@ -92,7 +92,7 @@ def run_command(
         report = run(engine, corpora, records, suites, skip_missing=skip_missing)
     finally:
         engine.close()
-    output_for(output).conformance(report)
+    print_report(report, output)
     if report.failed:
         context.exit(EXIT_FOUND)
 

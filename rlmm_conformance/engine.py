@@ -1,5 +1,5 @@
 """
-What the runner asks of an implementation under test, and the errors with which a run ends early.
+Engine under test: the interface that the runner calls.
 
 An engine answers in JSON values only, whatever it is made of, so that one runner judges an engine
 in this process and one behind a pipe alike. An answer that is merely wrong is an answer; an engine
@@ -20,7 +20,7 @@ PROTOCOL_VERSION = 1
 
 
 class Suite(StrEnum):
-    """The parts of the corpus; an engine says which of them it offers."""
+    """The parts of the corpus; an engine names those that it offers."""
 
     SCENARIOS = "scenarios"
     RECORDS = "records"
@@ -46,15 +46,15 @@ class EngineUnderTest(Protocol):
 
     @property
     def without(self) -> frozenset[StepOperation]:
-        """The white-box questions that it cannot answer; they are never asked, and reported."""
+        """Return the white-box questions that the engine cannot answer; the runner reports them."""
         ...
 
     def begin(self, scenario: str, level: Level, *, initialized: bool) -> None:
-        """Forget everything and start *scenario* from nothing."""
+        """Drop all state and start *scenario* from an empty one."""
         ...
 
     def step(self, operation: Operation) -> Json:
-        """Carry out one operation; its answer in the form of the corpus, errors included."""
+        """Carry out one operation; return its answer in the form of the corpus, errors included."""
         ...
 
     def decode(self, value: bytes | None) -> Json:
@@ -71,9 +71,9 @@ class EngineUnderTest(Protocol):
         ...
 
     def partition_for(self, topic_id: bytes, partition: int, count: int) -> Json:
-        """The metadata partition of a user partition, or `{"refused": why}`."""
+        """Return the metadata partition of a user partition, or `{"refused": why}`."""
         ...
 
     def close(self) -> None:
-        """Give back whatever it holds; called once, also after a failure."""
+        """Release all resources; the runner calls it once, also after a failure."""
         ...

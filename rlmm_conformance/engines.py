@@ -22,10 +22,9 @@ _EXEC = "exec:"
 
 def open_engine(name: str, answer_timeout_ms: int = ANSWER_TIMEOUT_MS) -> EngineUnderTest:
     """
-    The engine that *name* means; whoever opens it closes it.
-
-    `model` is Kafka with the fix for KAFKA-20932, which is what the corpus expects. Raises
-    `ConfigError` for a name that means nothing, `EngineFailed` when a command cannot be started.
+    Return the engine that *name* means; the caller closes it. `model` is Kafka with the fix for
+    KAFKA-20932, as the corpus expects. Raises `ConfigError` for an unknown name, `EngineFailed`
+    when a command cannot be started.
     """
     if name.startswith(_EXEC):
         return ExecEngine(name.removeprefix(_EXEC), answer_timeout_ms)

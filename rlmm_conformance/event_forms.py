@@ -1,174 +1,177 @@
 """
-Events as JSON and back: the form in which the record suites name an event, in any language.
+Event forms: events as JSON and back, as the record suites name an event in any language.
 
-Ids are 32 hex digits, bytes are hex text, states are spelled in full. What cannot be an event at
-all (an offset range that falls, a number too large for its field) is refused with
-`InvalidArgument`, as the classes of events do.
+Ids are 32 hex digits, bytes are hex text, states are spelled in full. `event_of` raises
+`InvalidArgument`, as the classes of events do, for a form that cannot be an event: an offset range
+that falls, a number too large for its field.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
 from rlmm.metadata.events import Event, PartitionDelete, SegmentSnapshot, SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from rlmm.metadata.segment import Epochs, SegmentMetadata, SegmentState, sorted_epochs
+from rlmm.metadata.segment import (
+    Epochs,
+    PartitionDeleteState,
+    SegmentMetadata,
+    SegmentState,
+    sorted_epochs,
+)
 from rlmm_conformance.fields import (
+    Decimal,
+    Form,
+    HexText,
     Json,
+    PartitionStateName,
+    SegmentStateName,
     custom_of,
     custom_text,
-    decimal_of,
-    flag_of,
-    hex_of,
-    object_of,
-    partition_state_of,
-    refuse,
-    segment_state_of,
+    read,
 )
 
-_PARTITION_KEYS = ("topic", "topic_id", "partition")
-_BODY_KEYS = (
-    "start",
-    "end",
-    "broker",
-    "max_ts",
-    "event_ts",
-    "epochs",
-    "size",
-    "custom",
-    "state",
-    "txn_empty",
-)
-EVENT_KEYS: dict[str, tuple[str, ...]] = {
-    "segment": ("kind", *_PARTITION_KEYS, "segment_id", *_BODY_KEYS),
-    "update": ("kind", *_PARTITION_KEYS, "segment_id", "broker", "event_ts", "custom", "state"),
-    "partition_delete": ("kind", *_PARTITION_KEYS, "broker", "event_ts", "state"),
-    "snapshot": ("kind", "segment_id", *_BODY_KEYS),
-}
-"""The fields of each kind of event; every one of them is always there."""
+if TYPE_CHECKING:
+    _Body = tuple[int, int, int, int, int, Epochs, int, bytes | None, SegmentState, bool]
 
 
-def event_form(event: Event) -> dict[str, Json]:
-    match event:
-        case PartitionDelete():
-            return {
-                "kind": "partition_delete",
-                **_partition_form(event.partition),
-                "broker": event.broker_id,
-                "event_ts": event.event_timestamp_ms,
-                "state": event.state.name,
-            }
-        case SegmentUpdate():
-            return {
-                "kind": "update",
-                **_partition_form(event.id.partition),
-                "segment_id": event.id.uuid.hex(),
-                "broker": event.broker_id,
-                "event_ts": event.event_timestamp_ms,
-                "custom": custom_text(event.custom_metadata),
-                "state": event.state.name,
-            }
-        case SegmentMetadata():
-            return {
-                "kind": "segment",
-                **_partition_form(event.id.partition),
-                "segment_id": event.id.uuid.hex(),
-                **_body_form(event),
-            }
-        case SegmentSnapshot():
-            return {"kind": "snapshot", "segment_id": event.uuid.hex(), **_body_form(event)}
+class _EventForm(Form, frozen=True, tag_field="kind"):
+    """An event: every field of its kind is always there, and a number has any size."""
 
 
-def _partition_form(partition: TopicIdPartition) -> dict[str, Json]:
-    return {
-        "topic": partition.topic,
-        "topic_id": partition.topic_id.hex(),
-        "partition": partition.partition,
-    }
+class _PartitionForm(_EventForm, frozen=True):
+    topic: str
+    topic_id: HexText
+    partition: int
+
+    def partition_id(self) -> TopicIdPartition:
+        return TopicIdPartition(_uuid(self.topic_id), self.topic, self.partition)
 
 
-def _body_form(event: SegmentMetadata | SegmentSnapshot) -> dict[str, Json]:
-    return {
-        "start": event.start_offset,
-        "end": event.last_offset,
-        "broker": event.broker_id,
-        "max_ts": event.max_timestamp_ms,
-        "event_ts": event.event_timestamp_ms,
-        "epochs": {str(epoch): offset for epoch, offset in event.epochs},
-        "size": event.size_bytes,
-        "custom": custom_text(event.custom_metadata),
-        "state": event.state.name,
-        "txn_empty": event.txn_index_empty,
-    }
+class _PartitionDeleteForm(_PartitionForm, frozen=True, tag="partition_delete"):
+    broker: int
+    event_ts: int
+    state: PartitionStateName
+
+    def event(self) -> Event:
+        state = PartitionDeleteState[self.state]
+        return PartitionDelete(self.partition_id(), self.broker, self.event_ts, state)
+
+
+class _UpdateForm(_PartitionForm, frozen=True, tag="update"):
+    segment_id: HexText
+    broker: int
+    event_ts: int
+    custom: HexText | None
+    state: SegmentStateName
+
+    def event(self) -> Event:
+        segment = SegmentId(self.partition_id(), _uuid(self.segment_id))
+        custom, state = custom_of(self.custom), SegmentState[self.state]
+        return SegmentUpdate(segment, self.broker, self.event_ts, custom, state)
+
+
+class _SnapshotForm(_EventForm, frozen=True, tag="snapshot"):
+    segment_id: HexText
+    start: int
+    end: int
+    broker: int
+    max_ts: int
+    event_ts: int
+    epochs: dict[Decimal, int]
+    size: int
+    custom: HexText | None
+    state: SegmentStateName
+    txn_empty: bool
+
+    def event(self) -> Event:
+        return SegmentSnapshot(_uuid(self.segment_id), *_body_of(self))
+
+
+class _SegmentForm(_PartitionForm, frozen=True, tag="segment"):
+    segment_id: HexText
+    start: int
+    end: int
+    broker: int
+    max_ts: int
+    event_ts: int
+    epochs: dict[Decimal, int]
+    size: int
+    custom: HexText | None
+    state: SegmentStateName
+    txn_empty: bool
+
+    def event(self) -> Event:
+        segment = SegmentId(self.partition_id(), _uuid(self.segment_id))
+        return SegmentMetadata(segment, *_body_of(self))
+
+
+def _body_of(form: _SnapshotForm | _SegmentForm) -> _Body:
+    epochs = sorted_epochs((int(epoch), offset) for epoch, offset in form.epochs.items())
+    return (
+        form.start, form.end, form.broker, form.max_ts, form.event_ts, epochs, form.size,
+        custom_of(form.custom), SegmentState[form.state], form.txn_empty,
+    )  # fmt: skip
+
+
+_AnyForm = _PartitionDeleteForm | _UpdateForm | _SnapshotForm | _SegmentForm
 
 
 def event_of(form: Json) -> Event:
     """
-    The event that *form* names.
+    Return the event that *form* names.
 
-    Raises `FieldError` for what is not of the form, `InvalidArgument` for what cannot be an event.
+    Raises `FieldError` for a value that is not of the form, `InvalidArgument` for an impossible
+    event.
     """
-    kind = form.get("kind") if isinstance(form, dict) else None
-    if not isinstance(kind, str) or kind not in EVENT_KEYS:
-        raise refuse("event", f"an object of a kind among {', '.join(EVENT_KEYS)}", form)
-    fields = object_of("event", form, EVENT_KEYS[kind])
-    match kind:
-        case "partition_delete":
-            return PartitionDelete(
-                _partition_of(fields),
-                _number(fields, "broker"),
-                _number(fields, "event_ts"),
-                partition_state_of("state", fields["state"]),
+    found: _AnyForm = read(_AnyForm, form, with_any_text=True)
+    return found.event()
+
+
+def event_form(event: Event) -> dict[str, Json]:
+    form: dict[str, Json] = msgspec.to_builtins(_form_of(event))
+    return form
+
+
+def _form_of(event: Event) -> _AnyForm:
+    match event:
+        case PartitionDelete():
+            return _PartitionDeleteForm(
+                *_partition_fields(event.partition),
+                event.broker_id,
+                event.event_timestamp_ms,
+                cast("PartitionStateName", event.state.name),
             )
-        case "update":
-            return SegmentUpdate(
-                SegmentId(_partition_of(fields), _uuid(fields, "segment_id")),
-                _number(fields, "broker"),
-                _number(fields, "event_ts"),
-                custom_of("custom", fields["custom"]),
-                segment_state_of("state", fields["state"]),
+        case SegmentUpdate():
+            return _UpdateForm(
+                *_partition_fields(event.id.partition),
+                event.id.uuid.hex(),
+                event.broker_id,
+                event.event_timestamp_ms,
+                custom_text(event.custom_metadata),
+                cast("SegmentStateName", event.state.name),
             )
-        case "segment":
-            segment_id = SegmentId(_partition_of(fields), _uuid(fields, "segment_id"))
-            return SegmentMetadata(segment_id, *_body_of(fields))
-        case _:
-            return SegmentSnapshot(_uuid(fields, "segment_id"), *_body_of(fields))
+        case SegmentMetadata():
+            partition, uuid = event.id.partition, event.id.uuid
+            return _SegmentForm(*_partition_fields(partition), uuid.hex(), *_body_fields(event))
+        case SegmentSnapshot():
+            return _SnapshotForm(event.uuid.hex(), *_body_fields(event))
 
 
-def _partition_of(fields: dict[str, Json]) -> TopicIdPartition:
-    topic = fields["topic"]
-    if not isinstance(topic, str):
-        raise refuse("topic", "a text", topic)
-    return TopicIdPartition(_uuid(fields, "topic_id"), topic, _number(fields, "partition"))
+def _partition_fields(partition: TopicIdPartition) -> tuple[str, str, int]:
+    return partition.topic, partition.topic_id.hex(), partition.partition
 
 
-def _uuid(fields: dict[str, Json], name: str) -> Uuid:
-    return Uuid(hex_of(name, fields[name]))
-
-
-def _number(fields: dict[str, Json], name: str) -> int:
-    """A whole number of any size: whether it fits is the event's own question."""
-    value = fields[name]
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise refuse(name, "a whole number", value)
-    return value
-
-
-_Body = tuple[int, int, int, int, int, Epochs, int, "bytes | None", SegmentState, bool]
-
-
-def _body_of(fields: dict[str, Json]) -> _Body:
-    """What a segment and a snapshot share, in the order of their classes."""
-    epochs = fields["epochs"]
-    if not isinstance(epochs, dict):
-        raise refuse("epochs", "an object of epoch to offset", epochs)
+def _body_fields(event: SegmentMetadata | SegmentSnapshot) -> tuple[Any, ...]:
     return (
-        _number(fields, "start"),
-        _number(fields, "end"),
-        _number(fields, "broker"),
-        _number(fields, "max_ts"),
-        _number(fields, "event_ts"),
-        sorted_epochs((decimal_of("epochs", epoch), _number(epochs, epoch)) for epoch in epochs),
-        _number(fields, "size"),
-        custom_of("custom", fields["custom"]),
-        segment_state_of("state", fields["state"]),
-        flag_of("txn_empty", fields["txn_empty"]),
-    )
+        event.start_offset, event.last_offset, event.broker_id, event.max_timestamp_ms,
+        event.event_timestamp_ms, {str(epoch): offset for epoch, offset in event.epochs},
+        event.size_bytes, custom_text(event.custom_metadata), event.state.name,
+        event.txn_index_empty,
+    )  # fmt: skip
+
+
+def _uuid(text: str) -> Uuid:
+    return Uuid(bytes.fromhex(text))

@@ -1,5 +1,5 @@
 """
-An implementation in another process, asked by JSON lines: the runner's side of the exec protocol.
+Exec engine: an implementation in another process, the runner's side of the exec protocol.
 
 The protocol is described in `docs/conformance.md`; `rlmm_conformance.serve` is the other side.
 """
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
 ANSWER_TIMEOUT_MS = 10_000
 START_TIMEOUT_MS = 60_000
-"""For the first answer: a virtual machine may have to start and compile before it speaks."""
 
 
 class ExecEngine:
-    """The engine behind a child process; started and greeted when constructed."""
+    """The engine behind a child process; the constructor starts and greets it."""
 
     def __init__(
         self,
@@ -59,7 +58,7 @@ class ExecEngine:
         return f"exec:{self._command}"
 
     def _greet(self) -> tuple[frozenset[Suite], frozenset[StepOperation]]:
-        """Say hello; gives the suites that the engine offers and what it cannot be asked."""
+        """Say hello; return the suites that the engine offers and the questions that it lacks."""
         request: dict[str, Json] = {"call": "hello", "protocol": PROTOCOL_VERSION}
         answer = self._exchange(request, self._start_timeout_s)
         if not isinstance(answer, dict) or answer.get("protocol") != PROTOCOL_VERSION:
@@ -84,11 +83,9 @@ class ExecEngine:
         self._ask(request)
 
     def step(self, operation: Operation) -> Json:
-        """Send one operation, its defaults filled in."""
         return self._ask({"call": "step", "step": request_of(operation, self._level)})
 
     def decode(self, value: bytes | None) -> Json:
-        """Send a record value as hex, a null value as null."""
         return self._ask({"call": "decode", "value": None if value is None else value.hex()})
 
     def encode(self, event: dict[str, Json], *, publish: bool) -> Json:
@@ -111,7 +108,7 @@ class ExecEngine:
         return self._exchange(request, self._answer_timeout_s)
 
     def _exchange(self, request: dict[str, Json], timeout_s: float) -> Json:
-        """Send one request and give the answer in its reply; anything else is a failure."""
+        """Send one request and return the answer in its reply; any other reply is a failure."""
         line = json.dumps(request, separators=(",", ":")).encode()
         try:
             reply = self._child.exchange(line, timeout_s)

@@ -1,138 +1,96 @@
 """
-Single JSON values of the corpus, read strictly: a number is not a flag, a name is one of those that
-exist.
+Fields of the corpus: the strict types of its JSON values, read by msgspec.
 
-Every reader takes the field's name and its value, and raises `FieldError` with a text that says
-what was expected and what was found. Where in which file is added by whoever reads the file.
+A number is not a flag, and an object has exactly the fields of its form. `read` raises `FieldError`
+with a text that names the path inside the value and the expected type.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Meta
 
 from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
-from rlmm.metadata.segment import Epochs, PartitionDeleteState, SegmentState
+
+if TYPE_CHECKING:
+    from rlmm.metadata.segment import Epochs
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-_DECIMAL = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_HEX = re.compile(r"(?:[0-9a-fA-F]{2})*")
+Int32 = Annotated[int, Meta(ge=INT32_MIN, le=INT32_MAX)]
+Int64 = Annotated[int, Meta(ge=INT64_MIN, le=INT64_MAX)]
+Label = Annotated[str, Meta(min_length=1)]
+HexText = Annotated[str, Meta(pattern=r"\A(?:[0-9a-fA-F]{2})*\Z")]
+Decimal = Annotated[str, Meta(pattern=r"\A(?:0|-?[1-9][0-9]{0,18})\Z")]
+"""An integer as a JSON key, in its shortest form."""
+SegmentStateName = Literal[
+    "COPY_SEGMENT_STARTED",
+    "COPY_SEGMENT_FINISHED",
+    "DELETE_SEGMENT_STARTED",
+    "DELETE_SEGMENT_FINISHED",
+]
+PartitionStateName = Literal[
+    "DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED"
+]
+
 _SHOWN_CHARACTERS_MAX = 60
+T = TypeVar("T")
+
+
+class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A JSON object with exactly the fields of its class."""
 
 
 class FieldError(ValueError):
-    """A value that the format does not allow; the text names the field and what was expected."""
+    """A value that the format does not allow; the text names its place and the expected type."""
+
+
+def read(form: type[T] | Any, value: Json, *, with_any_text: bool = False) -> T:
+    """Return *value* as *form*; every text in it is printable, unless *with_any_text*."""
+    try:
+        found: T = msgspec.convert(value, form)
+    except msgspec.ValidationError as error:
+        raise FieldError(f"{error}, found {shown(value)}") from error
+    if not with_any_text:
+        _check_texts(value)
+    return found
+
+
+def _check_texts(value: Json) -> None:
+    """Refuse a text that no output can show."""
+    if isinstance(value, str) and not value.isprintable():
+        raise FieldError(f"Expected a printable text, found {shown(value)}")
+    if isinstance(value, dict):
+        _check_texts([*value, *value.values()])
+    elif isinstance(value, list):
+        for one in value:
+            _check_texts(one)
 
 
 def shown(value: Json) -> str:
-    """*value* as short JSON, for messages."""
+    """Return *value* as short JSON, for messages."""
     text = json.dumps(value, separators=(", ", ": "))
     if len(text) > _SHOWN_CHARACTERS_MAX:
         return text[:_SHOWN_CHARACTERS_MAX] + "..."
     return text
 
 
-def refuse(name: str, expected: str, value: Json) -> FieldError:
-    """The error for a field that holds something else than *expected*."""
-    return FieldError(f"'{name}' must be {expected}, found {shown(value)}")
+def epochs_of(offsets: dict[str, int]) -> Epochs:
+    """Return leader epochs with their first offsets, sorted; none at all is allowed here."""
+    epochs = tuple(sorted((int(epoch), offset) for epoch, offset in offsets.items()))
+    for epoch, _ in epochs:
+        if not INT32_MIN <= epoch <= INT32_MAX:
+            raise FieldError(f"Expected a leader epoch of 32 bits - at `$.epochs`, found {epoch}")
+    return epochs
 
 
-def text_of(name: str, value: Json) -> str:
-    """A text that is not empty, and that every output can show."""
-    if not isinstance(value, str) or not value or not value.isprintable():
-        raise refuse(name, "a printable text that is not empty", value)
-    return value
-
-
-def flag_of(name: str, value: Json) -> bool:
-    """True or false; a number is refused."""
-    if not isinstance(value, bool):
-        raise refuse(name, "true or false", value)
-    return value
-
-
-def int32_of(name: str, value: Json) -> int:
-    return _integer(name, value, INT32_MIN, INT32_MAX, "a 32-bit integer")
-
-
-def int64_of(name: str, value: Json) -> int:
-    return _integer(name, value, INT64_MIN, INT64_MAX, "a 64-bit integer")
-
-
-def _integer(name: str, value: Json, least: int, greatest: int, expected: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= greatest:
-        raise refuse(name, expected, value)
-    return value
-
-
-def decimal_of(name: str, text: str) -> int:
-    """An integer as decimal text, the form of JSON keys; only its shortest form is taken."""
-    if not _DECIMAL.fullmatch(text):
-        raise refuse(name, "keyed by decimal text", text)
-    return int(text)
-
-
-def epochs_of(name: str, value: Json) -> Epochs:
-    """Leader epochs with the first offset of each, sorted; may be empty, which Kafka refuses."""
-    if not isinstance(value, dict):
-        raise refuse(name, "an object of epoch to offset", value)
-    pairs = (
-        (int32_of(f"{name} key", decimal_of(name, epoch)), int64_of(f"{name}.{epoch}", offset))
-        for epoch, offset in value.items()
-    )
-    return tuple(sorted(pairs))
-
-
-def custom_of(name: str, value: Json) -> bytes | None:
-    """Custom metadata: hex text or null; an empty text is present but empty."""
-    if value is None:
-        return None
-    return hex_of(name, value)
-
-
-def hex_of(name: str, value: Json) -> bytes:
-    if not isinstance(value, str) or not _HEX.fullmatch(value):
-        raise refuse(name, "hex text", value)
-    return bytes.fromhex(value)
+def custom_of(text: str | None) -> bytes | None:
+    """Return custom metadata, of which an empty text is present but empty."""
+    return None if text is None else bytes.fromhex(text)
 
 
 def custom_text(custom: bytes | None) -> str | None:
-    """Custom metadata as the corpus writes it."""
     return None if custom is None else custom.hex()
-
-
-def segment_state_of(name: str, value: Json) -> SegmentState:
-    """A segment state, spelled in full."""
-    if not isinstance(value, str) or value not in SegmentState.__members__:
-        raise refuse(name, f"one of {', '.join(SegmentState.__members__)}", value)
-    return SegmentState[value]
-
-
-def partition_state_of(name: str, value: Json) -> PartitionDeleteState:
-    """A partition-delete state, spelled in full."""
-    if not isinstance(value, str) or value not in PartitionDeleteState.__members__:
-        raise refuse(name, f"one of {', '.join(PartitionDeleteState.__members__)}", value)
-    return PartitionDeleteState[value]
-
-
-def object_of(name: str, value: Json, keys: tuple[str, ...]) -> dict[str, Json]:
-    """An object with exactly *keys*."""
-    if not isinstance(value, dict):
-        raise refuse(name, f"an object of {', '.join(keys)}", value)
-    for key in keys:
-        if key not in value:
-            msg = f"'{name}' misses '{key}'"
-            raise FieldError(msg)
-    for key in value:
-        if key not in keys:
-            msg = f"'{name}' has no field '{key}'"
-            raise FieldError(msg)
-    return value
-
-
-def list_of(name: str, value: Json) -> list[Json]:
-    if not isinstance(value, list):
-        raise refuse(name, "a list", value)
-    return value

@@ -32,8 +32,6 @@ KAFKA: Rules = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class ModelFailure:
-    """An answer that is an error."""
-
     kind: ErrorKind
 
 
@@ -47,7 +45,7 @@ NOT_READY = ModelFailure(ErrorKind.NOT_READY)
 
 @dataclass(slots=True)
 class EpochModel:
-    """What a cache keeps of one epoch."""
+    """The state that a cache keeps of one epoch."""
 
     referenced: dict[int, str] = field(default_factory=dict)
     """The slots: offset that a segment lists for this epoch -> its id."""
@@ -58,9 +56,8 @@ class EpochModel:
 
 def epoch_end(segment: SegmentFields, epoch: int) -> int:
     """
-    The last offset of *epoch* in the segment: the next epoch's offset - 1, or the segment's last.
-
-    Java's numbers wrap: before the least offset comes the greatest.
+    Return the last offset of *epoch* in the segment: the next epoch's offset - 1, or the
+    segment's last. Java's numbers wrap: before the least offset comes the greatest.
     """
     for other, offset in segment.epochs:
         if other > epoch:
@@ -76,8 +73,6 @@ def is_refused_by_constructor(segment: SegmentFields) -> bool:
 
 
 class CacheModel:
-    """The cache of one user partition."""
-
     def __init__(self, rules: Rules = KAFKA, *, initialized: bool = False) -> None:
         self.rules = rules
         self.initialized = initialized
@@ -127,7 +122,6 @@ class CacheModel:
         return APPLIED
 
     def finish_copy(self, segment: SegmentFields) -> None:
-        """COPY_SEGMENT_FINISHED, for every epoch of the segment."""
         for epoch, first in segment.epochs:
             state = self.epoch(epoch)
             end = epoch_end(segment, epoch)
@@ -151,7 +145,6 @@ class CacheModel:
         self.finished_at[segment.id] = self.finishes
 
     def start_deletion(self, segment: SegmentFields) -> None:
-        """DELETE_SEGMENT_STARTED, for every epoch of the segment."""
         for epoch, first in segment.epochs:
             state = self.epoch(epoch)
             if state.referenced.get(first) == segment.id:
@@ -160,7 +153,7 @@ class CacheModel:
         self.segments[segment.id] = segment
 
     def finish_deletion(self, segment: SegmentFields) -> None:
-        """DELETE_SEGMENT_FINISHED: the id is gone from its epochs and from the cache."""
+        """Apply DELETE_SEGMENT_FINISHED: the id leaves its epochs and the cache."""
         for epoch, _ in segment.epochs:
             self.epoch(epoch).unreferenced.pop(segment.id, None)
         if ConformanceRule.NO_DANGLING_IDS in self.rules:
@@ -169,7 +162,6 @@ class CacheModel:
         del self.segments[segment.id]
 
     def epoch(self, epoch: int) -> EpochModel:
-        """What is kept of *epoch*, created when first met and never removed."""
         return self.epochs.setdefault(epoch, EpochModel())
 
     # Queries
@@ -182,7 +174,7 @@ class CacheModel:
         return found
 
     def get_from_slots(self, epoch: int, offset: int) -> str | None:
-        """Kafka's lookup: one candidate, no second try."""
+        """Look up as Kafka does: one candidate, no second try."""
         if epoch not in self.epochs:
             return None
         referenced = self.epochs[epoch].referenced
@@ -193,7 +185,7 @@ class CacheModel:
         return candidate.id if offset <= epoch_end(candidate, epoch) else None
 
     def get_covering(self, epoch: int, offset: int) -> str | None:
-        """Of the finished segments that cover *offset* in *epoch*, the one finished last."""
+        """Return the finished segment that covers *offset* in *epoch* and finished last."""
         covering = [
             segment.id
             for segment in self.segments.values()
@@ -205,11 +197,10 @@ class CacheModel:
 
     def next_txn(self, epoch: int, offset: int) -> str | None:
         """
-        The first finished segment at or after *offset* in *epoch* whose transaction index is not
-        empty.
-
-        Kafka's walk can come back to a segment for ever (the epoch's end lies past the segment's);
-        here the next offset must rise, else nothing is answered.
+        Return the first finished segment at or after *offset* in *epoch* whose transaction
+        index is not empty. Kafka's walk can return to a segment for ever (the epoch's end
+        lies past the segment's); here the next offset must rise, otherwise there is no
+        answer.
         """
         while True:
             found = self.get_from_slots(epoch, offset)
@@ -223,15 +214,14 @@ class CacheModel:
             offset = next_offset
 
     def highest(self, epoch: int) -> int | None:
-        """The watermark of *epoch*: the greatest end in it that a finish event has brought."""
+        """Return the greatest end in *epoch* that a finish event has brought."""
         return self.epochs[epoch].highest if epoch in self.epochs else None
 
     def list_all(self) -> list[str]:
-        """Every live segment, in no order that counts."""
         return list(self.segments)
 
     def list_epoch(self, epoch: int) -> list[list[str]] | ModelFailure:
-        """The live segments of *epoch* in order; an inner list has no order."""
+        """Return the live segments of *epoch* in order; an inner list has no order."""
         if epoch not in self.epochs:
             return []
         state = self.epochs[epoch]
@@ -249,18 +239,15 @@ class CacheModel:
         return [group for group in groups if group]
 
     def size(self, epoch: int) -> int | ModelFailure:
-        """The bytes of all segments that the listing of *epoch* shows."""
         groups = self.list_epoch(epoch)
         if isinstance(groups, ModelFailure):
             return groups
         return sum(self.segments[label].size_bytes for group in groups for label in group)
 
     def segment(self, label: str) -> SegmentFields | None:
-        """All fields of a live segment."""
         return self.segments.get(label)
 
     def epoch_state(self, epoch: int) -> EpochModel | None:
-        """What is kept of *epoch*; None if no event has named it."""
         return self.epochs.get(epoch)
 
 
@@ -274,7 +261,7 @@ class StoreModel:
         self.deletions: dict[str, PartitionDeleteState] = {}
 
     def load(self, tp: str) -> str:
-        """Load *tp*, not initialised; a loaded one is kept as it is."""
+        """Load *tp*, not initialised; a loaded one stays as it is."""
         self.cache(tp)
         self.loaded.add(tp)
         return OK
@@ -289,14 +276,12 @@ class StoreModel:
         return OK
 
     def mark_initialized(self, tp: str) -> str | ModelFailure:
-        """The history of *tp* has been read."""
         if tp not in self.loaded:
             return NULL_POINTER
         self.caches[tp].initialized = True
         return OK
 
     def is_ready(self, tp: str) -> bool:
-        """Whether *tp* is loaded and initialised."""
         return tp in self.loaded and self.caches[tp].initialized
 
     def add(self, tp: str, segment: SegmentFields | None) -> str | ModelFailure:
@@ -309,7 +294,7 @@ class StoreModel:
         return self.cache(tp).add(segment)
 
     def update(self, tp: str, update: UpdateFields | None) -> str | ModelFailure:
-        """An update record; that its segment is unknown is never reported."""
+        """Apply an update record; an unknown segment is never reported."""
         if update is None:
             return NULL_ARGUMENT
         if tp not in self.loaded and ConformanceRule.SHARD_HOLDS_ALL not in self.rules:
@@ -318,7 +303,7 @@ class StoreModel:
         return DROPPED if outcome == NOT_FOUND else outcome
 
     def partition_delete(self, tp: str, state: PartitionDeleteState) -> str:
-        """A partition-delete record: always stored; a finished one removes everything of *tp*."""
+        """Store a partition-delete record; a finished one removes every segment of *tp*."""
         self.deletions[tp] = state
         if state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
             self.caches.pop(tp, None)
@@ -327,15 +312,14 @@ class StoreModel:
         return APPLIED
 
     def partition_state(self, tp: str) -> PartitionDeleteState | None:
-        """The last partition-delete state stored for *tp*, loaded or not."""
+        """Return the last partition-delete state stored for *tp*, loaded or not."""
         return self.deletions.get(tp)
 
     def queried(self, tp: str) -> CacheModel | ModelFailure:
-        """The cache that may answer queries about *tp*, or why there is none."""
+        """Return the cache that may answer queries about *tp*, or the reason why there is none."""
         if tp not in self.loaded:
             return NOT_FOUND
         return self.caches[tp] if self.caches[tp].initialized else NOT_READY
 
     def cache(self, tp: str) -> CacheModel:
-        """The content of *tp*, empty and not initialised when first met."""
         return self.caches.setdefault(tp, CacheModel(self.rules))

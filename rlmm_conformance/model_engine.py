@@ -1,6 +1,6 @@
 """
-The literal model behind the engine's interface: the oracle of every proof, and the smallest example
-of an engine.
+Model engine: the literal model behind the engine's interface, the oracle of every proof, and the
+smallest example of an engine.
 
 It offers the scenarios only; it has neither record forms nor a partitioner.
 """
@@ -46,21 +46,23 @@ class ModelEngine:
         self._store = StoreModel(rules)
 
     def begin(self, scenario: str, level: Level, *, initialized: bool) -> None:
-        """Start from an empty cache and an empty store."""
         del scenario
         self._level = level
         self._cache = CacheModel(self._rules, initialized=initialized)
         self._store = StoreModel(self._rules)
 
     def step(self, operation: Operation) -> Json:
-        """The model's answer, of several equally right ones the same each time."""
+        """Return the model's answer; of several right ones, always the same."""
         answer = self.answer(operation)
         if operation.op is StepOperation.LIST_EPOCH and isinstance(answer, list):
             return [label for group in answer for label in _members(group)]
         return answer
 
     def answer(self, operation: Operation) -> Json:
-        """The model's answer; labels of a listing that may come in any order stand in one list."""
+        """
+        Return the model's answer; labels of a listing that may come in any order stand in
+        one list.
+        """
         match operation:
             case AddStep() | UpdateStep() | DeletePartition():
                 return _answer(self._event(operation))

@@ -1,5 +1,5 @@
 """
-How the outcome of a conformance run is printed: a table for people, or JSON for programs.
+Output of a conformance run: tables for people, or JSON for programs.
 
 The keys of the JSON document are an interface: they are kept.
 """
@@ -7,7 +7,7 @@ The keys of the JSON document are an interface: they are kept.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,93 +21,79 @@ if TYPE_CHECKING:
 _SHOWN_CHARACTERS_MAX = 400
 
 
-class Output(Protocol):
-    """One way to print every kind of result."""
-
-    def conformance(self, report: ConformanceReport) -> None:
-        """The outcome of a conformance run."""
-        ...
-
-
-def output_for(name: str) -> Output:
-    """The output of that name, one of `OUTPUTS`."""
-    return JsonOutput() if name == "json" else TableOutput()
+def print_report(report: ConformanceReport, output: str) -> None:
+    """Print the outcome of a run, as JSON where *output* is `json`, else as tables."""
+    if output == "json":
+        click.echo(json.dumps(_document(report), indent=2))
+    else:
+        _print_tables(report)
 
 
-class TableOutput:
-    """For people."""
-
-    def conformance(self, report: ConformanceReport) -> None:
-        """Suites, documented differences by rule, failures one a line, and a closing line."""
-        print_table(
-            f"engine {report.engine}",
-            ("suite", "cases", "answers", "passed", "documented", "failed"),
-            [
-                (
-                    suite.suite,
-                    suite.cases,
-                    suite.checks,
-                    suite.passed,
-                    len(suite.documented),
-                    len(suite.failed),
-                )
-                for suite in report.suites
-            ],
-        )
-        if report.documented:
-            print_table(
-                "documented differences",
-                ("rule", "answers", "what differs from Kafka"),
-                [
-                    (names, answers, _titles(report, names))
-                    for names, answers in report.documented_by_rule.items()
-                ],
+def _print_tables(report: ConformanceReport) -> None:
+    """Print suites, documented differences by rule, failures one a line, and a closing line."""
+    print_table(
+        f"engine {report.engine}",
+        ("suite", "cases", "answers", "passed", "documented", "failed"),
+        [
+            (
+                suite.suite,
+                suite.cases,
+                suite.checks,
+                suite.passed,
+                len(suite.documented),
+                len(suite.failed),
             )
-        for suite in report.not_offered:
-            click.echo(f"not offered by the engine: {suite}")
-        for asked in report.suites:
-            if asked.not_asked:
-                click.echo(f"{asked.suite}: {asked.not_asked} white-box steps not asked")
-        for found in report.failed:
-            click.echo(f"FAILED {_one_line(found)}")
-        click.echo(
-            f"{report.passed} passed, {len(report.documented)} documented differences, "
-            f"{len(report.failed)} failed"
-        )
-
-
-class JsonOutput:
-    """For programs: one JSON document."""
-
-    def conformance(self, report: ConformanceReport) -> None:
-        """Counts, and every difference with its place."""
-        document: dict[str, Json] = {
-            "engine": report.engine,
-            "passed": report.passed,
-            "documented": len(report.documented),
-            "failed": len(report.failed),
-            "documented_by_rule": dict(report.documented_by_rule),
-            "suites": [
-                {
-                    "suite": str(suite.suite),
-                    "cases": suite.cases,
-                    "answers": suite.checks,
-                    "passed": suite.passed,
-                    "documented": len(suite.documented),
-                    "failed": len(suite.failed),
-                    "not_asked": suite.not_asked,
-                }
-                for suite in report.suites
+            for suite in report.suites
+        ],
+    )
+    if report.documented:
+        print_table(
+            "documented differences",
+            ("rule", "answers", "what differs from Kafka"),
+            [
+                (names, answers, _titles(report, names))
+                for names, answers in report.documented_by_rule.items()
             ],
-            "not_offered": [str(suite) for suite in report.not_offered],
-            "differences": [_difference(found) for found in report.documented],
-            "failures": [_difference(found) for found in report.failed],
-        }
-        click.echo(json.dumps(document, indent=2))
+        )
+    for suite in report.not_offered:
+        click.echo(f"not offered by the engine: {suite}")
+    for asked in report.suites:
+        if asked.not_asked:
+            click.echo(f"{asked.suite}: {asked.not_asked} white-box steps not asked")
+    for found in report.failed:
+        click.echo(f"FAILED {_one_line(found)}")
+    click.echo(
+        f"{report.passed} passed, {len(report.documented)} documented differences, "
+        f"{len(report.failed)} failed"
+    )
+
+
+def _document(report: ConformanceReport) -> dict[str, Json]:
+    return {
+        "engine": report.engine,
+        "passed": report.passed,
+        "documented": len(report.documented),
+        "failed": len(report.failed),
+        "documented_by_rule": dict(report.documented_by_rule),
+        "suites": [
+            {
+                "suite": str(suite.suite),
+                "cases": suite.cases,
+                "answers": suite.checks,
+                "passed": suite.passed,
+                "documented": len(suite.documented),
+                "failed": len(suite.failed),
+                "not_asked": suite.not_asked,
+            }
+            for suite in report.suites
+        ],
+        "not_offered": [str(suite) for suite in report.not_offered],
+        "differences": [_difference(found) for found in report.documented],
+        "failures": [_difference(found) for found in report.failed],
+    }
 
 
 def _titles(report: ConformanceReport, names: str) -> str:
-    """What the rules of one line say, in words."""
     found = next(found for found in report.documented if found.rule_names == names)
     return "; ".join(RULE_TEXTS[rule].title for rule in ordered(found.rules or frozenset()))
 

@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 
 
 def model_answers(scenario: Scenario, rules: Rules) -> tuple[Json, ...]:
-    """The model's answers to every step of *scenario* with *rules* switched on."""
     engine = ModelEngine(rules)
     engine.begin(scenario.name, scenario.level, initialized=scenario.initialized)
     return tuple(engine.answer(step.operation) for step in scenario.steps)
 
 
 class Prover:
-    """Judges the differing steps of one scenario; each set of rules is run at most once."""
+    """The judge of the differing steps of one scenario; it runs each set of rules at most once."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
@@ -39,11 +38,9 @@ class Prover:
 
     def rules_for(self, step: ScenarioStep, actual: Json) -> Rules | None:
         """
-        The smallest set of rules that turns the expectation of *step* into *actual*; None when
-        there is no proof.
-
-        Rules that the expectation already stands on are not part of the answer. Of equally small
-        sets, the first in the order of the rules is taken.
+        Return the smallest set of rules that turns the expectation of *step* into *actual*;
+        None without a proof. The rules of the expectation itself are not part of the
+        answer. Of equally small sets, the first in the order of the rules is taken.
         """
         if not same_answer(step.op, step.expected, self._answer(step, step.base)):
             return None
@@ -59,7 +56,7 @@ class Prover:
 
 
 def _larger_sets(base: Rules) -> Iterator[Rules]:
-    """Every proper superset of *base*, smallest first."""
+    """Give every proper superset of *base*, smallest first."""
     others = [rule for rule in ConformanceRule if rule not in base]
     for count in range(1, len(others) + 1):
         for added in combinations(others, count):

@@ -1,5 +1,5 @@
 """
-The real engine of this package behind the engine's interface.
+Python engine: the shard and the codec of this package behind the engine's interface.
 
 Every event goes the whole way: encoded as Kafka's serialiser would, put into a record batch,
 applied as a record set; a null event is a null record value. Answers come from the public questions
@@ -62,7 +62,6 @@ class Labels:
         self._partitions: dict[str, TopicIdPartition] = {}
 
     def uuid(self, label: str) -> Uuid:
-        """The segment id under *label*."""
         if label not in self._uuids:
             uuid = Uuid.of(0, len(self._uuids) + 1)
             self._uuids[label] = uuid
@@ -70,17 +69,14 @@ class Labels:
         return self._uuids[label]
 
     def label(self, uuid: Uuid) -> str:
-        """The label of a segment id that came from here."""
         return self._labels[uuid]
 
     def partition(self, tp: str) -> TopicIdPartition:
-        """The user partition under *tp*."""
         number = len(self._partitions) + 1
         fresh = TopicIdPartition(Uuid.of(1, number), f"topic-{number}", 0)
         return self._partitions.setdefault(tp, fresh)
 
     def segment_id(self, tp: str, label: str) -> SegmentId:
-        """The segment under *label* in the user partition under *tp*."""
         return SegmentId(self.partition(tp), self.uuid(label))
 
 
@@ -113,11 +109,11 @@ class PythonEngine:
                 self._views.mark_initialized(self._labels.partition(DEFAULT_TP))
 
     def violations(self) -> list[str]:
-        """Every internal rule of the shard that is broken after the last step."""
+        """Return every internal rule of the shard that is broken after the last step."""
         return self._shard.validate()
 
     def step(self, operation: Operation) -> Json:
-        """Ask the engine; what it raises becomes the error that Kafka would answer with."""
+        """Ask the engine; its exceptions become the errors that Kafka would answer with."""
         try:
             match operation:
                 case AddStep() | UpdateStep() | DeletePartition():
@@ -178,7 +174,6 @@ class PythonEngine:
                 return None
 
     def _verdict_on(self, value: bytes | None) -> Verdict:
-        """Apply a record set of one record with *value*; what became of it."""
         position = self._shard.position
         data = build_batch(records_of([value], position), position)
         report = self._views.apply(RecordSet(METADATA_PARTITION, data))
@@ -214,14 +209,17 @@ class PythonEngine:
         return OK
 
     def _partition_state(self, partition: TopicIdPartition) -> Json:
-        """The stored delete state; Kafka keeps none of a finished deletion, the shard does."""
+        """Return the delete state; Kafka keeps none of a finished deletion, the shard does."""
         event = self._shard.partition_delete(partition)
         if event is None or event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED:
             return None
         return event.state.name
 
     def _asked(self) -> Shard | PartitionViews:
-        """Whom a question goes to: a cache always answers, a store only if loaded and ready."""
+        """
+        Return the target of a question: a cache always answers, a store only if loaded and
+        ready.
+        """
         return self._shard if self._level is Level.CACHE else self._views
 
     def _epoch_answer(self, query: EpochQuery) -> Json:
@@ -292,7 +290,7 @@ class PythonEngine:
         return {"event": event_form(event)}
 
     def encode(self, event: dict[str, Json], *, publish: bool) -> Json:
-        """The codec's writing: strict to publish, any event otherwise."""
+        """Write strictly to publish, and any event otherwise."""
         try:
             value = encode(event_of(event)) if publish else encode_any(event_of(event))
         except (FieldError, InvalidArgument, NotPublishable) as error:

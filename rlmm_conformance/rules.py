@@ -14,7 +14,7 @@ Rules = frozenset["ConformanceRule"]
 
 
 class ConformanceRule(StrEnum):
-    """A named rule; the order is the order in which reports list them."""
+    """A named rule; reports list rules in this order."""
 
     KAFKA_20932 = "kafka-20932"
     COVER_LOOKUP = "cover-lookup"
@@ -25,7 +25,7 @@ class ConformanceRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RuleText:
-    """What a reader needs to judge one rule: both behaviours, the reason, a smallest history."""
+    """The text of one rule: both behaviours, the reason, a smallest history."""
 
     title: str
     kafka: str
@@ -141,5 +141,4 @@ RULE_TEXTS: dict[ConformanceRule, RuleText] = {
 
 
 def ordered(rules: Rules) -> tuple[ConformanceRule, ...]:
-    """*rules* in the order of reports."""
     return tuple(rule for rule in ConformanceRule if rule in rules)

@@ -1,5 +1,5 @@
 """
-Runs the corpus against an engine and judges every answer.
+Runner: it puts the corpus to an engine and judges every answer.
 
 Every step of every scenario is asked and judged: an answer passes, or a named rule is proved for
 it, or it has failed. Left out is only a white-box question that an engine says it cannot answer,
@@ -65,7 +65,6 @@ def run(
 
 
 def run_scenarios(engine: EngineUnderTest, corpora: Sequence[Corpus]) -> SuiteReport:
-    """Run every scenario of *corpora*."""
     scenarios = [scenario for corpus in corpora for scenario in corpus.scenarios]
     ops = Counter(step.op for scenario in scenarios for step in scenario.steps)
     not_asked = sum(ops[op] for op in engine.without)
@@ -79,7 +78,7 @@ def run_scenarios(engine: EngineUnderTest, corpora: Sequence[Corpus]) -> SuiteRe
 
 
 def run_scenario(engine: EngineUnderTest, scenario: Scenario) -> Iterator[AnswerDifference]:
-    """Run *scenario* from nothing; gives every answer that differs, proved or failed."""
+    """Run *scenario* from an empty state; give every answer that differs, proved or failed."""
     where = f"{scenario.file}: scenario '{scenario.name}'"
     prover = Prover(scenario)
     try:
@@ -105,7 +104,9 @@ def run_scenario(engine: EngineUnderTest, scenario: Scenario) -> Iterator[Answer
 
 
 def record_checks(engine: EngineUnderTest, vectors: RecordVectors) -> Iterator[Check]:
-    """Golden records both ways, the decoder's tolerance, and what must never be written."""
+    """
+    Give golden records both ways, the decoder's tolerance, and events that must not be written.
+    """
     refused: Json = {"refused": "not publishable"}
     for golden in vectors.golden:
         name, event = f"golden/{golden.name}", golden.event
@@ -150,7 +151,10 @@ def _run_checks(suite: Suite, checks: Iterable[Check]) -> SuiteReport:
 
 
 def _meets(expected: Json, actual: Json) -> bool:
-    """Whether a vector's answer is the expected one; why it is refused is the engine's word."""
+    """
+    Whether a vector's answer is the expected one; an engine words the reason of a refusal
+    itself.
+    """
     if isinstance(expected, dict) and len(expected) == 1:
         (key,) = expected
         if key in {"undecodable", "refused"}:

@@ -1,9 +1,8 @@
 """
-One operation of a scenario, as typed values: what is asked of an engine, without what is expected
-of it.
+Steps of a scenario as typed values: the operation of each, without its expectation.
 
-`parse_operation` is the only way in from JSON and refuses everything that the format does not name;
-`request_of` is the way out, with every default filled in, so that an engine behind a pipe need not
+`parse_operation` is the only way in from JSON and refuses every field that the format does not
+name; `request_of` is the way out, with every default, so that an engine behind a pipe need not
 know the defaults.
 """
 
@@ -11,22 +10,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from rlmm.metadata.outcomes import Level
 from rlmm.metadata.segment import Epochs, PartitionDeleteState, SegmentState
 from rlmm_conformance.fields import (
+    Decimal,
     FieldError,
+    Form,
+    HexText,
+    Int32,
+    Int64,
     Json,
+    Label,
+    PartitionStateName,
+    SegmentStateName,
     custom_of,
     custom_text,
     epochs_of,
-    flag_of,
-    int32_of,
-    int64_of,
-    partition_state_of,
-    segment_state_of,
-    text_of,
+    read,
 )
 
 if TYPE_CHECKING:
@@ -36,8 +38,6 @@ DEFAULT_TP = "tp0"
 
 
 class StepOperation(StrEnum):
-    """The operations of the scenario format."""
-
     ADD = "add"
     UPDATE = "update"
     PARTITION_DELETE = "partition_delete"
@@ -70,7 +70,7 @@ STORE_ONLY = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class SegmentFields:
-    """The fields of a segment record under a label; it may hold what Kafka refuses."""
+    """The fields of a segment record under a label; they may be ones that Kafka refuses."""
 
     id: str
     start_offset: int
@@ -87,8 +87,6 @@ class SegmentFields:
 
 @dataclass(frozen=True, slots=True)
 class UpdateFields:
-    """The fields of an update record under a label."""
-
     id: str
     state: SegmentState
     broker_id: int = 0
@@ -116,8 +114,6 @@ class UpdateStep:
 
 @dataclass(frozen=True, slots=True)
 class DeletePartition:
-    """A partition-delete record arrives."""
-
     tp: str
     state: PartitionDeleteState
     op: StepOperation = StepOperation.PARTITION_DELETE
@@ -152,8 +148,6 @@ class OffsetQuery:
 
 @dataclass(frozen=True, slots=True)
 class SegmentQuery:
-    """The question for all fields of one live segment."""
-
     tp: str
     id: str
     op: StepOperation = StepOperation.SEGMENT
@@ -163,61 +157,74 @@ Operation = (
     AddStep | UpdateStep | DeletePartition | PartitionCall | EpochQuery | OffsetQuery | SegmentQuery
 )
 
-_READERS = {
-    "id": text_of,
-    "start": int64_of,
-    "end": int64_of,
-    "epochs": epochs_of,
-    "state": segment_state_of,
-    "size": int32_of,
-    "broker": int32_of,
-    "event_ts": int64_of,
-    "max_ts": int64_of,
-    "custom": custom_of,
-    "txn_empty": flag_of,
-    "epoch": int32_of,
-    "offset": int64_of,
-}
 
-_ATTRIBUTES = {
-    "start": "start_offset",
-    "end": "last_offset",
-    "size": "size_bytes",
-    "broker": "broker_id",
-    "event_ts": "event_timestamp_ms",
-    "max_ts": "max_timestamp_ms",
-    "custom": "custom_metadata",
-    "txn_empty": "txn_index_empty",
-}
+class SegmentForm(Form, frozen=True):
+    id: Label
+    start: Int64
+    end: Int64
+    epochs: dict[Decimal, Int64]
+    state: SegmentStateName = "COPY_SEGMENT_STARTED"
+    size: Int32 = 1_048_576
+    broker: Int32 = 0
+    event_ts: Int64 = 0
+    max_ts: Int64 = -1
+    custom: HexText | None = None
+    txn_empty: bool = False
 
-_NO_ARGUMENTS: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-_ONE_EPOCH: tuple[tuple[str, ...], tuple[str, ...]] = (("epoch",), ())
-_EPOCH_AND_OFFSET: tuple[tuple[str, ...], tuple[str, ...]] = (("epoch", "offset"), ())
-_SEGMENT_OPTIONAL = ("state", "size", "broker", "event_ts", "max_ts", "custom", "txn_empty")
+    def fields(self) -> SegmentFields:
+        return SegmentFields(
+            self.id, self.start, self.end, epochs_of(self.epochs), SegmentState[self.state],
+            self.size, self.broker, self.event_ts, self.max_ts, custom_of(self.custom),
+            self.txn_empty,
+        )  # fmt: skip
 
-ARGUMENTS: dict[StepOperation, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    StepOperation.ADD: (("id", "start", "end", "epochs"), _SEGMENT_OPTIONAL),
-    StepOperation.UPDATE: (("id", "state"), ("broker", "event_ts", "custom")),
-    StepOperation.PARTITION_DELETE: (("state",), ()),
-    StepOperation.PARTITION_STATE: _NO_ARGUMENTS,
-    StepOperation.LOAD: _NO_ARGUMENTS,
-    StepOperation.CLEAR: _NO_ARGUMENTS,
-    StepOperation.MARK_INITIALIZED: _NO_ARGUMENTS,
-    StepOperation.IS_READY: _NO_ARGUMENTS,
-    StepOperation.GET: _EPOCH_AND_OFFSET,
-    StepOperation.NEXT_TXN: _EPOCH_AND_OFFSET,
-    StepOperation.HIGHEST: _ONE_EPOCH,
-    StepOperation.LIST: _NO_ARGUMENTS,
-    StepOperation.LIST_EPOCH: _ONE_EPOCH,
-    StepOperation.SIZE: _ONE_EPOCH,
-    StepOperation.SEGMENT: (("id",), ()),
-    StepOperation.EPOCH_STATE: _ONE_EPOCH,
+
+class UpdateForm(Form, frozen=True):
+    id: Label
+    state: SegmentStateName
+    broker: Int32 = 0
+    event_ts: Int64 = 0
+    custom: HexText | None = None
+
+    def fields(self) -> UpdateFields:
+        return UpdateFields(
+            self.id, SegmentState[self.state], self.broker, self.event_ts, custom_of(self.custom)
+        )
+
+
+class PartitionDeleteForm(Form, frozen=True):
+    state: PartitionStateName
+
+
+class LabelForm(Form, frozen=True):
+    id: Label
+
+
+class EpochForm(Form, frozen=True):
+    epoch: Int32
+
+
+class OffsetForm(Form, frozen=True):
+    epoch: Int32
+    offset: Int64
+
+
+FORMS: dict[StepOperation, type[Form]] = {
+    StepOperation.ADD: SegmentForm,
+    StepOperation.UPDATE: UpdateForm,
+    StepOperation.PARTITION_DELETE: PartitionDeleteForm,
+    StepOperation.GET: OffsetForm,
+    StepOperation.NEXT_TXN: OffsetForm,
+    StepOperation.HIGHEST: EpochForm,
+    StepOperation.LIST_EPOCH: EpochForm,
+    StepOperation.SIZE: EpochForm,
+    StepOperation.EPOCH_STATE: EpochForm,
+    StepOperation.SEGMENT: LabelForm,
 }
-"""Each operation's required and optional arguments; `tp` and `null` are judged apart."""
+"""The arguments of each operation that has any; `tp` and `null` are judged apart."""
 
 
 def parse_op(step: Mapping[str, Json]) -> StepOperation:
-    """The operation a step names; raises `FieldError`."""
     if "op" not in step:
         msg = "names no 'op'"
         raise FieldError(msg)
@@ -229,7 +236,10 @@ def parse_op(step: Mapping[str, Json]) -> StepOperation:
 
 
 def parse_operation(step: Mapping[str, Json], level: Level) -> Operation:
-    """Read one step without its expectations; raises `FieldError` for what the format lacks."""
+    """
+    Read one step without its expectations; raises `FieldError` for a field that the format
+    lacks.
+    """
     op = parse_op(step)
     if level is Level.CACHE and op in STORE_ONLY:
         msg = f"op '{op}' exists at store level only"
@@ -237,17 +247,31 @@ def parse_operation(step: Mapping[str, Json], level: Level) -> Operation:
     given = {name: value for name, value in step.items() if name != "op"}
     tp = DEFAULT_TP
     if level is Level.STORE and "tp" in given:
-        tp = text_of("tp", given.pop("tp"))
+        tp = read(Label, given.pop("tp"))
     if _is_null(op, given):
         return AddStep(tp, None) if op is StepOperation.ADD else UpdateStep(tp, None)
-    return _operation(op, tp, _arguments(op, given))
+    match read(FORMS.get(op, Form), given):
+        case SegmentForm() as form:
+            return AddStep(tp, form.fields())
+        case UpdateForm() as form:
+            return UpdateStep(tp, form.fields())
+        case PartitionDeleteForm(state=state):
+            return DeletePartition(tp, PartitionDeleteState[state])
+        case LabelForm(id=label):
+            return SegmentQuery(tp, label)
+        case OffsetForm(epoch=epoch, offset=offset):
+            return OffsetQuery(op, tp, epoch, offset)
+        case EpochForm(epoch=epoch):
+            return EpochQuery(op, tp, epoch)
+        case _:
+            return PartitionCall(op, tp)
 
 
 def _is_null(op: StepOperation, given: dict[str, Json]) -> bool:
     """Whether the step passes a null argument; takes the flag out of *given*."""
     if op not in {StepOperation.ADD, StepOperation.UPDATE} or "null" not in given:
         return False
-    if not flag_of("null", given.pop("null")):
+    if not read(bool, given.pop("null")):
         return False
     if given:
         msg = f"'null' stands alone, found beside it: {', '.join(sorted(given))}"
@@ -255,50 +279,8 @@ def _is_null(op: StepOperation, given: dict[str, Json]) -> bool:
     return True
 
 
-def _arguments(op: StepOperation, given: Mapping[str, Json]) -> dict[str, Any]:
-    """The checked arguments of *op*, by their attribute names."""
-    required, optional = ARGUMENTS[op]
-    for name in required:
-        if name not in given:
-            msg = f"op '{op}' misses argument '{name}'"
-            raise FieldError(msg)
-    for name in given:
-        if name not in required and name not in optional:
-            msg = f"op '{op}' has no field '{name}'"
-            raise FieldError(msg)
-    readers = _READERS
-    if op is StepOperation.PARTITION_DELETE:
-        readers = {**_READERS, "state": partition_state_of}
-    return {
-        _ATTRIBUTES.get(name, name): readers[name](name, value) for name, value in given.items()
-    }
-
-
-def _operation(op: StepOperation, tp: str, arguments: dict[str, Any]) -> Operation:
-    match op:
-        case StepOperation.ADD:
-            return AddStep(tp, SegmentFields(**arguments))
-        case StepOperation.UPDATE:
-            return UpdateStep(tp, UpdateFields(**arguments))
-        case StepOperation.PARTITION_DELETE:
-            return DeletePartition(tp, **arguments)
-        case StepOperation.SEGMENT:
-            return SegmentQuery(tp, **arguments)
-        case StepOperation.GET | StepOperation.NEXT_TXN:
-            return OffsetQuery(op, tp, **arguments)
-        case (
-            StepOperation.HIGHEST
-            | StepOperation.LIST_EPOCH
-            | StepOperation.SIZE
-            | StepOperation.EPOCH_STATE
-        ):
-            return EpochQuery(op, tp, **arguments)
-        case _:
-            return PartitionCall(op, tp)
-
-
 def request_of(operation: Operation, level: Level) -> dict[str, Json]:
-    """The operation as JSON, every default filled in; reading it back gives the same operation."""
+    """Return the operation as JSON with every default; reading it back gives the same operation."""
     request: dict[str, Json] = {"op": str(operation.op)}
     if level is Level.STORE:
         request["tp"] = operation.tp
@@ -329,7 +311,6 @@ def request_of(operation: Operation, level: Level) -> dict[str, Json]:
 
 
 def segment_answer(segment: SegmentFields) -> dict[str, Json]:
-    """All fields of a segment, as the answer to `segment` gives them."""
     return {
         "id": segment.id,
         "start": segment.start_offset,

@@ -1,6 +1,4 @@
-"""
-`rlmm demo`: the composition root of the demonstration, and what it leaves behind: a report.
-"""
+"""Command `rlmm demo`: it composes the demonstration and writes the report."""
 
 from __future__ import annotations
 
@@ -29,30 +27,32 @@ if TYPE_CHECKING:
 
 REPORT: Final = Path("demo/report.html")
 _NOT_SHOWN: Final = 1
-_OURS: Final = {"rlmm", "broker_adapter", "spark_tiering"}
-_EXTRAS: Final = "pip install 'rlmm[tiering,spark,java,s3]'"
 
 
 @click.command()
-@click.option("--history", is_flag=True, help="Play a recorded history only, in memory.")
+@click.option("--history", is_flag=True, help="Only replay a recorded history, in memory.")
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where everything is kept, and stays: a new one. Without it a temporary folder.",
+    help="A new folder that keeps all data. Default: a temporary folder.",
 )
 @click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
     default=REPORT,
     show_default=True,
-    help="The report with its pictures; one of an earlier run is replaced.",
+    help="The file of the report; an earlier one is replaced.",
 )
 @click.option(
     "--cache",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where the broker's jars are kept; without it rlmm in the user's cache folder.",
+    help="The folder of the broker's jars. Default: rlmm in the user's cache folder.",
 )
-@click.option("--without-broker", is_flag=True, help="Also where one could be had.")
+@click.option(
+    "--without-broker",
+    is_flag=True,
+    help="Start no broker, even where Maven and a JDK are installed.",
+)
 def demo(
     *,
     history: bool,
@@ -64,11 +64,11 @@ def demo(
     """
     Tell one story in nine screens: a broker, copies by Spark, a kill, a disaster.
 
-    In between are records, reading without local data, a refusal, reasons and figures.
+    The other screens produce records, read them without local data, refuse, explain and measure.
 
-    Each screen has a claim, and a tick where it was shown; the exit code is 1 where one was not.
-    With Maven and a JDK an unmodified broker takes part, fetched at the first run; else it is the
-    same story without stock consumers. Takes less than two minutes.
+    Each screen has a claim, and a tick when the claim was shown; the exit code is 1 when one was
+    not. With Maven and a JDK, an unmodified broker takes part, which Maven fetches at the first
+    run; without them the demo has no stock consumer. It takes about two minutes.
     """
     if history:
         show_history()
@@ -76,6 +76,8 @@ def demo(
     if folder is not None and folder.exists() and any(folder.iterdir()):
         msg = f"{folder} is not empty"
         raise click.UsageError(msg)
+    import rlmm_demo.report.charts  # noqa: F401, PLC0415  # missing libraries stop the demo here
+
     _check_report(report)
     with ExitStack() as closing:
         closing.enter_context(_ended_in_order())
@@ -90,7 +92,6 @@ def demo(
 
 
 def _jars(cache: Path | None, *, is_wanted: bool) -> tuple[KafkaJars | None, str]:
-    """What a broker is made of, or why there is none."""
     if not is_wanted:
         return None, "not wanted"
     from rlmm_demo.broker.jars import is_made, make_jars  # noqa: PLC0415
@@ -108,7 +109,7 @@ def _jars(cache: Path | None, *, is_wanted: bool) -> tuple[KafkaJars | None, str
 
 
 def _check_report(report: Path) -> None:
-    """Whether it can be written is asked first, not when the whole story is told."""
+    """Refuse a report that cannot be written before the demo starts."""
     _make_folder(report.parent)
     try:
         tempfile.TemporaryFile(dir=report.parent).close()
@@ -124,38 +125,31 @@ def _make_folder(folder: Path) -> None:
 
 
 def _world(folder: Path, socket: Path, jars: KafkaJars | None) -> DemoWorld:
-    # Both need what the service alone does not.
-    try:
-        if jars is not None:
-            from rlmm_demo.broker.broker_world import BrokerWorld  # noqa: PLC0415
+    if jars is not None:
+        from rlmm_demo.broker.broker_world import BrokerWorld  # noqa: PLC0415
 
-            return BrokerWorld(folder, socket, jars)
-        from rlmm_demo.world.made_up_world import MadeUpWorld  # noqa: PLC0415
+        return BrokerWorld(folder, socket, jars)
+    from rlmm_demo.world.made_up_world import MadeUpWorld  # noqa: PLC0415
 
-        return MadeUpWorld(folder, socket)
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] in _OURS:
-            raise  # a fault of ours, and nothing that one could install
-        msg = f"{error.name} is not installed, without which nothing is tiered: {_EXTRAS}"
-        raise EngineUnfit(msg) from error
+    return MadeUpWorld(folder, socket)
 
 
 def _tell(world: DemoWorld, because: str, report: Path) -> bool:
-    """All screens, as far as they can be told; whether every claim was shown."""
+    """Show all screens up to the first failure; return whether every claim was shown."""
     from rlmm_demo.screens import DemoFigures  # noqa: PLC0415
     from rlmm_demo.screens.stage import DemoStage  # noqa: PLC0415
 
-    stage, told = DemoStage(), DemoFigures()
+    stage, facts = DemoStage(), DemoFigures()
     if world.has_broker:
         click.echo("With an unmodified Kafka broker.")
     else:
         click.echo(f"Without a broker ({because}): the same story without stock consumers.")
     with world:
         for show in _screens():
-            show(stage, world, told)
+            show(stage, world, facts)
             if not stage.is_shown:
                 break  # what comes next stands on it
-    _write_report(stage, told, world, because, report)
+    _write_report(stage, facts, world, because, report)
     count = sum(screen.is_shown for screen in stage.screens)
     seconds = sum(screen.seconds for screen in stage.screens)
     click.echo(f"\n{count} of {len(_screens())} claims shown in {seconds:.0f} s; {report}")
@@ -163,40 +157,40 @@ def _tell(world: DemoWorld, because: str, report: Path) -> bool:
 
 
 def _screens() -> tuple[Show, ...]:
-    from rlmm_demo.screens import (  # noqa: PLC0415
-        cold_read,
-        copies,
-        disaster,
-        explain,
-        kill,
-        produce,
-        refusal,
-        scoreboard,
-        start,
+    from rlmm_demo.screens.disaster import show_disaster  # noqa: PLC0415
+    from rlmm_demo.screens.records import show_cold_read, show_copies, show_produce  # noqa: PLC0415
+    from rlmm_demo.screens.scoreboard import show_scoreboard  # noqa: PLC0415
+    from rlmm_demo.screens.service_answers import (  # noqa: PLC0415
+        show_explain,
+        show_kill,
+        show_refusal,
+        show_start,
     )
 
-    told = (start, produce, copies, cold_read, refusal, kill, explain, disaster, scoreboard)
-    return tuple(screen.show for screen in told)
+    return (
+        show_start, show_produce, show_copies, show_cold_read, show_refusal, show_kill,
+        show_explain, show_disaster, show_scoreboard,
+    )  # fmt: skip
 
 
 def _write_report(
-    stage: DemoStage, told: DemoFigures, world: DemoWorld, because: str, report: Path
+    stage: DemoStage, facts: DemoFigures, world: DemoWorld, because: str, report: Path
 ) -> None:
     from rlmm.base.clock import SYSTEM_CLOCK  # noqa: PLC0415
     from rlmm.views.values import iso_time  # noqa: PLC0415
+    from rlmm_demo.report.charts import replay_chart, tier_map  # noqa: PLC0415
     from rlmm_demo.report.page import report_page  # noqa: PLC0415
-    from rlmm_demo.report.pictures import replay_picture, tier_picture  # noqa: PLC0415
     from rlmm_demo.report.story import DemoStory  # noqa: PLC0415
 
     story = DemoStory(
-        told.versions, world.has_broker, tuple(stage.screens), tuple(stage.tier_maps),
+        facts.versions, world.has_broker, tuple(stage.screens), tuple(stage.tier_maps),
         tuple(stage.replays), stage.stalls, tuple(stage.scoreboard),
         str(iso_time(SYSTEM_CLOCK.now_ms())), because,
     )  # fmt: skip
     pages = {report: report_page(story)}
-    if story.is_shown and story.tier_maps:  # two of its pictures, for pages that show images alone
-        pages[report.with_name("tier-map.svg")] = tier_picture(story.tier_maps)
-        pages[report.with_name("replay.svg")] = replay_picture(story.replays)
+    if story.is_shown and story.tier_maps:  # two charts as files, for pages that show images alone
+        for chart in (tier_map(story.tier_maps), replay_chart(story.replays)):
+            pages[report.with_name(f"{chart.name}.svg")] = chart.svg
     for page, text in pages.items():
         unfinished = page.with_suffix(f".{os.getpid()}.unfinished")  # two may run at a time
         unfinished.write_text(text, encoding="utf-8")
@@ -206,8 +200,8 @@ def _write_report(
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
     """
-    Asked to end, everything that was started ends first; also where the terminal is closed, unless
-    that is to be survived, as under nohup.
+    End everything that was started when a signal ends the demo; SIGHUP stays ignored under
+    nohup.
     """
 
     def leave(number: int, _: object) -> None:

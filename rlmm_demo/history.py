@@ -1,8 +1,8 @@
 """
-`rlmm demo --history`: a recorded history goes through the state machine, and the answers are shown.
+History: `rlmm demo --history` replays a recorded metadata topic and shows the answers.
 
-The history was written by a real broker and is part of the package; nothing is connected to and
-nothing is written. The second half adds what goes wrong in practice, to show what becomes of it.
+A real broker wrote the history, which is part of the package. The second half appends faulty
+events and shows their verdicts. The command connects to nothing and writes nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ class RecordedHistory:
 
 
 def recorded_history() -> RecordedHistory:
-    """The history that comes with the package."""
     text = files("rlmm_demo").joinpath("data/recorded_history.json").read_text(encoding="utf-8")
     document = json.loads(text)
     record_sets = tuple(
@@ -51,7 +50,6 @@ def recorded_history() -> RecordedHistory:
 
 
 def show_history() -> None:
-    """Play the recorded history through the state machine and show the answers."""
     history = recorded_history()
     click.echo(
         f"A metadata topic of {history.partition_count} partitions, recorded from Apache Kafka "
@@ -139,7 +137,7 @@ def _named(segment: SegmentMetadata | None) -> str:
 def _show_trouble(
     shards: dict[int, PythonShard], partitions: list[TopicIdPartition], history: RecordedHistory
 ) -> None:
-    """Append what a careless or unlucky writer sends, and show what becomes of each record."""
+    """Append faulty events, and show the verdict of each."""
     partition = next(one for one in partitions if one.topic == "payments")
     shard = _shard_of(shards, partition, history)
     kept = shard.segments(partition)[3]
@@ -154,7 +152,7 @@ def _show_trouble(
         ("a finish repeated by a retry", encode(_update(kept, SegmentState.COPY_SEGMENT_FINISHED))),
         ("deletion finished, never started",
          encode(_update(kept, SegmentState.DELETE_SEGMENT_FINISHED))),
-        ("update of a segment nobody started",
+        ("update of a segment without a start",
          encode(_update(replace(kept, id=SegmentId(partition, Uuid(b"never started...")))))),
         ("a second, shorter copy starts", encode(short)),
         ("and finishes late, in the same slot", encode(_update(short))),

@@ -23,3 +23,5 @@ May be imported by `rlmm_demo`.
 - `stores`: Where objects are kept.
 - `tier_metadata`: The metadata of the tier, as a job needs it.
 """
+
+import rlmm.base.old_names  # noqa: F401  # modules that moved stay importable

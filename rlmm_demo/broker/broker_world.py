@@ -1,4 +1,4 @@
-"""The demonstration's world with a real, unmodified Kafka broker that loads our plugins."""
+"""Broker world: an unmodified Kafka broker loads our plugins and tiers through rlmm."""
 
 from __future__ import annotations
 
@@ -58,8 +58,6 @@ _CONSUME: Final = (
 
 
 class BrokerWorld(DemoWorld):
-    """A broker, its service beside it, and a tier that both our plugins and Spark work on."""
-
     has_broker = True
     producer = shown("topics", _CREATE)
     reader = "Kafka's console consumer"
@@ -72,7 +70,7 @@ class BrokerWorld(DemoWorld):
         logging.getLogger("aiokafka").addHandler(logging.NullHandler())
 
     def start(self) -> dict[str, str]:
-        """Store, service and broker; the service and the broker's plugin wait for each other."""
+        """Start store, broker and service; service and plugin wait for each other."""
         self.open_store()
         properties = {
             "remote.log.storage.system.enable": "true",
@@ -95,7 +93,6 @@ class BrokerWorld(DemoWorld):
         return {"Kafka": self._jars.kafka_version, **versions()}
 
     def service_flags(self) -> list[str]:
-        """It follows the topic of the broker, and what the broker has."""
         return [
             "--bootstrap-server", self._broker.bootstrap, "--mode", "serve",
             "--assignment", "broker", "--kafka-topic-is-created", "true",
@@ -104,7 +101,6 @@ class BrokerWorld(DemoWorld):
         ]  # fmt: skip
 
     def produce(self, portions: Sequence[RecordPortion]) -> list[list[int]]:
-        """By ordinary producers, to a topic that tiers."""
         self._tools().run("topics", _CREATE)
         offsets = clients.produce(self._broker.bootstrap, TOPIC, portions)
         written = (self.log_folder() / f"{TOPIC}-0" / "partition.metadata").read_text()
@@ -116,14 +112,16 @@ class BrokerWorld(DemoWorld):
         return self._broker.data
 
     def copy_words(self) -> list[str]:
-        """Copies that the broker takes for its own."""
         return [
             "tier", "run", "--adopt", "--topic", TOPIC, "--log-dir", str(self.log_folder()),
             "--bootstrap-server", self._broker.bootstrap,
         ]  # fmt: skip
 
     def forget_local(self) -> str:
-        """By the broker's own retention, which also has the active segments roll; then they go."""
+        """
+        Let the broker's retention delete the local copies; it rolls the active segments
+        first.
+        """
         settings = ",".join(f"{name}={value}" for name, value in _NOTHING_LOCAL.items())
         alter, change = ("--alter", "--entity-type"), "--add-config"
         changes = (
@@ -140,21 +138,22 @@ class BrokerWorld(DemoWorld):
         return "\n".join(shown("configs", words) for words in changes)
 
     def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
-        """By Kafka's console consumer, out of the tier through our plugins."""
         rows = self._tools().consume(_CONSUME, count)
         return shown("console-consumer", _CONSUME), [
             (partition, offset, value.encode()) for partition, offset, value in rows
         ]
 
     def append_metadata(self, place: int, values: Iterable[bytes]) -> None:
-        """As another broker of the cluster would."""
         clients.append(self._broker.bootstrap, METADATA_TOPIC, place, values)
 
     def metadata_flags(self) -> list[str]:
         return ["--bootstrap-server", self._broker.bootstrap]
 
     def lose_metadata(self) -> str:
-        """While no service runs the broker's tier stands still, so it does not meet a void."""
+        """
+        The broker's tier stands still while no service runs, so it never sees the empty
+        topic.
+        """
         delete = ("--delete", "--topic", METADATA_TOPIC)
         create = (
             "--create", "--topic", METADATA_TOPIC, "--partitions", str(_METADATA_PARTITIONS),
@@ -168,12 +167,12 @@ class BrokerWorld(DemoWorld):
         return KafkaTools(self._jars, self._broker.bootstrap)
 
     def before_rebuild(self) -> None:
-        """Nothing: events are written into the topic itself."""
+        """Do nothing: the rebuild writes events into the topic itself."""
 
     def abandon(self, partition: TopicIdPartition) -> None:
-        """Nothing: neither the cluster nor the metadata knows its topic."""
+        """Do nothing: neither the cluster nor the metadata knows the topic."""
 
     def after_rebuild(self) -> None:
-        """What the service had kept was of the topic that is gone."""
+        """Start a service without the snapshots of the deleted topic."""
         self.forget_snapshots()
         self.start_service()

@@ -1,6 +1,6 @@
 """
-An ordinary client of the demonstration's broker: records in all codecs and in transactions, and
-events written past every service, as any broker of a cluster writes them.
+Clients of the demonstration's broker: records in all codecs and in transactions, and events that
+another broker of the cluster could have written.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _BATCH_BYTES: Final = 32_768
 
 def produce(bootstrap: str, topic: str, portions: Sequence[RecordPortion]) -> list[list[int]]:
     """
-    Send all portions in their order, those that are to be aborted in a transaction that is. The
-    offsets of each portion's records.
+    Send all portions in order, and abort the transactional ones; return the offsets of each
+    portion.
     """
     return asyncio.run(_produce(bootstrap, topic, portions))
 
@@ -48,8 +48,6 @@ async def _produce(
 
 
 def append(bootstrap: str, topic: str, partition: int, values: Iterable[bytes]) -> int:
-    """Append *values* to one partition, each acknowledged; how many they were."""
-
     async def send() -> int:
         async with _producer(bootstrap) as producer:
             return len(await _send(producer, topic, partition, list(values)))

@@ -1,7 +1,6 @@
 """
-What a broker of the demonstration is made of: Kafka's jars, fetched by Maven, and our plugins,
-built from their sources. Both are made once and kept in a cache folder; an interrupted run leaves
-nothing that a later one would take for whole.
+Jars of a broker: Kafka's, fetched by Maven, and our plugins, built from their sources. Both are
+made once and kept in a cache folder; an interrupted run leaves no folder that looks whole.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ _METADATA_MANAGER, _STORAGE_MANAGER = "metadata-manager", "storage-manager"
 
 @dataclass(frozen=True, slots=True)
 class KafkaJars:
-    """Where all of it lies."""
-
     java: str
     kafka: Path
     plugins: Path
@@ -38,16 +35,13 @@ class KafkaJars:
 
     @property
     def metadata_manager(self) -> str:
-        """As `remote.log.metadata.manager.class.path` takes it."""
         return f"{self.plugins / _METADATA_MANAGER}/*"
 
     @property
     def storage_manager(self) -> str:
-        """As `remote.log.storage.manager.class.path` takes it."""
         return f"{self.plugins / _STORAGE_MANAGER}/*"
 
     def command(self, main_class: str, *arguments: str) -> list[str]:
-        """A Java program of Kafka's; short lives on a small machine, so start-up counts."""
         log4j = Path(str(files(__package__).joinpath("log4j2.properties"))).as_uri()
         return [
             self.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xms64m", "-Xmx512m",
@@ -56,10 +50,7 @@ class KafkaJars:
 
 
 def make_jars(cache: Path) -> KafkaJars:
-    """
-    All of it, fetched and built where it is not there yet. `EngineUnfit` says in a few words why
-    there is no broker here.
-    """
+    """Fetch and build what is missing; `EngineUnfit` says why there can be no broker."""
     missing = [program for program in _PROGRAMS if shutil.which(program) is None]
     if missing:
         raise EngineUnfit(f"not installed: {', '.join(missing)}")
@@ -75,12 +66,10 @@ def make_jars(cache: Path) -> KafkaJars:
 
 
 def is_made(cache: Path) -> bool:
-    """Whether nothing has to be fetched or built."""
     return all(folder.is_dir() for folder in _folders(cache))
 
 
 def _sources() -> tuple[bytes, Path, str]:
-    """What Maven is given: for Kafka, for the plugins; and the version of Kafka."""
     pom = files(__package__).joinpath("pom.xml").read_bytes()
     version = re.search(rb"<kafka.version>([^<]+)<", pom)
     assert version is not None, "stands in our own file"
@@ -88,7 +77,6 @@ def _sources() -> tuple[bytes, Path, str]:
 
 
 def _folders(cache: Path) -> tuple[Path, Path]:
-    """Where Kafka and the plugins are kept, named by what they are made from."""
     pom, project, _ = _sources()
     sources = sorted([*project.glob("pom.xml"), *project.glob("*/pom.xml")])
     sources += sorted(path for path in project.glob("*/src/main/**/*") if path.is_file())
@@ -110,7 +98,7 @@ def _digest(parts: Sequence[bytes]) -> str:
 
 
 def _make(folder: Path, make: Callable[[Path], None]) -> None:
-    """A folder that is there whole, or not at all."""
+    """Make a folder whole, or leave none behind."""
     if folder.is_dir():
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +127,6 @@ def _fetch(pom: bytes, folder: Path) -> None:
 
 
 def _build(project: Path, folder: Path) -> None:
-    """Without its tests; nothing is written beside the sources."""
     words = ["package", "-Dmaven.test.skip=true", f"-Dplugins.build={folder}"]
     _maven(project / "pom.xml", words, "Maven could not build the plugins")
     shutil.rmtree(folder / "work", ignore_errors=True)

@@ -1,4 +1,4 @@
-"""One unmodified broker, controller in the same process, in a folder of its own."""
+"""Process of one unmodified broker, with its controller, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ALONE: Final = {
 
 
 class BrokerProcess:
-    """A broker with *properties*, started and stopped on the same port; killed at the end."""
+    """A broker with *properties*: it starts and stops on one port, and is killed at the end."""
 
     def __init__(self, jars: KafkaJars, folder: Path, properties: Mapping[str, str]) -> None:
         self._jars = jars
@@ -56,7 +56,6 @@ class BrokerProcess:
         return self._folder / "data"
 
     def start(self) -> None:
-        """Start it, and wait until it serves."""
         self._write()
         log = self._folder / "broker.log"
         begun = log.stat().st_size if log.exists() else 0
@@ -74,7 +73,6 @@ class BrokerProcess:
             time.sleep(_PAUSE_S)
 
     def stop(self) -> None:
-        """Ask it to stop; one that does not is killed."""
         self._end(signal.SIGTERM)
 
     def _end(self, how: signal.Signals) -> None:
@@ -124,5 +122,5 @@ def _reserved_port() -> socket.socket:
 
 
 def _id() -> str:
-    """A random id in Kafka's text form, without a dash at its head."""
+    """Return a random id in Kafka's text form that does not begin with a dash."""
     return "K" + base64.urlsafe_b64encode(os.urandom(16)).decode()[1:22]

@@ -1,4 +1,4 @@
-"""Kafka's own commands, as they are."""
+"""Tools of Kafka: its own commands, run at one broker."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ _PRINTED: Final = ("partition", "offset", "value")
 
 
 class KafkaTools:
-    """Kafka's commands, run at one broker."""
-
     def __init__(self, jars: KafkaJars, bootstrap: str) -> None:
         self._jars = jars
         self._bootstrap = bootstrap
 
     def run(self, name: str, words: Sequence[str], *more: str) -> str:
-        """What `kafka-<name>` prints to *words*, and to *more* that is not worth showing."""
+        """Return the output of `kafka-<name>`; the demo does not show *more*."""
         command = self._jars.command(
             _CLASSES[name], "--bootstrap-server", self._bootstrap, *words, *more
         )
@@ -43,8 +41,8 @@ class KafkaTools:
 
     def consume(self, words: Sequence[str], count: int) -> Iterator[tuple[int, int, str]]:
         """
-        What Kafka's console consumer prints: partition, offset and value of each record. Fewer than
-        *count* when no more came for ten seconds.
+        Return partition, offset and value of *count* records, fewer after ten seconds
+        without one.
         """
         printed = [
             word for one in _PRINTED for word in ("--formatter-property", f"print.{one}=true")

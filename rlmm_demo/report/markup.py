@@ -1,8 +1,4 @@
-"""
-Elements of pages and pictures, and the escaping of what stands in them. Pure.
-
-A text is escaped where it becomes a part of an element; what is `Markup` has been.
-"""
+"""Markup: elements of the page, and the escaping of the texts in them. Pure."""
 
 from __future__ import annotations
 
@@ -10,30 +6,29 @@ import re
 from xml.sax.saxutils import escape, quoteattr
 
 _COLOURED = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
-"""What turns colours of a terminal on and off."""
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""What XML does not allow, and what changes the direction of the text around it."""
+"""Characters that XML forbids or that change the direction of the text around them."""
 
 
 class Markup(str):
-    """A text that is markup already."""
+    """A text that is escaped already."""
 
     __slots__ = ()
 
 
 def plain(text: str) -> str:
-    """*text* without colours, with what cannot be seen, or may not stand in XML, written out."""
+    """Return *text* without terminal colours; invisible characters are written as escapes."""
     unix = _COLOURED.sub("", text).replace("\r\n", "\n")
     return _UNSEEN.sub(lambda found: f"\\x{ord(found[0]):02x}", unix)
 
 
 def element(name: str, /, *children: str | None, **attributes: object) -> Markup:
     """
-    An element; an attribute is said with underscores for dashes, `class_` for class.
+    Return an element; `aria_label` names the attribute aria-label, `class_` names class.
 
-    Children that are no `Markup` are text; `None`, as a child or an attribute, is left out.
+    A child that is no `Markup` is escaped; `None`, as a child or an attribute, is left out.
     """
     spelled = "".join(
         f" {key.rstrip('_').replace('_', '-')}={_attribute(value)}"
@@ -46,12 +41,10 @@ def element(name: str, /, *children: str | None, **attributes: object) -> Markup
     return Markup(f"<{name}{spelled}>{inside}</{name}>")
 
 
-_EMPTY = frozenset({"circle", "line", "link", "meta", "path", "rect"})
-"""Elements that hold nothing; of the others, a browser waits for the end."""
+_EMPTY = frozenset({"meta"})
 
 
 def join(*parts: str | None) -> Markup:
-    """Elements and texts one after the other."""
     return Markup(
         "".join(
             part if isinstance(part, Markup) else escape(plain(part))
@@ -61,13 +54,5 @@ def join(*parts: str | None) -> Markup:
     )
 
 
-def coordinate(value: float) -> str:
-    """A number of a picture: a tenth of a pixel is seen by nobody."""
-    text = f"{value:.1f}"
-    return text.removesuffix(".0") if text != "-0.0" else "0"
-
-
 def _attribute(value: object) -> str:
-    if isinstance(value, float):
-        return quoteattr(coordinate(value))
     return quoteattr(re.sub(r"[\n\t]", " ", plain(str(value))))

@@ -2,174 +2,179 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from rlmm_demo.report import tables
+from rlmm_demo.report import charts, tables
 from rlmm_demo.report.markup import Markup, element, join
 from rlmm_demo.report.numbers import amount_text
 from rlmm_demo.report.page_style import page_style
-from rlmm_demo.report.replay_chart import TITLE as REPLAY_TITLE
-from rlmm_demo.report.replay_chart import replay_chart
-from rlmm_demo.report.screens import overview, screen_section
-from rlmm_demo.report.stall_chart import TITLE as STALL_TITLE
-from rlmm_demo.report.stall_chart import stall_chart
-from rlmm_demo.report.svg import NARROW, Drawing, Frame, inline
-from rlmm_demo.report.tier_map import TITLE as TIER_TITLE
-from rlmm_demo.report.tier_map import tier_map
+from rlmm_demo.report.tables import figure_text, ratio_text, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from rlmm_demo.report.charts import Chart
+    from rlmm_demo.report.story import DemoStory, Figure, ScreenResult
 
-    from rlmm_demo.report.story import DemoStory
+LINES_MAX: Final = 60
+"""Lines of an output that are kept: the first ones, and how many follow."""
+_LINE_MAX: Final = 400
 
 
 def report_page(story: DemoStory) -> str:
-    parts = (
-        _top(story),
-        element(
-            "main",
-            _tier(story),
-            _replay(story),
-            _stall(story),
-            _scoreboard(story),
-            _screens(story),
-        ),
-        _foot(story),
+    """Return the page: well-formed XML without scripts and addresses, whatever the values hold."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", f"rlmm demo: {_verdict(story)}"),
+        element("style", Markup(page_style())),
     )
-    page = element(
-        "html",
-        element(
-            "head",
-            element("meta", charset="utf-8"),
-            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            element("title", f"rlmm demo: {_verdict(story)}"),
-            element("style", Markup(page_style())),
-        ),
-        "\n",
-        element("body", *parts),
-        "\n",
-        lang="en",
-    )
+    main = element("main", *_charts(story), _scoreboard(story), _screens(story))
+    page = element("html", head, "\n", element("body", _top(story), main, _foot(story)), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
 
 
 def _verdict(story: DemoStory) -> str:
-    """What came of the demo, in a sentence."""
     count = len(story.screens)
     if not count:
         return "no screen was shown"
     if story.is_shown:
         return f"all {count} claims were shown" if count > 1 else "the claim was shown"
     left = count - story.shown_count
-    was = "was" if left == 1 else "were"
-    return f"{left} of {count} claims {was} not shown"
+    return f"{left} of {count} claims {'was' if left == 1 else 'were'} not shown"
 
 
 def _top(story: DemoStory) -> Markup:
-    verdict = _verdict(story)
+    text = _verdict(story)
+    lead = f"The story took {amount_text(round(story.seconds, 1), 's')}"
+    if story.with_broker:
+        lead += ", with an unmodified Kafka broker that runs its remote tier on rlmm."
+    else:
+        why = f" ({story.without_broker_because})" if story.without_broker_because else ""
+        lead += f", without a Kafka broker{why}, and so without stock consumers."
+    versions = [
+        element("div", element("dt", name), element("dd", version))
+        for name, version in story.versions.items()
+    ]
     return element(
         "header",
-        element("p", element("code", "rlmm demo"), class_="eyebrow"),
-        element("h1", f"{verdict[0].upper()}{verdict[1:]}"),
-        element("p", _lead(story), class_="lead"),
-        overview(story.screens),
-        tables.versions_list(story.versions.items()) if story.versions else None,
+        element("p", element("code", "rlmm demo"), class_="muted"),
+        element("h1", f"{text[0].upper()}{text[1:]}"),
+        element("p", lead),
+        element("ol", *map(_overview_line, story.screens), class_="overview"),
+        element("dl", *versions) if versions else None,
         class_="top",
     )
 
 
-def _lead(story: DemoStory) -> str:
-    took = f"The story took {amount_text(round(story.seconds, 1), 's')}"
-    if story.with_broker:
-        return f"{took}, with an unmodified Kafka broker that runs its remote tier on rlmm."
-    why = f" ({story.without_broker_because})" if story.without_broker_because else ""
-    return f"{took}, without a Kafka broker{why}, and so without stock consumers."
-
-
-def _pictured(name: str, draw: Callable[[Frame], Drawing]) -> tuple[Markup, Drawing]:
-    """A picture in two widths, of which one is shown."""
-    frames = (Frame(f"{name}-wide"), Frame(f"{name}-narrow", NARROW))
-    drawings = [draw(frame) for frame in frames]
-    shown = [
-        element("div", inline(drawing, frame), class_=kind)
-        for drawing, frame, kind in zip(drawings, frames, ("wide", "narrow"), strict=True)
-    ]
-    return join(*shown), drawings[0]
-
-
-def _tier(story: DemoStory) -> Markup | None:
-    if not story.tier_maps:
-        return None
-    picture, drawing = _pictured("tier", lambda frame: tier_map(story.tier_maps, frame))
-    return element(
-        "section",
-        element("h2", TIER_TITLE),
-        element(
-            "p",
-            f"{drawing.caption} What lies in both places is drawn in both.",
-        ),
-        element("figure", picture, class_="card"),
-        tables.sizes_table(story.tier_maps),
-        element(
-            "details",
-            element("summary", "The same as a table"),
-            tables.tier_table(story.tier_maps),
-        ),
+def _overview_line(screen: ScreenResult) -> Markup:
+    mark, kind, name = _tick(screen)
+    link = element(
+        "a",
+        element("span", mark, class_=kind, role="img", aria_label=f"{name}:"),
+        element("span", f"{screen.number}", class_="at"),
+        element("span", screen.title, class_="what"),
+        element("span", f"{screen.seconds:.1f}\N{NO-BREAK SPACE}s", class_="at"),
+        href=f"#screen-{screen.number}",
     )
+    return element("li", link)
 
 
-def _replay(story: DemoStory) -> Markup | None:
-    if not story.replays:
-        return None
-    picture, drawing = _pictured("replay", lambda frame: replay_chart(story.replays, frame))
-    return element(
-        "section",
-        element("h2", REPLAY_TITLE),
-        element("p", drawing.caption),
-        element("figure", picture, class_="card"),
-        tables.replay_table(story.replays),
-    )
+def _tick(screen: ScreenResult) -> tuple[str, str, str]:
+    return ("✓", "good", "shown") if screen.is_shown else ("✗", "bad", "not shown")
 
 
-def _stall(story: DemoStory) -> Markup | None:
-    samples = story.stalls
-    if samples is None:
-        return None
-    picture, drawing = _pictured("stall", lambda frame: stall_chart(samples, frame))
-    return element(
-        "section",
-        element("h2", STALL_TITLE),
-        element("p", drawing.caption),
-        element("figure", picture, class_="card"),
-        tables.stall_table(samples),
-    )
+def _charts(story: DemoStory) -> list[Markup]:
+    """Return a section for each chart that has values, with its tables."""
+    sections = []
+    if story.tier_maps:
+        table = tables.tier_table(story.tier_maps)
+        folded = element("details", element("summary", "The same as a table"), table)
+        sizes = tables.sizes_table(story.tier_maps)
+        sections.append(_chart(charts.tier_map(story.tier_maps), sizes, folded))
+    if story.replays:
+        table = tables.replay_table(story.replays)
+        sections.append(_chart(charts.replay_chart(story.replays), table))
+    if story.stalls is not None:
+        sections.append(_chart(charts.stall_chart(story.stalls), tables.stall_table(story.stalls)))
+    return sections
+
+
+def _chart(chart: Chart, *below: Markup | None) -> Markup:
+    words = f"{chart.title}. {chart.caption}"
+    figure = element("figure", chart.inline(), class_="card", role="img", aria_label=words)
+    heading = element("h2", chart.title)
+    return element("section", heading, element("p", chart.caption), figure, *below)
 
 
 def _scoreboard(story: DemoStory) -> Markup | None:
     if not story.scoreboard:
         return None
-    board = tables.scoreboard_table(story.scoreboard)
-    return element(
-        "section",
-        element("h2", "Scoreboard"),
-        element("div", board, class_="scoreboard"),
-    )
+    table = tables.scoreboard_table(story.scoreboard)
+    return element("section", element("h2", "Scoreboard"), table)
 
 
 def _screens(story: DemoStory) -> Markup:
-    shown = [screen_section(screen) for screen in story.screens]
+    sections = [_screen(screen) for screen in story.screens]
     nothing = element("p", "No screen was reached.")
+    return element("section", element("h2", "Screen by screen"), *(sections or [nothing]))
+
+
+def _screen(screen: ScreenResult) -> Markup:
+    mark, kind, name = _tick(screen)
+    took = f"{mark} {name} in {amount_text(round(screen.seconds, 1), 's')}"
+    trouble = None
+    if not screen.is_shown:
+        trouble = element("p", screen.trouble or "The claim was not shown.", class_="trouble")
+    figures = [_figure(figure) for figure in screen.figures]
     return element(
-        "section",
-        element("h2", "Screen by screen"),
-        *(shown or [nothing]),
+        "article",
+        element(
+            "header",
+            element("h3", f"Screen {screen.number}: {screen.title}"),
+            element("span", took, class_=kind),
+        ),
+        element("p", screen.claim),
+        trouble,
+        element("dl", *figures, class_="figures") if figures else None,
+        _terminal(screen),
+        id=f"screen-{screen.number}",
+        class_="screen",
     )
+
+
+def _figure(figure: Figure) -> Markup:
+    other, compared = figure.compared_with, None
+    if other is not None:
+        text = f"{other.name}: {amount_text(other.value, figure.unit)}"
+        ratio = None
+        if figure.ratio is not None:
+            ratio = join(element("span", ratio_text(figure), class_=verdict(figure)), " ")
+        compared = element("dd", ratio, text, class_="against")
+    value = element("dd", figure_text(figure), class_="value")
+    return element("div", element("dt", figure.name), value, compared)
+
+
+def _terminal(screen: ScreenResult) -> Markup | None:
+    """Return the commands as they were typed, and the beginning of their output."""
+    if not screen.commands and not screen.output.strip():
+        return None
+    typed = [join("$ ", element("b", command), "\n") for command in screen.commands]
+    lines = screen.output.strip("\r\n").splitlines()
+    kept = [
+        line if len(line) <= _LINE_MAX else f"{line[:_LINE_MAX]}…" for line in lines[:LINES_MAX]
+    ]
+    if len(lines) > LINES_MAX:
+        kept.append(f"… {len(lines) - LINES_MAX:,} more lines")
+    return element(
+        "pre", element("code", *typed, "\n".join(kept)),
+        tabindex=0, role="region", aria_label=f"Commands and output of screen {screen.number}",
+    )  # fmt: skip
 
 
 def _foot(story: DemoStory) -> Markup:
     when = f" {story.told_at}." if story.told_at else ""
-    said = (
-        "Every figure of this page was measured or counted in the run it tells of; "
-        "what a figure is held against is named beside it."
+    return element(
+        "footer",
+        "Every figure of this page was measured or counted in its run; "
+        f"the value that a figure is compared with stands beside it.{when}",
     )
-    return element("footer", f"{said}{when}")

@@ -1,22 +1,21 @@
 """
-Where the records of a user partition lie, from the segments that a disk and a tier have. Pure.
+Placing of records: where each offset lies, from the segments of a disk and of a tier. Pure.
 
-Every segment stays one: ranges end wherever a segment of either place begins or ends.
+Ranges end wherever a segment of either place begins or ends.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rlmm_demo.report.story import MapRange, PartitionMap, RangeKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     Offsets = tuple[int, int]
-    """First and last offset of a segment, both included."""
+    """First and last offset of a segment, both inclusive."""
 
 
 def place(
@@ -27,25 +26,28 @@ def place(
     first_offset: int | None = None,
 ) -> PartitionMap:
     """
-    A partition from *first_offset*, or where its first segment begins, to its last offset.
+    Return a partition from *first_offset*, default its first segment, to its last offset.
 
-    *local* are the rolled segments on disk; what no place has, between others or behind
-    *first_offset*, is a gap.
+    *local* are the rolled segments on disk; an offset that no place holds lies in a gap.
     """
-    on_disk, in_tier = _known(local), _known(tiered)
-    written = _known([active] if active else [])
-    everything = [*on_disk, *in_tier, *written]
-    if not everything:
+    places = [
+        [(first, last) for first, last in segments if last >= first]
+        for segments in (local, tiered, [active] if active else [])
+    ]
+    cuts = {at for held in places for first, last in held for at in (first, last + 1)}
+    if not cuts:
         return PartitionMap(name, ())
-    cuts = {first for first, _ in everything} | {last + 1 for _, last in everything}
     low = min(cuts) if first_offset is None else first_offset
     edges = sorted({low, *(cut for cut in cuts if cut > low)})
-    disk, tier, writing = (_Cover(one) for one in (on_disk, in_tier, written))
     ranges = [
-        MapRange(first, following - 1, _kind(disk.has(first), tier.has(first), writing.has(first)))
-        for first, following in pairwise(edges)
+        MapRange(at, after - 1, _kind(*(_holds(held, at) for held in places)))
+        for at, after in pairwise(edges)
     ]
     return PartitionMap(name, tuple(ranges))
+
+
+def _holds(segments: Iterable[Offsets], offset: int) -> bool:
+    return any(first <= offset <= last for first, last in segments)
 
 
 def _kind(is_on_disk: bool, is_in_tier: bool, is_active: bool) -> RangeKind:
@@ -54,24 +56,3 @@ def _kind(is_on_disk: bool, is_in_tier: bool, is_active: bool) -> RangeKind:
     if is_active:
         return RangeKind.ACTIVE
     return RangeKind.LOCAL if is_on_disk else RangeKind.GAP
-
-
-def _known(segments: Iterable[Offsets]) -> list[Offsets]:
-    """Segments that hold an offset, in order."""
-    return sorted((first, last) for first, last in segments if last >= first)
-
-
-class _Cover:
-    """Which offsets some segments hold, however they lie over each other."""
-
-    def __init__(self, segments: Sequence[Offsets]) -> None:
-        self._firsts = [first for first, _ in segments]
-        self._reach: list[int] = []
-        """Up to where the segments that begin before hold something."""
-        for _, last in segments:
-            self._reach.append(max(last, self._reach[-1]) if self._reach else last)
-
-    def has(self, offset: int) -> bool:
-        """Whether one of them holds *offset*."""
-        number = bisect_right(self._firsts, offset) - 1
-        return number >= 0 and self._reach[number] >= offset

@@ -1,9 +1,9 @@
-"""What a demo has shown, as plain values: all that its report is made of. Pure."""
+"""Story of a demo as plain values, from which the report is made. Pure."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 
 class PreferredDirection(Enum):
-    """Which way of a figure is the good one."""
-
     HIGHER = "higher"
     LOWER = "lower"
     NEITHER = "neither"
@@ -21,7 +19,7 @@ class PreferredDirection(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a figure is held against, in the unit of the figure."""
+    """A value that a figure is compared with, in the unit of the figure."""
 
     name: str
     value: float
@@ -29,7 +27,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One thing that was measured, or found; a text where it is no number."""
+    """One measured value, or a text where it is no number."""
 
     name: str
     value: float | str
@@ -39,7 +37,7 @@ class Figure:
 
     @property
     def ratio(self) -> float | None:
-        """How many times what it is compared with; `None` where that says nothing."""
+        """The value divided by its comparison; `None` where either is no number, or zero."""
         other = self.compared_with
         if other is None or isinstance(self.value, str):
             return None
@@ -50,7 +48,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class ScreenResult:
-    """One screen: what it claims, what was run, what that said, and whether the claim was shown."""
+    """One screen: its claim, its commands, their output, and whether the claim was shown."""
 
     number: int
     title: str
@@ -61,12 +59,9 @@ class ScreenResult:
     is_shown: bool
     seconds: float
     trouble: str = ""
-    """Why it was not shown."""
 
 
 class RangeKind(Enum):
-    """Where the records of a range lie."""
-
     LOCAL = "local"
     TIERED = "tiered"
     BOTH = "both"
@@ -76,7 +71,7 @@ class RangeKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MapRange:
-    """Offsets that lie in one place, both ends included: a segment, or a gap."""
+    """Offsets of a segment or a gap, both ends inclusive."""
 
     first: int
     last: int
@@ -85,15 +80,13 @@ class MapRange:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMap:
-    """A user partition from its first offset to its last."""
-
     name: str
     segments: tuple[MapRange, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TierMap:
-    """Where the records of some user partitions lie at one moment."""
+    """The places of the records of some user partitions at one moment."""
 
     label: str
     partitions: tuple[PartitionMap, ...]
@@ -104,8 +97,8 @@ class TierMap:
 @dataclass(frozen=True, slots=True)
 class ReplayCurve:
     """
-    How many records of the history a state held at each time, in seconds, and when all of it was
-    answered from. Curves that are drawn together count from the same moment of their starts.
+    The records that a state held at each time, in seconds, and the time when it was ready. Curves
+    in one chart count from the same moment of their starts.
     """
 
     label: str
@@ -115,14 +108,13 @@ class ReplayCurve:
 
 @dataclass(frozen=True, slots=True)
 class StallSamples:
-    """How long each look-up took, in ms, at each time, while the pump replayed beside it."""
+    """The duration of each look-up, in ms, by its time in s, during a replay."""
 
     points: tuple[tuple[float, float], ...]
     p50_ms: float
     p99_ms: float
     max_ms: float
     replayed_s: tuple[float, float] | None = None
-    """From when to when the pump replayed."""
 
     @classmethod
     def of(
@@ -130,7 +122,7 @@ class StallSamples:
         points: Iterable[tuple[float, float]],
         replayed_s: tuple[float, float] | None = None,
     ) -> StallSamples | None:
-        """Samples with their percentiles, by nearest rank; `None` where there are none."""
+        """Return samples with percentiles by nearest rank; `None` where there are no samples."""
         kept = tuple(points)
         ranked = sorted(ms for _, ms in kept)
         if not ranked:
@@ -144,8 +136,6 @@ class StallSamples:
 
 @dataclass(frozen=True, slots=True)
 class DemoStory:
-    """A whole demo."""
-
     versions: Mapping[str, str]
     with_broker: bool
     screens: tuple[ScreenResult, ...]
@@ -154,17 +144,15 @@ class DemoStory:
     stalls: StallSamples | None = None
     scoreboard: tuple[Figure, ...] = ()
     told_at: str = ""
-    """When it was told, as it shall be read."""
-    without_broker_because: str = field(default="")
+    without_broker_because: str = ""
 
     @property
     def is_shown(self) -> bool:
-        """Whether every claim was; nothing is shown by a demo without screens."""
+        """Whether every claim was shown; a demo without screens shows none."""
         return bool(self.screens) and all(screen.is_shown for screen in self.screens)
 
     @property
     def shown_count(self) -> int:
-        """How many claims were shown."""
         return sum(screen.is_shown for screen in self.screens)
 
     @property

@@ -1,23 +1,16 @@
 """
-The nine screens of the demonstration, a module each: `show(stage, world, told)` tells one. What one
-found out and another needs is in `told`.
+The nine screens of the demonstration: a function each, `show_...(stage, world, facts)`. `facts`
+holds the values that one screen passes to a later one.
 
 Nothing imports it.
 
-- `cold_read`: Screen 4.
-- `copies`: Screen 3.
-- `disaster`: Screen 8.
-- `explain`: Screen 7.
-- `kill`: Screen 6.
-- `maps`: Where the records of the topic lie, for the maps of the report.
-- `produce`: Screen 2.
-- `refusal`: Screen 5.
-- `scoreboard`: Screen 9.
-- `stage`: How the demonstration is told, screen by screen, and what of it goes into the report.
-- `start`: Screen 1.
-- `watching`: How the start of a service goes, looked at from outside.
-
-Nothing imports it.
+- `disaster`: Screen 8, the metadata topic is lost and rebuilt.
+- `maps`: The place of the topic's records, for the report.
+- `records`: Screens 2 to 4, records are produced, copied and read cold.
+- `scoreboard`: Screen 9, the figures of the run.
+- `service_answers`: Screens 1 and 5 to 7, a start, a refusal, a kill and explanations.
+- `stage`: How a screen is shown, and what it leaves for the report.
+- `watching`: The start of a service, seen from outside.
 """
 
 from __future__ import annotations
@@ -35,23 +28,27 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class DemoFigures:
-    """What the screens so far have found out."""
+    """The values that one screen passes to a later one."""
 
     versions: dict[str, str] = field(default_factory=dict)
     rows: list[tuple[int, int, bytes]] = field(default_factory=list)
-    """Every committed record: partition, offset, value."""
+    """Partition, offset and value of every committed record."""
     began_ms: int = 0
-    """When there were no copies yet."""
     ends: dict[int, int] = field(default_factory=dict)
     """Partition -> the offset behind its last record."""
     archive: TopicIdPartition | None = None
-    """Another topic's partition, whose long history is beside that of the first one."""
+    """
+    A partition of another topic, with a long history in the metadata partition of the first
+    one.
+    """
     full: DemoStart | None = None
-    """The start that read everything."""
     answers: dict[str, Any] = field(default_factory=dict)
 
     def expected(self, world: DemoWorld) -> Checksum:
-        """Of what the reader of that world has to be given from offset 0 on."""
+        """
+        Return the checksum of the records that the reader of that world gets from offset 0
+        on.
+        """
         if world.has_broker:
             return checksum_of(self.rows)
         # Who reads the tier alone is not given the active segments.

@@ -1,4 +1,4 @@
-"""Screen 8: the metadata topic is lost, and made anew from the bucket."""
+"""Disaster: screen 8 loses the metadata topic and rebuilds it from the bucket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FILE = "rebuilt.jsonl"
 _GONE = "payments"
 
 
-def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
+def show_disaster(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
     with stage.screen("disaster", _CLAIM) as screen:
         answers = world.answers()
         segments = world.segments()
@@ -41,8 +41,8 @@ def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
         screen.check(
             f"{same} of {len(answers)} look-ups have the same answer", holds=found == answers
         )
-        stage.tier_maps.append(tier_map("metadata rebuilt", world, told))
-        expected = told.expected(world)
+        stage.tier_maps.append(tier_map("metadata rebuilt", world, facts))
+        expected = facts.expected(world)
         _, rows = world.read_all(expected.records)
         read = checksum_of(rows)
         screen.check(
@@ -55,7 +55,6 @@ def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
 
 
 def _show(screen: DemoScreen, world: DemoWorld, words: list[str]) -> None:
-    """Where the metadata is and where the objects are is said, and not at length."""
     flag, _ = world.metadata_flags()
     screen.command(f"rlmm {' '.join(words)} {flag} ...")
 
@@ -71,7 +70,7 @@ def _rebuild(screen: DemoScreen, world: DemoWorld, words: list[str]) -> str:
 
 
 def _plant(world: DemoWorld, beside: SegmentMetadata) -> None:
-    """The objects of a topic that is no more, as a deletion that died leaves them."""
+    """Store the objects of a deleted topic, as a deletion that died leaves them."""
     gone = TopicIdPartition(Uuid(b"a topic of once."), _GONE, 0)
     nobodys = SegmentId(gone, Uuid(b"nobody knows it."))
     known = object_keys(beside.id, beside.start_offset, "")
@@ -81,7 +80,7 @@ def _plant(world: DemoWorld, beside: SegmentMetadata) -> None:
 
 
 def _names(audited: str) -> bool:
-    """Whether that is said of the planted objects, and of no others."""
+    """Whether the audit names the planted objects and no others."""
     _, found, behind = audited.partition("TIER-ORPHAN (1)")
     return bool(found) and _GONE in next(iter(behind.splitlines()[1:]), "")
 

@@ -1,4 +1,4 @@
-"""Where the records of the topic lie, for the maps of the report."""
+"""Maps of the topic for the report: the place of each of its records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def local_ranges(world: DemoWorld, ends: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
-    """Partition -> first and last offset of each local segment, the active one last."""
+    """Return first and last offset of each local segment by partition, the active one last."""
     found: dict[int, list[tuple[int, int]]] = {}
     for partition in range(PARTITIONS):
         firsts = sorted(
@@ -31,9 +31,8 @@ def local_ranges(world: DemoWorld, ends: dict[int, int]) -> dict[int, list[tuple
     return found
 
 
-def tier_map(label: str, world: DemoWorld, told: DemoFigures) -> TierMap:
-    """All of the topic as it lies now."""
-    local = local_ranges(world, told.ends)
+def tier_map(label: str, world: DemoWorld, facts: DemoFigures) -> TierMap:
+    local = local_ranges(world, facts.ends)
     tiered: dict[int, list[tuple[int, int]]] = {number: [] for number in range(PARTITIONS)}
     for segment in _finished(world):
         tiered[segment.id.partition.partition].append((segment.start_offset, segment.last_offset))
@@ -47,7 +46,7 @@ def tier_map(label: str, world: DemoWorld, told: DemoFigures) -> TierMap:
 
 
 def _finished(world: DemoWorld) -> Iterator[SegmentMetadata]:
-    """What the tier has of the topic, of which nothing may be known yet."""
+    """Return the finished segments; a partition that the service does not know has none."""
     for partition in world.partitions():
         with suppress(UnknownPartition):
             for segment in world.service.client.list_segments(partition):

@@ -1,4 +1,4 @@
-"""Screen 9: the figures, and what they are held against."""
+"""Scoreboard: screen 9 compares the figures of the run."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
     from rlmm_demo.world.world import DemoWorld
 
 _SAMPLE: Final = 10_000
-"""Copies that are kept once by the engine and once by the plainest program."""
 _LOOKUPS: Final = 2_000
 _FETCH_MS: Final = 500.0
-"""How long a broker lets a fetch of the tier wait: `remote.fetch.max.wait.ms`."""
+"""Kafka's default of `remote.fetch.max.wait.ms`."""
 _CLAIM: Final = "What was measured in this run, beside the plainest program or a broker's limits."
 
 
-def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
-    """Events, memory, look-ups, stall."""
+def show_scoreboard(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
     with stage.screen("scoreboard", _CLAIM) as screen:
-        for figure in _figures(stage, world, told):
+        for figure in _figures(stage, world, facts):
             screen.figure(figure)
             stage.scoreboard.append(figure)
         waits = [figure.value for figure in stage.scoreboard if figure.unit == "ms"]
@@ -48,11 +46,11 @@ def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
         )
 
 
-def _figures(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> list[Figure]:
-    assert told.archive is not None, "it was made before"
-    assert told.full is not None, "it was told before"
+def _figures(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> list[Figure]:
+    assert facts.archive is not None, "it was made before"
+    assert facts.full is not None, "it was facts before"
     first, client = world.partitions()[0], world.service.client
-    values = list(copies(told.archive, 0, expired=0, live=_SAMPLE))
+    values = list(copies(facts.archive, 0, expired=0, live=_SAMPLE))
     begun_s = time.perf_counter()
     _plain(values)
     plain_pace = len(values) / (time.perf_counter() - begun_s)
@@ -60,7 +58,7 @@ def _figures(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> list[Figu
     lookup_ms = percentile_ms(lambda: client.segment_for(first, 0, 0), _LOOKUPS)
     figures = [
         Figure(
-            "events replayed, judged and indexed a second", told.full.events_per_s, "",
+            "events replayed, judged and indexed a second", facts.full.events_per_s, "",
             Comparison("decoded one by one into a dict", plain_pace), PreferredDirection.HIGHER,
         ),
         Figure(
@@ -85,7 +83,6 @@ def _figures(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> list[Figu
 
 
 def _plain(values: list[bytes]) -> object:
-    """What a loop keeps that decodes."""
     kept: dict[object, object] = {}
     for value in values:
         event = decode(value)
@@ -101,7 +98,7 @@ def _engine(values: list[bytes]) -> object:
 
 
 def _held(keep: Callable[[], object]) -> float:
-    """How many bytes are held for each segment of what *keep* gives."""
+    """Return the bytes per segment that the result of *keep* holds."""
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]

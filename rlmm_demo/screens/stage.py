@@ -1,4 +1,4 @@
-"""How the demonstration is told, screen by screen, and what of it goes into the report."""
+"""Stage: how the demonstration shows each screen, and what it keeps for the report."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ _WIDTH: Final = 96
 
 
 class DemoScreen:
-    """One screen while it is told."""
-
     def __init__(self) -> None:
         self.commands: list[str] = []
         self.lines: list[str] = []
@@ -36,7 +34,7 @@ class DemoScreen:
         self.checks = 0
 
     def command(self, text: str) -> None:
-        """Commands that are run now, as one would type them; a line for each."""
+        """Show the commands that run now, one per line."""
         for line in text.splitlines():
             self.commands.append(line)
             click.echo(f"  $ {line}")
@@ -47,12 +45,10 @@ class DemoScreen:
             click.echo(f"    {line}".rstrip())
 
     def figure(self, figure: Figure) -> None:
-        """Something that was measured."""
         self.figures.append(figure)
         click.echo(f"    {figure_text(figure)}")
 
     def check(self, what: str, *, holds: bool) -> None:
-        """One thing that has to be so, or the claim was not shown."""
         self.checks += 1
         click.echo(f"  {tick(is_shown=holds)} {what}")
         if not holds and not self.trouble:
@@ -65,8 +61,6 @@ class DemoScreen:
 
 @dataclass
 class DemoStage:
-    """What was told so far."""
-
     screens: list[ScreenResult] = field(default_factory=list)
     tier_maps: list[TierMap] = field(default_factory=list)
     replays: list[ReplayCurve] = field(default_factory=list)
@@ -75,10 +69,7 @@ class DemoStage:
 
     @contextmanager
     def screen(self, title: str, claim: str) -> Iterator[DemoScreen]:
-        """
-        The next screen. Any error ends it as not shown, so that a report is left; so does a screen
-        that checks nothing.
-        """
+        """Open the next screen. An error, or a screen without a check, ends it as not shown."""
         number, begun_s = len(self.screens) + 1, time.monotonic()
         head = f"{number} of {SCREENS} · {title} "
         click.echo(f"\n{head}{'─' * max(2, _WIDTH - len(head))}" if _is_wide() else f"\n{head}")
@@ -113,12 +104,10 @@ class DemoStage:
 
     @property
     def is_shown(self) -> bool:
-        """Whether every claim was shown so far."""
         return all(screen.is_shown for screen in self.screens)
 
 
 def tick(*, is_shown: bool) -> str:
-    """Whether a claim holds, as far as the terminal can say it."""
     if _is_wide():
         return "✓" if is_shown else "✗"
     return "[ok]" if is_shown else "[FAILED]"
@@ -129,7 +118,6 @@ def _is_wide() -> bool:
 
 
 def figure_text(figure: Figure) -> str:
-    """A figure in a line, and what it is held against."""
     value = figure.value
     text = value if isinstance(value, str) else amount_text(value, figure.unit)
     other = figure.compared_with

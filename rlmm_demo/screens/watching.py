@@ -1,6 +1,6 @@
 """
-How the start of a service goes, looked at from outside: what it has read at each time, what it
-answers before it has read everything, and how long others wait beside that.
+Watching a service start from outside: the records it has read at each time, its answers before it
+is ready, and the time that look-ups take meanwhile.
 """
 
 from __future__ import annotations
@@ -26,37 +26,35 @@ if TYPE_CHECKING:
 _DEADLINE_S: Final = 60.0
 _PAUSE_S: Final = 0.025
 _ASKED_S: Final = 0.005
-"""Between two look-ups beside a replay."""
 
 
 @dataclass(slots=True)
 class DemoStart:
-    """How one start went."""
+    """The start of one service, watched from outside."""
 
     curve: ReplayCurve
     refusal: NotReady | None = None
-    """The first answer of the partition whose history is long, while there is more to read."""
+    """The first `NotReady` for the partition with the long history."""
     stalls: StallSamples | None = None
-    """Of look-ups of another partition, while that history was read."""
+    """Look-ups of another partition during the replay."""
 
     @property
     def events_per_s(self) -> float:
-        """How many were read from the first look on until all were."""
         (_, first), *_, (ready_s, last) = (*self.curve.points, self.curve.points[-1])
         return (last - first) / ready_s if ready_s else 0.0
 
     is_told_absent: bool = False
-    """Whether it was said of a segment that is there that there is none."""
+    """Whether an answer denied a segment that exists."""
     whole_s: float = 0.0
-    """Until it was ready, the start of the process included."""
+    """Seconds until it was ready, the start of the process included."""
 
 
 def watch(
     service: DemoService, label: str, asked: TopicIdPartition, beside: TopicIdPartition | None
 ) -> DemoStart:
     """
-    Follow a service that was just started until it answers for everything. Times are counted from
-    when it knows what to read, but for the whole.
+    Follow a service from its start until it is ready. Times count from its assignment, except
+    `whole_s`.
     """
     started_s = time.monotonic()
     service.wait_listening()
@@ -91,10 +89,7 @@ def watch(
 def stalls_of(
     answered: Iterable[tuple[float, float]], begun_s: float, ready_s: float
 ) -> StallSamples | None:
-    """
-    Of look-ups, each with when it was asked and the ms it took, those that any part of the replay
-    fell into: one that was answered only when the replay was over has waited for it.
-    """
+    """Keep the look-ups, each a start in s and a duration in ms, that overlap the replay."""
     points = [
         (max(0.0, asked_s - begun_s), took_ms)
         for asked_s, took_ms in answered
@@ -104,7 +99,6 @@ def stalls_of(
 
 
 def _records(status: dict[str, object]) -> int:
-    """How many records of the history the state holds."""
     partitions = status["metadata_partitions"]
     assert isinstance(partitions, list)
     return sum(one["history"]["records"] for one in partitions)
@@ -112,7 +106,7 @@ def _records(status: dict[str, object]) -> int:
 
 @dataclass(slots=True)
 class _Asking:
-    """Asks for the segment with offset 0, in a thread and by a connection of its own."""
+    """A thread with its own connection that looks up offset 0 again and again."""
 
     socket: Path
     partition: TopicIdPartition
@@ -155,7 +149,6 @@ class _Asking:
 
 
 def percentile_ms(ask: Callable[[], object], times: int) -> float:
-    """The 99th percentile of how long *ask* takes."""
     taken = []
     for _ in range(times):
         begun_s = time.perf_counter()

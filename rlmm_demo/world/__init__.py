@@ -1,19 +1,15 @@
 """
-What the demonstration acts on: a service, a store, topics and their records.
+The world of the demonstration: a service, a store, topics and their records.
 
 May be imported by `rlmm_demo.broker`, `rlmm_demo.screens`.
 
-- `commands`: Commands that `rlmm demo` runs as an operator would, each in a process of its own.
-- `events`: Metadata that reaches the log of the demonstration past every service, as other
-  brokers write it.
-- `made_up_world`: The demonstration's world without a broker.
-- `records`: What the demonstration produces, and the checksum by which all that is read is
-  judged.
-- `segment_reading`: Reads the tier of the demonstration without a broker, committed records
-  alone, and prints partition, offset and value of each.
-- `service`: The service behind `rlmm demo`.
-- `small_broker`: A small log folder as a broker has it, for examples.
-- `store`: Where the demonstration keeps objects.
-- `world`: What the screens of the demonstration ask of the world they play in, and what its two
-  forms share.
+- `commands`: `rlmm` commands, each run in a process of its own.
+- `events`: Events that other brokers write into the metadata topic.
+- `made_up_world`: The world without a broker.
+- `records`: The records of the demonstration, and their checksum.
+- `segment_reading`: A program that reads the tier without a broker.
+- `service`: A process of `rlmm serve`, with a client and HTTP.
+- `small_broker`: A small log folder in a broker's form, for examples.
+- `store`: A bucket on this machine, or a folder.
+- `world`: The interface of a world, and the part that both worlds share.
 """

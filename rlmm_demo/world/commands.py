@@ -15,23 +15,19 @@ if TYPE_CHECKING:
 
 _DEADLINE_S: Final = 120.0
 _ROWS_MAX: Final = 4
-"""Of a table with a line for each metadata partition, most of which are empty."""
 
 
 class CommandResult(NamedTuple):
-    """What a command wrote."""
-
     answer: str
     progress: str
-    """On standard error."""
 
 
 def run_command(
     words: list[str], *, finds: bool = False, environ: Mapping[str, str] | None = None
 ) -> CommandResult:
     """
-    What `rlmm` answers to *words*, as a table. Raises `EngineFailed` where it found something,
-    unless that is what it *finds*.
+    Run `rlmm` with *words*; raises `EngineFailed` for any exit code but 0, or 1 where it
+    *finds*.
     """
     command = [sys.executable, "-m", "rlmm", *words, "--output", "table"]
     if environ is None:
@@ -47,7 +43,7 @@ def run_command(
 
 
 def shown(text: str) -> Iterator[str]:
-    """The first rows of a table, and whatever is said below; all where it is little more."""
+    """Return the first rows of a long table, and every line below it."""
     lines = text.splitlines()
     blank = lines.index("") if "" in lines else len(lines)
     is_long = blank > 2 * _ROWS_MAX

@@ -1,6 +1,6 @@
 """
-Metadata that reaches the log of the demonstration past every service, as other brokers write it:
-many copies of another topic, and a finish that comes too late.
+Events that other brokers write into the metadata topic: many copies of another topic, and a finish
+that comes too late.
 """
 
 from __future__ import annotations
@@ -19,22 +19,18 @@ if TYPE_CHECKING:
 
 LIVE: Final = 4_000
 EXPIRED: Final = 40_000
-"""Copies that are there, and earlier ones that retention has deleted since, as in any old topic."""
 EVENTS: Final = 2 * LIVE + 4 * EXPIRED
-"""About a second to read, and no more than seconds to write."""
 LATE_BROKER: Final = 7
 _ARCHIVE: Final = Uuid(b"topic of copies.")
 _OFFSETS: Final = 1_000
-"""Of one copy."""
 
 
 def place_of(partition: TopicIdPartition, partition_count: int) -> int:
-    """The metadata partition in which a user partition's events are."""
     return metadata_partition_for(partition.topic_id, partition.partition, partition_count)
 
 
 def archive_in(place: int, partition_count: int) -> TopicIdPartition:
-    """A user partition of another topic whose events are in that metadata partition."""
+    """Return a user partition of another topic whose events lie in that metadata partition."""
     numbered = (TopicIdPartition(_ARCHIVE, "archive", number) for number in count())
     return next(one for one in numbered if place_of(one, partition_count) == place)
 
@@ -42,7 +38,7 @@ def archive_in(place: int, partition_count: int) -> TopicIdPartition:
 def copies(
     archive: TopicIdPartition, now_ms: int, *, expired: int = EXPIRED, live: int = LIVE
 ) -> Iterator[bytes]:
-    """The events of so many copies that were deleted again, and of those that are left."""
+    """Give the events of copies that were deleted again, then those of live copies."""
     for number in range(expired + live):
         begun = _segment(archive, Uuid.of(1, number), number * _OFFSETS, 1, now_ms)
         yield from _copy(begun)
@@ -52,8 +48,7 @@ def copies(
 
 def late_finish(beside: SegmentMetadata, now_ms: int) -> Iterator[bytes]:
     """
-    A broker lost its leadership while it copied the offsets of *beside*; its successor gave that
-    copy up; then it says that the copy is finished.
+    Give the events of a broker that finishes a copy of *beside* after its successor deleted it.
     """
     late = _segment(
         beside.id.partition, Uuid.of(2, now_ms), beside.start_offset, LATE_BROKER, now_ms
@@ -80,7 +75,6 @@ def _segment(
 
 
 def _copy(begun: SegmentMetadata) -> tuple[bytes, bytes]:
-    """The two events of a copy that is made."""
     state = SegmentState.COPY_SEGMENT_FINISHED
     finished = SegmentUpdate(begun.id, begun.broker_id, begun.event_timestamp_ms, None, state)
     return encode(begun), encode(finished)

@@ -1,6 +1,6 @@
 """
-The demonstration's world without a broker: the service on an embedded log, and a log folder as a
-broker has it, written by the log of our own, which has its form.
+Made-up world: the service on an embedded log, and a log folder in a broker's form, written by the
+log of our own.
 """
 
 from __future__ import annotations
@@ -53,8 +53,6 @@ _STARTED: Final = PartitionDeleteState.DELETE_PARTITION_STARTED
 
 
 class MadeUpWorld(DemoWorld):
-    """A service, a store, and the folder of a broker that does not run."""
-
     has_broker = False
     producer = "segments are written as a broker writes them, by the log of our own"
     reader = "the data source of Spark" if has_spark() else "a reader of record batches"
@@ -67,14 +65,12 @@ class MadeUpWorld(DemoWorld):
         return {"Kafka": "none", **versions()}
 
     def service_flags(self) -> list[str]:
-        """None: what it does by itself."""
         return []
 
     def log_folder(self) -> Path:
         return self.folder / "broker"
 
     def produce(self, portions: Sequence[RecordPortion]) -> list[list[int]]:
-        """Into files, as a broker has them."""
         with closing(LoopThread("demo-broker")) as loop:
             return loop.wait(self._write(portions))
 
@@ -96,13 +92,12 @@ class MadeUpWorld(DemoWorld):
         return offsets
 
     def copy_words(self) -> list[str]:
-        """Copies of a folder whose broker is down."""
         return [
             "tier", "run", "--topic", TOPIC, "--log-dir", str(self.log_folder()), "--offline",
         ]  # fmt: skip
 
     def forget_local(self) -> str:
-        """By hand: there is no broker whose retention would."""
+        """Delete the segments by hand: no broker runs whose retention would."""
         for partition in self.partitions():
             last = self.service.client.highest_offset(partition, 0)
             assert last is not None, "its copies were finished"
@@ -112,7 +107,7 @@ class MadeUpWorld(DemoWorld):
         return f"rm {TOPIC}-*/<every segment that is in the tier>"
 
     def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
-        """By Spark; by a process of its own, as a session has one. It knows itself where to end."""
+        """Read by Spark in a process of its own; it reads to the end by itself."""
         del count
         asked = {
             "store": {**self.store.options(), "subscribe": TOPIC},
@@ -135,7 +130,6 @@ class MadeUpWorld(DemoWorld):
         return (command if has_spark() else "every segment, chunk by chunk"), rows
 
     def append_metadata(self, place: int, values: Iterable[bytes]) -> None:
-        """Into the service's own log, while it is down."""
         with closing(LoopThread("demo-log")) as loop:
             loop.wait(self._append(place, values))
 
@@ -149,32 +143,32 @@ class MadeUpWorld(DemoWorld):
                 await log.append(batch, leader_epoch=leader_epoch)
 
     def metadata_flags(self) -> list[str]:
-        """Of the service, which another one is then."""
         return ["--sidecar", str(self.socket)]
 
     def lose_metadata(self) -> str:
-        """The log itself is deleted; the next service begins one."""
         for name in (LOG_FOLDER, SNAPSHOT_FOLDER):
             shutil.rmtree(self.folder / "service" / name, ignore_errors=True)
         return f"rm -r rlmm-data/{LOG_FOLDER} rlmm-data/{SNAPSHOT_FOLDER}"
 
     def before_rebuild(self) -> None:
-        """Another service, on nothing."""
         self.start_service()
         self.service.wait_ready()
 
     def abandon(self, partition: TopicIdPartition) -> None:
-        """Its deletion has begun, and who deleted it died: there is no cluster to ask."""
+        """
+        Start the deletion of the partition and leave it open: no cluster can tell that it
+        is gone.
+        """
         for state in (_MARKED, _STARTED):
             event = PartitionDelete(partition, 1, SYSTEM_CLOCK.now_ms(), state)
             self.service.client.put_partition_delete(event)
 
     def after_rebuild(self) -> None:
-        """Nothing: it has heard of all of it."""
+        """Do nothing: the service took every rebuilt event itself."""
 
 
 def _topic_in_two_places() -> Uuid:
-    """A topic whose first two partitions have their metadata in different places."""
+    """Return an id whose partitions 0 and 1 lie in different metadata partitions."""
     ids = (Uuid(b"topic of clicks%d" % number) for number in range(10))
     return next(one for one in ids if len({_place(one, number) for number in (0, 1)}) > 1)
 
@@ -184,7 +178,7 @@ def _place(topic_id: Uuid, number: int) -> int:
 
 
 def _batches(portion: RecordPortion, timestamp_ms: int) -> Iterator[tuple[bytes, int]]:
-    """Its batches, each with how many offsets it takes; a marker at the end of a transaction."""
+    """Give each batch with its number of offsets; an abort marker ends a transaction."""
     codec = Compression[portion.codec.upper()]
     sequence = 0
     producer = NO_PRODUCER
@@ -203,7 +197,6 @@ def _batches(portion: RecordPortion, timestamp_ms: int) -> Iterator[tuple[bytes,
 
 
 def _groups(values: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
-    """In their order, so many at a time."""
     left = iter(values)
     while group := list(islice(left, size)):
         yield group

@@ -1,4 +1,4 @@
-"""What the demonstration produces, and the checksum by which all that is read is judged. Pure."""
+"""Records that the demonstration produces, and the checksum that judges every read. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ PARTITIONS: Final = 3
 CODECS: Final = ("gzip", "lz4", "zstd")
 SEGMENT_BYTES: Final = 3 << 20
 _COMMITTED, _ABORTED = 22_000, 2_000
-"""Records of a codec in a partition; of the aborted transaction, in the first one."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordPortion:
-    """Records that are sent together to one partition."""
-
     partition: int
     codec: str
     values: Sequence[bytes]
@@ -29,7 +26,7 @@ class RecordPortion:
 
 
 def portions() -> list[RecordPortion]:
-    """All that is produced, in order: each codec in each partition, and a transaction, aborted."""
+    """Return each codec in each partition, in order, and one aborted transaction."""
     chance = random.Random(1)  # noqa: S311  # the same records in every run
     found = [
         RecordPortion(partition, codec, [_value(chance, partition) for _ in range(_COMMITTED)])
@@ -50,14 +47,13 @@ def _value(chance: random.Random, partition: int) -> bytes:
 
 
 class Checksum:
-    """A digest of records, each with partition and offset; those of a partition in their order."""
+    """A digest of records with partition and offset; each partition's records come in order."""
 
     def __init__(self) -> None:
         self._digests: dict[int, hashlib._Hash] = {}
         self.records = 0
 
     def add(self, partition: int, offset: int, value: bytes) -> None:
-        """The next record of a partition."""
         digest = self._digests.setdefault(partition, hashlib.sha256())
         digest.update(b"%d %d " % (offset, len(value)))
         digest.update(value)
@@ -65,7 +61,6 @@ class Checksum:
 
     @property
     def text(self) -> str:
-        """All of it in sixteen characters."""
         whole = hashlib.sha256()
         for partition, digest in sorted(self._digests.items()):
             whole.update(b"%d " % partition + digest.digest())
@@ -73,7 +68,6 @@ class Checksum:
 
 
 def checksum_of(rows: Iterable[tuple[int, int, bytes]]) -> Checksum:
-    """The checksum of partition, offset and value of each record."""
     checksum = Checksum()
     for partition, offset, value in rows:
         checksum.add(partition, offset, value)
@@ -83,7 +77,7 @@ def checksum_of(rows: Iterable[tuple[int, int, bytes]]) -> Checksum:
 def committed_rows(
     sent: Sequence[RecordPortion], offsets: Sequence[Sequence[int]]
 ) -> Iterator[tuple[int, int, bytes]]:
-    """What a reader of committed records is given, by partition and offset."""
+    """Give the rows of a reader of committed records, sorted by partition and offset."""
     rows = [
         (portion.partition, offset, value)
         for portion, placed in zip(sent, offsets, strict=True)

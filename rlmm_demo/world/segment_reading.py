@@ -1,6 +1,6 @@
 """
-Reads the tier of the demonstration without a broker, committed records alone, and prints partition,
-offset and value of each: a process of its own, as Spark wants one.
+Segment reading without a broker: a program that prints partition, offset and value of every
+committed record in the tier.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def rows_by_spark(asked: dict[str, Any]) -> Iterator[Row]:
 
 
 def rows_by_hand(asked: dict[str, Any]) -> Iterator[Row]:
-    """Segment by segment as the service names them; its only transaction was aborted."""
+    """Give the rows segment by segment; the demo's only transaction was aborted."""
     topic_id = Uuid.parse(asked["topicId"])
     with (
         BlockingRemoteLogMetadataClient(UnixAddress(Path(asked["socket"]))) as client,

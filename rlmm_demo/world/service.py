@@ -1,7 +1,4 @@
-"""
-The service behind `rlmm demo`: `rlmm serve` as anybody starts it, in a process of its own, with a
-client at its socket and HTTP beside it.
-"""
+"""Service of the demonstration: a process of `rlmm serve`, with a client and HTTP."""
 
 from __future__ import annotations
 
@@ -32,10 +29,7 @@ _PAUSE_S = 0.02
 
 
 class DemoService:
-    """
-    `rlmm serve` in *folder*, listening at *socket*, with *flags*; killed at the end if it still
-    runs.
-    """
+    """`rlmm serve` in *folder*, listening at *socket*, with *flags*; killed at the end."""
 
     def __init__(self, folder: Path, socket: Path, flags: Sequence[str] = ()) -> None:
         self._process = subprocess.Popen(  # noqa: S603  # our own program, with a folder of ours
@@ -61,7 +55,7 @@ class DemoService:
         return self._process.pid
 
     def status(self) -> dict[str, Any]:
-        """What it says of its one engine; empty before it takes questions."""
+        """Return the status of its one engine; empty before it takes requests."""
         if not self._is_listening.is_set() or not self._url:
             return {}
         code, document = self.get("/v1/status")
@@ -70,7 +64,6 @@ class DemoService:
 
     @property
     def client(self) -> BlockingRemoteLogMetadataClient:
-        """At its socket, as a broker would be."""
         if self._client is None:
             self._client = BlockingRemoteLogMetadataClient(
                 UnixAddress(self.socket), client="rlmm demo"
@@ -78,7 +71,7 @@ class DemoService:
         return self._client
 
     def _read(self) -> None:
-        """Take its log lines, which nobody else does; they say where HTTP is, and the socket."""
+        """Read its log lines, which name the address of HTTP and the socket."""
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._lines.append(line)
@@ -92,12 +85,10 @@ class DemoService:
         self._is_listening.set()
 
     def wait_listening(self) -> None:
-        """Wait until it takes requests by both ways; what it reads of its log it has yet to."""
         self._has_url.wait(_DEADLINE_S)
         self._is_listening.wait(_DEADLINE_S)
 
     def wait_ready(self) -> dict[str, Any]:
-        """Ask by HTTP whether it is ready until it is; what it says of itself then."""
         deadline_s = time.monotonic() + _DEADLINE_S
         self._has_url.wait(_DEADLINE_S)
         while True:
@@ -109,13 +100,11 @@ class DemoService:
             time.sleep(_PAUSE_S)
 
     def get(self, path: str) -> tuple[int, dict[str, Any]]:
-        """What HTTP answers: the status, and the document."""
         code, text = self._fetch(path)
         found: dict[str, Any] = json.loads(text)
         return code, found
 
     def metrics(self, *samples: str) -> list[tuple[str, str]]:
-        """These samples, as Prometheus reads them."""
         _, text = self._fetch("/metrics")
         told = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
         return [(sample, told[sample]) for sample in samples]
@@ -138,13 +127,12 @@ class DemoService:
         raise EngineFailed(f"{message}; status {self._process.poll()}; its last lines:\n{last}")
 
     def kill(self) -> int:
-        """End it as a power loss of the process would; its status."""
+        """Kill the process with SIGKILL, and return its exit status."""
         self._hang_up()
         self._process.send_signal(signal.SIGKILL)
         return self._process.wait()
 
     def stop(self) -> int:
-        """Ask it to stop, as systemd or Kubernetes do; its status."""
         self._hang_up()
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(_DEADLINE_S)
@@ -154,7 +142,6 @@ class DemoService:
             self._client.close()
 
     def snapshot(self, folder: Path) -> None:
-        """Have it write snapshots of what changed."""
         subprocess.run(  # noqa: S603
             [sys.executable, "-m", "rlmm", "snapshot", "write", "--data-dir", str(folder)],
             check=True, stdout=subprocess.DEVNULL,

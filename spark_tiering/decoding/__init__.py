@@ -51,6 +51,9 @@ Invariants:
 May be imported by `spark_tiering.data_source`, `spark_tiering.maintenance`.
 """
 
+from typing import TYPE_CHECKING
+
+from rlmm.base.old_names import attributes_of
 from spark_tiering.decoding.aborted import (
     AbortedSearch,
     AbortedTransaction,
@@ -74,3 +77,6 @@ __all__ = [
     "read_txn_index",
     "schema_of",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = attributes_of(__name__)

@@ -131,6 +131,13 @@ def test_capabilities_name_tests_that_exist() -> None:
     assert not missing_tests(named)
 
 
+def test_architecture_names_files_that_exist() -> None:
+    """Every path in the map and in the invariants is there."""
+    named = re.findall(r"`((?:\w+/)+[\w.]*)`", tree.read(Path("ARCHITECTURE.md")))
+    assert named
+    assert not [path for path in named if not (tree.ROOT / path).exists()]
+
+
 def test_failures_that_clients_meet_are_shown_through_the_socket_by_tests_that_exist() -> None:
     """
     Each of them has a row; its first test goes through the socket, or the row says why it does not.

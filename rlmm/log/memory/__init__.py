@@ -9,3 +9,10 @@ May be imported by `rlmm.engine`, `spark_tiering.tier_metadata`.
 - `topic`: A metadata topic in memory, which several `memory` logs may open, as logs open a
   cluster's topic.
 """
+
+from typing import TYPE_CHECKING
+
+from rlmm.base.old_names import attributes_of
+
+if not TYPE_CHECKING:
+    __getattr__ = attributes_of(__name__)

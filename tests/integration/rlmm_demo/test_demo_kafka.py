@@ -21,14 +21,14 @@ README = tree.read(Path("README.md"))
 
 @pytest.fixture(scope="module")
 def told(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> ToldDemo:
-    """One demonstration; the broker's jars are kept where `make demo` keeps them."""
+    """Run one demonstration with the cache of `make demo`."""
     del kafka_jars  # who cannot run a broker is told how
     cache = tree.ROOT / ".cache" / "demo"
     return tell_demo(tmp_path_factory.mktemp("demo"), "--cache", str(cache))
 
 
 def test_demo_on_kafka_shows_all_nine_claims(told: ToldDemo) -> None:
-    """With an unmodified broker, whose stock consumer reads all of it after the local data went."""
+    """A stock consumer of an unmodified broker reads every record without local data."""
     assert told.status == 0, told.text
     assert "With an unmodified Kafka broker." in told.text
     assert tuple(told.screens) == TITLES
@@ -39,7 +39,7 @@ def test_demo_on_kafka_shows_all_nine_claims(told: ToldDemo) -> None:
 
 
 def test_demo_on_kafka_shows_what_the_readme_shows(told: ToldDemo) -> None:
-    """Every line that the README quotes is printed, but for what was measured."""
+    """The demo prints every line that the README quotes, measured numbers aside."""
     quoted = next(
         block for block in re.findall(r"```text\n(.*?)```", README, re.DOTALL) if "✓" in block
     )

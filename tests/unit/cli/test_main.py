@@ -1,6 +1,8 @@
 """The root of the command line: version, help, completion, and errors that become exit codes."""
 
+import subprocess
 import sys
+from importlib.machinery import BuiltinImporter
 
 import click
 import pytest
@@ -66,6 +68,62 @@ def test_error_when_not_ours_is_left_alone(failing: list[BaseException]) -> None
     """A bug keeps its traceback: only errors raised on purpose are turned into a line."""
     failing.append(ZeroDivisionError())
     assert isinstance(CliRunner().invoke(main.cli, ["fail"]).exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("matplotlib", "matplotlib, which is not installed: pip install 'rlmm[demo]'"),
+        ("pyspark", "pyspark, which is not installed: pip install 'rlmm[spark]'"),
+        ("boto3", "boto3, which is not installed: pip install 'rlmm[s3]'"),
+        ("zstandard", "zstandard, which is not installed: pip install 'rlmm[tiering]'"),
+        ("rlmm_conformance", "rlmm_conformance, which is not installed: pip install 'rlmm'"),
+    ],
+    ids=["matplotlib", "pyspark", "boto3", "zstandard", "own package"],
+)
+def test_missing_library_leaves_as_one_line_that_names_the_extra(
+    failing: list[BaseException], module: str, line: str
+) -> None:
+    """A command whose library is not installed says in one line how to install it."""
+    failing.append(ModuleNotFoundError(name=module))
+    result = CliRunner().invoke(main.cli, ["fail"])
+    assert result.stderr == f"rlmm: engine-unfit: this command needs {line}\n"
+    assert result.exit_code == 3
+
+
+@pytest.mark.parametrize("command", ["demo", "conformance"])
+def test_subcommand_when_its_package_is_missing_leaves_as_one_line(
+    monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """An installation of the service alone names the package that it lacks."""
+    package = f"rlmm_{command}"
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [BuiltinImporter])
+    result = CliRunner().invoke(main.cli, [command])
+    assert f"this command needs {package}, which is not installed: pip install" in result.stderr
+    assert (result.exit_code, len(result.stderr.splitlines())) == (3, 1)
+
+
+def test_missing_module_of_ours_is_left_alone(failing: list[BaseException]) -> None:
+    """A module that no installation brings is a bug, and keeps its traceback."""
+    failing.append(ModuleNotFoundError(name="rlmm_demo.nowhere"))
+    result = CliRunner().invoke(main.cli, ["fail"])
+    assert isinstance(result.exception, ModuleNotFoundError)
+
+
+@pytest.mark.parametrize("flag", ["--version", "--help"])
+def test_root_flags_import_no_library_of_an_extra(flag: str) -> None:
+    """Version and help stay quick: they import no command, no chart library, no Spark."""
+    names = ("rlmm_demo", "rlmm_conformance", "spark_tiering", "matplotlib", "pyspark", "boto3")
+    program = (
+        "import sys; from rlmm.cli.main import cli; cli([sys.argv[1]], standalone_mode=False); "
+        f"print(*(name for name in {names} if name in sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, flag], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "\n"
 
 
 def test_file_that_cannot_be_opened_is_wrong_usage(failing: list[BaseException]) -> None:

@@ -55,54 +55,87 @@ BAD_FILES: dict[str, tuple[str, str]] = {
 
 BAD_SCENARIOS: dict[str, tuple[Json, str]] = {
     "not an object": ([1], "scenario 1: "),
-    "no name": ([{"level": "store", "steps": [GET]}], "scenario 1: misses 'name'"),
-    "name with line feed": (file_of(GET, name="a\nb"), "scenario 1: 'name'"),
-    "no level": ([{"name": "one", "steps": [GET]}], "'one': misses 'level'"),
-    "unknown level": (file_of(GET, level="shelf"), "'one': 'level'"),
-    "level of wrong type": (file_of(GET, level=["store"]), "'one': 'level'"),
-    "no steps": ([{"name": "one", "level": "store"}], "'one': misses 'steps'"),
-    "empty steps": (file_of(), "'one': has no steps"),
-    "steps of wrong type": (file_of(GET, steps={}), "'one': 'steps' must be a list"),
-    "unknown field": (file_of(GET, colour="red"), "'one': a scenario has no field 'colour'"),
-    "initialized of wrong type": (file_of(GET, level="cache", initialized=1), "'initialized'"),
-    "quirk of wrong type": (file_of(GET, quirk=5), "'one': 'quirk'"),
+    "no name": (
+        [{"level": "store", "steps": [GET]}],
+        "scenario 1: Object missing required field",
+    ),
+    "name with line feed": (file_of(GET, name="a\nb"), "scenario 1: Expected a printable text"),
+    "no level": ([{"name": "one", "steps": [GET]}], "'one': Object missing required field"),
+    "unknown level": (file_of(GET, level="shelf"), "'shelf' - at `$.level`"),
+    "level of wrong type": (file_of(GET, level=["store"]), "got `array` - at `$.level`"),
+    "no steps": (
+        [{"name": "one", "level": "store"}],
+        "required field `steps`",
+    ),
+    "empty steps": (file_of(), "`array` of length >= 1 - at `$.steps`"),
+    "steps of wrong type": (
+        file_of(GET, steps={}),
+        "got `object` - at `$.steps`",
+    ),
+    "unknown field": (file_of(GET, colour="red"), "'one': Object contains unknown field `colour`"),
+    "initialized of wrong type": (file_of(GET, level="cache", initialized=1), "`$.initialized`"),
+    "quirk of wrong type": (file_of(GET, quirk=5), "got `int` - at `$.quirk`"),
     "name twice": (file_of(GET) * 2, "'one': the name stands twice"),
 }
 """Content of a file -> what the message says beside the file."""
 
 BAD_STEPS: dict[str, tuple[Json, str]] = {
-    "not an object": ("get", "'step' must be an object"),
+    "not an object": ("get", "Expected `object`, got `str`"),
     "no op": ({"expect": None}, "names no 'op'"),
     "unknown op": (GET | {"op": "fetch"}, "unknown op 'fetch'"),
     "op of wrong type": (GET | {"op": ["get"]}, "unknown op"),
-    "missing argument": (without(GET, "offset"), "(get): op 'get' misses argument 'offset'"),
-    "unknown field": (GET | {"colour": 1}, "(get): op 'get' has no field 'colour'"),
-    "no expect": (without(GET, "expect"), "(get): misses 'expect'"),
-    "unknown error kind": (GET | {"expect": {"error": "bang"}}, "'error' must be one of"),
+    "missing argument": (without(GET, "offset"), "(get): Object missing required field `offset`"),
+    "unknown field": (GET | {"colour": 1}, "(get): Object contains unknown field `colour`"),
+    "no expect": (without(GET, "expect"), "(get): Object missing required field `expect`"),
+    "unknown error kind": (
+        GET | {"expect": {"error": "bang"}},
+        "'bang' - at `$.error`",
+    ),
     "expect of wrong type": (GET | {"expect": 5}, "(get): 'expect'"),
     "expect_fixed of wrong type": (GET | {"expect_fixed": 5}, "(get): 'expect'"),
-    "epoch as text": (GET | {"epoch": "0"}, "'epoch' must be a 32-bit integer"),
-    "epoch as bool": (GET | {"epoch": True}, "'epoch' must be a 32-bit integer"),
-    "epoch too large": (GET | {"epoch": 2**31}, "'epoch' must be a 32-bit integer"),
-    "offset as float": (GET | {"offset": 5.0}, "'offset' must be a 64-bit integer"),
-    "offset too large": (GET | {"offset": 2**63}, "'offset' must be a 64-bit integer"),
-    "tp of wrong type": (GET | {"tp": 0}, "'tp' must be"),
-    "id empty": (ADD | {"id": ""}, "(add): 'id'"),
-    "unknown state": (ADD | {"state": "COPIED"}, "(add): 'state' must be one of"),
-    "state of another kind": (ADD | {"state": "DELETE_PARTITION_MARKED"}, "(add): 'state'"),
+    "epoch as text": (GET | {"epoch": "0"}, "got `str` - at `$.epoch`"),
+    "epoch as bool": (GET | {"epoch": True}, "got `bool` - at `$.epoch`"),
+    "epoch too large": (GET | {"epoch": 2**31}, "<= 2147483647 - at `$.epoch`"),
+    "offset as float": (GET | {"offset": 5.0}, "got `float` - at `$.offset`"),
+    "offset too large": (
+        GET | {"offset": 2**63},
+        "<= 9223372036854775807",
+    ),
+    "tp of wrong type": (GET | {"tp": 0}, "(get): Expected `str`, got `int`"),
+    "id empty": (ADD | {"id": ""}, "of length >= 1 - at `$.id`"),
+    "unknown state": (
+        ADD | {"state": "COPIED"},
+        "Invalid enum value 'COPIED'",
+    ),
+    "state of another kind": (
+        ADD | {"state": "DELETE_PARTITION_MARKED"},
+        "(add): Invalid enum value",
+    ),
     "unknown partition state": (
         {"op": "partition_delete", "state": "COPY_SEGMENT_STARTED", "expect": "applied"},
-        "(partition_delete): 'state' must be one of",
+        "(partition_delete): Invalid enum value",
     ),
-    "epochs of wrong type": (ADD | {"epochs": [0]}, "(add): 'epochs'"),
-    "epoch key not decimal": (ADD | {"epochs": {"01": 0}}, "decimal text"),
-    "epoch key too large": (ADD | {"epochs": {"2147483648": 0}}, "'epochs key'"),
-    "epoch offset of wrong type": (ADD | {"epochs": {"0": "0"}}, "'epochs.0'"),
-    "custom not hex": (ADD | {"custom": "0g"}, "'custom' must be hex text"),
-    "txn_empty as number": (ADD | {"txn_empty": 0}, "'txn_empty' must be true or false"),
+    "epochs of wrong type": (
+        ADD | {"epochs": [0]},
+        "got `array` - at `$.epochs`",
+    ),
+    "epoch key not decimal": (ADD | {"epochs": {"01": 0}}, "matching regex"),
+    "epoch key too large": (
+        ADD | {"epochs": {"2147483648": 0}},
+        "leader epoch of 32 bits",
+    ),
+    "epoch offset of wrong type": (
+        ADD | {"epochs": {"0": "0"}},
+        "`$.epochs[...]`",
+    ),
+    "custom not hex": (ADD | {"custom": "0g"}, "matching regex"),
+    "txn_empty as number": (
+        ADD | {"txn_empty": 0},
+        "got `int` - at `$.txn_empty`",
+    ),
     "null with a field": ({"op": "add", "null": True, "id": "a", "expect": "applied"}, "alone"),
-    "null for another op": (GET | {"null": True}, "op 'get' has no field 'null'"),
-    "null as number": (ADD | {"null": 1}, "'null' must be true or false"),
+    "null for another op": (GET | {"null": True}, "Object contains unknown field `null`"),
+    "null as number": (ADD | {"null": 1}, "Expected `bool`, got `int`"),
 }
 """The second step of a scenario -> what the message says beside file, scenario and step."""
 
@@ -158,7 +191,7 @@ def test_step_when_it_needs_the_store_is_refused_at_cache_level(op: str) -> None
 
 def test_tp_when_named_at_cache_level_is_refused() -> None:
     """A cache holds one user partition, which has no name."""
-    with pytest.raises(ConfigError, match="op 'get' has no field 'tp'"):
+    with pytest.raises(ConfigError, match="Object contains unknown field `tp`"):
         parse_corpus("f", file_of(GET | {"tp": "tp1"}, level="cache"))
 
 
@@ -230,5 +263,5 @@ def test_operations_when_no_file_uses_them_are_still_taken() -> None:
     ],
 )
 def test_scenario_when_written_for_readers_too_is_taken(extra: dict[str, Json]) -> None:
-    """What no answer depends on is nobody's reason to refuse a scenario."""
+    """A scenario is taken whatever its texts for readers are."""
     assert len(parse_corpus("file.json", file_of(GET, **extra)).scenarios) == 1

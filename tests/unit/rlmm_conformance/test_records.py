@@ -61,18 +61,25 @@ def test_event_when_it_cannot_be_is_an_invalid_argument(change: dict[str, Json])
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ([], "'file' must be an object"),
-        (EMPTY | {"format": 2}, "'format' must be 1, found 2"),
-        (EMPTY | {"colour": []}, "no field 'colour'"),
-        (EMPTY | {"golden": {}}, "golden: 'golden' must be a list"),
-        (EMPTY | {"golden": [{"name": "x"}]}, "golden 1: 'entry' misses 'from'"),
-        (EMPTY | {"tolerance": [{"name": "x", "event": {}}]}, "tolerance 1: "),
-        (EMPTY | {"unpublishable": [{"name": "x", "why": "y", "event": 1}]}, "unpublishable 1: "),
-        (EMPTY | {"partitioner": [{"topic_id": "0"}]}, "partitioner 1: "),
+        ([], "Expected `object`, got `array`"),
+        (EMPTY | {"format": 2}, "Invalid enum value 2 - at `$.format`"),
+        (EMPTY | {"colour": []}, "unknown field `colour`"),
+        (EMPTY | {"golden": {}}, "Expected `array`, got `object` - at `$.golden`"),
+        (EMPTY | {"golden": [{"name": "x"}]}, "missing required field `from` - at `$.golden[0]`"),
+        (EMPTY | {"tolerance": [{"name": "x", "event": {}}]}, "at `$.tolerance[0]`"),
+        (
+            EMPTY | {"tolerance": [{"name": "x", "note": "", "value": None}]},
+            "needs one of 'event' and 'undecodable' - at `$.tolerance[0]`",
+        ),
+        (
+            EMPTY | {"unpublishable": [{"name": "x", "why": "y", "event": 1}]},
+            "at `$.unpublishable[0].event`",
+        ),
+        (EMPTY | {"partitioner": [{"topic_id": "0"}]}, "at `$.partitioner[0]"),
     ],
 )
 def test_record_file_when_not_of_the_form_is_refused(content: Json, says: str) -> None:
-    """One line names the file, the list and the entry."""
+    """One line names the file, and the path of the value in it."""
     with pytest.raises(ConfigError, match=r"^f: ") as caught:
         parse_record_vectors("f", content)
     assert says in str(caught.value)

@@ -39,7 +39,7 @@ def failing(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
 
 
 def broken(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
-    """A claim that could not be looked at."""
+    """Raise in a screen before its check."""
     del world, told
     with stage.screen("broken", "It holds."):
         raise EngineFailed("nobody answers")
@@ -61,7 +61,7 @@ def test_demo_when_a_claim_is_not_shown_then_exits_with_1_and_still_writes_the_r
     status: int,
     told: str,
 ) -> None:
-    """What comes behind a claim that does not hold stands on it, so the story ends there."""
+    """The demo ends at the first claim that fails, because later screens depend on it."""
     monkeypatch.setattr(command, "_screens", lambda: screens)
     report = tmp_path / "deep" / "report.html"
     done = CliRunner().invoke(cli, ["demo", "--without-broker", "--report", str(report)])
@@ -75,7 +75,7 @@ def test_demo_when_a_claim_is_not_shown_then_exits_with_1_and_still_writes_the_r
 def test_demo_when_a_broker_cannot_be_had_then_says_why_and_goes_on_without(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Both on the terminal and in the report."""
+    """The terminal and the report name the missing programs."""
     monkeypatch.setattr(command, "_screens", lambda: (shown,))
     monkeypatch.setenv("PATH", str(tmp_path))
     report = tmp_path / "report.html"
@@ -88,7 +88,7 @@ def test_demo_when_a_broker_cannot_be_had_then_says_why_and_goes_on_without(
 
 
 def test_demo_when_its_folder_is_not_empty_then_touches_nothing(tmp_path: Path) -> None:
-    """Somebody keeps something there."""
+    """The demo refuses a folder that holds files."""
     (tmp_path / "mine").write_text("kept")
     done = CliRunner().invoke(cli, ["demo", "--folder", str(tmp_path)])
     assert done.exit_code == 2
@@ -100,7 +100,7 @@ def test_demo_when_its_folder_is_not_empty_then_touches_nothing(tmp_path: Path) 
 def test_demo_when_a_place_cannot_be_written_then_says_so_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, flag: str
 ) -> None:
-    """Not when the whole story is told."""
+    """The demo refuses a report that cannot be written before the first screen."""
     monkeypatch.setattr(command, "_screens", lambda: (failing,))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("no folder")
@@ -113,7 +113,7 @@ def test_demo_when_a_place_cannot_be_written_then_says_so_before_anything_starts
 def test_demo_when_the_cache_cannot_be_written_then_goes_on_without_a_broker(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As where Maven cannot fetch anything."""
+    """The demo runs without a broker where its cache cannot be written."""
     monkeypatch.setattr(command, "_screens", lambda: (shown,))
     monkeypatch.setattr(shutil, "which", lambda name: name)
     monkeypatch.setattr(jars, "_check_version", lambda _: None)
@@ -128,7 +128,7 @@ def test_demo_when_the_cache_cannot_be_written_then_goes_on_without_a_broker(
 def test_demo_when_asked_to_end_or_its_terminal_is_closed_then_ends_what_it_started(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """The world is left in order, and the exit code names the signal."""
+    """The demo closes its world, and the exit code names the signal."""
     left = []
 
     class Leaving(MadeUpWorld):
@@ -154,7 +154,7 @@ def test_demo_when_asked_to_end_or_its_terminal_is_closed_then_ends_what_it_star
 def test_demo_when_its_terminal_is_closed_while_jars_are_made_then_ends_in_order(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Maven, which takes longest of all, is no exception."""
+    """A signal also ends Maven, which takes longest of all."""
     left = []
 
     def made(_: Path) -> None:
@@ -179,7 +179,7 @@ def test_demo_when_its_terminal_is_closed_while_jars_are_made_then_ends_in_order
 def test_demo_when_it_shall_survive_its_terminal_then_is_not_ended_by_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Under nohup the signal is ignored, and stays so."""
+    """The demo keeps ignoring the signal that nohup ignores."""
 
     def closed(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
         signal.raise_signal(signal.SIGHUP)
@@ -198,7 +198,7 @@ def test_demo_when_it_shall_survive_its_terminal_then_is_not_ended_by_it(
 def test_demo_when_what_tiering_needs_is_not_installed_then_says_what(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """And how it is installed."""
+    """The message names the command that installs the missing library."""
     module = ModuleType("rlmm_demo.world.made_up_world")
 
     def lacking(_: str) -> None:
@@ -214,7 +214,7 @@ def test_demo_when_what_tiering_needs_is_not_installed_then_says_what(
 
 
 def test_history_when_played_then_breaks_no_rule_and_keeps_every_state() -> None:
-    """Whatever it appends, the state stays sound, and images give the same state back."""
+    """Faulty events break no rule of the state, and images restore the same state."""
     done = CliRunner().invoke(cli, ["demo", "--history"])
     assert "Internal rules broken by all this: 0" in done.stdout
     assert done.stdout.rstrip().count("yes") == 3

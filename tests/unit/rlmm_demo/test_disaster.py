@@ -23,5 +23,5 @@ HEAD = "Dirty: 30 objects\nfindings, the worst first:\n"
 def test_audit_when_it_names_an_orphan_then_it_has_to_be_the_planted_one(
     found: str, is_right: bool
 ) -> None:
-    """An orphan that is none would be deleted."""
+    """The check fails for any orphan but the planted one."""
     assert _names(HEAD + found) is is_right

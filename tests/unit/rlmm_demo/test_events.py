@@ -15,19 +15,19 @@ PLACES = 5
 
 
 def applied(shard: PythonShard, values: list[bytes], first: int = 0) -> dict[str, int]:
-    """Give a state events as records; how many came to what."""
+    """Apply events as records; return the counts of their verdicts."""
     tally = shard.apply(RecordSet(0, build_batch(records_of(values, first), first))).tally
     return {"applied": tally.applied, "rejected": tally.rejected}
 
 
 def test_archive_when_asked_for_a_place_then_lies_there() -> None:
-    """In each of them, so that a history can be put beside any partition."""
+    """An archive lies in the metadata partition that the caller asks for."""
     for place in range(PLACES):
         assert place_of(archive_in(place, PLACES), PLACES) == place
 
 
 def test_copies_when_applied_then_leave_the_live_ones_alone() -> None:
-    """All are understood; retention has deleted the older ones."""
+    """All events apply, and retention leaves the newer copies only."""
     archive = archive_in(0, PLACES)
     shard = PythonShard(0)
     values = list(copies(archive, NOW_MS, expired=30, live=20))
@@ -38,7 +38,7 @@ def test_copies_when_applied_then_leave_the_live_ones_alone() -> None:
 
 
 def test_late_finish_when_applied_then_is_rejected_and_hides_nothing() -> None:
-    """The successor's segment is what is found, before and after."""
+    """A look-up finds the successor's segment before and after the late finish."""
     mine = segment_id("s1", tp())
     begun = started(mine, 0, 99, {0: 0})
     shard = PythonShard(0)

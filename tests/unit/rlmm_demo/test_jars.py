@@ -24,7 +24,7 @@ def done(status: int = 0, out: str = "", err: str = "") -> subprocess.CompletedP
 
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
-    """Has programs be there and answer; gives the commands of Maven."""
+    """Replace the installed programs; record the commands of Maven."""
 
     def install(*names: str, java: str = JAVA_17, maven: Any = None) -> list[list[str]]:
         commands: list[list[str]] = []
@@ -46,7 +46,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[list[str]]]:
 def test_jars_when_programs_are_missing_then_names_all_of_them(
     programs: Callable[..., object], tmp_path: Path
 ) -> None:
-    """So that they are installed together."""
+    """The message names all missing programs at once."""
     programs("java")
     with pytest.raises(EngineUnfit, match="not installed: javac, mvn"):
         jars.make_jars(tmp_path)
@@ -55,7 +55,7 @@ def test_jars_when_programs_are_missing_then_names_all_of_them(
 def test_jars_when_java_is_too_old_then_says_which_is_needed(
     programs: Callable[..., object], tmp_path: Path
 ) -> None:
-    """In the words of its number."""
+    """The message names the required version of Java."""
     programs("java", "javac", "mvn", java='openjdk version "1.8.0_412"')
     with pytest.raises(EngineUnfit, match="Java 17 or newer"):
         jars.make_jars(tmp_path)
@@ -64,7 +64,7 @@ def test_jars_when_java_is_too_old_then_says_which_is_needed(
 def test_jars_when_maven_fails_then_says_why_and_leaves_nothing_that_looks_whole(
     programs: Callable[..., object], tmp_path: Path
 ) -> None:
-    """The next run fetches again."""
+    """A failed fetch leaves no folder, so that the next run fetches again."""
     programs("java", "javac", "mvn", maven=lambda _: done(1, "[ERROR] no route to host\nmore"))
     with pytest.raises(EngineUnfit, match=r"could not fetch Kafka: \[ERROR\] no route to host"):
         jars.make_jars(tmp_path)
@@ -74,7 +74,7 @@ def test_jars_when_maven_fails_then_says_why_and_leaves_nothing_that_looks_whole
 def test_jars_when_all_is_there_then_is_made_once(
     programs: Callable[..., list[list[str]]], tmp_path: Path
 ) -> None:
-    """Kafka by strict checksums, our plugins without their tests; then neither again."""
+    """The first run fetches Kafka and builds our plugins; the next run does neither."""
     commands = programs("java", "javac", "mvn")
     assert not jars.is_made(tmp_path)
     made = jars.make_jars(tmp_path)
@@ -92,7 +92,7 @@ def test_jars_when_all_is_there_then_is_made_once(
 def test_jars_when_another_run_makes_the_same_meanwhile_then_takes_what_is_there(
     programs: Callable[..., object], tmp_path: Path
 ) -> None:
-    """Two demonstrations may be begun at a time."""
+    """Two demonstrations may start at a time."""
     kafka, _ = jars._folders(tmp_path)
 
     def fetched_by_both(_: list[str]) -> subprocess.CompletedProcess[str]:

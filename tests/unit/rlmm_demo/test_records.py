@@ -8,7 +8,7 @@ ROWS = [(0, 0, b"a"), (0, 1, b"b"), (1, 0, b"c")]
 
 
 def test_portions_are_200000_records_in_three_codecs_with_one_aborted_transaction() -> None:
-    """The same ones in every run; the aborted ones lie between others."""
+    """Every run produces the same records, with the aborted ones between others."""
     sent = portions()
     assert sum(len(one.values) for one in sent) == 200_000
     assert {one.codec for one in sent} == set(CODECS)
@@ -19,7 +19,7 @@ def test_portions_are_200000_records_in_three_codecs_with_one_aborted_transactio
 
 
 def test_committed_rows_when_some_were_aborted_then_are_the_others_in_order_of_offsets() -> None:
-    """As a reader of committed records is given them."""
+    """Committed rows are sorted by offset and hold no aborted record."""
     sent = portions()
     offsets, ends = [], dict.fromkeys(range(PARTITIONS), 0)
     for one in sent:
@@ -33,12 +33,12 @@ def test_committed_rows_when_some_were_aborted_then_are_the_others_in_order_of_o
 
 
 def test_checksum_when_partitions_come_in_another_order_then_is_the_same() -> None:
-    """A consumer reads partitions beside each other."""
+    """The checksum does not depend on the order of partitions."""
     assert checksum_of(ROWS).text == checksum_of([ROWS[2], *ROWS[:2]]).text
 
 
 def test_checksum_when_anything_differs_then_is_another() -> None:
-    """A record that is missing, moved, changed, doubled, or cut in two."""
+    """The checksum changes with a missing, moved, changed, doubled or split record."""
     others = [
         ROWS[:2],
         [(0, 0, b"a"), (0, 2, b"b"), (1, 0, b"c")],

@@ -8,10 +8,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rlmm_demo.report.page import report_page
-from rlmm_demo.report.page_style import page_style
-from rlmm_demo.report.palette import DARK, LIGHT
-from rlmm_demo.report.screens import LINES_MAX
+from rlmm_demo.report.page import LINES_MAX, report_page
+from rlmm_demo.report.page_style import COLOURS, page_style
 from rlmm_demo.report.story import (
     Comparison,
     DemoStory,
@@ -58,23 +56,24 @@ STORY = DemoStory(
     scoreboard=FIGURES,
     told_at="Told at noon",
 )
+GROUNDS = ("paper", "card", "sunk")
 EMPTY = DemoStory({}, with_broker=False, screens=())
 
 
 def parsed(story: DemoStory) -> ET.Element:
-    """The page, which is well-formed."""
+    """Parse the page, which is well-formed."""
     return ET.fromstring(report_page(story))
 
 
 def written(story: DemoStory) -> str:
-    """All that stands in the page's body."""
+    """Return all text of the page's body."""
     body = parsed(story).find("body")
     assert body is not None
     return " ".join("".join(body.itertext()).split())
 
 
 def hostile_story() -> DemoStory:
-    """A story whose every text would be something else, if it could."""
+    """Return a story with markup, controls and broken characters in every text."""
     figure = Figure(HOSTILE, HOSTILE, HOSTILE, Comparison(HOSTILE, 1))
     screen = ScreenResult(
         1,
@@ -103,7 +102,7 @@ def hostile_story() -> DemoStory:
 
 
 def test_page_when_a_story_is_whole_then_shows_all_of_it() -> None:
-    """Every picture, table, screen and version is there."""
+    """The page has every chart, table, screen and version."""
     said = written(STORY)
     assert "All 2 claims were shown" in said
     assert "with an unmodified Kafka broker" in said
@@ -115,12 +114,12 @@ def test_page_when_a_story_is_whole_then_shows_all_of_it() -> None:
     assert "ready" in said
     assert "98,214" in said
     assert "Told at noon" in said
-    assert len(list(parsed(STORY).iter("svg"))) == 6, "three pictures in two widths"
+    assert len(list(parsed(STORY).iter("svg"))) == 3, "a picture for each chart"
     assert len(list(parsed(STORY).iter("table"))) == 5
 
 
 def test_page_when_a_claim_was_not_shown_then_says_so_first() -> None:
-    """A failed claim is in the heading, in its line of the list, and with its reason."""
+    """A failed claim stands in the heading, in the list and with its reason."""
     failed = replace(SCREEN, number=2, is_shown=False, trouble="It was answered too early.")
     story = replace(STORY, screens=(SCREEN, failed))
     assert not story.is_shown
@@ -134,7 +133,7 @@ def test_page_when_a_claim_was_not_shown_then_says_so_first() -> None:
 
 
 def test_page_when_there_was_no_broker_then_says_what_is_missing_and_why() -> None:
-    """Nobody takes the shorter story for the whole one."""
+    """The page says that no broker took part, and why."""
     story = replace(STORY, with_broker=False, without_broker_because="mvn is not installed")
     said = written(story)
     assert "without a Kafka broker (mvn is not installed), and so without stock consumers" in said
@@ -142,7 +141,7 @@ def test_page_when_there_was_no_broker_then_says_what_is_missing_and_why() -> No
 
 
 def test_page_when_a_story_is_empty_then_claims_nothing() -> None:
-    """No screen is no success, and what is not there has no heading."""
+    """A page without screens claims no success, and has no empty sections."""
     said = written(EMPTY)
     assert not EMPTY.is_shown
     assert "No screen was shown" in said
@@ -155,7 +154,7 @@ def test_page_when_a_story_is_empty_then_claims_nothing() -> None:
     "story", [STORY, EMPTY, hostile_story()], ids=["whole", "empty", "hostile"]
 )
 def test_page_when_opened_then_asks_no_other_place_and_runs_nothing(story: DemoStory) -> None:
-    """There is no script, no address, no resource, whatever the names are."""
+    """The page has no script, no address and no resource, whatever the names are."""
     text = report_page(story)
     text.encode()
     assert not re.search(r"https?:|@import|url\((?!#)", text)
@@ -164,11 +163,11 @@ def test_page_when_opened_then_asks_no_other_place_and_runs_nothing(story: DemoS
     assert not tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form"}
     for one in page.iter():
         assert not [name for name in one.attrib if name.startswith("on") or name == "src"]
-        assert one.get("href", "#").startswith("#")
+        assert one.get("href", "#").startswith(("#", "data:image/png;base64,"))
 
 
 def test_page_when_names_are_hostile_then_they_are_text() -> None:
-    """What was said is read, with what cannot be seen written out."""
+    """Hostile names stand as text, with invisible characters written out."""
     said = written(hostile_story())
     assert said.count("<script src='//x.example/a.js'>") > 10
     assert "\\x202e" in said
@@ -176,7 +175,7 @@ def test_page_when_names_are_hostile_then_they_are_text() -> None:
 
 
 def test_page_when_made_twice_then_is_the_same() -> None:
-    """Equal values give equal bytes, so a page can be compared with another one."""
+    """Equal values give equal bytes."""
     assert report_page(STORY) == report_page(replace(STORY, versions=dict(STORY.versions)))
     assert report_page(STORY) != report_page(replace(STORY, told_at="later"))
 
@@ -194,7 +193,7 @@ def test_page_when_made_twice_then_is_the_same() -> None:
 def test_page_when_a_partition_has_10000_segments_then_stays_small(
     kinds: tuple[RangeKind, ...],
 ) -> None:
-    """What is finer than a pixel is drawn together; the table still counts all of it."""
+    """The page stays below a megabyte, and its table counts every segment."""
     segments = tuple(
         MapRange(number * 100, number * 100 + 99, kinds[number % len(kinds)])
         for number in range(10_000)
@@ -216,30 +215,27 @@ def test_page_when_an_output_is_long_then_says_how_much_is_left_out() -> None:
 
 
 def test_page_when_it_has_ids_then_each_is_there_once() -> None:
-    """A label leads to one place, and every link to a place that is there."""
+    """Every id is unique, and every reference leads to one."""
     page = parsed(STORY)
     ids = [one.get("id") for one in page.iter() if one.get("id")]
     assert len(ids) == len(set(ids))
     links = [str(one.get("href"))[1:] for one in page.iter("a")]
-    named = [name for one in page.iter() for name in one.get("aria-labelledby", "").split()]
+    used = [one.get("href", "#")[1:] for one in page.iter("use")]
     filled = re.findall(r"url\(#([^)]+)\)", report_page(STORY))
     assert links
-    assert named
-    assert {*links, *named, *filled} <= set(ids)
+    assert used
+    assert {*links, *used, *filled} <= set(ids)
 
 
-def test_style_when_a_colour_is_used_then_it_is_there_in_light_and_in_dark() -> None:
-    """No colour is missing in one of the two schemes, and none stands beside them."""
+def test_style_when_a_colour_is_used_then_it_has_a_light_and_a_dark_form() -> None:
+    """Every colour of the style is defined, and no definition is left over."""
     style = page_style()
-    used = set(re.findall(r"var\(--([\w-]+)\)", style))
-    assert used == set(LIGHT) == set(DARK)
-    rules = style.split("*{box-sizing", 1)[1]
-    assert not re.findall(r"#[0-9a-f]{3,6}\b", rules)
+    assert set(re.findall(r"var\(--([\w-]+)\)", style)) == set(COLOURS)
     assert not set("<&") & set(style)
 
 
 def luminance(colour: str) -> float:
-    """How bright a colour is, as guidelines for readable pages count it."""
+    """Return the relative luminance that the guidelines for readable pages define."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     red, green, blue = (
         part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
@@ -247,17 +243,10 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
-def test_colours_when_words_are_written_in_them_then_are_readable(scheme: dict[str, str]) -> None:
-    """Words have a contrast of 4.5 on all that they stand on, drawn parts one of 2.2 on a card."""
-
-    def contrast(one: str, other: str) -> float:
-        low, high = sorted((luminance(scheme[one]), luminance(scheme[other])))
-        return (high + 0.05) / (low + 0.05)
-
-    grounds = ("paper", "card", "sunk")
-    words = ("ink", "muted", "tier-ink", "rest-ink", "warn-ink", "bad", "good")
-    pairs = [(word, ground) for word in words for ground in grounds]
-    pairs += [("good", "good-soft"), ("bad", "bad-soft"), ("ink", "bad-soft")]
-    assert not [pair for pair in pairs if contrast(*pair) < 4.5]
-    assert not [name for name in ("disk", "tier", "rest", "bad") if contrast(name, "card") < 2.2]
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_colours_when_words_are_written_in_them_then_are_readable(scheme: int) -> None:
+    """Words have a contrast of 4.5 at least on every ground."""
+    pairs = [(word, ground) for word in ("ink", "muted", "good", "bad") for ground in GROUNDS]
+    for word, ground in [*pairs, ("ink", "bad-soft")]:
+        low, high = sorted(luminance(COLOURS[name][scheme]) for name in (word, ground))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, (word, ground)

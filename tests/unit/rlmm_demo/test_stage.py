@@ -12,7 +12,7 @@ from rlmm_demo.screens.stage import DemoStage, figure_text
 
 
 def test_screen_when_everything_checked_holds_then_is_shown_and_kept() -> None:
-    """With its commands, what they said and its figures, in the order of the story."""
+    """A shown screen keeps its commands, their output and its figures, in order."""
     stage = DemoStage()
     with stage.screen("first", "It works.") as screen:
         screen.command("rlmm status")
@@ -32,7 +32,7 @@ def test_screen_when_everything_checked_holds_then_is_shown_and_kept() -> None:
 def test_screen_when_one_check_fails_then_is_not_shown_and_says_which(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What holds besides does not make up for it."""
+    """One failed check makes the claim fail, whatever the other checks say."""
     stage = DemoStage()
     with stage.screen("first", "It works.") as screen:
         screen.check("one", holds=True)
@@ -44,7 +44,7 @@ def test_screen_when_one_check_fails_then_is_not_shown_and_says_which(
 
 
 def test_screen_when_something_of_ours_fails_then_is_not_shown_and_says_why() -> None:
-    """The story ends in order, with a report of how far it came."""
+    """An error of ours fails the screen and stands in the report."""
     stage = DemoStage()
     with stage.screen("first", "It works.") as screen:
         screen.check("one", holds=True)
@@ -64,7 +64,7 @@ def test_screen_when_something_of_ours_fails_then_is_not_shown_and_says_why() ->
 def test_screen_when_anything_else_fails_then_is_not_shown_and_the_story_ends_in_order(
     error: Exception,
 ) -> None:
-    """There is a report of how far it came, too."""
+    """Any other error fails the screen and stands in the report."""
     stage = DemoStage()
     with stage.screen("first", "It works.") as screen:
         screen.check("one", holds=True)
@@ -73,7 +73,7 @@ def test_screen_when_anything_else_fails_then_is_not_shown_and_the_story_ends_in
 
 
 def test_screen_when_nothing_was_checked_then_is_not_shown() -> None:
-    """A claim is no proof."""
+    """A screen without a check is not shown."""
     stage = DemoStage()
     with stage.screen("first", "It works."):
         pass
@@ -92,5 +92,5 @@ def test_screen_when_nothing_was_checked_then_is_not_shown() -> None:
     ],
 )
 def test_figure_when_told_then_names_what_it_is_held_against(figure: Figure, expected: str) -> None:
-    """In one line."""
+    """A figure and its comparison stand in one line."""
     assert figure_text(figure) == expected

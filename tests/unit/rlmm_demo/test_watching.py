@@ -21,7 +21,7 @@ from rlmm_demo.screens.watching import stalls_of
 def test_stalls_when_any_part_of_the_replay_falls_into_a_look_up_then_it_counts(
     asked_s: float, took_ms: float, points: tuple[tuple[float, float], ...] | None
 ) -> None:
-    """Who waited until the replay was over has waited longest of all."""
+    """A look-up counts when any part of the replay falls into it."""
     found = stalls_of([(asked_s, took_ms)], 10.0, 2.0)
     assert (found and [(round(at_s, 3), ms) for at_s, ms in found.points]) == (
         points and list(points)

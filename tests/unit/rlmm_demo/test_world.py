@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def test_local_bytes_when_a_segment_is_deleted_meanwhile_then_counts_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broker renames and deletes while its folders are looked through."""
+    """A segment that the broker deletes meanwhile counts as zero bytes."""
     world = MadeUpWorld(tmp_path, tmp_path / "socket")
     kept, gone = tmp_path / "00.log", tmp_path / "01.log"
     kept.write_bytes(b"12345")

@@ -1,4 +1,4 @@
-"""Screen 3: Spark copies the closed segments."""
+"""Records: screens 2 to 4 produce them, copy their segments by Spark, and read them cold."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.metadata.segment import SegmentState
+from rlmm_demo.report.numbers import bytes_text
 from rlmm_demo.report.story import Comparison, Figure, PreferredDirection
 from rlmm_demo.screens.maps import local_ranges, tier_map
-from rlmm_demo.world.records import PARTITIONS, TOPIC
+from rlmm_demo.world.records import CODECS, PARTITIONS, TOPIC, checksum_of, committed_rows, portions
 from rlmm_demo.world.world import has_spark
 
 if TYPE_CHECKING:
@@ -21,13 +23,41 @@ if TYPE_CHECKING:
     from rlmm_demo.world.commands import CommandResult
     from rlmm_demo.world.world import DemoWorld
 
+
+def show_produce(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
+    sent = portions()
+    total = sum(len(one.values) for one in sent)
+    claim = f"{total:,} records in {', '.join(CODECS)}, one transaction of them aborted; logs roll."
+    with stage.screen("produce", claim) as screen:
+        (screen.command if world.has_broker else screen.tell)(world.producer)
+        facts.began_ms = SYSTEM_CLOCK.now_ms()
+        begun_s = time.monotonic()
+        offsets = world.produce(sent)
+        seconds = time.monotonic() - begun_s
+        facts.rows = list(committed_rows(sent, offsets))
+        for portion, placed in zip(sent, offsets, strict=True):
+            # A marker stands behind a transaction.
+            behind = placed[-1] + 1 + portion.is_aborted
+            facts.ends[portion.partition] = max(facts.ends.get(portion.partition, 0), behind)
+        screen.figure(Figure("records a second", total / seconds, ""))
+        segments = sum(map(len, local_ranges(world, facts.ends).values()))
+        screen.tell(
+            f"{segments} segments in {PARTITIONS} partitions, {bytes_text(world.local_bytes())}"
+        )
+        made = checksum_of(facts.rows)
+        screen.tell(f"checksum of the {made.records:,} committed records: {made.text}")
+        stage.tier_maps.append(tier_map("before", world, facts))
+        screen.check(
+            f"each partition has rolled, {segments - PARTITIONS} segments are closed",
+            holds=segments >= 2 * PARTITIONS,
+        )
+
+
 _RECEIPTS, _PLAN_LINES, _PROGRESS_LINES = 3, 3, 2
-"""So many are shown."""
 _PROGRESS: Final = re.compile(r"\d+ of \d+ segments")
 
 
-def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
-    """Plan, progress, receipts; how fast, beside the plainest program."""
+def show_copies(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
     who = "Spark" if has_spark() else "A job in one process (there is no Java for Spark)"
     claim = f"{who} copies the closed segments, each once and verified; the metadata says so."
     with stage.screen("copy", claim) as screen:
@@ -60,18 +90,19 @@ def show(stage: DemoStage, world: DemoWorld, told: DemoFigures) -> None:
             f"{len(copied)} segments finished by the job{others}, none left open",
             holds=bool(copied) and report["isFine"],
         )
-        stage.tier_maps.append(tier_map("copied", world, told))
-        whole = _covered(world, told)
+        stage.tier_maps.append(tier_map("copied", world, facts))
+        whole = _covered(world, facts)
         screen.check("every closed segment is in the tier, once and without a gap", holds=whole)
 
 
 def _is_closed(segment: Path) -> bool:
-    """Whether it is no active segment."""
     return segment.name != max(path.name for path in segment.parent.glob("*.log"))
 
 
 def _run(world: DemoWorld) -> tuple[CommandResult, dict[str, Any]]:
-    """What the job says, its plan first, and its own report; of an adoption that of its topic."""
+    """
+    Return the job's output and report; the report of an adoption becomes that of its one topic.
+    """
     report = world.folder / "copies.json"
     said = world.run_told(
         world.copy_words(), "--sidecar", str(world.socket), *world.store.flags(),
@@ -93,8 +124,8 @@ def _tell(screen: DemoScreen, report: dict[str, Any]) -> None:
         )
 
 
-def _covered(world: DemoWorld, told: DemoFigures) -> bool:
-    """Whether finished copies of each partition follow each other to its active segment."""
+def _covered(world: DemoWorld, facts: DemoFigures) -> bool:
+    """Whether the finished copies of each partition reach its active segment without a gap."""
     ends: dict[int, int] = {}
     for segment in sorted(world.segments(), key=lambda one: one.start_offset):
         if segment.state is SegmentState.COPY_SEGMENT_FINISHED:
@@ -102,5 +133,27 @@ def _covered(world: DemoWorld, told: DemoFigures) -> bool:
             if segment.start_offset != ends.get(partition, 0):
                 return False
             ends[partition] = segment.last_offset + 1
-    local = local_ranges(world, told.ends)
+    local = local_ranges(world, facts.ends)
     return all(ends.get(number, 0) >= local[number][-1][0] for number in range(PARTITIONS))
+
+
+def show_cold_read(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> None:
+    claim = f"The local data is gone; {world.reader} reads everything from offset 0, unchanged."
+    with stage.screen("read cold", claim) as screen:
+        before = world.local_bytes()
+        screen.command(world.forget_local())
+        after = world.local_bytes()
+        stage.tier_maps.append(tier_map("local data gone", world, facts))
+        screen.tell(f"local: {bytes_text(before)} before, {bytes_text(after)} after")
+        begun_s = time.monotonic()
+        expected = facts.expected(world)
+        command, rows = world.read_all(expected.records)
+        screen.command(command)
+        seconds = time.monotonic() - begun_s
+        screen.figure(Figure("records a second, start of the reader included", len(rows) / seconds))
+        screen.check("less than half of the bytes are local still", holds=2 * after < before)
+        found = checksum_of(rows)
+        screen.check(
+            f"{found.records:,} of {expected.records:,} records, checksum {found.text} is equal",
+            holds=found.text == expected.text,
+        )
