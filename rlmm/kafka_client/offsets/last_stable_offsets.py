@@ -63,7 +63,7 @@ class LastStableOffsets:
         (offset,) = ends.get(partition, (None,))
         if offset is None:
             msg = (
-                f"no leader tells of {partition} with the topic id {partition.topic_id}: is it "
+                f"no leader answers for {partition} with the topic id {partition.topic_id}: is it "
                 "that cluster, and may we DESCRIBE the topic?"
             )
             raise LogUnavailable(msg)
