@@ -50,7 +50,7 @@ class NotWritable(RequestError):
 
 
 class NotPermitted(RequestError):
-    """Who is asking may not ask this; the message names what would be needed."""
+    """The caller lacks a role for this request; the message names the role."""
 
     code = "not-permitted"
     exit_code = 3
@@ -147,10 +147,10 @@ class NotAssigned(RlmmError):
 
 class NotReady(RlmmError):
     """
-    The history that the answer depends on has not been read up to where it must be.
+    The history behind the answer has not been read up to its target.
 
     *reason* is a stable word. *records_left* counts offsets up to the target; position and target
-    are `None` while nobody could ask for them.
+    are `None` while they are unknown.
     """
 
     code = "not-ready"
@@ -236,7 +236,7 @@ class Unresolved(RlmmError):
 
 
 class OutcomeUnknown(Unresolved):
-    """The deadline passed after the event was stored; its verdict was not heard."""
+    """The deadline passed after the event was stored; its verdict is not known."""
 
     code = "outcome-unknown"
     retriable = True
@@ -268,7 +268,7 @@ class PartFailed(RlmmError):
 
 
 class StopTimedOut(RlmmError):
-    """What did not end within the deadline when the service was asked to stop, by name."""
+    """A part of the service did not end by the deadline of a stop; the message names it."""
 
     code = "stop-timed-out"
     exit_code = 6

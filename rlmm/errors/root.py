@@ -13,7 +13,7 @@ class RlmmError(Exception):
     code: ClassVar[str] = "error"
     """Stable name: on the wire, in logs and in `docs/errors.md`."""
     retriable: ClassVar[bool] = False
-    """Whether the same call may succeed later without anybody changing anything."""
+    """Whether the same call may succeed later without any change by an operator."""
     exit_code: ClassVar[int] = 1
     """Status with which a command ends that meets this error."""
 

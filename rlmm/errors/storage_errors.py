@@ -39,7 +39,7 @@ class LogRecreated(LogError):
 
 
 class AppendUncertain(LogError):
-    """Nobody can say whether the event was stored."""
+    """It is unknown whether the event was stored."""
 
     code = "append-uncertain"
 
@@ -119,7 +119,7 @@ class StoreAbsent(StoreError):
 
 
 class StoreNotPermitted(StoreError):
-    """The store knows who is asking and refuses; the message names the operation."""
+    """The store refuses this user; the message names the operation."""
 
     code = "store-not-permitted"
 
@@ -137,7 +137,7 @@ class StoreUnsuitable(StoreError):
 
 
 class PlanStale(RlmmError):
-    """What the plan stands on has changed: nothing was done, make another one."""
+    """The state behind the plan has changed: nothing was done, make another plan."""
 
     code = "plan-stale"
     exit_code = 2

@@ -1,38 +1,37 @@
 """
-What Kafka means by remote log metadata: records, states, queries. Pure: no I/O, no clock, no tasks.
+Remote log metadata in Kafka's meaning: records, states, queries. Pure: no I/O, no clock, no tasks.
 
 `codec` turns record values into events and back, `shard` holds the state of one metadata partition
 and answers queries, `verdicts` are what becomes of an event.
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 
-- `admission`: What a writer is refused before anything is published, because the state machine
-  already says what would become of it.
-- `assignment`: Which user partitions are this service's, and which metadata partitions it reads
-  for them.
+- `admission`: Admission of a writer's event, which is refused where the state machine would reject
+  it.
+- `assignment`: The user partitions of a service, and the metadata partitions that it reads for
+  them.
 - `cut`: The fast way from a record value to the parts that a handler needs, without decoding what
   is only stored.
 - `decoding`: Record values to events, as tolerantly as Kafka's decoder and no more.
-- `derived`: What of a user partition's state follows from the rest.
+- `derived`: Derived parts of a user partition's state.
 - `encoding`: Events to record values, byte for byte as Kafka's own serialiser writes them.
 - `epoch`: One leader epoch of one user partition.
 - `events`: The events of `__remote_log_metadata`, one class per record kind.
 - `ids`: The identities of Kafka's tiered storage.
 - `image`: State images.
 - `image_reading`: State images back to state.
-- `kept_orders`: How many orders of listings by page are kept, over all user partitions of one
-  engine.
-- `listing`: A listing that is made piece by piece.
-- `oldest`: Since when copies are open.
+- `kept_orders`: Kept orders of listings by page.
+- `listing`: A listing that is made in pieces.
+- `oldest`: The oldest open copy of a user partition.
 - `opened`: A record set in work.
-- `outcomes`: What Kafka's own classes do where ours give a verdict or raise.
+- `outcomes`: Outcomes in Kafka's own classes for our verdicts and errors, exceptions included.
 - `paging`: Listings by page.
 - `partition`: All state of one user partition.
 - `partitioner`: Which metadata partition holds a user partition.
 - `python_shard`: The pure-Python engine.
 - `python_shards`: Shards of the pure-Python engine for all metadata partitions of one log.
 - `record_layout`: The constants of the record form that reading and writing share.
-- `report`: What a shard says of the record sets it was given.
+- `report`: The report of a shard about its record sets: counts, position, and what was not applied.
 - `row`: One segment as an immutable row of bytes.
 - `segment`: Segments and their states.
 - `shard_answers`: The questions that a shard answers, over the user partitions it holds.

@@ -1,6 +1,6 @@
 """
-What a writer is refused before anything is published, because the state machine already says what
-would become of it.
+Admission of a writer's event: refused before it is published where the state machine would reject
+it.
 
 Replay takes what is in the log, as Kafka does. A writer is held to the transition tables: an event
 that would be dropped, or that a broker's consumer could not digest, must not become durable.

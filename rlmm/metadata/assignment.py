@@ -1,5 +1,6 @@
 """
-Which user partitions are this service's, and which metadata partitions it reads for them.
+Assignments: the user partitions of this service, and the metadata partitions that it reads for
+them.
 
 A value: what is desired is compared with what is, and nothing here does anything. What cannot be
 meant is refused by name before it is accepted.
@@ -26,18 +27,17 @@ _NONE: frozenset[TopicIdPartition] = frozenset()
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """
-    What a service answers for. Made by `everything`, `nothing`, `awaited`, `of_metadata` or
-    `of_user`.
+    An assignment, made by `everything`, `nothing`, `awaited`, `of_metadata` or `of_user`.
 
-    *metadata* are metadata partitions with all that lives on them, *user* are user partitions;
-    `None` for the first is all of them. While it is not known, nothing is read, and nobody may be
-    told that a partition is not ours.
+    *metadata* are metadata partitions with everything on them (`None`: all of them), *user* are
+    user partitions. While the assignment is not known, nothing is read, and no caller may get the
+    answer that a partition is not ours.
     """
 
     metadata: frozenset[int] | None
     user: frozenset[TopicIdPartition] = frozenset()
     is_known: bool = True
-    """Whether anybody has said yet what is assigned."""
+    """Whether the assignment is known."""
     _counted: dict[int, Counter[int]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

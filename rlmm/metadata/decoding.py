@@ -243,7 +243,7 @@ def _segment_state(number: int) -> SegmentState:
 
 
 class _Body(NamedTuple):
-    """What a segment record and a snapshot record share, in the order of the wire."""
+    """The fields that a segment record and a snapshot record share, in the order of the wire."""
 
     start_offset: int
     end_offset: int

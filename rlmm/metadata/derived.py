@@ -1,5 +1,5 @@
 """
-What of a user partition's state follows from the rest: made anew from rows, slots and strays.
+Derived parts of a user partition's state: made anew from rows, slots and strays.
 
 The handlers keep it up to date on the way; here it is made from nothing, after an image was read or
 a change that failed was taken back.

@@ -66,9 +66,9 @@ def _within_limits(event: SegmentMetadata | SegmentUpdate | PartitionDelete) -> 
 
 def encode_any(event: Event) -> bytes:
     """
-    Kafka's bytes for *event*, also for events that a broker's consumer must never meet.
+    Return Kafka's bytes for *event*, also for events that a broker's consumer must never read.
 
-    For images, tests and conformance. What goes to a topic is encoded by `encode`.
+    For images, tests and conformance; `encode` encodes records for the topic.
     """
     if isinstance(event, SegmentMetadata):
         return b"\x01\x00\x00" + encode_segment_id(event.id) + encode_body(event)

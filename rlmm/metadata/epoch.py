@@ -52,8 +52,8 @@ STEPS_MAX = 64
 
 class Cover(NamedTuple):
     """
-    Who of the shadowed segments answers: `ids[i]` from `firsts[i]` up to the next of them; `None`
-    where nobody covers.
+    The shadowed segment for an offset: `ids[i]` from `firsts[i]` up to the next of them; `None`
+    where no segment covers it.
     """
 
     firsts: list[int]
@@ -141,7 +141,7 @@ class EpochState:
 
     def _note_overlap(self, uuid: bytes, first: int, last: int, rows: Rows) -> None:
         """
-        Remember who may now be hidden by a neighbour's slot: the newcomer, or the segment before
+        Remember the segment that a neighbour's slot may now hide: the new one, or the one before
         it.
         """
         after = self.slots.above(first)
@@ -172,8 +172,8 @@ class EpochState:
 
     def look_for_stretches(self, rows: Rows) -> Stretches:
         """
-        Have every slot looked at; done whenever a chunk of slots is full, so that little is left
-        for who asks.
+        Derive the stretches of all slots; called whenever a chunk of slots is full, so that little
+        is left for a look-up.
         """
         stretches = self.stretches
         if stretches is None:

@@ -1,5 +1,5 @@
 """
-How many orders of listings by page are kept, over all user partitions of one engine.
+Kept orders of listings by page: how many there are, over all user partitions of one engine.
 
 Time is counted in turns: pages that were asked for and record sets that were applied. An order may
 be given up at any time, because a page needs nothing but its key; so the one that was asked for
@@ -23,13 +23,13 @@ ORDERS_MAX: Final = 64
 ORDERS_OF_PARTITION_MAX: Final = 8
 """Orders of one user partition: each of its events is put into all of them."""
 ABANDONED_TURNS: Final = 100_000
-"""Turns after which nobody seems to come back for an order."""
+"""Turns after which an order counts as abandoned."""
 AWAITED_TURNS: Final = 1_000
-"""The same for one that somebody was told to ask for again."""
+"""The same for an order whose reader was asked to come again."""
 
 
 class KeptOrders:
-    """The orders there are, by when each was asked for last. Who lets go of one says nothing."""
+    """All orders, by the turn in which each was last used."""
 
     __slots__ = ("_by_turn", "_turn")
 

@@ -1,6 +1,5 @@
 """
-A listing that is made piece by piece: as the state is at one moment, at a cost that others can
-stand.
+A listing that is made in pieces: the state at one moment, without long turns on a shared thread.
 
 What is listed is captured when the listing is made: references to immutable rows. Sorting and the
 making of answers come in pieces, whenever somebody takes the next one.
@@ -64,10 +63,10 @@ class RowListing:
 
     def take(self, count: int) -> list[SegmentMetadata] | None:
         """
-        The next segments, *count* at most; `None` when there are no more.
+        Return the next segments, *count* at most; `None` when there are no more.
 
-        Empty while the order is being found out: whoever shares a thread with others lets them in
-        and asks again.
+        The list is empty while the order is being made: a caller on a shared thread lets other
+        tasks run and calls again.
         """
         if self._unsorted is not None:
             piece = sorted(islice(self._unsorted, _SORTED_AT_A_TIME))

@@ -1,5 +1,5 @@
 """
-Since when copies are open: a copy that nobody finishes any more holds objects that nobody finds.
+The oldest open copy: an abandoned copy holds objects that no look-up finds.
 
 Nothing is kept for the answer, and no event costs more for it. An open copy is listed in its epochs
 without a slot, so only such ids are looked at, where any copy is open, the newest epochs first.

@@ -99,7 +99,7 @@ class OpenRecordSet:
         return True
 
     def next_found(self, position: int) -> Batch | DamagedBatch | None:
-        """What comes next, `None` at the end; a batch whose offsets cannot be true is damaged."""
+        """Return the next entry, `None` at the end; a batch with impossible offsets is damaged."""
         found = self._ahead.popleft() if self._ahead else next(self._walked, None)
         if isinstance(found, PartialTail):
             self.is_cut = True

@@ -1,6 +1,5 @@
 """
-What Kafka's own classes do where ours give a verdict or raise: the table between the two,
-exceptions included.
+Outcomes in Kafka's own classes for our verdicts and errors, exceptions included.
 
 Kafka has two levels. Its *cache* is one user partition and tells its caller more than its *store*,
 which is what the consumer of the metadata topic calls. The same verdict can therefore have two
@@ -35,7 +34,7 @@ class Level(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What Kafka does with an event that raises nothing."""
+    """Kafka's outcome of an event that raises nothing."""
 
     APPLIED = "applied"
     DROPPED = "dropped"
@@ -93,10 +92,9 @@ _UNDECODABLE: Mapping[UndecodableReason, KafkaError] = {
 
 def outcome_of(verdict: Verdict, level: Level, *, initialized: bool) -> Outcome | KafkaError:
     """
-    What Kafka does with the event that got *verdict* here, at *level*.
+    Return Kafka's outcome of the event that got *verdict* here, at *level*.
 
-    An update of an unknown segment is told to the caller by an initialised cache only; a store
-    swallows it.
+    An initialised cache reports an update of an unknown segment to its caller; a store swallows it.
     """
     match verdict:
         case Applied() | Duplicate():

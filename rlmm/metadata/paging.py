@@ -39,7 +39,7 @@ _OFFSET_SIZE = 8
 
 
 class PageKey(NamedTuple):
-    """What a page goes on behind: the last segment of the page before. Two numbers, to be sent."""
+    """The last segment of the page before, as two numbers that a client sends."""
 
     start_offset: int
     uuid: Uuid
@@ -54,7 +54,7 @@ class Page:
     May be empty though more follow, while the order is being found out: ask again, as *after* says.
     """
     after: PageKey | None
-    """What the next page is to be asked for with."""
+    """The key with which the client asks for the next page."""
     is_last: bool
     """Whether nothing followed when this page was made."""
 
@@ -136,9 +136,12 @@ class Order:
         self.idle_changes = 0
         """Since a page was asked for."""
         self.is_awaited = False
-        """Whether somebody was told to ask again, and nobody has been given a page since."""
+        """Whether a reader was asked to come again, and no page has been given since."""
         self.reader_count = 0
-        """Who was given a first page and not yet the last; who never comes back is counted on."""
+        """
+        Readers that got a first page and not yet the last; a reader that never comes back stays
+        counted.
+        """
         self.is_given_up = False
         """Whether this is not kept up any more; then it is empty, too."""
         self.turn = -1
@@ -149,7 +152,10 @@ class Order:
         self.keys, self.ahead = SortedKeys(), None
 
     def go_on(self, state: PartitionState) -> bool:
-        """Put some more in order; whether all are. What is gone meanwhile is passed over."""
+        """
+        Sort some more ids; return whether all are sorted. Ids that were removed meanwhile are
+        skipped.
+        """
         if self.ahead is None:
             return True
         rows, epoch = state.rows, self.epoch
@@ -164,7 +170,7 @@ class Order:
         return self.ahead is None
 
     def is_done_with(self, *, is_first: bool, is_last: bool) -> bool:
-        """Note that a page is given; whether nobody seems to need the order any more."""
+        """Note that a page is given; return whether no reader seems to need the order any more."""
         if is_first and not is_last:
             self.reader_count += 1
         elif is_last and not is_first and self.reader_count:
@@ -179,9 +185,11 @@ class Order:
 
 class Orders:
     """
-    The orders in which one user partition is being listed, by leader epoch; `None` is all of it.
+    The orders in which one user partition is being listed, by leader epoch; `None` is the whole
+    partition.
 
-    Whoever changes the rows tells of it; whoever cannot say what changed drops the whole.
+    The code that changes rows reports each change; where it cannot name the change, it drops the
+    orders.
     """
 
     __slots__ = ("_orders",)

@@ -78,7 +78,7 @@ class PartitionState:
         """Segments by state: started, finished, being deleted."""
         self.size_bytes = 0
         self.orders: Orders | None = None
-        """Kept up only while somebody lists by page."""
+        """Kept up to date only while a reader lists by page."""
 
     # ------------------------------------------------------------------------------- events
 

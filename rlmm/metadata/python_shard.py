@@ -47,7 +47,7 @@ STEPS_MAX = 1000
 
 
 class _Pass:
-    """What was found since the last report, until it becomes the next one."""
+    """Entries since the last report, until they become the next one."""
 
     __slots__ = ("deleted", "entries", "from_offset", "redelivered", "tally")
 
@@ -79,7 +79,7 @@ class PythonShard(ShardAnswers):
         self._aside: tuple[bytes, int] | None = None
         """Record set of the damaged batch set aside last, and where it ends: looked at once."""
         self._unreported: _Pass | None = None
-        """What a call found that ended with an exception: it goes into the next report."""
+        """Entries of a call that ended with an exception: they go into the next report."""
 
     @classmethod
     def from_image(cls, image: bytes) -> Self:
@@ -178,9 +178,9 @@ class PythonShard(ShardAnswers):
 
     def _is_passed(self, opened: OpenRecordSet) -> bool:
         """
-        Whether nothing of a damaged batch lies at or behind the position.
+        Return whether all of a damaged batch lies below the position.
 
-        What its header says of its offsets proves nothing; what follows it does.
+        The offsets in its own header prove nothing; the offsets of the next sound batch do.
         """
         behind = opened.offset_behind()
         return behind is not None and behind <= self.position

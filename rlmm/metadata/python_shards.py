@@ -1,6 +1,7 @@
 """
-Shards of the pure-Python engine for all metadata partitions of one log. What they share lives here:
-no state, only how much they keep for readers that may never come back.
+Shards of the pure-Python engine for all metadata partitions of one log.
+
+They share no state, only the limit of what they keep for readers that may never come back.
 """
 
 from __future__ import annotations
@@ -18,5 +19,5 @@ if TYPE_CHECKING:
 
 
 def python_shards() -> Callable[[int, int], Shard]:
-    """What makes an empty shard of a metadata partition at a position, any number of them."""
+    """Return a function that makes an empty shard of a metadata partition at a position."""
     return partial(PythonShard, kept_orders=KeptOrders())

@@ -1,6 +1,6 @@
 """
-What a shard says of the record sets it was given: counts, position, and everything that was not
-simply applied.
+The report of a shard about its record sets: counts, position, and every record that was not simply
+applied.
 
 The counts of one report, and of a shard since it was made, obey one rule: every offset the position
 passed is counted exactly once (`Tally.offsets`).
@@ -93,11 +93,11 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Report:
     """
-    What came of one call of `Shard.apply`, and of calls before it that ended with an exception.
+    The result of one call of `Shard.apply`, and of earlier calls that ended with an exception.
 
-    *complete* says that the record set is used up. If not, either the limit of events was reached
-    and the same record set is to be given again, or *damage* names a batch that cannot be trusted:
-    it was not passed; fetch it anew, or set it aside.
+    *complete* means that the record set is used up. If not, either the limit of events was reached,
+    and the caller gives the same record set again, or *damage* names a batch that cannot be
+    trusted: it was not passed; fetch it anew, or set it aside.
     """
 
     partition: int
@@ -136,7 +136,7 @@ class ShardStatistics:
 
 
 class Counters:
-    """What a shard counts since it was made; not part of its state."""
+    """Counts of a shard since it was made; not part of its state."""
 
     __slots__ = ("last_timestamp_ms", "redelivered", "rejected", "remarks", "tally", "undecodable")
 

@@ -86,9 +86,7 @@ STARTED, STARTED_TXN_EMPTY = (
     _STATE_AND_FLAG[SegmentState.COPY_SEGMENT_STARTED][empty] + _INT64.pack(NOT_FINISHED)
     for empty in range(2)
 )
-"""
-What stands before the content of a copy that starts, with a transaction index and without one.
-"""
+"""The first bytes of a copy that starts, with a transaction index and without one."""
 
 
 def row_of(segment: SegmentMetadata, finish_offset: int = NOT_FINISHED) -> bytes:

@@ -113,7 +113,7 @@ def validate_range(start_offset: int, last_offset: int) -> None:
 
 
 def require_custom_metadata(value: object) -> None:
-    """Refuse custom metadata that is neither absent nor bytes that nobody can change later."""
+    """Refuse custom metadata that is neither absent nor immutable bytes."""
     if value is not None and type(value) is not bytes:
         msg = f"custom metadata must be bytes or absent, got {type(value).__name__}"
         raise InvalidArgument(msg)
@@ -148,7 +148,7 @@ def validate_epochs(epochs: Epochs) -> None:
 @dataclass(frozen=True, slots=True)
 class SegmentMetadata:
     """
-    What is known of one segment; as an event: the record that opens a copy.
+    A segment; as an event, the record that starts its copy.
 
     Immutable. `last_offset` is inclusive. Custom metadata that is present but empty differs from
     absent. Raises `InvalidArgument` where Kafka's constructor refuses.

@@ -104,7 +104,9 @@ class Shard(Protocol):
     def row_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> tuple[bytes, bytes] | None:
-        """As `segment_for`: its id and its row, for who sends it on and needs no object."""
+        """
+        As `segment_for`: the id and the row, for a caller that sends them on and needs no object.
+        """
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
@@ -176,18 +178,19 @@ class Shard(Protocol):
 
     def image_parts(self) -> Iterator[Callable[[], bytes]]:
         """
-        What makes the image of each user partition as it is when its turn comes, by rising key.
+        Yield, by rising key, a function for the image of each user partition as it is at that
+        moment.
 
-        Taking one out copies references; calling it makes the bytes, later and in any thread. One
-        image at one position comes of it only while nothing is applied before the last is taken.
+        Yielding copies references; the function makes the bytes, later and in any thread. All
+        images are of one position only if nothing is applied until the last is yielded.
         """
 
     def freezing(
         self, partition: TopicIdPartition | None = None
     ) -> Iterator[Callable[[], bytes] | None]:
         """
-        `image_parts`, or that of *partition* alone, in steps of about a millisecond, `None` for
-        those that give no part: for who shares a thread with others.
+        As `image_parts`, or for *partition* alone, in steps of about a millisecond; a step without
+        a part gives `None`. For callers on a shared thread.
         """
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:

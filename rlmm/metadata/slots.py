@@ -135,7 +135,7 @@ class Slots:
         return False
 
     def put(self, offset: int, segment: bytes) -> bool:
-        """Fill the slot of *offset*, whoever stands in it. Whether a chunk was full."""
+        """Fill the slot of *offset*, also over another id. Return whether a chunk was full."""
         if self.top is None or offset > self.top:
             return self.append(offset, segment)
         number, offsets, ids = self._home(offset)
@@ -163,7 +163,7 @@ class Slots:
         return segment
 
     def remove(self, offset: int) -> None:
-        """Empty the slot of *offset*, whoever stands in it; nothing happens where there is none."""
+        """Empty the slot of *offset*, if it is filled."""
         place = self.find(offset)
         if place is not None:
             self.drop(place)

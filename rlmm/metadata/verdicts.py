@@ -1,5 +1,5 @@
 """
-What becomes of one event: a value from a closed set, never an exception.
+Verdicts: the outcome of one event as a value from a closed set, never an exception.
 
 Applied and Duplicate say that the state is now what the event asked for; Rejected that the state
 machine refused it and nothing changed; Undecodable that the record's value could not be understood

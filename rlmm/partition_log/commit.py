@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CommitOwner(Protocol):
-    """Who is told how syncs end."""
+    """The partition that is notified of ended syncs."""
 
     def synced(self, work: SyncWork) -> None:
         """Everything below the end of *work* is safe."""
@@ -73,7 +73,7 @@ class GroupCommit:
 
     async def wait(self, next_offset: int) -> None:
         """
-        Wait until everything below *next_offset* is synced; somebody must have started a sync.
+        Wait until everything below *next_offset* is synced; a sync must be under way.
 
         Waiters come in the order of their offsets. Raises `AppendUncertain` when the sync fails. A
         cancelled wait changes nothing.
@@ -112,7 +112,7 @@ class GroupCommit:
             self.start()
 
     def _wake(self, next_offset: int | None) -> None:
-        """Wake who waits for an offset below *next_offset*; all of them when it is None."""
+        """Wake waiters for an offset below *next_offset*; all of them when it is None."""
         waiting = self._waiting
         while waiting and (next_offset is None or waiting[0][0] <= next_offset):
             _, future = waiting.popleft()

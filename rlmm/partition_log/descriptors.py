@@ -129,7 +129,7 @@ class Descriptors:
         return call()
 
     def _idle(self, count: int) -> list[int]:
-        """Take out up to *count* files that nobody holds, least recently used first."""
+        """Take out up to *count* files without a holder, least recently used first."""
         paths: list[Path] = []
         for path, found in self._open.items():
             if len(paths) >= count:

@@ -1,5 +1,5 @@
 """
-The few calls of the operating system that the log stands on, and nothing else.
+The disk: the few calls of the operating system that the log uses, and nothing else.
 
 One thin class, so that a fault can be put in below everything: a test gives a `Disk` of its own.
 Errors leave as `OSError`; who called knows what they mean. All calls block.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _WRITE_BUFFERS_MAX = 1024
-"""What one `pwritev` takes: IOV_MAX of Linux."""
+"""Most buffers of one `pwritev`: IOV_MAX of Linux."""
 
 
 class Disk:

@@ -1,5 +1,5 @@
 """
-What an append is given: whole batches, checked before any of them is written. Pure.
+Incoming appends: whole batches, checked before any of them is written. Pure.
 
 Base offset and leader epoch lie outside a batch's CRC. So the log sets them by writing the first 16
 bytes of each batch anew, and everything behind as it came: nothing is copied, patched or re-summed.

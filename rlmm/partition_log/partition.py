@@ -43,7 +43,7 @@ class AppendedRange(NamedTuple):
 
 
 class PartitionStatistics(NamedTuple):
-    """What one partition is and did since it was opened."""
+    """The state of one partition, and its counts since it was opened."""
 
     log_start: int
     next_offset: int
@@ -56,7 +56,7 @@ class PartitionStatistics(NamedTuple):
 
 
 class LogKeeper(Protocol):
-    """Who notes on disk, for all partitions, what they report."""
+    """The registry, which notes on disk what partitions report."""
 
     def note_soon(self, log: PartitionLog) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What all partitions of a registry share: where bytes come from and go to, and the settings."""
+"""The place that all partitions of a registry share: its disk, its descriptors and its settings."""
 
 from __future__ import annotations
 

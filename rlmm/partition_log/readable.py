@@ -47,7 +47,7 @@ class LogReads:
         self._fault: str | None = None
         self._is_closed = False
         self._writing = LogLock()
-        """Held by who changes the log, one at a time."""
+        """Held by the task that changes the log, one at a time."""
 
     def __repr__(self) -> str:
         return f"PartitionLog({self._store.name}, offsets {self.log_start}-{self.next_offset})"
@@ -188,7 +188,7 @@ class LogReads:
     # what readers see
 
     def _show(self, end: LogPosition) -> None:
-        """Let readers see everything below *end*, and wake who waits for that."""
+        """Let readers see everything below *end*, and wake readers that wait for it."""
         self._visible = end
         for follower, position in self._followers.items():
             if position < end.next_offset and not follower.done():

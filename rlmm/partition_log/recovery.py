@@ -114,10 +114,10 @@ class Recovery:
 
     def _index_fault(self, segment: Segment, next_offset: int, *, deep: bool) -> str | None:
         """
-        What is wrong with the index files; only *deep* reads them.
+        Return the fault of the index files; only *deep* reads them.
 
-        An empty offset index is a sparse one. An empty time index would hide its segment from
-        every look-up by time: a segment whose records have times is closed with an entry.
+        An empty offset index is a sparse one. An empty time index would hide its segment from every
+        look-up by time: a segment whose records have times is closed with an entry.
         """
         offsets_path, times_path = segment.file(OFFSET_INDEX), segment.file(TIME_INDEX)
         for path, entry_bytes in (

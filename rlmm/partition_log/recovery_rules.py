@@ -1,5 +1,5 @@
 """
-What to do with what is found when a log is opened. Pure: `recovery` does it.
+Rules of the recovery when a log is opened. Pure: `recovery` carries them out.
 
 The recovery point is the offset below which everything was synced. What lies above may be torn by a
 crash, and is cut at the first fault. What lies below cannot be: a fault there means that the medium
@@ -23,13 +23,13 @@ UNINDEXED_BYTES_MAX = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class LogRecoveryResult:
-    """What opening a partition took."""
+    """The result of opening a partition."""
 
     was_clean: bool
     """Whether the mark of a clean end let the batches be trusted."""
     scanned_bytes: int = 0
     cut_bytes: int = 0
-    """What was no whole and sound batch behind the recovery point; ignored when read-only."""
+    """Bytes after the recovery point that were no whole and sound batch; ignored when read-only."""
     removed_segments: int = 0
     """Segments behind a cut."""
     rebuilt_files: tuple[str, ...] = ()

@@ -42,7 +42,7 @@ def _wall_clock_ms() -> int:
 
 
 class RegistryStatistics(NamedTuple):
-    """What a registry holds and did since it was opened."""
+    """The partitions of a registry, and its counts since it was opened."""
 
     partitions: int
     offline: int
@@ -78,7 +78,9 @@ class LogRegistry:
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
         self._within = copy_context()
-        """What notes inherit: they are for all partitions, whoever's turn begins them."""
+        """
+        The context of notes: they are for all partitions, and must not inherit a caller's fields.
+        """
 
     @classmethod
     async def open(

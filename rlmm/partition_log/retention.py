@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 
 class ClosedSegment(NamedTuple):
-    """What a decision needs of a closed segment, none of which readers may still wait for."""
+    """
+    The facts about a closed segment that a decision needs; no reader may still wait for the
+    segment.
+    """
 
     next_offset: int
     size: int

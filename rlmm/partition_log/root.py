@@ -43,7 +43,7 @@ _SIGNS = {
 """Files that only a folder of logs has."""
 _FLOCK = struct.Struct("hhqqi4x")
 _STANDARD = {"lost+found"}
-"""What a fresh file system holds."""
+"""The content of a fresh file system."""
 _MARK = b'{"version":0,"brokerEpoch":-1}'
 
 
@@ -55,7 +55,7 @@ class RootFolder:
         self.is_read_only = is_read_only
         self.was_clean = False
         self.recovery_points: dict[TopicPartition, int] | None = None
-        """What was noted when the folder was opened; None when the note is lost."""
+        """The note that was there when the folder was opened; None when it is lost."""
         self.log_starts: dict[TopicPartition, int] = {}
         self._disk = disk
         self._lock: int | None = None

@@ -37,7 +37,7 @@ _LENGTH_AT = 8
 
 
 class BatchHead(NamedTuple):
-    """What a batch's header says, at bytes [position, stop) of its file; its CRC is not checked."""
+    """The header of a batch at bytes [position, stop) of its file; its CRC is not checked."""
 
     position: int
     stop: int
@@ -94,9 +94,9 @@ class OffsetGap(NamedTuple):
 @dataclass(slots=True)
 class ScanResult:
     """
-    What a scan of one file found before its end, or before *damage*.
+    The result of a scan of one file up to its end, or to *damage*.
 
-    [0, stop) holds whole and sound batches with rising offsets; *next_offset* is behind the last.
+    [0, stop) holds whole and sound batches with rising offsets; *next_offset* is after the last.
     """
 
     index: SegmentIndex

@@ -1,4 +1,4 @@
-"""What can be chosen about a log, and why each default is what it is. Pure."""
+"""Settings of a log, and the reasons of their defaults. Pure."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ class LogSettings:
     """The settings of all partitions of a registry; names and defaults are Kafka's where it has."""
 
     sync: SyncPolicy = SyncPolicy.EACH_GROUP
-    """What an acknowledgement means: by `each-group` an acknowledged event survives a power
-    loss, by `interval` and `never` the last ones may not."""
+    """
+    Durability of an acknowledged event: with `each-group` it survives a power loss, with `interval`
+    and `never` the last ones may not.
+    """
     sync_interval_ms: int = 20
     """Of `interval`; at this length no cost in throughput was seen."""
     segment_bytes: int = 1 << 30

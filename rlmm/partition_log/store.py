@@ -55,7 +55,7 @@ class StoredAppend(NamedTuple):
 
 
 class SyncWork(NamedTuple):
-    """What one sync forces out; it covers everything below *end*, which was read before."""
+    """The files of one sync; it covers everything below *end*, which was read before."""
 
     end: LogPosition
     closed: tuple[Segment, ...]
@@ -206,7 +206,10 @@ class PartitionStore:
     # syncing
 
     def sync_work(self) -> SyncWork | None:
-        """What has to be forced out for everything written so far to be safe; None: nothing."""
+        """
+        Return the files to sync so that everything written so far is durable; None when there are
+        none.
+        """
         active = self.active
         closed = tuple(segment for segment in self._unsynced if segment is not active)
         is_active_unsynced = bool(self._unsynced) and self._unsynced[-1] is active

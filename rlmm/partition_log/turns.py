@@ -1,5 +1,5 @@
 """
-Who may change a log: one at a time, in the order of coming.
+Turns of changing a log: one task at a time, in the order of coming.
 
 A caller whose time is up leaves at once, also while a thread works for it. Its turn is over only
 when that work is: nobody writes beside a thread that still does.

@@ -51,7 +51,7 @@ _CODECS = {codec.value: codec for codec in Compression}
 
 
 class TimestampType(IntEnum):
-    """Who stamped a batch's records: the producer each, or the broker all at once."""
+    """The source of a batch's record times: the producer, or the broker."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1

@@ -1,5 +1,5 @@
 """
-What a control record says.
+Control records and their kinds.
 
 Control batches are written by brokers only, use up offsets and are no data. The kind stands in the
 record's key (version int16, type int16), not in the batch header.

@@ -1,5 +1,5 @@
 """
-What cannot be trusted in a record set, as values: damaged batches and records, a cut-off tail.
+Damage in a record set, as values: damaged batches and records, a cut-off tail.
 
 Nothing here decides what damage means to a reader; it says where it is, which offsets it may cover,
 and why.

@@ -53,7 +53,7 @@ def _require(name: str, value: int, low: int, high: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """Who wrote a batch: nobody in particular, an idempotent producer, or its transaction."""
+    """The producer of a batch: none, an idempotent producer, or its transaction."""
 
     id: int = -1
     epoch: int = -1

@@ -18,10 +18,11 @@ from rlmm.kafka_messages.error_codes import DENIED, ErrorCode
 from rlmm.metadata.ids import TopicIdPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from rlmm.kafka_client.connections.connection import BrokerConnection
     from rlmm.kafka_messages.cluster import TopicMetadata
+    from rlmm.kafka_messages.configs import DescribedTopic
 
 _TIERED = "remote.storage.enable"
 _NOT_COPIED = "remote.log.copy.disable"
@@ -61,34 +62,42 @@ async def topics_not_copied(connection: BrokerConnection) -> frozenset[str]:
     Return the tiered topics whose `remote.log.copy.disable` is true, as far as our user may read
     it.
     """
-    told = await connection.call(MetadataRequest(None))
-    names = sorted(topic.name for topic in told.topics if topic.code == ErrorCode.NONE)
-    found: set[str] = set()
-    for first in range(0, len(names), _TOPICS_MAX):
-        asked = names[first : first + _TOPICS_MAX]
-        request = DescribeTopicsRequest(asked, [_TIERED, _NOT_COPIED])
-        for described in await connection.call(request):
-            values = {name: setting.value for name, setting in described.settings.items()}
-            if values.get(_TIERED) == "true" and values.get(_NOT_COPIED) == "true":
-                found.add(described.name)
-    return frozenset(found)
+    cluster = await connection.call(MetadataRequest(None))
+    names = [topic.name for topic in cluster.topics if topic.code == ErrorCode.NONE]
+    topics = await _described(connection, names, [_TIERED, _NOT_COPIED])
+    return frozenset(
+        topic.name for topic in topics if _is_true(topic, _TIERED) and _is_true(topic, _NOT_COPIED)
+    )
 
 
 async def _tiered(
     connection: BrokerConnection, topics: Mapping[str, TopicMetadata]
 ) -> list[TopicMetadata]:
     """Return those of *topics* that have a tier."""
-    names = sorted(topics)
-    found: list[TopicMetadata] = []
-    for first in range(0, len(names), _TOPICS_MAX):
-        asked = names[first : first + _TOPICS_MAX]
-        for described in await connection.call(DescribeTopicsRequest(asked, [_TIERED])):
-            if described.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                continue  # deleted in between
-            if described.code != ErrorCode.NONE:
-                where = f"the settings of topic {described.name}"
-                raise error_for(where, described.code, "DESCRIBE_CONFIGS of all topics")
-            setting = described.settings.get(_TIERED)
-            if setting is not None and setting.value == "true":
-                found.append(topics[described.name])
-    return found
+    tiered: list[TopicMetadata] = []
+    for described in await _described(connection, topics, [_TIERED]):
+        if described.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            continue  # deleted in between
+        if described.code != ErrorCode.NONE:
+            where = f"the settings of topic {described.name}"
+            raise error_for(where, described.code, "DESCRIBE_CONFIGS of all topics")
+        if _is_true(described, _TIERED):
+            tiered.append(topics[described.name])
+    return tiered
+
+
+async def _described(
+    connection: BrokerConnection, topics: Iterable[str], names: Sequence[str]
+) -> list[DescribedTopic]:
+    described: list[DescribedTopic] = []
+    ordered = sorted(topics)
+    for first in range(0, len(ordered), _TOPICS_MAX):
+        request = DescribeTopicsRequest(ordered[first : first + _TOPICS_MAX], names)
+        answered = await connection.call(request)
+        described.extend(answered)
+    return described
+
+
+def _is_true(topic: DescribedTopic, name: str) -> bool:
+    setting = topic.settings.get(name)
+    return setting is not None and setting.value == "true"

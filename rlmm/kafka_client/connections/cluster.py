@@ -71,7 +71,7 @@ class ClusterView:
         found = self.topic.partitions.get(partition)
         if found is None:
             return f"the topic has {len(self.topic.partitions)} partitions only"
-        return f"nobody leads it now ({name_of(found.code)})"
+        return f"it has no leader now ({name_of(found.code)})"
 
     def epoch_of(self, partition: int) -> int:
         """Return the epoch of the leader, -1 when it is not known."""

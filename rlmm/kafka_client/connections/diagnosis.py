@@ -125,9 +125,9 @@ def _unknown_host(address: str, _: SecuritySettings, error: BaseException) -> Lo
     return LogUnavailable(f"{address}: the host name is not known ({error}): check it")
 
 
-def _nobody_listens(address: str, _: SecuritySettings, error: BaseException) -> LogError:
+def _not_listening(address: str, _: SecuritySettings, error: BaseException) -> LogError:
     del error
-    return LogUnavailable(f"{address}: nobody listens there: is Kafka up, and the port right?")
+    return LogUnavailable(f"{address}: no broker listens there: is Kafka up, and the port right?")
 
 
 def _no_answer(address: str, security: SecuritySettings, error: BaseException) -> LogError:
@@ -163,7 +163,7 @@ _EXPLAINED = (
     (ssl.SSLCertVerificationError, _untrusted),
     (ssl.SSLError, _tls),
     (socket.gaierror, _unknown_host),
-    (ConnectionRefusedError, _nobody_listens),
+    (ConnectionRefusedError, _not_listening),
     (TimeoutError, _no_answer),
     (ConnectionResetError, _closed),
     (BrokenPipeError, _closed),

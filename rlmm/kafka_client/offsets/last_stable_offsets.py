@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from rlmm.errors import LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.admin.user_topics import UserTopics
 from rlmm.kafka_client.connections.connection import Dialer
-from rlmm.kafka_messages.offsets import LATEST, READ_COMMITTED, ListOffsetsRequest
+from rlmm.kafka_client.offsets.log_ends import LAST_STABLE, ends_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable
 
     from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.metadata.ids import TopicIdPartition
@@ -57,18 +57,14 @@ class LastStableOffsets:
         if topics is None:
             raise LogUnavailable("the cluster is not asked before the service runs")
         try:
-            told = await topics.of_leaders([partition], _request)
+            ends = await ends_of(topics, [partition], LAST_STABLE)
         except UnsupportedVersion as error:
             raise LogUnavailable(str(error)) from error
-        found = [listed.offset for listed in told.get(partition, ()) if listed.offset >= 0]
-        if not found:
+        (offset,) = ends.get(partition, (None,))
+        if offset is None:
             msg = (
-                f"no leader tells of {partition} with the topic id {partition.topic_id}: is it "
+                f"no leader answers for {partition} with the topic id {partition.topic_id}: is it "
                 "that cluster, and may we DESCRIBE the topic?"
             )
             raise LogUnavailable(msg)
-        return found[0]
-
-
-def _request(partitions: Mapping[str, Sequence[int]]) -> ListOffsetsRequest:
-    return ListOffsetsRequest(partitions, LATEST, READ_COMMITTED)
+        return offset

@@ -47,7 +47,7 @@ def read_jks(content: bytes, password: str | None, key_password: str | None) -> 
     """
     body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
     if password is not None and not hmac.compare_digest(_sum_of(password, body), digest):
-        raise StoreUnreadable("its password is another one, or it was changed")
+        raise StoreUnreadable("the password does not match, or the file was changed")
     reader = _Reader(body)
     reader.take(len(MAGIC))
     version, count = reader.int32(), reader.int32()

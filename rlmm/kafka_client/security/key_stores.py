@@ -56,7 +56,7 @@ def _read_pkcs12(content: bytes, password: str | None) -> StoreContent:
         found = pkcs12.load_pkcs12(content, None if password is None else password.encode())
     except Exception as error:
         # Of a wrong password and of damage the library says the same, in several classes.
-        msg = f"its password is another one, or it is no PKCS12 store ({type(error).__name__})"
+        msg = f"the password does not match, or it is not a PKCS12 store ({type(error).__name__})"
         raise StoreUnreadable(msg) from error
     der, nothing = serialization.Encoding.DER, serialization.NoEncryption()
     others = tuple(one.certificate.public_bytes(der) for one in found.additional_certs)

@@ -169,7 +169,7 @@ class MemoryLog:
         if outcome is not AppendOutcome.UNCERTAIN_LOST:
             offset = self._topic.write(held, [value])
         if offset is None or outcome is AppendOutcome.UNCERTAIN_STORED:
-            msg = f"partition {held.number}: nobody can say whether the event was stored"
+            msg = f"partition {held.number}: it is unknown whether the event was stored"
             raise AppendUncertain(msg)
         return offset
 

@@ -95,7 +95,7 @@ def test_command_when_no_cluster_is_there_then_says_so_once(
     """Nobody listens; exit code 3, and no line of a log beside that."""
     address = f"127.0.0.1:{free_port()}"
     result = called(command, "--bootstrap-server", address, "--timeout", "3s")
-    require_one_line(result, 3, address, "nobody listens there", "--command-config")
+    require_one_line(result, 3, address, "no broker listens there", "--command-config")
     assert caplog.messages == []
 
 

@@ -145,7 +145,7 @@ MISTAKES = {
         "does not use SASL, but security.protocol is SASL_PLAINTEXT",
         is_final=True,
     ),
-    "nobody-listens": Mistake(lambda _: Login("127.0.0.1:1"), "nobody listens there"),
+    "nobody-listens": Mistake(lambda _: Login("127.0.0.1:1"), "no broker listens there"),
     "no-such-host": Mistake(lambda _: Login("no-such-host.invalid:9092"), "name is not known"),
 }
 

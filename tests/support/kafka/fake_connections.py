@@ -71,7 +71,7 @@ class FakeDialer:
         if broker in self._kafka.refuses:
             raise self._kafka.refuses[broker]
         if broker in self._kafka.down:
-            msg = f"broker-{broker}:9092: nobody listens there"
+            msg = f"broker-{broker}:9092: no broker listens there"
             raise LogUnavailable(msg)
         connection = FakeConnection(self._kafka, broker)
         self._kafka.connections[broker].append(connection)

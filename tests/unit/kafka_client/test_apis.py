@@ -6,18 +6,35 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.kafka_messages.cluster import BrokerAddress, MetadataRequest, PartitionLeader
+from rlmm.kafka_messages.cluster import (
+    BrokerAddress,
+    DescribeClusterRequest,
+    MetadataRequest,
+    PartitionLeader,
+)
 from rlmm.kafka_messages.configs import (
+    AlterTopicRequest,
     CreateTopicsRequest,
+    DescribeBrokerRequest,
     DescribeTopicsRequest,
     TopicRequestOutcome,
 )
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import FetchPartition, FetchRequest
-from rlmm.kafka_messages.offsets import EARLIEST, LATEST, ListedOffset, ListOffsetsRequest
+from rlmm.kafka_messages.log_dirs import LogDirsRequest
+from rlmm.kafka_messages.offsets import (
+    EARLIEST,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    READ_COMMITTED,
+    EpochEndsRequest,
+    ListedOffset,
+    ListOffsetsRequest,
+)
 from rlmm.kafka_messages.produce import InitProducerIdRequest, ProduceRequest, ProducerId
-from rlmm.kafka_messages.wire import MessageReader, MessageWriter
 from rlmm.metadata.ids import Uuid
+from tests.unit.kafka_client.conftest import read, written
 
 if TYPE_CHECKING:
     from rlmm.kafka_messages.wire import Request
@@ -27,16 +44,9 @@ OTHER = Uuid(bytes(16))
 ID_HEX = bytes(ID).hex()
 
 
-def written(request: Request[Any], version: int | None = None) -> str:
-    out = MessageWriter()
-    request.write(out, request.api.versions[0] if version is None else version)
-    return out.done().hex()
-
-
-def read(request: Request[Any], answer: str, version: int | None = None) -> Any:
-    best = request.api.versions[0] if version is None else version
-    return request.read(MessageReader(bytes.fromhex(answer.replace(" ", ""))), best)
-
+PARTITIONS = {"a": [0, 2], "bc": [1]}
+TIERED = ListOffsetsRequest(PARTITIONS, LATEST_TIERED, READ_COMMITTED)
+CHANGE = {"retention.ms": "-1"}
 
 REQUESTS: dict[str, tuple[Request[Any], int | None, str]] = {
     "metadata, never creating": (
@@ -78,6 +88,43 @@ REQUESTS: dict[str, tuple[Request[Any], int | None, str]] = {
         "02 0274 00000032 0003 01 02 0261 0262 00 00 000003e8 00 00",
     ),
     "settings": (DescribeTopicsRequest(["t"], ["a"]), None, "02 02 0274 02 0261 00 00 00 00"),
+    # As Kafka 4.3.1's own classes write them.
+    "rights on the cluster": (DescribeClusterRequest(), None, "0100"),
+    "rights on a topic": (
+        MetadataRequest(["t"], has_operations=True),
+        None,
+        "0200000000000000000000000000000000027400000100",
+    ),
+    "log folders": (LogDirsRequest(), None, "0000"),
+    "settings of a broker": (DescribeBrokerRequest(7), None, "020402370000000000"),
+    "what is to be uploaded": (
+        ListOffsetsRequest({"t": [3]}, EARLIEST_PENDING_UPLOAD),
+        None,
+        "ffffffff000202740200000003fffffffffffffffffffffffa00000000138800",
+    ),
+    "offsets of several topics, committed": (
+        TIERED,
+        None,
+        "ffffffff010302610300000000fffffffffffffffffffffffb0000000002fffffffffffffffffffffffb"
+        "00000362630200000001fffffffffffffffffffffffb000000",
+    ),
+    "ends of epochs": (
+        EpochEndsRequest({"a": {3: 5}}),
+        None,
+        "ffffffff0202610200000003ffffffff00000005000000",
+    ),
+    "change": (
+        AlterTopicRequest("t", CHANGE, ["x"]),
+        None,
+        "02020274030d726574656e74696f6e2e6d7300032d31000278010000000000",
+    ),
+    "change, only checked": (
+        AlterTopicRequest("t", CHANGE, ["x"], is_only_checked=True),
+        None,
+        "02020274030d726574656e74696f6e2e6d7300032d31000278010000000100",
+    ),
+    "all settings": (DescribeTopicsRequest(["t"], None), None, "020202740000000000"),
+    "metadata of nothing": (MetadataRequest([]), None, "01000000"),
 }
 
 

@@ -166,4 +166,4 @@ async def test_f41_bounds_when_nobody_can_be_reached_then_every_partition_has_th
     for at in (0, 1):
         assert isinstance(bounds[at], LogUnavailable)
         assert str(bounds[at]).startswith(f"partition {at}: ")
-        assert "nobody listens there" in str(bounds[at])
+        assert "no broker listens there" in str(bounds[at])

@@ -32,7 +32,7 @@ async def test_f95_log_when_kafka_is_not_up_then_attempts_become_rare(open_log: 
     reads = [log.read(0, 0, timeout_s=ANSWER_S) for _ in range(5)]
     for outcome in await asyncio.gather(*identities, *reads, return_exceptions=True):
         assert isinstance(outcome, LogUnavailable)
-        assert "broker-0:9092: nobody listens there" in str(outcome)
+        assert "broker-0:9092: no broker listens there" in str(outcome)
     pauses = [round(later - at, 3) for at, later in pairwise(dial_times(kafka))]
     assert pauses == [0.25, 0.5, 1, 2, 4, 8, 10, 10, 10, 10]
     statistics = log.statistics()
@@ -243,7 +243,7 @@ async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(
     kafka = FakeKafka(partitions=8, brokers=2)
     log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
     await log.identity(timeout_s=ANSWER_S)
-    kafka.refuses[0] = LogUnavailable("broker-0:9092: nobody listens there")
+    kafka.refuses[0] = LogUnavailable("broker-0:9092: no broker listens there")
     kafka.dials.clear()
     led = [partition for partition, held in kafka.partitions.items() if held.leader == 0]
     reads = [log.read(partition, 0, timeout_s=10) for partition in led]

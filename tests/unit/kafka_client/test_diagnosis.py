@@ -95,7 +95,7 @@ CASES = {
     "host": Case(
         socket.gaierror(-2, "Name or service not known"), LogUnavailable, ("name is not known",)
     ),
-    "port": Case(ConnectionRefusedError(111, "refused"), LogUnavailable, ("nobody listens",)),
+    "port": Case(ConnectionRefusedError(111, "refused"), LogUnavailable, ("no broker listens",)),
     "silence": Case(TimeoutError(), LogUnavailable, ("no answer in time",)),
     "reset": Case(behind(ConnectionResetError()), LogUnavailable, ("other side closed",)),
     "end": Case(

@@ -126,7 +126,7 @@ async def test_f38_read_when_a_partition_has_no_leader_then_only_it_waits(
     others = set(range(10)) - {3}
     found = await asyncio.gather(*(log.read(at, 0, timeout_s=1) for at in others))
     assert all(found)
-    with pytest.raises(LogUnavailable, match="partition 3 at offset 0: nobody leads it now"):
+    with pytest.raises(LogUnavailable, match="partition 3 at offset 0: it has no leader now"):
         await log.read(3, 0, timeout_s=2)
     kafka.lead(3, 0)
     begin = asyncio.get_running_loop().time()

@@ -51,7 +51,7 @@ async def test_offset_when_the_topic_is_another_one_by_now_then_is_not_known() -
     kafka = FakeTopics(orders=FakeTopic([FakeLog()]))
     async with asking(kafka) as offsets:
         gone = replace(kafka.partition("orders"), topic_id=random_uuid())
-        with pytest.raises(LogUnavailable, match="no leader tells of"):
+        with pytest.raises(LogUnavailable, match="no leader answers for"):
             await offsets.last_stable_offset(gone)
 
 
@@ -59,7 +59,7 @@ async def test_offset_when_the_leader_does_not_tell_it_then_is_not_known() -> No
     """A leader that has only just begun does not know it yet."""
     kafka = FakeTopics(orders=FakeTopic([FakeLog(last_stable_offset=-1)]))
     async with asking(kafka) as offsets:
-        with pytest.raises(LogUnavailable, match="no leader tells of"):
+        with pytest.raises(LogUnavailable, match="no leader answers for"):
             await offsets.last_stable_offset(kafka.partition("orders"))
 
 

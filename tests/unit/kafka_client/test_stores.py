@@ -104,8 +104,8 @@ def changed(content: bytes, at: int, value: int) -> bytes:
 
 
 WRONG: dict[str, tuple[Callable[[Vouched], bytes], str | None, str]] = {
-    "password": (lambda it: it.jks_trust(), "wrong", "its password is another one, or it was ch"),
-    "changed": (lambda it: changed(it.jks_trust(), 40, 0), PASSWORD, "or it was changed"),
+    "password": (lambda it: it.jks_trust(), "wrong", "the password does not match, or the file"),
+    "changed": (lambda it: changed(it.jks_trust(), 40, 0), PASSWORD, "or the file was changed"),
     "cut off": (lambda it: it.jks_trust()[:60], None, "bytes are wanted at byte"),
     "version": (lambda it: jks(password=PASSWORD, version=3), PASSWORD, "of version 3"),
     "kind": (lambda _: jks(bytes(30), password=PASSWORD), PASSWORD, "an entry of kind 0"),
@@ -118,9 +118,9 @@ WRONG: dict[str, tuple[Callable[[Vouched], bytes], str | None, str]] = {
     ),
     "jceks": (lambda _: b"\xce\xce\xce\xce" + bytes(40), PASSWORD, "is a JCEKS store"),
     "pkcs12 password": (
-        lambda it: p12(it.authority, None, PASSWORD), "wrong", "its password is another one, or it",
+        lambda it: p12(it.authority, None, PASSWORD), "wrong", "the password does not match",
     ),
-    "pkcs12 garbage": (lambda _: b"\x30\x82garbage", None, "or it is no PKCS12 store"),
+    "pkcs12 garbage": (lambda _: b"\x30\x82garbage", None, "or it is not a PKCS12 store"),
 }  # fmt: skip
 
 

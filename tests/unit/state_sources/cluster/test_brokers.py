@@ -202,7 +202,7 @@ async def test_brokers_when_one_is_away_then_the_others_tell() -> None:
     kafka = two_topics()
     async with asking(kafka) as brokers:
         assert len(await brokers.log_dirs()) == 2
-        kafka.refuses[1] = LogUnavailable("broker-1: nobody listens there")
+        kafka.refuses[1] = LogUnavailable("broker-1: no broker listens there")
         for connection in kafka.connections[1]:
             connection.abort()
         assert [one.broker for one in await brokers.log_dirs()] == [0]
@@ -235,5 +235,5 @@ async def test_cluster_when_it_refuses_us_or_nobody_listens_then_is_an_error() -
     kafka = two_topics()
     kafka.down = {0, 1}
     async with asking(kafka, timeout_s=0.2) as brokers:
-        with pytest.raises(LogUnavailable, match="nobody listens"):
+        with pytest.raises(LogUnavailable, match="no broker listens"):
             await brokers.offsets([kafka.partition("a")])
