@@ -91,7 +91,6 @@ class KafkaLog:
         self._cluster = ClusterConnection(settings, dialer, self._crew, loop.time)
         self._cluster.on_change = self._changed
         self.wake = self._cluster.wake
-        """See `Wakes`."""
         self._sources = HistoryReads(partial(self._source, dialer), self._crew)
         self._appender: IdempotentProducer | None = None
         if not settings.is_observer:
@@ -106,7 +105,6 @@ class KafkaLog:
         self._is_closed = False
 
     def _source(self, dialer: Dialer) -> ReadSource:
-        """The raw fetch, unless the configuration or the library's version says otherwise."""
         settings, crew = self._settings, self._crew
         now = asyncio.get_running_loop().time
         if uses_getmany(settings.fetch_path):
@@ -119,7 +117,6 @@ class KafkaLog:
         return cls(settings, await Dialer.prepare(settings), remember)
 
     def statistics(self) -> KafkaLogStatistics:
-        """What happened so far; plain numbers, read without waiting."""
         appender = self._appender
         requests, fetched_bytes, deaths = self._sources.counts()
         return KafkaLogStatistics(
@@ -360,11 +357,9 @@ class KafkaLog:
         return self._bound
 
     def _recreated(self, view: ClusterView) -> LogRecreated | None:
-        """What to tell a reader of the bound topic when *view* shows another."""
         return another_than(self._bound, view, self._settings.topic.name)
 
     def _changed(self) -> None:
-        """Look at what the cluster has told, or why it has not."""
         view = self._cluster.view
         if self._is_closed or view is None:
             return
