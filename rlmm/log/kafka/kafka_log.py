@@ -89,7 +89,6 @@ class KafkaLog:
         self._cluster = ClusterConnection(settings, dialer, self._crew, loop.time)
         self._cluster.on_change = self._changed
         self.wake = self._cluster.wake
-        """See `Wakes`."""
         self._sources = HistoryReads(
             partial(Fetcher, settings, self._cluster, self._crew, self._ask_bounds, loop.time)
         )
