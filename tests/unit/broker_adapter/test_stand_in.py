@@ -152,8 +152,8 @@ async def test_events_of_a_job_then_one_at_a_time_of_each_partition_and_partitio
     partitions = [tp(partition=number) for number in range(SIDE_BY_SIDE + 4)]
     events = [
         started(segment_id(f"{at}", partition), at * 100, at * 100 + 99)
-        for at in range(3)
         for partition in partitions
+        for at in range(3)
     ]
     answers = await client.publish_all([*events, finished(segment_id("none", partitions[0]))])
     assert [isinstance(one, RlmmError) for one in answers] == [False] * len(events) + [True]
