@@ -84,7 +84,7 @@ def tls_context(
 
 
 def _no_password() -> str:
-    raise ValueError("the key is encrypted, and nobody is there to be asked for its password")
+    raise ValueError("the key is encrypted, and its password cannot be asked for here")
 
 
 def token_in(path: Path | str | None) -> str | None:

@@ -44,7 +44,7 @@ class ServiceConnection(asyncio.Protocol):
         self._frames = FrameReader()
         self._frame_bytes_max = FRAME_BYTES_MAX
         self._sent: dict[int, _Sent] = {}
-        """Requests without an answer, those that nobody waits for any more included: their ids are
+        """Requests without an answer, also those whose caller has left: their ids are
         not to be used again."""
         self._last_id = -1
         self._transport: asyncio.Transport | None = None
@@ -102,7 +102,7 @@ class ServiceConnection(asyncio.Protocol):
         if sent is None:
             if not self.lost.done():
                 self.end(ProtocolError(f"an answer to {request_id}, which was not asked"))
-        elif sent.answer.done():  # nobody waits for it any more
+        elif sent.answer.done():  # its caller has left
             return
         elif error is None:
             sent.answer.set_result(result)
@@ -179,7 +179,7 @@ def unanswered(method: str, error: RlmmError) -> RlmmError:
         lost = AppendUncertain(f"{method} was sent and not answered: {error}")
         lost.__cause__ = error
         return lost
-    # Each who waits gets an error of its own: tracebacks are written into them.
+    # Each caller gets an error of its own: tracebacks are written into them.
     if isinstance(error, SidecarUnavailable):
         return SidecarUnavailable(f"{method} was not answered: {error}")
     if isinstance(error, Stopped):

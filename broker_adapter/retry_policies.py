@@ -109,7 +109,7 @@ READS: Final = RetryPolicy(
     attempts_max=1_000,
     last_s=0.02,
 )
-"""Questions: asked again while nobody could answer them."""
+"""Questions: repeated while no service could answer them."""
 WRITES: Final = RetryPolicy(
     "writes",
     (SidecarUnavailable, NotReady, TooBusy, OverBudget, LogUnavailable),

@@ -58,7 +58,7 @@ class Verbs(CallExecution):
         A copy starts: *segment* in state COPY_SEGMENT_STARTED.
 
         The answer says where the event is stored, and its verdict. `EventRejected`: the state
-        machine refuses it. `AppendUncertain`: nobody can say whether it is stored, and looking did
+        machine refuses it. `AppendUncertain`: it may be stored, and reading the state did
         not help. `OutcomeUnknown`: it is stored, and its verdict was not heard. Any other error:
         it is surely not stored. Where a lost answer was made up for by looking, the verdict is
         `duplicate` and the offset one at which the event is known to be applied.

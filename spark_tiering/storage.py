@@ -117,7 +117,7 @@ class TierStorage(ClosedByWith):
         self, segment: SegmentMetadata, parts: Mapping[SegmentPart, Path | bytes]
     ) -> CopiedSegment | CopyFailure:
         """
-        Write a segment of which somebody has all parts, each as a file or in memory.
+        Write a segment from all its parts, each as a file or in memory.
 
         They are taken as they are: a broker knows its own files. Raises `InvalidArgument` where a
         part is lacking, and where the metadata says otherwise of the transaction index, or of the
@@ -161,7 +161,7 @@ class TierStorage(ClosedByWith):
         An end beyond the log is cut to it, and none is the log's own. Raises `InvalidArgument` for
         an end before the start, and for a start where the log has no byte. What cannot be read from
         its beginning is told at once; what ends in the middle ends with the reason as the last
-        item, which whoever joins the pieces must look for.
+        item, for which a caller that joins the pieces must look.
         """
         if first_byte < 0 or (last_byte is not None and last_byte < first_byte):
             msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"

@@ -99,7 +99,7 @@ async def open_metadata(
     every start reads the whole log. At the end a last snapshot is written; a failure of the
     reading, which every call has told of by then, is raised.
 
-    Raises `InvalidArgument` for what is no log, `FolderInUse` where somebody else, or this process
+    Raises `InvalidArgument` for what is no log, `FolderInUse` where another process, or this one
     already, has the log's folder or that of the snapshots, and `ConfigError` for folders that
     cannot be used, one in the other among them. Leaving gives both back.
     """

@@ -2,7 +2,7 @@
 Where the window of one topic stands, and what was set on the topic before it. Pure.
 
 A journal is a value of which the next one follows; each is written before the change that it tells
-of. So what it says was begun, and may have been done: whoever takes it up does it again.
+of. So its step was begun, and may have been done: the job that takes it up does it again.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from spark_tiering.copy_job.report import EndReceipt
 
 CHANGES_MAX: Final = 3
-"""How often a change is asked for of which nobody could say whether it was made."""
+"""How often a change is repeated whose outcome is unknown."""
 ENDINGS_MAX: Final = 5
 
 

@@ -50,7 +50,7 @@ _NOTHING_FITS = (
     NotCopiedReason.TIER_HAS_HOLE,
     NotCopiedReason.SOURCE_OUTDATED,
 )
-"""Why a partition has nothing to copy though somebody might expect it."""
+"""Reasons for which a partition unexpectedly has nothing to copy."""
 
 
 class AdoptionTopicActions:

@@ -40,7 +40,7 @@ class PublishFailure(StrEnum):
     NOT_STORED = "not-stored"
     """It is surely not stored, and may be later: the log or the service does not answer."""
     REFUSED = "refused"
-    """It is surely not stored, and never will be: who asks may not, or the event cannot be."""
+    """It is surely not stored, and never will be: the caller may not, or the event is invalid."""
 
 
 class PublishRefusal(NamedTuple):

@@ -40,7 +40,7 @@ NEEDS_HELP: Final = frozenset(
 )
 """Reasons that time alone does not take away. Others are what was asked for, or pass."""
 _SEVERAL: Final = frozenset("*?[")
-"""In a pattern that may match nothing; who names one topic means that it is there."""
+"""In a pattern, which may match nothing; a plain name means that the topic is there."""
 
 
 class CopyFate(StrEnum):

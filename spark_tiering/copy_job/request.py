@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spark_tiering.tier_metadata.opening import AccessSettings
 
 NO_BROKER: Final = -1
-"""In whose name an archive is made: no broker has this id, so nobody takes its copies for one's."""
+"""Broker id of archives: no broker has it, so their copies are not taken for a broker's."""
 WAVE_BYTES: Final = 64 * 2**30
 START_AT_ONCE: Final = 64
 """
@@ -31,7 +31,7 @@ Of these any may be stored and any may not, when an event fails or the driver di
 finished while one below it is still open. That costs nothing in an archive:
 
 - Each is said to be finished only after its own three objects were verified, and the log refuses it
-  where somebody has begun to delete it since: a finished copy without objects cannot come of it.
+  where its deletion has begun since: a finished copy without objects cannot come of it.
 - What goes by the highest finished offset alone, and takes what lies below for copied, are brokers.
   They never see this log (an archive in a cluster's own metadata is refused); jobs and readers here
   go by the ranges that finished copies hold, and find the rest lacking.

@@ -23,7 +23,7 @@ them (`assignment = all`, or a list), and then the job comes without a broker id
 administrator, a reader or a broker whose token names no id; or the job comes as a broker, with an
 id that no broker has, and is assigned what it asks about. An administrator is shown more than is
 assigned, but what is not assigned is neither read as of now nor written with a verdict: it is
-`NotAssigned`, and left out of an image. Events are never stored where nobody hears their verdict.
+`NotAssigned`, and left out of an image. Events are never stored where their verdict cannot be read.
 
 Invariants:
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 PATIENCE_S: Final = 3.0
 """A service that is just being started anew is back by then."""
 CONNECT_S: Final = 5.0
-"""All attempts together: by then whoever says nothing at all is not there."""
+"""All attempts together: a service that has not answered by then is not there."""
 _PAUSE_S: Final = 0.1
 
 P = TypeVar("P", bound=asyncio.Protocol)

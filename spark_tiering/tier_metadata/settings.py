@@ -78,7 +78,7 @@ class EmbeddedAccess:
     folder: Path | None = None
     """Of an embedded log, which is begun where there is none. One process at a time has it."""
     is_begun: bool = True
-    """Off for who only looks: where there is no log, an empty one is asked, and kept nowhere."""
+    """Off for commands that only read: without a log they read an empty one in memory."""
     partition_count: int | None = None
     """Of a log that is begun; 50 unless said otherwise."""
     bootstrap_servers: str = ""

@@ -172,7 +172,7 @@ class _Questions:
         except UnknownPartition:
             return
         except SidecarUnavailable as error:
-            # The last of several attempts had no time; who answers others is there.
+            # The last of several attempts had no time; a service that answers `ping` is there.
             self._client.ping(timeout_s=_FAREWELL_S)
             msg = f"{partition}: its metadata was not caught up with in {wait_s:.1f} s"
             raise NotReady(msg, reason="behind", user_partition=str(partition)) from error

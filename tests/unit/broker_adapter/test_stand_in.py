@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from broker_adapter.settings import ClientSettings
 from broker_adapter.stand_in import StandIn, StandInService
+from broker_adapter.verbs import SIDE_BY_SIDE
 from rlmm.errors import (
     AppendUncertain,
     EventRejected,
     NotAssigned,
     NotReady,
+    RlmmError,
     SidecarUnavailable,
     TooBusy,
 )
 from rlmm.metadata.verdicts import RejectReason
 from tests.support.builders import delete_started, finished, segment_id, started, tp
+
+if TYPE_CHECKING:
+    from rlmm.metadata.ids import TopicIdPartition
 
 TP = tp()
 QUICK = ClientSettings(timeout_s=0.1)
@@ -116,3 +125,37 @@ async def test_lost_event_when_nothing_is_repeated_then_uncertain_at_once() -> N
     client.service.faults.lost_answers = 1
     with pytest.raises(AppendUncertain):
         await client.add_segment(started("a"))
+
+
+async def test_events_of_a_job_then_one_at_a_time_of_each_partition_and_partitions_side_by_side(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Events of one partition keep their order, and a slow partition holds up no other one."""
+    client = StandInService().client()
+    exchange = client._exchange
+    under_way: Counter[TopicIdPartition] = Counter()
+    most_of_one, most_together = 0, 0
+    send = exchange.exchange
+
+    async def watched(call: Any, options: Any, deadline_s: float) -> Any:
+        nonlocal most_of_one, most_together
+        under_way[call.partitions[0]] += 1
+        most_of_one = max(most_of_one, *under_way.values())
+        most_together = max(most_together, under_way.total())
+        await asyncio.sleep(0)
+        try:
+            return await send(call, options, deadline_s)
+        finally:
+            under_way[call.partitions[0]] -= 1
+
+    monkeypatch.setattr(exchange, "exchange", watched)
+    partitions = [tp(partition=number) for number in range(SIDE_BY_SIDE + 4)]
+    events = [
+        started(segment_id(f"{at}", partition), at * 100, at * 100 + 99)
+        for partition in partitions
+        for at in range(3)
+    ]
+    answers = await client.publish_all([*events, finished(segment_id("none", partitions[0]))])
+    assert [isinstance(one, RlmmError) for one in answers] == [False] * len(events) + [True]
+    assert (most_of_one, most_together) == (1, SIDE_BY_SIDE)
+    await client.close()
