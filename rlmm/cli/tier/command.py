@@ -34,7 +34,6 @@ from rlmm.cli.tier_common.job_context import (
 )
 from rlmm.cli.tier_common.options import (
     DECIDED_BY_PLANS,
-    StoreChoice,
     adopting,
     flags_given,
     job_options,
@@ -62,6 +61,7 @@ from spark_tiering.stores.abandoned_uploads import left_behind, sweep
 from spark_tiering.stores.opening import open_store
 
 if TYPE_CHECKING:
+    from rlmm.cli.tier_common.object_store import StoreChoice
     from spark_tiering.adopt.adoption import OpenWindow
     from spark_tiering.copy_job.request import JobRequest
     from spark_tiering.copy_plan.plan import CopyPlan

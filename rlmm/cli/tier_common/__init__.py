@@ -6,6 +6,7 @@ May be imported by `rlmm.cli.queries`, `rlmm.cli.tier`, `rlmm.cli.tier_maintenan
 - `examples`: Examples for `--help`.
 - `job_context`: Signals, log lines and reports of a job.
 - `object_check`: The objects of one segment, checked in their store.
-- `options`: The flags of sources, stores, metadata, topics and engines.
+- `object_store`: The flags of a store, and the store that they name.
+- `options`: The flags of sources, metadata, topics and engines.
 - `progress_line`: The progress of a job on standard error.
 """

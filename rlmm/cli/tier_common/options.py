@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from click.core import ParameterSource
 
 from rlmm.cli.common.environment_variables import CalledAsFlag
 from rlmm.cli.common.parameter_types import POSITIVE_SIZE, POSITIVE_TIME, SIZE, TIME
+from rlmm.cli.tier_common.object_store import STORE, store_of
 from rlmm.errors import ConfigError
 from spark_tiering.copy_job.request import NO_BROKER, ClusterAccess, JobRequest, WaitLimits
 from spark_tiering.copy_plan.reasons import CopyMode
@@ -27,15 +28,12 @@ from spark_tiering.executor.tasks import CopyOptions
 from spark_tiering.executor.throttle import PaceLimits
 from spark_tiering.segment_sources.settings import LogDirSettings, SidecarSourceSettings
 from spark_tiering.stores.local_settings import LocalSettings
-from spark_tiering.stores.opening import parse_store
-from spark_tiering.stores.s3_settings import BucketEncryption, S3Settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from spark_tiering.segment_sources.opening import SourceSettings
-    from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.tier_metadata.opening import AccessSettings
 
 LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
@@ -44,49 +42,6 @@ LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
 _FILE = click.Path(dir_okay=False, path_type=str)
 _FOLDER = click.Path(file_okay=False, path_type=str)
 
-_STORE_HELP = "The object store. A prefix is put before keys as it is: end it with a slash."
-_STORE_FORM = "s3://BUCKET/PREFIX|FOLDER"
-_OF_STORE = (
-    click.option("--prefix", default="", help="The prefix of keys, for a store in a folder."),
-    click.option(
-        "--endpoint", default="", metavar="URL",
-        help="The endpoint of a store other than Amazon S3.",
-    ),
-    click.option(
-        "--region", default="",
-        help="The region of the bucket; by default as boto3 finds it.",
-    ),
-    click.option("--profile", default="", help="The profile in the configuration files of boto3."),
-    click.option(
-        "--path-style", is_flag=True,
-        help="Put the bucket into the path, not into the host name.",
-    ),
-    click.option(
-        "--store-ca-file", type=_FILE, default="",
-        help="CA certificates for the endpoint.",
-    ),
-    click.option(
-        "--encryption", type=click.Choice(["bucket", "sse-s3", "sse-kms"]), default="bucket",
-        show_default=True, help="The server-side encryption of new objects.",
-    ),
-    click.option(
-        "--kms-key-id", default="",
-        help="The key for sse-kms; by default that of the bucket.",
-    ),
-    click.option("--requester-pays", is_flag=True, help="Pay for the requests to the bucket."),
-    click.option(
-        "--storage-class", default="",
-        help="The storage class of new objects; by default that of the bucket.",
-    ),
-    click.option(
-        "--no-conditional-puts", is_flag=True,
-        help="For endpoints that ignore conditional puts: look before each write.",
-    ),
-)  # fmt: skip
-_STORE = (
-    click.option("--store", required=True, metavar=_STORE_FORM, help=_STORE_HELP),
-    *_OF_STORE,
-)
 _SOURCE = (
     click.option(
         "--log-dir", "log_dirs", cls=CalledAsFlag, multiple=True, type=_FOLDER,
@@ -225,19 +180,6 @@ DECIDED_BY_PLANS = (
     "max_requests", "broker_id",
 )  # fmt: skip
 """Names of flags that a saved plan decides; `tier run --plan` refuses them."""
-_ENCRYPTIONS = {
-    "bucket": BucketEncryption.OF_BUCKET,
-    "sse-s3": BucketEncryption.S3,
-    "sse-kms": BucketEncryption.KMS,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class StoreChoice:
-    """A store, and the prefix of keys in it."""
-
-    settings: StoreSettings
-    prefix: str
 
 
 def _with(groups: tuple[tuple[Any, ...], ...], build: Callable[[dict[str, Any]], object]) -> Any:
@@ -272,11 +214,6 @@ def _names_of(options: list[Any]) -> list[str]:
     return [parameter.name for parameter in command.__click_params__]
 
 
-def store_flags(*, is_required: bool) -> list[Any]:
-    name = click.option("--store", required=is_required, metavar=_STORE_FORM, help=_STORE_HELP)
-    return [name, *_OF_STORE]
-
-
 def topic_flags() -> list[Any]:
     return [
         click.option(
@@ -296,38 +233,12 @@ def running_flags() -> list[Any]:
 
 def store_options(function: Callable[..., Any]) -> Any:
     """Add the flags of a store; the command gets a `StoreChoice`."""
-    return _with((_STORE,), store_of)(function)
+    return _with((STORE,), store_of)(function)
 
 
 def job_options(function: Callable[..., Any]) -> Any:
     """Add the flags of a whole job; the command gets a `JobRequest`."""
-    return _with((_SOURCE, _METADATA, _STORE, _WANTED, _RUNNING), request_of)(function)
-
-
-def store_of(flags: dict[str, Any]) -> StoreChoice:
-    """Raise `ConfigError` for contradicting flags."""
-    template = S3Settings(
-        "of-the-address",
-        endpoint=flags["endpoint"],
-        region=flags["region"],
-        profile=flags["profile"],
-        is_path_style=flags["path_style"],
-        ca_file=flags["store_ca_file"],
-        encryption=_ENCRYPTIONS[flags["encryption"]],
-        kms_key_id=flags["kms_key_id"],
-        is_requester_pays=flags["requester_pays"],
-        storage_class=flags["storage_class"],
-        has_conditional_puts=not flags["no_conditional_puts"],
-    )
-    settings, prefix = parse_store(flags["store"], template)
-    if isinstance(settings, LocalSettings) and template != S3Settings(template.bucket):
-        msg = f"the store {settings.folder} is a folder, and something is said that only a bucket "
-        msg += "has (endpoint, region, encryption, ...): a bucket is s3://BUCKET/PREFIX"
-        raise ConfigError(msg)
-    if prefix and flags["prefix"]:
-        msg = f"two prefixes: {prefix!r} in the address of the store, {flags['prefix']!r} beside it"
-        raise ConfigError(msg)
-    return StoreChoice(settings, prefix or flags["prefix"])
+    return _with((_SOURCE, _METADATA, STORE, _WANTED, _RUNNING), request_of)(function)
 
 
 def request_of(flags: dict[str, Any]) -> JobRequest:

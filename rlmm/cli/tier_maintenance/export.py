@@ -151,14 +151,15 @@ def export_command(
         return
     _require_together(flags)
     with quiet_log(), open_tier(request) as tier, progress_line() as shown:
-        plan, told = _plan(tier, flags, Meter(shown.show))
+        plan, manifests = _plan(tier, flags, Meter(shown.show))
         now_ms = tier.now_ms()
     saved = ""
     if save_file is not None:
         content = _formed(plan, flags["form"], save_file)
         saved = "" if is_printed else str(save_file)
         _keep(content, save_file)
-    report = PlanExportReport(plan, now_ms, saved, () if told is None else tuple(told.unread))
+    unread = () if manifests is None else tuple(manifests.unread)
+    report = PlanExportReport(plan, now_ms, saved, unread)
     if is_printed:
         for line in report.lines():
             click.echo(line, err=True)
@@ -204,15 +205,15 @@ def _plan(
         # Large, and needed for this alone.
         from spark_tiering.read_plan.manifest_units import told_by_manifests  # noqa: PLC0415
 
-        told = told_by_manifests(
+        manifests = told_by_manifests(
             tier.request.require_store, tier.store, tier.engine(), question.prefix,
             lambda topic: _may_want(question, topic), meter,
         )  # fmt: skip
-        partitions = {one.id.partition for one in told.segments}
+        partitions = {one.id.partition for one in manifests.segments}
         facts = _facts(
             tier, [one for one in partitions if question.wants(one.topic, one.partition)]
         )
-        return plan_of_manifests(told, question, facts, since), told
+        return plan_of_manifests(manifests, question, facts, since), manifests
     moment = _moment(tier, flags["at"], question)
     wanted = [
         one.partition

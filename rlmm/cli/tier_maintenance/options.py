@@ -12,11 +12,10 @@ import click
 from rlmm.cli.common.environment_variables import CalledAsFlag
 from rlmm.cli.common.output import OUTPUTS
 from rlmm.cli.common.source_options import asked_of, source_flags
+from rlmm.cli.tier_common.object_store import store_flags, store_of
 from rlmm.cli.tier_common.options import (
     engine_of,
     running_flags,
-    store_flags,
-    store_of,
     topic_flags,
 )
 from rlmm.errors import ConfigError

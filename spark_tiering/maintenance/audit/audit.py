@@ -154,7 +154,7 @@ class Audit:
         report.others, report.noncurrent = seen.others, seen.noncurrent
         topics = self._tier.request.topics
         if topics.topics or topics.without_topics:
-            report.notes.append("only the topics that were named: keys of others are not told")
+            report.notes.append("only the named topics were compared: others are not reported")
         for key, verdict in OF_KEYS.items():
             found = seen.others.get(key)
             if found is not None:

@@ -29,13 +29,13 @@ class OffsetSpan(NamedTuple):
 
 class OffsetSpans:
     def __init__(self) -> None:
-        self.told: list[OffsetSpan] = []
+        self.listed: list[OffsetSpan] = []
         self.count = 0
 
     def add(self, first: int, last: int) -> None:
         self.count += 1
-        if len(self.told) < SPANS_MAX:
-            self.told.append(OffsetSpan(first, last))
+        if len(self.listed) < SPANS_MAX:
+            self.listed.append(OffsetSpan(first, last))
 
 
 class Extents:

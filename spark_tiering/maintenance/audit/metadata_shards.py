@@ -123,13 +123,13 @@ class AuditMetadata:
             (kinds.EXTENT_GAP, extents.gaps, "are in no finished segment"),
             (kinds.EXTENT_OVERLAP, extents.overlaps, "are in two finished segments"),
         ):
-            for span in spans.told:
+            for span in spans.listed:
                 self.findings.add(
                     of_partition(
                         kind, partition, f"offsets {span} {text}", first=span.first, last=span.last
                     )
                 )
-            self.findings.add_unlisted(kind, spans.count - len(spans.told))
+            self.findings.add_unlisted(kind, spans.count - len(spans.listed))
         for segment in extents.wrong_epochs:
             epochs = ", ".join(f"{epoch} from {first}" for epoch, first in segment.epochs[:10])
             self.findings.add(segment_finding(kinds.EPOCH_ORDER, fact_of(segment), epochs))

@@ -110,9 +110,9 @@ class OrphanDeletionResult:
         counts = ", ".join(f"{count} {fate.value}" for fate, count in sorted(self.counts.items()))
         yield f"orphans: {counts or 'none'}"
         for fate in OrphanFate:
-            told = [one for one in self.receipts if one.fate is fate]
-            most = len(told) if fate in (OrphanFate.DELETED, OrphanFate.FAILED) else LINES_MAX
-            yield from first_lines([one.line() for one in told], fate.value, most)
+            of_fate = [one for one in self.receipts if one.fate is fate]
+            most = len(of_fate) if fate in (OrphanFate.DELETED, OrphanFate.FAILED) else LINES_MAX
+            yield from first_lines([one.line() for one in of_fate], fate.value, most)
         if self.left:
             yield f"  {self.left} are left: --max-delete allows no more"
         if self.stopped:

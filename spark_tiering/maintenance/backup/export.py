@@ -37,18 +37,18 @@ def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupE
     total = sum(_length(one) for one in header.extents.values())
     with writing(path, header) as into:
         for place, extent in sorted(header.extents.items()):
-            told, passed = ExportedPartition(extent), SkippedRecords()
-            report.places[place] = told
+            exported, passed = ExportedPartition(extent), SkippedRecords()
+            report.places[place] = exported
             read = lambda at, position: log.read(at, position, bytes_max=READ_BYTES)  # noqa: E731
             for row in rows_of(read, place, extent, passed):
                 into.add(row)
-                _count(report, told, row)
+                _count(report, exported, row)
                 if into.digest.records % TELL_RECORDS == 0:
                     meter.reach("offsets read", seen + row.offset - extent.first_offset, total)
             seen += _length(extent)
             if extent.first_offset < extent.next_offset:
                 meter.reach("offsets read", seen, total)
-            told.holes, told.control = passed.holes, passed.control
+            exported.holes, exported.control = passed.holes, passed.control
         report.footer = into.digest.footer
     return report
 
@@ -75,14 +75,14 @@ def _length(extent: BackupExtent) -> int:
 
 
 def _count(
-    report: BackupExportReport, told: ExportedPartition, row: BackupRow | LostOffsets
+    report: BackupExportReport, exported: ExportedPartition, row: BackupRow | LostOffsets
 ) -> None:
     if not isinstance(row, BackupRow):
-        told.lost += row.next_offset - row.offset
+        exported.lost += row.next_offset - row.offset
         if len(report.lost) < LOST_MAX:
             report.lost.append(row)
         return
-    told.records += 1
+    exported.records += 1
     if row.value is None:
         report.tombstones += 1
     elif isinstance(decode(row.value), Undecodable):

@@ -171,7 +171,7 @@ def _append(
             there = report.present + report.appended
             meter.reach("events appended", there, backup.footer.records)
             if offsets[-1] - offsets[0] != len(group) - 1:
-                raise _foreign(target, place, "somebody else appends to it at the same time")
+                raise _foreign(target, place, "another process appends to it at the same time")
 
 
 def _groups(rows: Iterator[BackupRow]) -> Iterator[list[BackupRow]]:

@@ -78,7 +78,7 @@ class BackupExportReport:
         yield f"sha256 of the events: {self.footer.sha256}"
         if self.undecodable or self.tombstones:
             yield (
-                f"{self.undecodable} that nobody here understands and {self.tombstones} without a"
+                f"{self.undecodable} that cannot be decoded and {self.tombstones} without a"
                 " value are kept as they are"
             )
         trimmed = [(n, one) for n, one in self.places.items() if one.extent.first_offset]
@@ -169,9 +169,9 @@ class ImportReport:
         ):
             if was != now:
                 yield f"{what}: {now}, the backup is of {was or 'none that is known'}"
-        told = "have" if self.is_applied else "would have"
+        have = "have" if self.is_applied else "would have"
         if self.moved:
-            yield f"{self.moved} events {told} other offsets than they had:"
+            yield f"{self.moved} events {have} other offsets than in the backup:"
             yield from first_lines([f"  {run}" for run in self.runs], "stretches")
         if self.restamped:
             yield (

@@ -107,9 +107,9 @@ def _columns(row: BackupRow | LostOffsets) -> dict[str, Any]:
             "next_offset": row.next_offset,
             "lost": row.why,
         }
-    told = event_of(row)
-    custom = told.get("custom_metadata")
-    return told | {
+    event = event_of(row)
+    custom = event.get("custom_metadata")
+    return event | {
         "metadata_partition": row.place,
         "offset": row.offset,
         "timestamp_ms": row.timestamp_ms,

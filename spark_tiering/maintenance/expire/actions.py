@@ -105,8 +105,8 @@ class TierExpireActions:
         ]
         if not events:
             return []
-        told = self._tier.writer().publish_all(events, self._options.publish_s)
-        return [_text(one) if isinstance(one, RlmmError) else "" for one in told]
+        errors = self._tier.writer().publish_all(events, self._options.publish_s)
+        return [_text(one) if isinstance(one, RlmmError) else "" for one in errors]
 
     def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
         """A unit that did not return may have removed nothing."""

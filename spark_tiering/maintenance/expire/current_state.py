@@ -112,11 +112,11 @@ def _facts(
     absent = [name for name in names if name not in topics]
     rights = cluster.rights(absent).on_topic if absent else {}
     untold = frozenset(name for name in absent if rights.get(name) == frozenset())
-    told = TopicOwners(cluster_id, is_own_log, topics, untold)
+    owners = TopicOwners(cluster_id, is_own_log, topics, untold)
     there = [
         one.partition
         for one in summaries
-        if told.topic(one.partition.topic, one.partition.topic_id) is not None
+        if owners.topic(one.partition.topic, one.partition.topic_id) is not None
     ]
     offsets = cluster.offsets(there) if there and (is_own_log or options.asks_log_start) else {}
     starts = {one: ends.earliest for one, ends in offsets.items() if ends.earliest is not None}

@@ -78,7 +78,7 @@ def expire(
     if absent:
         msg = f"{absent[0]}; --objects-gone lets the metadata of what is gone already go as well"
         raise ConfigError(msg)
-    tier.writer()  # one that cannot be written to is told before anything is claimed
+    tier.writer()  # raises before anything is claimed
     tier.engine()
     with expire_lease(tier) as lease:
         return _applied(tier, options, lease, began_ms, todo, state, why_stop, on_progress)
@@ -206,7 +206,7 @@ def _absent_notes(
                 if not isinstance(found, ObjectAbsent):
                     return ()
         except (SegmentUnreadable, StoreNotPermitted):
-            return ()  # nobody can tell
+            return ()  # the store does not say
     if not finished:
         return ()
     return (

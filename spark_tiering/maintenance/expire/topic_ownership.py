@@ -103,13 +103,13 @@ def rules_of(
     """
     name = (partition.topic, partition.partition)
     topic = None if facts is None else facts.topic(partition.topic, partition.topic_id)
-    told = RetentionSettings.of(topic, None)
+    of_cluster = RetentionSettings.of(topic, None)
     log_start = options.log_starts.get(name)
     is_believed = facts is not None and (facts.is_own_log or options.asks_log_start)
     if log_start is None and topic is not None and facts is not None and is_believed:
         log_start = facts.log_starts.get(partition)
     return RetentionSettings(
-        told.retention_ms if options.retention_ms is None else options.retention_ms,
-        told.retention_bytes if options.retention_bytes is None else options.retention_bytes,
+        of_cluster.retention_ms if options.retention_ms is None else options.retention_ms,
+        of_cluster.retention_bytes if options.retention_bytes is None else options.retention_bytes,
         log_start,
     )

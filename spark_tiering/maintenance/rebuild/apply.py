@@ -203,13 +203,13 @@ class _Application:
             if not self._wants_topic(partition.topic):
                 continue
             known = self._publisher.known(partition)
-            told = steps_for(list(found), known.segments, known.gone, known.deletion)
+            steps = steps_for(list(found), known.segments, known.gone, known.deletion)
             if self._publisher.judges:
-                told = taken_by_a_service(told)
-            self._report.equal += told.equal
-            for refusal in told.refused:
+                steps = taken_by_a_service(steps)
+            self._report.equal += steps.equal
+            for refusal in steps.refused:
                 self._report.refuse(*refusal)
-            yield from told.steps
+            yield from steps.steps
 
     def publish(self, group: Sequence[ApplyStep]) -> None:
         """Publish the starts of a group, and then the finishes of those that took effect."""

@@ -59,7 +59,7 @@ def steps_for(
     partition. Where the metadata has only the start of this file, the step is the finish: an
     earlier application was stopped between the two.
     """
-    told = ApplySteps()
+    steps = ApplySteps()
     named = {entry.start.id for entry in entries}
     covers = ReadableCover(one for one in present.values() if one.id not in named)
     for entry in entries:
@@ -69,12 +69,12 @@ def steps_for(
         if not why:
             why = _why_not(entry, known, covers) or ("" if known or start.id not in gone else GONE)
         if why:
-            told.refused.append(ApplyRefusal(start.id, start.start_offset, why))
+            steps.refused.append(ApplyRefusal(start.id, start.start_offset, why))
         elif known is not None and known.state is SegmentState.COPY_SEGMENT_FINISHED:
-            told.equal += 1
+            steps.equal += 1
         else:
-            told.steps.append(ApplyStep(entry, needs_start=known is None))
-    return told
+            steps.steps.append(ApplyStep(entry, needs_start=known is None))
+    return steps
 
 
 def _why_not(entry: RestoredSegment, known: SegmentMetadata | None, covers: ReadableCover) -> str:

@@ -35,11 +35,11 @@ _WORDS: Final = {
     RebuildFate.MISSING: "whole in the store and not in the metadata: their events are in the file",
     RebuildFate.EQUAL: "in both, and equal",
     RebuildFate.DIFFERENT: "in both, with fields that differ",
-    RebuildFate.OPEN: "whole in the store, and their copy never told as finished",
-    RebuildFate.DELETED: "deleted in the metadata, and still in the store: not brought back",
+    RebuildFate.OPEN: "whole in the store, and their copy never finished",
+    RebuildFate.DELETED: "deleted in the metadata, and still in the store: not rebuilt",
     RebuildFate.SUPERSEDED: "not in the metadata, where another segment holds their offsets",
-    RebuildFate.UNKNOWN: "of topics that the cluster does not have: not brought back",
-    RebuildFate.BROKEN: "not whole in the store, or not readable: not brought back",
+    RebuildFate.UNKNOWN: "of topics that the cluster does not have: not rebuilt",
+    RebuildFate.BROKEN: "not whole in the store, or not readable: not rebuilt",
     RebuildFate.LOST: "finished in the metadata, and not in the store",
 }
 

@@ -158,11 +158,11 @@ class _Verification:
         if cluster is None:
             return {}
         try:
-            told = cluster.offsets(partitions)
+            ends = cluster.offsets(partitions)
         except (LogError, NotPermitted) as error:
             self._notes.append(f"the starts of the logs are not known: {plain(str(error))}")
             return {}
-        return {partition: one.earliest for partition, one in told.items()}
+        return {partition: one.earliest for partition, one in ends.items()}
 
     def _segments(
         self,
@@ -219,7 +219,7 @@ class _Verification:
             (keys, *_) = places.candidates(segment.id, segment.start_offset)
             self._tier.store.head(keys[ObjectKind.MANIFEST], is_sum_wanted=False)
         except (SegmentUnreadable, StoreNotPermitted):
-            return  # this one alone may be so: who looks at it tells
+            return  # its unit reports it, if it is this segment alone
 
     def _unit(
         self, number: int, group: tuple[SegmentMetadata, ...], engine: ExecutionEngine

@@ -15,7 +15,8 @@ from rlmm.cli.common.environment_variables import ExplicitFlag
 from rlmm.cli.main import cli
 from rlmm.cli.tier.command import CARE, tier
 from rlmm.cli.tier_common.examples import COLUMNS, EXAMPLES
-from rlmm.cli.tier_common.options import request_of, store_of
+from rlmm.cli.tier_common.object_store import store_of
+from rlmm.cli.tier_common.options import request_of
 from rlmm.cli.tier_maintenance.options import care_request_of
 from spark_tiering.segment_sources.settings import LogDirSettings
 

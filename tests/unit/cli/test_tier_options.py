@@ -10,9 +10,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from rlmm.cli.tier_common.object_store import StoreChoice
 from rlmm.cli.tier_common.options import (
     DECIDED_BY_PLANS,
-    StoreChoice,
     adopting,
     flags_given,
     job_options,
