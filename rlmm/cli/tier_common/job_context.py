@@ -32,7 +32,7 @@ LINES_MAX = 10
 
 def quiet_log() -> AbstractContextManager[LogLines]:
     """Log lines on standard error: how far a job is, and whatever is wrong."""
-    levels = ("rlmm.cli.tier_common.progress_line=info",)
+    levels = ("rlmm.cli.tier.progress=info",)
     return set_up(LoggingSettings(level=LogLevel.WARNING, levels=levels))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from rlmm.errors import NotReady
 from rlmm.metadata.assignment import Assignment
-from tests.support.cli.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.cli.tier_command import Command, said_on_stderr, trees
 from tests.support.datasource.local_reading import rows_read
 from tests.support.datasource.readable_tiers import tier_in, usual_log
 from tests.support.server.memory_service import PLACES, ServedMetadata
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("this_environment")
 JOBS = {
     "audit": ("audit", "--no-spark"),
     "audit --delete-orphans": ("audit", "--no-spark", "--delete-orphans", "--min-age", "1s"),
@@ -30,12 +31,6 @@ JOBS = {
     "verify": ("verify", "--no-spark"),
     "export": ("export", "--no-spark", "--topic", "orders"),
 }
-
-
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.metadata.ids import TopicIdPartition
-from tests.support.cli.tier_command import Command, forget_environment, said_on_stderr, trees
+from tests.support.cli.tier_command import Command, said_on_stderr, trees
 from tests.support.repository import tree
 from tests.support.tier.job_folders import JOBS, ORDERS, PAYMENTS, TierPlace
 
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
+pytestmark = pytest.mark.usefixtures("this_environment")
 
 
 @pytest.fixture

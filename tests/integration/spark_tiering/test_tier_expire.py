@@ -32,7 +32,7 @@ from tests.support.cli.expire_command import (
     run,
     writing,
 )
-from tests.support.cli.tier_command import Command, forget_environment, trees
+from tests.support.cli.tier_command import Command, trees
 from tests.support.tier.job_folders import (
     LATER_MS,
     ORDERS,
@@ -46,14 +46,9 @@ from tests.support.tier.simulated_expiry import lives_in
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("this_environment")
 CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState
-
-
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
@@ -122,11 +117,13 @@ LIMITS = [
 ]
 
 
-def test_f117_limits_when_given_then_go_strictly_beyond_them(tier: Command) -> None:
-    """Exactly at the budget stays; what has room only in part stays whole."""
-    for flags, starts in LIMITS:
-        told = document(expired(tier, *flags, "--output", "json"))
-        assert [one["startAfter"] for one in told["partitions"]] == starts, flags
+@pytest.mark.parametrize(("flags", "starts"), LIMITS, ids=lambda one: " ".join(map(str, one)))
+def test_f117_limits_when_given_then_go_strictly_beyond_them(
+    tier: Command, flags: list[str], starts: list[int | None]
+) -> None:
+    """A segment that reaches the limit exactly, or only in part, stays."""
+    answer = document(expired(tier, *flags, "--output", "json"))
+    assert [one["startAfter"] for one in answer["partitions"]] == starts
 
 
 def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier: Command) -> None:

@@ -11,7 +11,7 @@ from spark_tiering.adopt.journal import AdoptionStep
 from spark_tiering.adopt.journal_store import JournalBook
 from spark_tiering.job_registry.job_store import JobStore, JobTopic
 from spark_tiering.stores.opening import open_store
-from tests.support.cli.tier_command import Command, forget_environment
+from tests.support.cli.tier_command import Command
 from tests.support.tier.job_folders import ORDERS, TierPlace
 
 if TYPE_CHECKING:
@@ -21,14 +21,9 @@ if TYPE_CHECKING:
 
     from spark_tiering.adopt.journal import AdoptionJournal
 
+pytestmark = pytest.mark.usefixtures("this_environment")
 TOPIC = JobTopic(ORDERS.topic, ORDERS.topic_id)
 TROUBLE = "brokers did not go on behind the last copies"
-
-
-@pytest.fixture(autouse=True)
-def this_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing of the machine's own environment says anything."""
-    forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
