@@ -111,7 +111,7 @@ def test_run_when_files_are_given_for_another_suite_is_a_usage_error(vectors: Pa
 
 def test_run_when_given_the_packaged_file_by_path_finds_the_same() -> None:
     """The packaged corpus is an ordinary file of the format."""
-    path = Path(__file__).parents[2] / "rlmm" / "conformance" / "data" / PACKAGED
+    path = Path(__file__).parents[2] / "rlmm_conformance" / "data" / PACKAGED
     options = ["--vectors", str(path), "--output", "json"]
     report = json.loads(CliRunner().invoke(cli, ["conformance", "run", *options]).stdout)
     assert (report["passed"], report["documented"], report["failed"]) == (964, 5, 0)

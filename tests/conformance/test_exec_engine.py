@@ -79,8 +79,8 @@ def test_engine_when_without_white_box_operations_is_not_asked_for_them() -> Non
     serving = (
         "import json, sys\n"
         "from rlmm_conformance.python_engine import PythonEngine\n"
-        "from rlmm_conformance.serve import Session\n"
-        "session = Session(PythonEngine())\n"
+        "from rlmm_conformance.serve import ConformanceSession\n"
+        "session = ConformanceSession(PythonEngine())\n"
         "for line in sys.stdin.buffer:\n"
         "    reply = session.reply_to(line)\n"
         "    if b'hello' in line:\n"

@@ -148,7 +148,7 @@ def test_engine_when_workers_cannot_import_the_function_then_is_unfit(
     """A package that was not shipped is named in one line."""
     said = (
         r"no unit can run: a worker cannot read what it is to run: ModuleNotFoundError:"
-        r" No module named 'of_the_driver_alone' \(in_task\.py:\d+\)"
+        r" No module named 'of_the_driver_alone' \(task_entry\.py:\d+\)"
     )
     with pytest.raises(EngineUnfit) as raised:
         dying_engine.run_units([1, 2, 3], of_the_driver_alone)

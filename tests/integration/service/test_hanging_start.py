@@ -41,8 +41,9 @@ PATIENCE_S = 240.0
 """What an end may take that is to take no time, however busy the machine is."""
 IMPATIENT = """
 import contextlib, os, sys
-from rlmm import service
-from rlmm.cli import data_folder, main
+from rlmm.process import run as service
+from rlmm.cli import main
+from rlmm.cli.service import data_folder
 service._OPENING_S = data_folder._PATIENCE_S = 0.05
 """
 SLOW_FOLDER = f"""

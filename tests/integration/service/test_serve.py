@@ -207,7 +207,7 @@ async def test_serve_when_a_part_fails_then_ends_with_its_name_and_a_status_of_i
 
 HANGING = """
 import asyncio
-from rlmm import service
+from rlmm.process import run as service
 from rlmm.cli.main import main
 from rlmm.log.files.files_log import FilesLog
 
