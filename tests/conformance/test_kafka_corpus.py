@@ -25,26 +25,20 @@ def test_packaged_corpus_when_counted_is_whole() -> None:
     assert sum(bool(step.base) for step in steps) == 13
 
 
+@pytest.mark.parametrize(
+    ("rules", "field"),
+    [(frozenset(), "unfixed"), (frozenset({ConformanceRule.KAFKA_20932}), "expected")],
+    ids=["kafka", "fixed-kafka"],
+)
 @BY_NAME
-def test_model_when_no_rule_is_on_answers_as_kafka(scenario: Scenario) -> None:
-    """The literal model gives Kafka's own answer to every step."""
-    answers = model_answers(scenario, frozenset())
+def test_model_when_played_answers_as_kafka_or_as_fixed_kafka(
+    scenario: Scenario, rules: frozenset[ConformanceRule], field: str
+) -> None:
+    """The literal model gives Kafka's own answer to every step, with KAFKA-20932 fixed or not."""
     wrong = [
-        (step.number, step.op, step.unfixed, answer)
-        for step, answer in zip(scenario.steps, answers, strict=True)
-        if not same_answer(step.op, step.unfixed, answer)
-    ]
-    assert not wrong
-
-
-@BY_NAME
-def test_model_when_fix_is_on_answers_as_fixed_kafka(scenario: Scenario) -> None:
-    """With KAFKA-20932 fixed the model gives the fixed answer, Kafka's where none is given."""
-    answers = model_answers(scenario, frozenset({ConformanceRule.KAFKA_20932}))
-    wrong = [
-        (step.number, step.op, step.expected, answer)
-        for step, answer in zip(scenario.steps, answers, strict=True)
-        if not same_answer(step.op, step.expected, answer)
+        (step.number, step.op, getattr(step, field), answer)
+        for step, answer in zip(scenario.steps, model_answers(scenario, rules), strict=True)
+        if not same_answer(step.op, getattr(step, field), answer)
     ]
     assert not wrong
 

@@ -139,16 +139,16 @@ def test_record_set_when_the_middle_is_damaged_then_the_rest_is_read() -> None:
     assert values_of(ONE + forged + FOUR) == [(0, b"one"), (1, b"two"), (3, b"four")]
 
 
-def test_record_set_when_a_length_is_one_off_then_the_walk_ends_in_damage() -> None:
+@pytest.mark.parametrize("step", [-1, 1], ids=["short", "long"])
+def test_record_set_when_a_length_is_one_off_then_the_walk_ends_in_damage(step: int) -> None:
     """A wrong length leads into the middle of something; that is noticed at once."""
-    for step in (-1, 1):
-        wrong = bytearray(TWO)
-        wrong[8:12] = (len(TWO) - 12 + step).to_bytes(4, "big")
-        first, second, *rest = walk(ONE + bytes(wrong) + FOUR)
-        assert isinstance(first, Batch)
-        assert isinstance(second, DamagedBatch)
-        assert second.reason is DamageReason.CRC_MISMATCH
-        assert not any(isinstance(each, Batch) for each in rest)
+    wrong = bytearray(TWO)
+    wrong[8:12] = (len(TWO) - 12 + step).to_bytes(4, "big")
+    first, second, *rest = walk(ONE + bytes(wrong) + FOUR)
+    assert isinstance(first, Batch)
+    assert isinstance(second, DamagedBatch)
+    assert second.reason is DamageReason.CRC_MISMATCH
+    assert not any(isinstance(each, Batch) for each in rest)
 
 
 @pytest.mark.parametrize("length", HUGE)

@@ -67,27 +67,29 @@ def test_log_when_it_is_cut_then_it_is_torn_unless_the_rest_was_not_asked_for(si
     assert decode(log, wanted(next_offset=1)).fault is None
 
 
+@pytest.mark.parametrize("piece_bytes", [50, 1 << 20], ids=["pieces", "whole"])
 @pytest.mark.parametrize("size", [1, 60, 61, 5_000])
-def test_log_when_it_ends_in_zeros_then_they_are_named(size: int) -> None:
+def test_log_when_it_ends_in_zeros_then_they_are_named(size: int, piece_bytes: int) -> None:
     """
     The reader names trailing zeros, as of a file that was allocated and not closed; a caller that
     follows a log may ignore them.
     """
-    for piece_bytes in (50, 1 << 20):
-        found = decode(ONE + bytes(size), piece_bytes=piece_bytes)
-        assert values(found) == [b"one"]
-        assert found.fault is not None
-        assert (found.fault.kind, found.fault.position) == (DecodingFaultKind.ZEROS, len(ONE))
+    found = decode(ONE + bytes(size), piece_bytes=piece_bytes)
+    assert values(found) == [b"one"]
+    assert found.fault is not None
+    assert (found.fault.kind, found.fault.position) == (DecodingFaultKind.ZEROS, len(ONE))
 
 
-def test_log_when_zeros_are_not_the_end_then_they_are_no_length() -> None:
+@pytest.mark.parametrize(
+    "piece_bytes", [len(ONE), len(ONE) + 100, 1 << 20], ids=["batch", "within", "whole"]
+)
+def test_log_when_zeros_are_not_the_end_then_they_are_no_length(piece_bytes: int) -> None:
     """Something behind them was lost, whether it is in the same piece or in a later one."""
     log = ONE + bytes(2 * len(ONE)) + ONE
-    for piece_bytes in (len(ONE), len(ONE) + 100, 1 << 20):
-        found = decode(log, piece_bytes=piece_bytes)
-        assert found.fault is not None
-        assert found.fault.kind is DecodingFaultKind.LENGTH_TOO_SMALL
-        assert found.fault.position == len(ONE)
+    found = decode(log, piece_bytes=piece_bytes)
+    assert found.fault is not None
+    assert found.fault.kind is DecodingFaultKind.LENGTH_TOO_SMALL
+    assert found.fault.position == len(ONE)
 
 
 @pytest.mark.parametrize(
@@ -211,8 +213,9 @@ def test_columns_when_others_are_left_out_then_what_they_need_is_still_judged(
     assert (decode(log, wanted(columns=columns)).fault is None) == ("value" not in columns)
 
 
+@pytest.mark.parametrize("size", [2, 3, 5, 6, 9, 10, 11], ids=str)
 @pytest.mark.parametrize("place", ["length", "offset", "key", "value", "header-count"])
-def test_varint_when_it_has_more_bytes_than_any_then_is_a_fault(place: str) -> None:
+def test_varint_when_it_has_more_bytes_than_any_then_is_a_fault(place: str, size: int) -> None:
     """The reader refuses a varint of more than five bytes, which Kafka never writes."""
 
     def padded(number: int, size: int) -> bytes:
@@ -222,16 +225,15 @@ def test_varint_when_it_has_more_bytes_than_any_then_is_a_fault(place: str) -> N
             short.append(0)
         return bytes(short)
 
-    for size in (2, 3, 5, 6, 9, 10, 11):
-        sizes = dict.fromkeys(("length", "offset", "key", "value", "header-count"), 1)
-        sizes[place] = size
-        body = b"\x00\x00" + padded(0, sizes["offset"]) + padded(1, sizes["key"]) + b"k"
-        body += padded(1, sizes["value"]) + b"v" + padded(0, sizes["header-count"])
-        log = forge(padded(len(body), sizes["length"]) + body, 1)
-        if size > 5:
-            assert fault_of(log).kind is DecodingFaultKind.BAD_RECORD
-        else:
-            assert values(decode(log)) == [b"v"]
+    sizes = dict.fromkeys(("length", "offset", "key", "value", "header-count"), 1)
+    sizes[place] = size
+    body = b"\x00\x00" + padded(0, sizes["offset"]) + padded(1, sizes["key"]) + b"k"
+    body += padded(1, sizes["value"]) + b"v" + padded(0, sizes["header-count"])
+    log = forge(padded(len(body), sizes["length"]) + body, 1)
+    if size > 5:
+        assert fault_of(log).kind is DecodingFaultKind.BAD_RECORD
+    else:
+        assert values(decode(log)) == [b"v"]
 
 
 def test_time_when_its_delta_has_ten_bytes_then_it_is_read_and_with_eleven_it_is_not() -> None:

@@ -239,24 +239,21 @@ async def test_sync_when_it_fails_at_an_interval_then_the_partition_is_offline(
             await log.wait_past(2, 30)
 
 
-async def test_roll_when_no_segment_can_be_made_then_the_append_is_refused(tmp_path: Path) -> None:
-    """Without room for a new segment the old one stays, and serves on."""
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [("create", "no new segment"), ("replace_file", "check points not written")],
+    ids=["no-room-for-a-segment", "no-room-for-the-recovery-point"],
+)
+async def test_roll_when_the_disk_is_full_then_the_append_is_refused(
+    tmp_path: Path, call: str, reason: str
+) -> None:
+    """Without room for a new segment or a recovery point the old segment stays, and serves on."""
     settings = replace(EACH, segment_bytes=150)
     async with faulty_log(tmp_path / "root", settings) as (disk, _, log):
-        disk.fail("create", errno.ENOSPC)
-        with pytest.raises(AppendRefused, match="no new segment"):
+        disk.fail(call, errno.ENOSPC)
+        with pytest.raises(AppendRefused, match=reason):
             await log.append(batch(bytes(80)))
         assert await values_of(log) == {0: b"first"}
-        await assert_goes_on(log, tmp_path / "root", {0: b"first"})
-
-
-async def test_roll_when_nothing_can_be_noted_then_the_append_is_refused(tmp_path: Path) -> None:
-    """No segment is closed before a recovery point of the partition stands on disk."""
-    settings = replace(EACH, segment_bytes=150)
-    async with faulty_log(tmp_path / "root", settings) as (disk, _, log):
-        disk.fail("replace_file", errno.ENOSPC)
-        with pytest.raises(AppendRefused, match="check points not written"):
-            await log.append(batch(bytes(80)))
         await assert_goes_on(log, tmp_path / "root", {0: b"first"})
 
 

@@ -8,10 +8,12 @@ import pytest
 
 from tests.support.cli.tier_command import Command, forget_environment
 from tests.support.datasource.readable_tiers import store_in, tier_in, usual_log
+from tests.support.stores.s3_stub import ObjectStub
 from tests.support.tier.job_folders import TierPlace
 from tests.support.tier.lost_tiers import Lost
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from spark_tiering.stores.local import LocalStore
@@ -57,3 +59,9 @@ def store(tmp_path: Path) -> LocalStore:
 def read_options(log: WrittenLog, tmp_path: Path) -> dict[str, str]:
     """Options of a reader of the tier."""
     return tier_in(tmp_path, log)
+
+
+@pytest.fixture
+def stub() -> Iterator[ObjectStub]:
+    with ObjectStub() as stub:
+        yield stub

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("bare_environment")
 JOBS = {
     "audit": ("audit", "--no-spark"),
     "audit --delete-orphans": ("audit", "--no-spark", "--delete-orphans", "--min-age", "1s"),

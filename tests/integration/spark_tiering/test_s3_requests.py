@@ -11,13 +11,13 @@ import pytest
 from rlmm.errors import CredentialsAbsent, StoreUnsuitable
 from spark_tiering.stores.content import ContentStream
 from spark_tiering.stores.s3_settings import MIB, BodySigning, BucketEncryption
-from tests.support.stores.s3_stub import ObjectStub
 from tests.support.stores.s3_stub_requests import Kept, Trouble
 from tests.support.stores.stores_under_test import Bucket, content, known_as, stub_bucket
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from tests.support.stores.s3_stub import ObjectStub
 
 KEY = "topic-id/0/segment.log"
 SECRET = "nobody-may-ever-read-this"
@@ -28,12 +28,6 @@ SENDING = ("PutObject", "UploadPart")
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     known_as("somebody", SECRET, tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def stub() -> Iterator[ObjectStub]:
-    with ObjectStub() as stub:
-        yield stub
 
 
 @pytest.fixture

@@ -46,6 +46,7 @@ from tests.support.tier.simulated_expiry import lives_in
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("bare_environment")
 CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState
 

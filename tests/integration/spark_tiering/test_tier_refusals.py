@@ -13,14 +13,14 @@ from rlmm.metadata.assignment import Assignment
 from spark_tiering.tier_metadata.settings import SidecarAccess
 from tests.support.cli.tier_command import Command, said_on_stderr, trees
 from tests.support.server.memory_service import ServedMetadata
-from tests.support.stores.s3_stub import ObjectStub
 from tests.support.stores.s3_stub_requests import BUCKET, Trouble
 from tests.support.tier.job_folders import JOBS, PAYMENTS, TierPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
+    from tests.support.stores.s3_stub import ObjectStub
 
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
@@ -188,12 +188,6 @@ def test_bad_input_when_given_then_is_one_line_and_nothing_is_published(
 def _no_java(*_: object) -> None:
     msg = "no Java of version 17 or newer was found"
     raise EngineUnfit(msg)
-
-
-@pytest.fixture
-def stub() -> Iterator[ObjectStub]:
-    with ObjectStub() as stub:
-        yield stub
 
 
 @pytest.mark.parametrize("kind", ["credentials-absent", "store-absent", "store-not-permitted"])

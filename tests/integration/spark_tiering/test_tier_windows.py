@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.adopt.journal import AdoptionJournal
 
+pytestmark = pytest.mark.usefixtures("bare_environment")
 TOPIC = JobTopic(ORDERS.topic, ORDERS.topic_id)
 TROUBLE = "brokers did not go on behind the last copies"
 

@@ -130,39 +130,18 @@ class Tier:
         start: int = 0,
         last: int = 99,
         epochs: Mapping[int, int] | None = None,
-        *,
-        size_bytes: int = 1024,
-        txn_index_empty: bool = False,
+        **fields: Any,
     ) -> Verdict:
         segment = segment_id(label, self.partition)
         self._labels[segment.uuid] = label
-        return self.event(
-            started(
-                segment,
-                start,
-                last,
-                epochs,
-                size_bytes=size_bytes,
-                txn_index_empty=txn_index_empty,
-            )
-        )
+        return self.event(started(segment, start, last, epochs, **fields))
 
     def finish(self, label: str) -> Verdict:
         return self.event(finished(segment_id(label, self.partition)))
 
-    def copy(
-        self,
-        label: str,
-        start: int = 0,
-        last: int = 99,
-        epochs: Mapping[int, int] | None = None,
-        *,
-        size_bytes: int = 1024,
-        txn_index_empty: bool = False,
-    ) -> Verdict:
-        self.start(
-            label, start, last, epochs, size_bytes=size_bytes, txn_index_empty=txn_index_empty
-        )
+    def copy(self, label: str, *where: Any, **fields: Any) -> Verdict:
+        """Start a copy as `start` does, and finish it; return the verdict on the finish."""
+        self.start(label, *where, **fields)
         return self.finish(label)
 
     def begin_delete(self, *labels: str) -> None:

@@ -55,15 +55,8 @@ def segment_value(
     tags: bytes = NO_TAGS,
 ) -> bytes:
     """Build a segment record: broker 1, max timestamp 100, event timestamp 123, size 4096."""
-    return b"".join(
-        (
-            head,
-            _partition(name, partition_tags),
-            SEGMENT,
-            id_tags,
-            _body(start, end, epochs, custom, state, tags),
-        )
-    )
+    body = _body(start, end, epochs, custom, state, tags)
+    return head + _partition(name, partition_tags) + SEGMENT + id_tags + body
 
 
 def update_value(
@@ -77,19 +70,8 @@ def update_value(
     tags: bytes = NO_TAGS,
 ) -> bytes:
     """Build an update record: broker 1, event timestamp 123, state COPY_SEGMENT_FINISHED."""
-    return b"".join(
-        (
-            head,
-            _partition(name, partition_tags),
-            SEGMENT,
-            id_tags,
-            int32(1),
-            int64(123),
-            custom,
-            state,
-            tags,
-        )
-    )
+    key = _partition(name, partition_tags) + SEGMENT + id_tags
+    return head + key + int32(1) + int64(123) + custom + state + tags
 
 
 def partition_delete_value(
@@ -119,17 +101,5 @@ def snapshot_value(
 
 
 def _body(start: int, end: int, epochs: bytes, custom: bytes, state: bytes, tags: bytes) -> bytes:
-    return b"".join(
-        (
-            int64(start),
-            int64(end),
-            int32(1),
-            int64(100),
-            int64(123),
-            epochs,
-            int32(4096),
-            custom,
-            state,
-            tags,
-        )
-    )
+    head = int64(start) + int64(end) + int32(1) + int64(100) + int64(123)
+    return head + epochs + int32(4096) + custom + state + tags

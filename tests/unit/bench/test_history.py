@@ -80,12 +80,14 @@ def test_history_with_the_same_seed_is_the_same() -> None:
     assert list(islice(written_events(8, seed=2), 100)) != again
 
 
-def test_single_is_what_the_writer_makes_of_one_record() -> None:
+@pytest.mark.parametrize(
+    ("offset", "size"), [(0, 1), (5, 57), (2**40, 58), (7, 59), (8, 300), (9, 8000)]
+)
+def test_single_is_what_the_writer_makes_of_one_record(offset: int, size: int) -> None:
     """The fast path gives the writer's bytes for any length."""
-    for offset, size in ((0, 1), (5, 57), (2**40, 58), (7, 59), (8, 300), (9, 8000)):
-        value = bytes(range(256)) * 40
-        record = Record(offset, 1_700_000_000_000, None, value[:size])
-        assert single(value[:size], offset) == build_batch([record], offset)
+    value = bytes(range(256)) * 40
+    record = Record(offset, 1_700_000_000_000, None, value[:size])
+    assert single(value[:size], offset) == build_batch([record], offset)
 
 
 def test_five_million_events_have_five_thousand_user_partitions() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from rlmm.records.batch import Batch, walk
 from rlmm.records.damage import DamagedBatch, DamageReason
 from rlmm.records.writer import build_batch, records_of
@@ -40,7 +42,11 @@ def test_crc_when_made_sound_lets_the_damage_behind_it_through() -> None:
     assert with_sound_crc(SOUND) == SOUND
 
 
-def test_crc_of_bytes_that_are_no_batches_is_left_alone() -> None:
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"short", bytes(200), SOUND[:30], b"\xff" * 100],
+    ids=["empty", "short", "zeros", "cut", "ones"],
+)
+def test_crc_of_bytes_that_are_no_batches_is_left_alone(data: bytes) -> None:
     """Bytes without a batch stay unchanged."""
-    for data in (b"", b"short", bytes(200), SOUND[:30], b"\xff" * 100):
-        assert with_sound_crc(data) == data
+    assert with_sound_crc(data) == data
