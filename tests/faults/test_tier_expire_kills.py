@@ -111,7 +111,7 @@ def test_topic_of_a_killed_run_when_it_may_still_live_is_its_own(
     expire(place, drivers, "--retention-bytes", BYTES, dies_at=Point("event:DS"))
     ended = expire(place, drivers, "--retention-bytes", BYTES)
     assert ended.exit_code == 4, ended.output
-    assert "TIER-EXPIRE-BUSY orders" in ended.output
+    assert "TIER-EXPIRE-BUSY (1)" in ended.output
     assert states(place.segments()) == ["DS", "CF"]
 
 

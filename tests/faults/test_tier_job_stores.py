@@ -41,7 +41,9 @@ def _attempts(kind: S3FaultKind) -> int:
 def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The fake looks at no credentials, and nobody waits between attempts."""
     known_as("somebody", "something", tmp_path, monkeypatch)
-    monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: S3Retries(lambda _: None))
+    monkeypatch.setattr(
+        "spark_tiering.stores.s3_calls.S3Retries", lambda: S3Retries(lambda _: None)
+    )
 
 
 @pytest.fixture

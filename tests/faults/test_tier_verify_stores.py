@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     known_as("somebody", "something", tmp_path, monkeypatch)
-    monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: S3Retries(lambda _: None))
+    monkeypatch.setattr(
+        "spark_tiering.stores.s3_calls.S3Retries", lambda: S3Retries(lambda _: None)
+    )
 
 
 @pytest.fixture
