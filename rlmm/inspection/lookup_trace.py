@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from rlmm.metadata.shard import EpochView, Shard
+    from rlmm.metadata.shard import EpochLookup, Shard
 
 
 class LookupRule(StrEnum):
@@ -112,7 +112,7 @@ def last_in_epoch(segment: SegmentMetadata, epoch: int) -> int:
     return segment.last_offset
 
 
-def _before_slots(view: EpochView | None, offset: int) -> LookupMiss | None:
+def _before_slots(view: EpochLookup | None, offset: int) -> LookupMiss | None:
     if view is None:
         return LookupMiss.EPOCH_UNKNOWN
     if view.highest is None:

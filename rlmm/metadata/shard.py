@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class EpochView:
+class EpochLookup:
     """The look-up structure of one leader epoch, for explanations and checks."""
 
     slots: Mapping[int, Uuid]
@@ -161,7 +161,7 @@ class Shard(Protocol):
 
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None: ...
 
-    def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochView | None:
+    def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochLookup | None:
         """How look-ups in *epoch* are answered; `None` where the epoch was never seen."""
 
     def partition_image(self, partition: TopicIdPartition) -> bytes | None: ...

@@ -17,7 +17,7 @@ from rlmm.metadata.listing import RowListing
 from rlmm.metadata.paging import page_of
 from rlmm.metadata.partition import PartitionState
 from rlmm.metadata.row import segment_of
-from rlmm.metadata.shard import EpochView
+from rlmm.metadata.shard import EpochLookup
 from rlmm.metadata.validate import violations
 
 if TYPE_CHECKING:
@@ -138,13 +138,13 @@ class ShardAnswers:
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
         return self._state(partition).delete
 
-    def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochView | None:
+    def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochLookup | None:
         """How look-ups in *epoch* are answered."""
         entry = self._state(partition).epochs.get(epoch)
         if entry is None:
             return None
         slots = {offset: Uuid(uuid) for offset, uuid in entry.slots}
-        return EpochView(slots, frozenset(map(Uuid, entry.unreferenced)), entry.highest)
+        return EpochLookup(slots, frozenset(map(Uuid, entry.unreferenced)), entry.highest)
 
     def partition_image(self, partition: TopicIdPartition) -> bytes | None:
         state = self._states.get(partition.key)

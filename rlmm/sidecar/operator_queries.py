@@ -17,7 +17,7 @@ from rlmm.log.replay_progress import NotReadyReason
 from rlmm.sidecar.waiting_requests import while_served
 from rlmm.wire.operator_queries import (
     ImageHead,
-    PartitionFigures,
+    PartitionCounts,
     SummaryPage,
     image_head_value,
     summary_page_value,
@@ -84,10 +84,10 @@ def _page(
     bytes_max: int,
 ) -> SummaryPage:
     """The first of *found* that fit, without those that the client may not see."""
-    summaries: list[PartitionFigures] = []
+    summaries: list[PartitionCounts] = []
     size, hidden, last = 0, 0, b""
     for number, partition in enumerate(found):
-        summary = PartitionFigures(
+        summary = PartitionCounts(
             partition,
             *shard.segment_counts_of(partition),
             shard.size(partition),

@@ -29,7 +29,7 @@ _SUMMARY_BYTES: Final = 96
 """Most bytes of a summary beside the name of its topic."""
 
 
-class PartitionFigures(NamedTuple):
+class PartitionCounts(NamedTuple):
     partition: TopicIdPartition
     started: int
     """Segments in state COPY_SEGMENT_STARTED, and so on."""
@@ -51,7 +51,7 @@ class SummaryPage(NamedTuple):
     """Of the metadata partition, at the moment of the page."""
     is_whole: bool
     """Whether the page leaves out nothing that the client may not see."""
-    summaries: list[PartitionFigures]
+    summaries: list[PartitionCounts]
     after: bytes | None
     """The key for the next page; `None`: there is none."""
 
@@ -88,7 +88,7 @@ def summary_page_value(page: SummaryPage) -> list[object]:
     return [page.position, page.is_whole, [_summary(one) for one in page.summaries], page.after]
 
 
-def _summary(one: PartitionFigures) -> list[object]:
+def _summary(one: PartitionCounts) -> list[object]:
     return [
         partition_value(one.partition), one.started, one.finished, one.being_deleted,
         one.size_bytes, None if one.delete is None else deletion_value(one.delete),
@@ -105,10 +105,10 @@ def read_summary_page(value: object) -> SummaryPage:
     )
 
 
-def _read_summary(value: object) -> PartitionFigures:
+def _read_summary(value: object) -> PartitionCounts:
     partition, started, finished, being_deleted, size, delete = array(value, "a user partition", 6)
     found = read_partition(partition)
-    return PartitionFigures(
+    return PartitionCounts(
         found,
         uint63(started, "a number of segments"),
         uint63(finished, "a number of segments"),

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from spark_tiering.copy_plan.rules import PlanRules
 
 
-class PlanRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class CopyPlanRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """A row of the plan; its fields are those of the document, in their order."""
 
 
-class PlannedCopy(PlanRow, frozen=True):
+class PlannedCopy(CopyPlanRow, frozen=True):
     turn: Count64
     """The place of the copy in the whole plan, from 0."""
     action: SegmentAction
@@ -52,7 +52,7 @@ class PlannedCopy(PlanRow, frozen=True):
         return Cost(self.cost_bytes, self.cost_objects, self.cost_requests)
 
 
-class PlannedEnd(PlanRow, frozen=True):
+class PlannedEnd(CopyPlanRow, frozen=True):
     """An open copy that is ended: `DELETE_SEGMENT_STARTED`, its objects, and the last event."""
 
     uuid: Uuid = field(name="id")
@@ -89,7 +89,7 @@ class PlannedEnd(PlanRow, frozen=True):
         return Cost(self.cost_bytes, self.cost_objects, self.cost_requests)
 
 
-class OpenCopy(PlanRow, frozen=True):
+class OpenCopy(CopyPlanRow, frozen=True):
     """A copy that stays as it is, neither finished nor ended; broker *broker_id* started it."""
 
     uuid: Uuid = field(name="id")
@@ -115,7 +115,7 @@ class OpenCopy(PlanRow, frozen=True):
         return SegmentState[self.state_name]
 
 
-class LeftOutRun(PlanRow, frozen=True):
+class LeftOutRun(CopyPlanRow, frozen=True):
     """
     Segments in a row that are not copied for one reason. *next_offset* is None where the active one
     is among them; *detail* is about the first of them.
@@ -129,7 +129,7 @@ class LeftOutRun(PlanRow, frozen=True):
     detail: str
 
 
-class SourceGap(PlanRow, frozen=True):
+class SourceGap(CopyPlanRow, frozen=True):
     """
     Offsets that neither the tier nor the source has.
 
@@ -142,7 +142,7 @@ class SourceGap(PlanRow, frozen=True):
     is_lost: bool
 
 
-class PartitionCopyPlan(PlanRow, frozen=True):
+class PartitionCopyPlan(CopyPlanRow, frozen=True):
     """
     All of one partition. *ends* come first, from the top down; *copies* rise, and no other is
     finished before the one below it.

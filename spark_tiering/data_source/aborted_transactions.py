@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spark_tiering.data_source.extents import (
+        ExtentObjects,
         LogFolderSegment,
-        ObjectKeys,
         PartitionListing,
         ReadExtent,
     )
@@ -40,8 +40,8 @@ class ReadState:
 
     def __init__(self, storage: SegmentStorage) -> None:
         self._storage = storage
-        self._aborted: dict[ObjectKeys | LogFolderSegment, Sequence[AbortedTransaction]] = {}
-        self._open: dict[ObjectKeys | LogFolderSegment, frozenset[int]] = {}
+        self._aborted: dict[ExtentObjects | LogFolderSegment, Sequence[AbortedTransaction]] = {}
+        self._open: dict[ExtentObjects | LogFolderSegment, frozenset[int]] = {}
 
     def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]:
         """Return the entries of a transaction index; one that cannot be read is an error."""
@@ -73,7 +73,7 @@ class ReadState:
             return open_extent(extent, self._storage).index(part)
 
 
-def _trim(kept: dict[ObjectKeys | LogFolderSegment, Any]) -> None:
+def _trim(kept: dict[ExtentObjects | LogFolderSegment, Any]) -> None:
     while len(kept) >= KEPT_MAX:
         del kept[next(iter(kept))]
 

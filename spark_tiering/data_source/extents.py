@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spark_tiering.read_plan.plan import FrozenSegment
 
 
-class ObjectKeys(NamedTuple):
+class ExtentObjects(NamedTuple):
     log: str
     indexes: str
     manifest: str
@@ -50,7 +50,7 @@ class ReadExtent:
     """Of the whole segment; -1 is unknown, and leaves nothing out."""
     has_no_aborts: bool
     """Whether it is known that no transaction was aborted in the segment."""
-    place: ObjectKeys | LogFolderSegment
+    place: ExtentObjects | LogFolderSegment
 
     @property
     def next_offset(self) -> int:
@@ -135,7 +135,7 @@ def extent_of(segment: FrozenSegment, history: Epochs) -> ReadExtent:
         segment.size_bytes,
         segment.max_timestamp_ms,
         segment.txn_index_empty,
-        ObjectKeys(segment.log_key, segment.indexes_key, segment.manifest_key),
+        ExtentObjects(segment.log_key, segment.indexes_key, segment.manifest_key),
     )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.data_source.options import ReadOptions, Subscription
+    from spark_tiering.data_source.options import DataSourceOptions, Subscription
     from spark_tiering.data_source.places import TierLocation
     from spark_tiering.maintenance.request import CareRequest
     from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, PlanGap
@@ -132,7 +132,7 @@ class TierLister:
     A manifest is read once: nobody changes it.
     """
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: DataSourceOptions) -> None:
         self._options = options
         self._known: dict[str, SegmentMetadata] = {}
 
@@ -212,7 +212,7 @@ def _plan_of_file(place: TierLocation) -> FrozenPlan:
     return plan
 
 
-def question_of(options: ReadOptions) -> Question:
+def question_of(options: DataSourceOptions) -> Question:
     wanted = options.subscription
     return Question(
         topics=wanted.topics,

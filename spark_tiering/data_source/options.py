@@ -101,7 +101,7 @@ class TriggerLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOptions:
+class DataSourceOptions:
     subscription: Subscription
     place: TierLocation
     start: Bound
@@ -121,7 +121,7 @@ class ReadOptions:
     partition_bytes_max: int = PARTITION_BYTES_MAX
 
 
-def parse_options(given: Mapping[str, str], *, is_streaming: bool) -> ReadOptions:
+def parse_options(given: Mapping[str, str], *, is_streaming: bool) -> DataSourceOptions:
     """Raise `ConfigError` for options that are wrong, unknown or a secret."""
     options = ReaderOptions(
         {
@@ -134,7 +134,7 @@ def parse_options(given: Mapping[str, str], *, is_streaming: bool) -> ReadOption
     place = parse_place(options)
     subscription = _subscription(options, is_needed=not place.plan)
     # The order in which options are looked at is that of the messages, too.
-    parsed = ReadOptions(
+    parsed = DataSourceOptions(
         subscription,
         place,
         _start(options, is_streaming=is_streaming),

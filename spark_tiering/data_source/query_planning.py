@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.data_source.bounds import PartitionName
     from spark_tiering.data_source.extents import PartitionListing, ReadExtent, TierListing
-    from spark_tiering.data_source.options import ReadOptions
+    from spark_tiering.data_source.options import DataSourceOptions
     from spark_tiering.data_source.query_coverage import RangeCoverage
     from spark_tiering.data_source.task_splits import SegmentPiece
 
@@ -57,7 +57,7 @@ UNDECIDED = (
 class QueryPlanner:
     """Plans reads of one set of options; for one thread."""
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: DataSourceOptions) -> None:
         self._options = options
         self._storage = SegmentStorage(options.place.store, options.place.key_ring)
         self._state = ReadState(self._storage)
@@ -189,7 +189,7 @@ class QueryPlanner:
             raise ConfigError(msg)
 
 
-def _looked_for(options: ReadOptions, lacking: list[str]) -> str:
+def _looked_for(options: DataSourceOptions, lacking: list[str]) -> str:
     place = options.place
     if place.kind is not ListKind.MANIFESTS:
         return ""

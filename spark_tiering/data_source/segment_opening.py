@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import DataLost, TierUnreadable
 from rlmm.findings import tier_findings as tier_kinds
-from spark_tiering.data_source.extents import LogFolderSegment, ObjectKeys
+from spark_tiering.data_source.extents import ExtentObjects, LogFolderSegment
 from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import SegmentDescription
 from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
@@ -71,7 +71,7 @@ def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
     return TieredSegment(store, keys, manifest, ring)
 
 
-def _manifest(store: ObjectReader, place: ObjectKeys) -> tuple[str, Manifest]:
+def _manifest(store: ObjectReader, place: ExtentObjects) -> tuple[str, Manifest]:
     stem = place.log[: -_KIND_BYTES[ObjectKind.LOG]]
     for key in dict.fromkeys((place.manifest, f"{stem}.{ObjectKind.MANIFEST}")):
         got = store.get(key, 0, MANIFEST_BYTES_MAX)
@@ -87,7 +87,7 @@ def _manifest(store: ObjectReader, place: ObjectKeys) -> tuple[str, Manifest]:
     raise missing(place.manifest)
 
 
-def _require_match(extent: ReadExtent, place: ObjectKeys, key: str, manifest: Manifest) -> None:
+def _require_match(extent: ReadExtent, place: ExtentObjects, key: str, manifest: Manifest) -> None:
     told = ""
     if manifest.chunks.original_bytes != extent.log_bytes:
         told = f"a log of {manifest.chunks.original_bytes} bytes, expected {extent.log_bytes}"

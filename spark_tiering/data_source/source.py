@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
     from pyspark.sql.types import StructType
 
-    from spark_tiering.data_source.options import ReadOptions
+    from spark_tiering.data_source.options import DataSourceOptions
     from spark_tiering.data_source.piece_reading import PieceReading
     from spark_tiering.data_source.task_splits import SegmentPiece
 
@@ -87,7 +87,7 @@ class TaskShare(InputPartition):
 
 
 class _Reader(DataSourceReader):
-    def __init__(self, schema: StructType, options: ReadOptions) -> None:
+    def __init__(self, schema: StructType, options: DataSourceOptions) -> None:
         self._options = options
         self._columns = wanted_columns(schema)
         self._arrow = to_arrow_schema(schema, timezone="UTC")

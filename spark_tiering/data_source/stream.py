@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rlmm.base.clock import Clock
     from spark_tiering.data_source.extents import TierListing
-    from spark_tiering.data_source.options import ReadOptions
+    from spark_tiering.data_source.options import DataSourceOptions
 
 
 Offsets = dict[PartitionName, int]
@@ -121,7 +121,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
 
     def __init__(
-        self, schema: StructType, options: ReadOptions, clock: Clock = SYSTEM_CLOCK
+        self, schema: StructType, options: DataSourceOptions, clock: Clock = SYSTEM_CLOCK
     ) -> None:
         self._options = options
         self._columns = wanted_columns(schema)
@@ -204,7 +204,7 @@ class RefusedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 class _Driver:
     """The planning side of one query."""
 
-    def __init__(self, options: ReadOptions, clock: Clock) -> None:
+    def __init__(self, options: DataSourceOptions, clock: Clock) -> None:
         self.planner = QueryPlanner(options)
         self.reported: Offsets = {}
         self._options = options

@@ -26,7 +26,6 @@ By module, bottom up:
     parquet            a plan as a table, and back
     plan_check         segments of a plan that are gone by now
     reports            a plan in a few lines, and the findings of `rlmm tier export`
-    progress           progress of making a plan
     moments            shell: the metadata at one position, now or in the past
     manifest_units     shell: the manifests of a store, read by units of work
     tier_plans         shell: plans of an open tier

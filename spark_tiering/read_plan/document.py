@@ -34,8 +34,8 @@ from spark_tiering.read_plan.plan import (
     FrozenPlan,
     FrozenSegment,
     PartitionRow,
-    PlanRow,
     PlanSourceKind,
+    ReadPlanRow,
     Text,
     partition_order,
 )
@@ -94,7 +94,7 @@ class ReadPlanUnreadable:
         return f"it is no frozen plan ({self.fault}): {self.detail}"
 
 
-class _Document(PlanRow, frozen=True):
+class _Document(ReadPlanRow, frozen=True):
     format: str
     version: int
     token: Token

@@ -54,16 +54,16 @@ Pair = tuple[Count64, Count64]
 """Usually [first offset, next offset)."""
 
 
-class PlanRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReadPlanRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A row of the plan; its fields are those of document and table, in their order."""
 
 
-class EpochStart(PlanRow, frozen=True):
+class EpochStart(ReadPlanRow, frozen=True):
     epoch: Int32
     first_offset: Int64
 
 
-class FrozenSegment(PlanRow, frozen=True):
+class FrozenSegment(ReadPlanRow, frozen=True):
     """
     One range of one segment to be read. All offsets are inclusive.
 
@@ -115,7 +115,7 @@ class FrozenSegment(PlanRow, frozen=True):
         return msgspec.structs.replace(self, read_first=first, read_last=last)
 
 
-class PlanGap(PlanRow, frozen=True):
+class PlanGap(ReadPlanRow, frozen=True):
     first_offset: Count64
     next_offset: Count64 | None
     """None is unknown: the range was asked for by time, and is not tiered yet."""
@@ -127,7 +127,7 @@ class PlanGap(PlanRow, frozen=True):
         return None if self.next_offset is None else self.next_offset - self.first_offset
 
 
-class LeftOutSegment(PlanRow, frozen=True):
+class LeftOutSegment(ReadPlanRow, frozen=True):
     uuid: Uuid = field(name="segment_id")
     start_offset: Count64
     last_offset: Count64
@@ -135,7 +135,7 @@ class LeftOutSegment(PlanRow, frozen=True):
     reason: LeftOutReason
 
 
-class PartitionRow(PlanRow, frozen=True):
+class PartitionRow(ReadPlanRow, frozen=True):
     topic: Text
     topic_id: Uuid
     number: Count32 = field(name="partition")

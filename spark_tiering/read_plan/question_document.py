@@ -22,7 +22,7 @@ from spark_tiering.layout.strict_json import (
     plain_values,
     typed_value,
 )
-from spark_tiering.read_plan.plan import Pair, PlanRow, Text
+from spark_tiering.read_plan.plan import Pair, ReadPlanRow, Text
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import QUESTION_BYTES_MAX
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class BoundsFields(PlanRow, frozen=True):
+class BoundsFields(ReadPlanRow, frozen=True):
     """Bounds of all partitions that have none of their own."""
 
     from_offset: Count64 | None
@@ -39,7 +39,7 @@ class BoundsFields(PlanRow, frozen=True):
     to_time_ms: Count64 | None
 
 
-class PartitionBoundsFields(PlanRow, frozen=True):
+class PartitionBoundsFields(ReadPlanRow, frozen=True):
     """Bounds of one partition."""
 
     topic: Text
@@ -50,7 +50,7 @@ class PartitionBoundsFields(PlanRow, frozen=True):
     to_time_ms: Count64 | None
 
 
-class QuestionFields(PlanRow, frozen=True):
+class QuestionFields(ReadPlanRow, frozen=True):
     topics: tuple[str, ...]
     without_topics: tuple[str, ...]
     pattern: Text
@@ -93,7 +93,7 @@ class QuestionFields(PlanRow, frozen=True):
         )
 
 
-class FactsFields(PlanRow, frozen=True):
+class FactsFields(ReadPlanRow, frozen=True):
     """Facts of the cluster as a document has them."""
 
     retention_ms: dict[str, Annotated[int, msgspec.Meta(ge=-1, le=INT64_MAX)]]

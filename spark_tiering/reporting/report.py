@@ -21,7 +21,7 @@ FINDINGS_MAX: Final = 10_000
 """Findings that a document lists; all of them are counted."""
 
 
-class Report(Protocol):
+class OutcomeReport(Protocol):
     """The outcome of a job."""
 
     @property

@@ -35,40 +35,6 @@ def _attempts(kind: S3FaultKind) -> int:
     return POLICIES[kind].attempts_max
 
 
-<<<<<<< HEAD
-||||||| 129da4d
-@pytest.fixture(autouse=True)
-def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake looks at no credentials, and nobody waits between attempts."""
-    known_as("somebody", "something", tmp_path, monkeypatch)
-    monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: S3Retries(lambda _: None))
-
-
-@pytest.fixture
-def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
-    with ObjectStub() as stub:
-        yield stub
-
-
-=======
-@pytest.fixture(autouse=True)
-def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The fake looks at no credentials, and nobody waits between attempts."""
-    known_as("somebody", "something", tmp_path, monkeypatch)
-    monkeypatch.setattr(
-        "spark_tiering.stores.s3_calls.S3Retries", lambda: S3Retries(lambda _: None)
-    )
-
-
-@pytest.fixture
-def stub() -> Iterator[ObjectStub]:
-    """The store that fails as it is told."""
-    with ObjectStub() as stub:
-        yield stub
-
-
->>>>>>> wt-tierjobs
 @pytest.fixture
 def place(tmp_path: Path, stub: ObjectStub) -> TierPlace:
     return TierPlace(tmp_path, stub_bucket(stub).settings, prefix="tier/")

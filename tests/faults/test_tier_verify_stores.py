@@ -20,23 +20,7 @@ from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 if TYPE_CHECKING:
     from pathlib import Path
 
-<<<<<<< HEAD
     from tests.support.stores.s3_stub import ObjectStub
-||||||| 129da4d
-
-@pytest.fixture(autouse=True)
-def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    known_as("somebody", "something", tmp_path, monkeypatch)
-    monkeypatch.setattr("spark_tiering.stores.s3_calls.Repeats", lambda: S3Retries(lambda _: None))
-=======
-
-@pytest.fixture(autouse=True)
-def hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    known_as("somebody", "something", tmp_path, monkeypatch)
-    monkeypatch.setattr(
-        "spark_tiering.stores.s3_calls.S3Retries", lambda: S3Retries(lambda _: None)
-    )
->>>>>>> wt-tierjobs
 
 
 pytestmark = pytest.mark.usefixtures("without_pauses")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rlmm.telemetry.logs import LogLines
     from spark_tiering.copy_plan.plan import CopyPlan
-    from spark_tiering.reporting.report import Report
+    from spark_tiering.reporting.report import OutcomeReport
 
 _log = logging.getLogger("rlmm.cli.tier.around")
 
@@ -107,7 +107,7 @@ def save(file: Path, content: bytes) -> None:
         raise ConfigError(msg) from error
 
 
-def conclude(report: Report, output: str, file: Path | None, busy: int = EXIT_FOUND) -> None:
+def conclude(report: OutcomeReport, output: str, file: Path | None, busy: int = EXIT_FOUND) -> None:
     """Print and keep *report*; exit with 1, or *busy* for a busy topic, where it is not fine."""
     print_and_keep(report.lines(), report.document(), output, file)
     if not report.is_fine:

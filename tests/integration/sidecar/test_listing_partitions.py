@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rlmm.engine.engine import Engine
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.wire.operator_queries import PartitionFigures
+    from rlmm.wire.operator_queries import PartitionCounts
 
 MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -37,8 +37,8 @@ FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
 
 async def listed(
     client: FrameClient, place: int = 0, limit: int = 1_000
-) -> tuple[list[PartitionFigures], int, bool]:
-    found: list[PartitionFigures] = []
+) -> tuple[list[PartitionCounts], int, bool]:
+    found: list[PartitionCounts] = []
     after, pages, is_whole = None, 0, True
     while True:
         page = read_summary_page(await client.call("list_partitions", place, after, limit))

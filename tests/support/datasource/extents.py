@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from spark_tiering.data_source.extents import (
+    ExtentObjects,
     MissingOffsets,
-    ObjectKeys,
     PartitionListing,
     ReadExtent,
 )
@@ -38,7 +38,7 @@ def extent(
         log_bytes,
         max_ms,
         no_aborts,
-        ObjectKeys(f"{low}.log", f"{low}.indexes", f"{low}.rsm-manifest"),
+        ExtentObjects(f"{low}.log", f"{low}.indexes", f"{low}.rsm-manifest"),
     )
 
 

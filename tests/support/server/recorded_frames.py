@@ -252,8 +252,8 @@ def answers() -> Iterator[Golden]:
 def _looked_at() -> Iterator[Golden]:
     deletion = PartitionDelete(EDGE, 1, 2, PartitionDeleteState.DELETE_PARTITION_MARKED)
     summaries = [
-        looking.PartitionFigures(ORDERS, 1, 2**40, 3, 2**41, None),
-        looking.PartitionFigures(EDGE, 0, 0, 0, -1, deletion),
+        looking.PartitionCounts(ORDERS, 1, 2**40, 3, 2**41, None),
+        looking.PartitionCounts(EDGE, 0, 0, 0, -1, deletion),
     ]
     first = looking.SummaryPage(2**40, True, summaries, EDGE.key)
     last = looking.SummaryPage(0, False, [], None)

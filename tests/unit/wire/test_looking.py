@@ -16,7 +16,7 @@ from rlmm.wire.operator_queries import (
     ImageHead,
     LogEnds,
     LogPiece,
-    PartitionFigures,
+    PartitionCounts,
     SummaryPage,
     image_head_value,
     log_ends_value,
@@ -37,8 +37,8 @@ PAGE = SummaryPage(
     7,
     True,
     [
-        PartitionFigures(tp("a"), 1, 2, 3, -4, None),
-        PartitionFigures(tp("b"), 0, 0, 0, 2**62, DELETE),
+        PartitionCounts(tp("a"), 1, 2, 3, -4, None),
+        PartitionCounts(tp("b"), 0, 0, 0, 2**62, DELETE),
     ],
     b"k",
 )
@@ -74,7 +74,7 @@ def test_summary_when_sent_then_is_no_larger_than_it_is_reckoned_with() -> None:
             PartitionDeleteState.DELETE_PARTITION_FINISHED, one,
             broker_id=-(2**31), event_timestamp_ms=least,
         )  # fmt: skip
-        summary = PartitionFigures(one, most, most, most, least, delete)
+        summary = PartitionCounts(one, most, most, most, least, delete)
         page: Any = summary_page_value(PAGE._replace(summaries=[summary]))
         assert len(packed(page[2][0])) <= summary.wire_bytes
 

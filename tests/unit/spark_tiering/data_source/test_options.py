@@ -33,13 +33,13 @@ from tests.support.repository import tree
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.data_source.options import ReadOptions
+    from spark_tiering.data_source.options import DataSourceOptions
 
 PLACE = {"store": "s3://bucket/kafka/"}
 ORDERS = {**PLACE, "subscribe": "orders"}
 
 
-def parsed(**options: str) -> ReadOptions:
+def parsed(**options: str) -> DataSourceOptions:
     return parse_options({**ORDERS, **options}, is_streaming=False)
 
 
