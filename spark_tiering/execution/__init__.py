@@ -1,7 +1,7 @@
 """
 Engines that run units of work: in this process, or on Spark.
 
-    with open_engine(EngineSettings(master="local[4]")) as engine:
+    with open_engine(ExecutionSettings(master="local[4]")) as engine:
         outcomes = engine.run_units(units, fn, on_result)      # a result or a UnitLost for each
 
 By module, bottom up:
