@@ -66,7 +66,9 @@ def test_engine_when_behind_a_pipe_gives_the_same_report() -> None:
 
 
 def test_served_model_when_run_offers_scenarios_only() -> None:
-    """The report names what an engine does not offer and leaves it out."""
+    """
+    The report names the operations that an engine does not offer and leaves their scenarios out.
+    """
     report = run_all(ExecEngine(f"{SERVE} --engine model"))
     assert not report.failed
     assert not report.documented

@@ -176,7 +176,7 @@ def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
     trouble: Trouble,
     outcome: UnitOutcome,
 ) -> None:
-    """The outcome says whether a repeat may help, and the writer removes what it began."""
+    """The outcome says whether a repeat may help, and the writer removes the objects it wrote."""
     fail(stub, "PutObject", nth, *[trouble] * 9)
     task = example_task(bucket)
     result = run(task, store)
@@ -208,7 +208,10 @@ def test_copy_when_the_store_keeps_other_bytes_than_were_sent_then_is_a_conflict
 def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_reading(
     stub: ObjectStub, store: S3Store, bucket: Bucket, action: SegmentAction
 ) -> None:
-    """The store checked what was sent; the writer reads back what was there before."""
+    """
+    The store checks the bytes of each put, and the writer reads back objects that were there
+    before.
+    """
     stub.tells_sums = False
     task = example_task(bucket)
     assert run(task, store).outcome is UnitOutcome.COPIED

@@ -241,7 +241,7 @@ def test_upload_when_it_cannot_be_ended_is_named_and_left_to_the_sweep(
 
 
 def test_upload_when_somebody_sweeps_it_is_refused(stub: ObjectStub, store: S3Store) -> None:
-    """A writer whose upload another process ended writes nothing and reports that."""
+    """A writer whose upload another process ended writes no object and reports that."""
     given = content(PARTS)
 
     def pieces() -> Iterator[bytes]:

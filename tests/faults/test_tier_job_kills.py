@@ -192,7 +192,9 @@ SHORT = (Point("event:CS", 2), Point("came-back"))
 def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_a_rerun_ends_clean(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """Spark ends with its driver; the rerun finds or ends what its tasks wrote meanwhile."""
+    """
+    Spark ends with its driver, and the rerun finds or ends the objects its tasks wrote meanwhile.
+    """
     ended = drivers.run(*command(place, "--master", f"local[{SLOTS}]"), dies_at=point)
     assert ended.exit_code is None, ended.output
     drivers.wait_for_orphans()
@@ -204,7 +206,7 @@ def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_
 def test_worker_when_killed_in_the_middle_of_a_copy_then_nothing_is_copied_twice(
     place: TierPlace, spark_session: SparkSession, times: int
 ) -> None:
-    """Spark tries a copy again after its worker died; a copy whose workers all die stays open."""
+    """Spark repeats a copy after its worker died, and a copy whose workers all die stays open."""
     marks = place.folder / "marks"
     with place.opened(engine_over(spark_session)) as at:
         at.source = KillingSource(at.source, str(marks), SECOND.file(".log"), times)

@@ -212,7 +212,8 @@ def test_job_to_an_endpoint_that_ignores_conditions_when_run_then_says_so(
     place: TierPlace, stub: ObjectStub
 ) -> None:
     """
-    The report names what the endpoint does not do, since two jobs at once are not kept apart there.
+    The report names the conditions that the endpoint ignores, because two jobs at once are not kept
+    apart there.
     """
     stub.ignores_conditions = True
     report = place.run()

@@ -59,7 +59,7 @@ def test_unit_when_its_job_fails_beside_it_then_is_not_run_by_two_workers_at_a_t
 def test_outcome_when_its_task_has_ended_then_is_told_while_others_still_run(
     early_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """The second unit waits for what happens when the first one's outcome is told."""
+    """The engine reports the first unit's outcome while the second unit still runs."""
 
     def hear(outcome: object) -> None:
         if outcome == 1:
@@ -72,7 +72,10 @@ def test_outcome_when_its_task_has_ended_then_is_told_while_others_still_run(
 def test_units_when_they_are_run_then_each_is_a_task_of_its_own(
     spark_engine: ExecutionEngine,
 ) -> None:
-    """No two units share a task: what kills one has killed no other."""
+    """
+    The engine runs each unit in a task of its own, so that a unit that kills its worker kills no
+    other unit.
+    """
     tasks = spark_engine.run_units([Unit(number, "task") for number in range(20)], work)
     assert len(set(tasks)) == 20
 
@@ -132,7 +135,9 @@ def of_the_driver_alone(
 def test_engine_when_workers_have_another_version_then_is_unfit(
     rdd_engine: ExecutionEngine, not_waiting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Driver and workers that are not of one version are told so, and nothing is run."""
+    """
+    The engine runs nothing and names both versions when driver and workers have different versions.
+    """
     monkeypatch.setattr(rounds, "TaskContext", partial(TaskContext, version="0.0.1"))
     with pytest.raises(EngineUnfit, match=r"no unit can run: the driver is rlmm 0\.0\.1, a worker"):
         rdd_engine.run_units([Unit(1), Unit(2)], work)

@@ -26,7 +26,7 @@ def test_outcomes_when_all_units_are_done_then_stand_in_the_order_of_the_units(
 
 
 def test_outcomes_when_there_are_no_units_then_are_none(engine: ExecutionEngine) -> None:
-    """Nothing to do is done at once, and nobody is told anything."""
+    """An engine without units returns at once and reports no outcome."""
     told: list[object] = []
     assert engine.run_units([], work, told.append) == []
     assert not told
@@ -35,7 +35,10 @@ def test_outcomes_when_there_are_no_units_then_are_none(engine: ExecutionEngine)
 def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
     engine: ExecutionEngine,
 ) -> None:
-    """Who asks to be told needs no lock, and hears of each unit once."""
+    """
+    The engine reports each unit's outcome once, in the thread that called it, so that the caller
+    needs no lock.
+    """
     told: list[object] = []
     threads: set[threading.Thread] = set()
 
@@ -60,7 +63,9 @@ def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
 def test_unit_when_it_fails_then_it_alone_is_lost(
     engine: ExecutionEngine, does: str, why: str
 ) -> None:
-    """What raises, leaves or gives what cannot be sent is lost by itself, with the reason."""
+    """
+    A unit that raises, exits or returns a value that cannot be sent is lost alone, with the reason.
+    """
     outcomes = engine.run_units([Unit(4), Unit(5, does), Unit(6)], work)
     lost = outcomes[1]
     assert isinstance(lost, UnitLost)
@@ -72,7 +77,10 @@ def test_unit_when_it_fails_then_it_alone_is_lost(
 def test_unit_when_it_fails_then_is_not_tried_again(
     engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """What a unit says of itself is believed: only a worker that died is a reason to try again."""
+    """
+    The engine does not repeat a unit that failed by itself; it repeats a unit only when its worker
+    died.
+    """
     engine.run_units([Unit(1, "raise", tmp_path)], work)
     assert runs(tmp_path, 1) == 1
 

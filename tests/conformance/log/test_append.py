@@ -84,7 +84,10 @@ async def test_append_when_many_writers_at_once_then_every_offset_is_given_once(
 
 
 async def test_append_when_as_large_as_may_be_then_is_stored(under_test: LogUnderTest) -> None:
-    """A value of the largest size goes in, and comes out in one read however little is asked."""
+    """
+    The log stores a value of the largest size and returns it in one read, however small the limit
+    of the read.
+    """
     value = bytes(under_test.value_bytes_max)
     assert await under_test.log.append(0, value, timeout_s=ANSWER_S) == 0
     assert await read_until(under_test.log, 0, 0, 1, bytes_max=100) == [(0, value)]
@@ -102,7 +105,10 @@ async def test_append_when_too_large_then_is_refused_and_takes_no_offset(
 
 
 async def test_append_when_opened_again_then_is_still_there(under_test: LogUnderTest) -> None:
-    """What was acknowledged outlives the log that acknowledged it; offsets go on behind it."""
+    """
+    An acknowledged append is still there when the log is opened again, and offsets continue behind
+    it.
+    """
     for value in VALUES:
         await under_test.log.append(2, value, timeout_s=ANSWER_S)
     log = await under_test.reopen()

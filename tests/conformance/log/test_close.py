@@ -89,8 +89,8 @@ async def test_statistics_then_are_there_at_any_time_and_do_not_change(
     under_test: LogUnderTest,
 ) -> None:
     """
-    Figures are read without waiting, before the first call, in use and when closed; what was
-    handed out stays as it was.
+    Statistics can be read at any time without waiting, and a value already returned does not
+    change.
     """
     log = under_test.log
     first = log.statistics()

@@ -159,7 +159,7 @@ async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_w
 async def test_close_when_a_partition_is_being_opened_then_no_call_is_answered_any_more(
     files: Opened,
 ) -> None:
-    """What comes after a close was called is not told as if the log were open."""
+    """A call that comes after a close began is refused while a partition is still being opened."""
     await files.log.close()
     files.disk.slow_folder = files.folder / f"{TOPIC}-1"
     await files.open()

@@ -31,7 +31,7 @@ async def test_identity_when_asked_then_names_cluster_topic_and_count(
 
 
 async def test_identity_when_asked_again_then_is_the_same(under_test: LogUnderTest) -> None:
-    """Appends and time do not change who a log is."""
+    """The identity of a log stays the same across appends and time."""
     identity = await under_test.log.identity(timeout_s=ANSWER_S)
     await under_test.log.append(0, b"a", timeout_s=ANSWER_S)
     assert await under_test.log.identity(timeout_s=ANSWER_S) == identity
@@ -56,7 +56,9 @@ async def test_bounds_when_nothing_was_written_then_begin_and_end_at_zero(
 async def test_bounds_when_written_then_each_partition_has_its_own(
     under_test: LogUnderTest,
 ) -> None:
-    """Bounds count what was appended to that partition; only what was asked for is told."""
+    """
+    Bounds count the appends of each partition, and the answer holds only the requested partitions.
+    """
     for partition, count in ((0, 3), (2, 1)):
         for number in range(count):
             await under_test.log.append(partition, b"%d" % number, timeout_s=ANSWER_S)
@@ -67,7 +69,7 @@ async def test_bounds_when_written_then_each_partition_has_its_own(
 async def test_bounds_when_an_append_was_acknowledged_then_include_it(
     under_test: LogUnderTest,
 ) -> None:
-    """Bounds are asked freshly: an acknowledged append lies within them at once."""
+    """Bounds include an acknowledged append at once."""
     for _ in range(3):
         offset = await under_test.log.append(1, b"a", timeout_s=ANSWER_S)
         bounds = await under_test.log.bounds({1}, timeout_s=ANSWER_S)

@@ -51,7 +51,10 @@ async def test_read_when_inside_the_log_then_goes_on_from_there(under_test: LogU
 async def test_read_when_within_a_limit_then_gives_whole_batches_and_no_more(
     under_test: LogUnderTest,
 ) -> None:
-    """A set is no larger than asked for, unless a single batch is; reading on finds the rest."""
+    """
+    A read returns whole batches within its limit, unless a single batch is larger, and the next
+    reads return the rest.
+    """
     values = [b"%03d" % number * 30 for number in range(10)]
     await write(under_test.log, 0, *values)
     found: list[tuple[int, bytes]] = []
@@ -69,7 +72,7 @@ async def test_read_when_within_a_limit_then_gives_whole_batches_and_no_more(
 async def test_read_when_a_batch_passes_the_limit_then_it_comes_whole(
     under_test: LogUnderTest,
 ) -> None:
-    """However little is asked for, a read that finds anything makes progress."""
+    """A read that finds a batch returns it whole, however small the limit."""
     await write(under_test.log, 0, b"large" * 500, b"next")
     record_set = await under_test.log.read(0, 0, timeout_s=ANSWER_S, bytes_max=1)
     assert record_set is not None
@@ -80,7 +83,9 @@ async def test_read_when_a_batch_passes_the_limit_then_it_comes_whole(
 async def test_read_when_beside_one_that_waits_then_gives_all_and_leaves_that_waiting(
     under_test: LogUnderTest,
 ) -> None:
-    """Whoever goes through the whole of a partition neither waits for its follower nor ends it."""
+    """
+    A reader of a whole partition neither waits for a waiting read of that partition nor ends it.
+    """
     log, values = under_test.log, [b"%d" % number for number in range(6)]
     await write(log, 0, *values)
     following = reading(log, 0, 6)
@@ -112,7 +117,7 @@ async def test_read_when_nothing_comes_then_ends_at_its_deadline(under_test: Log
 
 
 async def test_read_when_an_append_comes_then_it_is_woken(under_test: LogUnderTest) -> None:
-    """A read that waits at the end gets what is appended next."""
+    """A read that waits at the end of the log returns the next append."""
     waiting = reading(under_test.log, 1, 0)
     await settled()
     assert not waiting.done()
@@ -156,7 +161,7 @@ async def test_read_when_it_waits_then_no_timer_fires(
 async def test_read_when_there_is_much_then_others_get_their_turn(
     under_test: LogUnderTest,
 ) -> None:
-    """A loop that reads what is there already never keeps the event loop to itself."""
+    """A loop that reads existing records lets other tasks of the event loop run."""
     await write(under_test.log, 0, b"a")
     await read_on(under_test.log, 0, 0)
     turns: list[int] = []

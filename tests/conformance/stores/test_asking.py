@@ -72,7 +72,10 @@ def test_listing_when_prefixes_are_alike_keeps_them_apart(store: ObjectStore, pr
 def test_level_when_asked_tells_its_objects_and_each_folder_once(
     store: ObjectStore, prefix: str
 ) -> None:
-    """Over pages; a folder is what keys share up to the slash behind the prefix."""
+    """
+    A level lists its objects over several pages, and each folder (the keys' common part up to the
+    next slash) once.
+    """
     names = ["a-b/1", "a-b/2", "a.c", "a/1", "a/2/x", "a/2/y-é", "ab", "b", "c/1", "d/1/2/3"]
     for number, name in enumerate(names):
         assert isinstance(store.put(f"{prefix}{name}", content(number)), ObjectWritten)
@@ -95,7 +98,7 @@ def test_level_when_asked_tells_its_objects_and_each_folder_once(
 
 
 def test_times_when_told_are_of_now(store: ObjectStore, prefix: str) -> None:
-    """Listing and head tell when an object was made, in milliseconds."""
+    """Listing and head return the creation time of an object in milliseconds."""
     key = f"{prefix}one"
     store.put(key, content(1))
     facts = store.head(key, is_sum_wanted=False)
@@ -108,7 +111,7 @@ def test_times_when_told_are_of_now(store: ObjectStore, prefix: str) -> None:
 def test_f122_sweep_when_uploads_are_young_leaves_them(
     place: Place, store: ObjectStore, prefix: str
 ) -> None:
-    """Only what began before the moment is ended."""
+    """A sweep ends only uploads that began before the given moment."""
     if not place.has_ages:
         pytest.skip("this server tells one time for all uploads")
     place.leave_open(f"{prefix}one")
@@ -121,7 +124,7 @@ def test_f122_sweep_when_uploads_are_young_leaves_them(
 def test_probe_when_made_tells_what_the_store_does_and_leaves_nothing(
     place: Place, store: ObjectStore, prefix: str
 ) -> None:
-    """What a store does is seen, not believed."""
+    """The probe measures the abilities of the store and leaves no object."""
     assert store.probe(prefix) == place.traits
     assert list(store.list(prefix)) == []
     assert list(store.open_uploads(prefix)) == []

@@ -37,7 +37,7 @@ class Pattern:
 def test_f123_put_of_a_large_object_takes_the_memory_of_a_part(
     seaweedfs_bucket: Bucket, prefix: str, way: str
 ) -> None:
-    """Whatever its size, an object is never in memory; a part of it is."""
+    """A put holds one part of a large object in memory, never the object."""
     given = Pattern(48 * MIB)
     with seaweedfs_bucket.opened(single_put_bytes=GIB if way == "request" else MIB) as store:
         store.head(f"{prefix}warm")
@@ -85,7 +85,10 @@ def test_store_when_credentials_are_wrong_says_so_without_them(
 def test_f127_store_when_there_are_no_credentials_names_where_they_are_looked_for(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody's request is never sent; the message is the chain that was walked."""
+    """
+    A store without credentials sends no request, and its message lists the credential chain it
+    searched.
+    """
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with bucket.opened() as store:

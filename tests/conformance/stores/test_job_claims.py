@@ -56,8 +56,8 @@ def test_jobs_when_they_begin_at_one_moment_then_one_has_the_topics(
     place: Place, prefix: str
 ) -> None:
     """
-    Of several jobs one is told that it has the topics, and the others who has them; again and
-    again, whether the one before has ended or its beats are overdue.
+    Of several jobs that begin at one moment, one gets the topics and the others learn its name,
+    also after an earlier job ended or its heartbeats are overdue.
     """
     for at in range(ROUNDS):
         now_ms = NOW_MS + at * (TTL_MS + SKEW_MS + 1)

@@ -116,7 +116,10 @@ def test_stream_when_written_is_what_passed_by(
 def test_put_when_the_source_is_other_than_told_writes_nothing(
     store: ObjectStore, prefix: str, size_bytes: int, told: str
 ) -> None:
-    """What was told is held to, by content and by stream, before an object is there."""
+    """
+    A put whose source differs from the announced size or checksum writes no object, from bytes and
+    from a stream.
+    """
     given = content(size_bytes)
     wrong: dict[str, ContentSum | None] = {
         "other": ContentSum(size_bytes, given.sum.crc64nvme ^ 1),
@@ -213,7 +216,10 @@ def test_f118_delete_when_nothing_is_there_is_no_failure(store: ObjectStore, pre
 def test_f121_f122_unfinished_write_is_no_object_and_is_swept_by_prefix(
     place: Place, store: ObjectStore, prefix: str
 ) -> None:
-    """What a killed writer left is listed apart, and is ended without touching its neighbours."""
+    """
+    The store lists a killed writer's upload apart from objects and ends it without touching its
+    neighbours.
+    """
     keys = [f"{prefix}{name}" for name in ("a/1.log", "a/2.log", "a/2.log.more", "a/3", "b/1.log")]
     for key in keys:
         place.leave_open(key)

@@ -113,7 +113,7 @@ async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the
 async def test_f120_straggler_when_its_window_was_aborted_then_the_log_refuses_its_event(
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
-    """A late finish of a dead job takes no effect, and the broker never hears of one."""
+    """The metadata refuses a late finish event of a dead job, and brokers never see that copy."""
     topic = "late"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
     async with producing(slow_kafka.login, topic) as written:
@@ -146,7 +146,7 @@ WINDOW = {
 async def test_window_when_left_open_then_whoever_follows_the_cluster_sees_it(
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
-    """The service is told of topics that are not copied, as long as a window is open."""
+    """The service names topics with an open window, which brokers do not copy."""
     topic = "left-open"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
     log = await KafkaLog.open(settings_for(slow_kafka.login, METADATA_TOPIC, is_observer=True))
@@ -167,8 +167,8 @@ async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_e
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
     """
-    What a broker has that is not copied counts beside its copies, until it knows of them: with
-    retention on, publishing our copies would have deleted the oldest records.
+    A broker's uncopied segments count beside their published copies until it knows of them, so
+    publishing under retention by size would have deleted the oldest records.
     """
     topic = "counted"
     settings = {**ADOPTED_TOPIC, "retention.bytes": "300000"}
@@ -219,7 +219,10 @@ async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_
 async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiered_ones_adopted(
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
-    """By a pattern only what is tiered; by name also why not; one that is busy is left alone."""
+    """
+    A pattern adopts only tiered topics, a topic wanted by name is reported with its refusal, and a
+    busy topic is left alone.
+    """
     names = ["many-one", "many-two"]
     for name in names:
         await slow_kafka.create_topic(name, settings=ADOPTED_TOPIC)
@@ -308,7 +311,10 @@ async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anyth
     states: list[SegmentState],
     reason: AdoptionRefusal,
 ) -> None:
-    """What brokers would delete as soon as they begin to copy is seen, and nothing is changed."""
+    """
+    A gap that would let brokers delete records as soon as they copy is refused before anything
+    changes.
+    """
     await slow_kafka.create_topic(case, settings=ADOPTED_TOPIC)
     if case == "hole":
         await produce(slow_kafka.login, case, [b"x" * 500] * 30)

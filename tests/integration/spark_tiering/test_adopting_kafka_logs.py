@@ -116,8 +116,8 @@ async def test_topic_when_just_made_then_no_window_is_opened_for_it(
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
     """
-    A broker whose manager does not know a topic yet deletes nothing of its tier with it: there is
-    nothing to copy then, so that nothing is begun which could be left behind.
+    No window opens for a topic that the broker's manager does not know yet, because it has nothing
+    to copy.
     """
     kafka = fresh_kafka.tiered()
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")

@@ -107,7 +107,7 @@ def test_backup_when_imported_into_a_blank_place_then_its_export_is_the_same(
 def test_export_when_programs_read_it_then_everything_is_told(
     archive: Path, tmp_path: Path
 ) -> None:
-    """Bounds of each partition, what nobody understands, tombstones, and the digest."""
+    """The export holds the bounds of each partition, unknown records, tombstones and the digest."""
     report = tmp_path / "report.json"
     done = backup(
         "export", tmp_path / "a.jsonl", "--embedded", archive, "--output", "json", "--report",
@@ -126,7 +126,10 @@ def test_export_when_programs_read_it_then_everything_is_told(
 def test_import_when_it_was_broken_off_then_the_same_command_goes_on(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a signal, at any group: what is there is not appended twice."""
+    """
+    An import broken off at any group, by a signal, continues by the same command and appends no
+    record twice.
+    """
     monkeypatch.setattr(importing, "GROUP_ROWS", 3)
     file, blank = tmp_path / "a.jsonl", tmp_path / "blank"
     content = exported(file, archive)
@@ -249,7 +252,10 @@ def test_import_when_the_log_had_holes_then_the_new_offsets_are_told(
 def test_export_when_records_are_damaged_then_the_rest_is_written_and_it_is_told(
     archive: Path, tmp_path: Path
 ) -> None:
-    """Exit code 1, with the offsets that are lost; an import says what the backup lacks."""
+    """
+    An export of damaged records exits with 1 and names the lost offsets, and an import names the
+    gaps of the backup.
+    """
     log = next(path for path in sorted(archive.rglob("*.log")) if path.stat().st_size)
     content = bytearray(log.read_bytes())
     content[-3] ^= 0xFF

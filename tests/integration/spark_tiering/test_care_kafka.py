@@ -73,8 +73,8 @@ async def test_apply_when_the_target_is_a_real_topic_then_it_has_the_segments(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
     """
-    Copies of two brokers of the same records come back as brokers had them; a second application
-    publishes nothing; what was deleted meanwhile does not come back.
+    A rebuild on a real topic restores the segments of two brokers, a second application publishes
+    nothing, and segments deleted meanwhile stay deleted.
     """
     access = await own_access(kafka_broker)
     older = whole_segment("older", partition=ORDERS, broker_id=1, event_timestamp_ms=1)

@@ -44,7 +44,10 @@ def finish(request: CareRequest) -> tuple[list[str], list[str]]:
 
 
 def test_tier_when_its_log_is_embedded_then_each_moment_is_of_now(tmp_path: Path) -> None:
-    """A log that nobody has begun holds nothing; what is published is in the next moment."""
+    """
+    An embedded log that has no records yet is empty, and the next image contains each published
+    event.
+    """
     before, after = finish(CareRequest(embedded=tmp_path / "archive"))
     assert before == []
     assert after == ["logs 0 COPY_SEGMENT_FINISHED", "orders 0 COPY_SEGMENT_FINISHED"]

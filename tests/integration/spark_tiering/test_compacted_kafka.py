@@ -45,8 +45,7 @@ async def test_compacted_topic_of_kafka_when_archived_then_only_where_that_is_as
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
     """
-    What its cleaner has left is whole by every check but for the offsets that it took; segments of
-    which it has left nothing are no gap.
+    A compacted topic is archived only on request; segments that the cleaner emptied are no gap.
     """
     topic = own_topic("kept")
     await create_topic(kafka_broker.login, topic, settings=SETTINGS)

@@ -74,7 +74,9 @@ def manifest_of(task: CopyTask, store: LocalStore) -> Manifest:
 def test_segment_when_it_is_copied_then_reads_back_as_the_source(
     store: LocalStore, options: CopyOptions, listed: ListedSegment
 ) -> None:
-    """Log and indexes are the source's, byte for byte, and the manifest says what they are."""
+    """
+    The copied log and indexes equal the source byte for byte, and the manifest describes them.
+    """
     task = copy_task(EXAMPLE, listed, options=options)
     result = run(task, store)
     assert (result.outcome, result.detail, result.findings) == (UnitOutcome.COPIED, "", ())
@@ -111,7 +113,7 @@ def test_segments_that_a_broker_wrote_when_copied_then_read_back(store: LocalSto
 def test_f107_f128_segment_when_it_is_there_already_then_is_found_and_not_written(
     store: LocalStore, options: CopyOptions, action: SegmentAction
 ) -> None:
-    """A second run writes nothing, and tells the same sizes and sums as the first."""
+    """A second copy writes no object and reports the same sizes and checksums as the first."""
     task = copy_task(EXAMPLE, options=options)
     first = run(task, store)
     written = {found.key: found.modified_ms for found in store.list()}
@@ -190,7 +192,7 @@ def test_segment_when_it_is_not_what_was_planned_then_nothing_is_written(
 def test_segment_with_wrong_files_when_it_is_copied_then_they_are_made_anew_and_named(
     store: LocalStore,
 ) -> None:
-    """What the log proves is copied instead of what a file says, and the result tells it."""
+    """The writer rebuilds wrong companion files from the log, and the result names them."""
     files = changed(EXAMPLE, index=b"\0" * 80, timeindex=None, snapshot=b"nothing")
     task = copy_task(files)
     result = run(task, store)
@@ -210,7 +212,10 @@ def test_segment_with_wrong_files_when_it_is_copied_then_they_are_made_anew_and_
 def test_unit_that_runs_twice_at_once_when_one_overtakes_then_both_end_with_the_same_objects(
     store: LocalStore, options: CopyOptions, overtaken_at: ObjectKind
 ) -> None:
-    """A speculative attempt is no second writer: whoever comes later finds what is there."""
+    """
+    Of two attempts of one unit, the later one finds the other's objects and both end with the same
+    objects.
+    """
     task = copy_task(EXAMPLE, options=options)
 
     class Overtaken:
@@ -259,7 +264,7 @@ def test_conflict_when_another_object_is_there_then_it_is_left_as_it_is(
 def test_completion_when_an_object_is_not_what_its_manifest_says_then_is_a_conflict(
     store: LocalStore, settings: LocalSettings
 ) -> None:
-    """Whatever is missing, damaged, or of other metadata is told before anything is finished."""
+    """Completion reports a missing, damaged or foreign object before it finishes anything."""
     task = replace(copy_task(EXAMPLE), action=SegmentAction.COMPLETE)
     assert run(task, store).outcome is UnitOutcome.CONFLICT
     run(replace(task, action=SegmentAction.COPY), store)

@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 def test_manifests_when_nothing_else_runs_then_the_tier_is_read_by_them(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """All rows; and of committed ones those whose fate is known."""
+    """
+    A read by manifests alone returns all rows, and of committed rows those of decided transactions.
+    """
     assert rows_read(read_options) == log.rows()
     committed = rows_read({**read_options, "isolationLevel": "read_committed"})
     assert committed == log.rows(committed=True)
@@ -114,7 +116,10 @@ def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_withi
 def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_named(
     log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """What lies behind the tier is no loss, it was said when the plan was made."""
+    """
+    A plan that covers more than the tier names its expired offsets, and not the offsets behind the
+    tier, which were named when the plan was made.
+    """
     request = embedded(tmp_path / "archive", log.tiered[1:])
     plan = frozen(request, bounds=RecordBounds(from_offset=0, to_offset=log.tier_end + 500))
     file = tmp_path / "plan.json"
@@ -132,7 +137,10 @@ def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_n
 def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_to_there(
     log: WrittenLog, tmp_path: Path
 ) -> None:
-    """Rolled segments and of the active one what cannot be taken back any more."""
+    """
+    Log folders are read up to the high watermark that the broker noted, the active segment
+    included.
+    """
     log.append(3)
     log.append(3)
     until, end = log.next_offset, log.rows
@@ -240,7 +248,7 @@ def test_two_topics_of_one_name_when_nobody_says_which_then_they_are_not_mixed(
 def test_listing_when_it_is_made_again_then_known_manifests_are_not_read_again(
     log: WrittenLog, store: LocalStore, read_options: dict[str, str]
 ) -> None:
-    """A stream lists before each batch; what it knows it does not ask for."""
+    """A repeated listing of a stream does not read known manifests again."""
     planner = QueryPlanner(parse_options(read_options, is_streaming=True))
     (before,) = planner.listing().held
     manifests = [path_of(read_options, segment, ObjectKind.MANIFEST) for segment in log.tiered]

@@ -97,7 +97,10 @@ def test_spark_when_it_reads_a_folder_then_rows_and_columns_are_those_of_the_log
 def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """In the order that was asked for, also where nothing may be null; others are refused."""
+    """
+    Spark reads the columns of a given schema in its order, also non-nullable ones, and refuses
+    unknown columns.
+    """
     found = frame(spark, read_options, "timestamp timestamp, offset bigint not null")
     rows = found.orderBy("offset").collect()
     expected = [(row.timestamp.replace(tzinfo=None), row.offset) for row in log.rows()]
@@ -156,7 +159,10 @@ def test_spark_when_asked_by_sql_then_a_view_has_the_options(
 def test_spark_when_a_plan_is_read_then_the_same_rows_come_again(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog, tmp_path: Path
 ) -> None:
-    """By a batch, and by a stream whose offsets end with the plan."""
+    """
+    A batch and a stream return the same rows of a plan again, and the stream's offsets end with the
+    plan.
+    """
     segments = log.tiered[:3]
     plan = plan_of_manifests(
         ManifestContents(segments, []), Question(topics=("orders",), prefix=PREFIX)
@@ -175,7 +181,7 @@ def test_spark_when_a_plan_is_read_then_the_same_rows_come_again(
 def test_spark_when_it_reads_log_folders_then_rows_are_those_of_the_log(
     spark: SparkSession, log: WrittenLog, tmp_path: Path
 ) -> None:
-    """Without a store, and without credentials of anybody."""
+    """Spark reads the rows of log folders without a store and without credentials."""
     log.into_folder(tmp_path / "logs")
     options = {"logDirs": str(tmp_path / "logs"), "subscribe": "orders", "includeHeaders": "true"}
     assert rows_of(frame(spark, options)) == log.rows()
@@ -188,7 +194,9 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """SeaweedFS looks at who asks. Nothing of it stands in the plan of the query."""
+    """
+    Workers read segments of a bucket with their own credentials, and the query plan holds none.
+    """
     with seaweedfs_server(tmp_path_factory.mktemp("seaweedfs")) as server:
         known_as(ACCESS, SECRET, tmp_path, monkeypatch)
         settings = S3Settings(
@@ -261,7 +269,7 @@ def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
 
 
 def test_cause_when_a_query_fails_then_it_is_our_message_alone() -> None:
-    """What commands of ours say of it."""
+    """The cause of a failed query is our message alone, as in our own commands."""
     error = Exception("rlmm.errors.storage_errors.DataLost: orders-0: no offsets 1 to 2: expired")
     assert "orders-0: no offsets 1 to 2" in cause_of(error)
     assert issubclass(RlmmError, Exception)
@@ -320,7 +328,10 @@ def test_stream_when_it_is_restarted_then_it_goes_on_behind_its_checkpoint(
 def test_stream_when_an_option_is_wrong_then_it_says_so(
     spark: SparkSession, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """Spark would tell of a reader that it could not stop."""
+    """
+    A stream with a wrong option fails with that reason instead of Spark's message about a reader
+    that it could not stop.
+    """
     said = told(lambda: run_stream(spark, {**read_options, "endingOffsets": "latest"}, tmp_path))
     assert "ConfigError: a stream has no end: endingOffsets is for batches" in said
     assert "Traceback" not in said
@@ -377,7 +388,7 @@ def test_spark_connect_when_it_reads_then_rows_are_those_of_the_log(
 
 
 def test_moments_of_the_truth_are_in_utc() -> None:
-    """What rows are compared by."""
+    """The expected rows that other tests compare with have times in UTC."""
     assert WrittenLog().now_ms == round(
         datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC).timestamp() * 1000
     )

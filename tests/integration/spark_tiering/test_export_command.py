@@ -104,7 +104,7 @@ def test_export_when_each_source_is_asked_then_plans_are_equal_to_the_byte(
 def test_export_when_manifests_alone_are_asked_then_the_same_is_read(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """The metadata is away; what is in the bucket is enough to read by."""
+    """An export by manifests alone gives the same rows while the metadata is away."""
     export(*flags, "--save", str(tmp_path / "whole.json"))
     shutil.rmtree(place.archive)
     result = export(
@@ -122,7 +122,10 @@ def test_export_when_manifests_alone_are_asked_then_the_same_is_read(
 def test_export_when_a_manifest_is_damaged_then_it_is_named_and_found(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """What it held is a gap in the plan, and the reader of the plan is told why."""
+    """
+    An export names a damaged manifest, its offsets are a gap in the plan, and the reader of the
+    plan gets the reason.
+    """
     manifest = min((place.folder / "store").rglob("orders-*/*/*.rsm-manifest"))
     manifest.write_bytes(manifest.read_bytes()[:-20])
     result = export(
@@ -170,7 +173,7 @@ def test_export_when_the_plan_is_for_standard_output_then_nothing_else_is_there(
 def test_export_when_asked_what_is_new_then_only_that_is_planned(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """By the file, or by the token alone, which both know what was asked."""
+    """An export of what is new since a file, or since its token alone, plans only new segments."""
     first, whole = str(tmp_path / "first.json"), str(tmp_path / "whole.json")
     middle = place.segments()[0].last_offset + 1
     assert export(*flags, "--range", f"orders-3@:{middle}", "--save", first).exit_code == 0
@@ -192,7 +195,10 @@ def test_export_when_asked_what_is_new_then_only_that_is_planned(
 def test_export_when_a_token_is_named_then_its_plan_is_made_again_to_the_byte(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """Whatever became of its segments meanwhile; also of what was new since another plan."""
+    """
+    An export of a token makes the same plan byte for byte, whatever happened to its segments since,
+    also for a plan of news.
+    """
     files = {name: tmp_path / f"{name}.json" for name in ("one", "two", "again", "thrice")}
     middle = place.segments()[0].last_offset + 1
     export(*flags, "--range", f"orders-3@:{middle}", "--save", str(files["one"]))
@@ -259,7 +265,7 @@ def delete_everything(place: TierPlace) -> None:
 def test_check_when_segments_are_deleted_then_says_which(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """Before and after: for who has read the plan and wants to know what to believe."""
+    """The check of a plan names the segments that were deleted before and after it was made."""
     file = str(tmp_path / "plan.parquet")
     export(*flags, "--save", file)
     fine = export(*flags, "--check", file, "--output", "json")
@@ -367,7 +373,7 @@ def test_export_while_it_runs_then_says_how_far_it_is_beside_its_answer(
 def test_export_when_no_store_is_named_then_keys_have_the_prefix_that_is_said(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """A plan of the metadata needs no store; who reads it has one."""
+    """An export by metadata without a store writes keys under the given prefix."""
     file = tmp_path / "plan.json"
     result = export("--embedded", str(place.archive), "--prefix", "tier/", "--save", str(file))
     assert result.exit_code == 0, result.output

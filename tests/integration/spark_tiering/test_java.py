@@ -56,7 +56,7 @@ def nowhere() -> None: ...
 def test_java_when_java_home_is_set_then_is_that_one(
     install: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """What the user says stands above what is found."""
+    """`JAVA_HOME` takes precedence over an installed Java."""
     home, other = install("told", WHOLE, "21.0.3"), install("other", WHOLE)
     found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path)
     assert found == (home, 21, "JAVA_HOME")
@@ -83,7 +83,7 @@ def test_java_when_it_is_on_the_path_by_a_link_then_its_home_is_behind_it(
 def test_java_when_java_home_is_no_use_then_is_refused_and_nothing_else_is_taken(
     install: Callable[..., Path], tmp_path: Path, script: str, version: str, said: str
 ) -> None:
-    """Who sets `JAVA_HOME` is told what is wrong with it."""
+    """An unusable `JAVA_HOME` is refused with its fault, and no other Java is used."""
     home, other = install("told", script, version), install("other", WHOLE)
     with pytest.raises(EngineUnfit) as raised:
         find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path)

@@ -48,7 +48,9 @@ def take_away(place: TierPlace, start: int) -> None:
 def test_f107_job_when_it_is_over_then_all_reads_back_and_a_second_one_copies_nothing(
     place: TierPlace, options: CopyOptions
 ) -> None:
-    """What the tier gives equals the source by SHA-256, and is not copied again."""
+    """
+    After a job the tier reads back with the source's SHA-256, and a second job copies nothing.
+    """
     report = place.run(options=options)
     assert report.is_fine
     assert report.count(CopyFate.FINISHED) == 4
@@ -87,7 +89,10 @@ def test_f104_finished_copy_when_looked_at_then_tells_how_large_it_is(place: Tie
 def test_segment_when_it_vanishes_before_its_copy_then_is_ended_and_others_are_copied(
     place: TierPlace,
 ) -> None:
-    """What cannot be copied any more is ended; what was copied above it waits for the next job."""
+    """
+    The job ends the copy of a vanished segment and copies the others; copies above it wait for the
+    next job.
+    """
     report = place.run(on_plan=lambda plan: take_away(place, 0))
     assert fates(report) == ["ended", "left-open"]
     assert [one.why for one in report.receipts][:1] == [UnitOutcome.SOURCE_GONE]
@@ -127,7 +132,7 @@ def test_segment_when_it_vanishes_while_it_is_read_then_nothing_of_it_is_left(
 
 
 def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: TierPlace) -> None:
-    """A log that was cut and written anew since it was planned is not what was announced."""
+    """A segment written anew since the plan is not copied."""
 
     def change(task: CopyTask) -> None:
         if (task.segment.id.partition, task.segment.start_offset) == (ORDERS, SECOND.base_offset):
@@ -153,7 +158,10 @@ def move(at: CopyJobContext, task: CopyTask, *reached: SegmentState) -> None:
 def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_points_to_it(
     place: TierPlace, is_over: bool, is_early: bool
 ) -> None:
-    """What vanished is not finished, its objects are taken away, and what is begun is ended."""
+    """
+    A copy whose source retention deletes meanwhile is not finished: its objects are deleted, its
+    start is ended, and the report names it.
+    """
     reached = (DS, DF) if is_over else (DS,)
 
     def delete(task: CopyTask) -> None:
@@ -218,7 +226,10 @@ def test_segments_when_kept_local_then_the_newest_stay(place: TierPlace) -> None
 def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(
     place: TierPlace,
 ) -> None:
-    """Nobody knows how far it came: what is there is found, what is missing is written."""
+    """
+    A unit whose worker was lost leaves its copy open, and the next job keeps its objects and writes
+    the missing ones.
+    """
     report = place.run(engine=WatchedUnits(lost=[120]))
     assert fates(report) == ["finished", "left-open"]
     assert report.receipts[1].why == "worker-lost"
@@ -233,7 +244,9 @@ def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(
 def test_job_when_it_is_interrupted_then_its_topics_are_free_and_the_next_one_goes_on(
     place: TierPlace,
 ) -> None:
-    """Whatever ends a driver in the middle, short of a kill: it says that it has ended."""
+    """
+    An interrupted driver announces its end, so that its topics are free and the next job continues.
+    """
 
     def interrupt(task: CopyTask) -> None:
         raise KeyboardInterrupt

@@ -53,7 +53,7 @@ def place(tmp_path: Path, served: ServedMetadata) -> TierPlace:
 
 
 def test_f107_job_over_a_service_when_it_is_over_then_all_is_copied_once(place: TierPlace) -> None:
-    """What an engine in the driver's process says, a service says as well."""
+    """A job that uses a metadata service copies every segment once, as with an embedded engine."""
     assert place.run().count(CopyFate.FINISHED) == 4
     place.check_clean()
     assert not place.run().receipts
@@ -82,7 +82,7 @@ def test_plan_over_either_metadata_when_made_then_says_the_same(
 def test_f106_job_when_the_service_is_down_then_writes_nothing(
     place: TierPlace, served: ServedMetadata
 ) -> None:
-    """Nobody answers: neither a claim nor an object."""
+    """A job whose metadata service is down writes neither a claim nor an object."""
     served.hang_up()
     with pytest.raises(SidecarUnavailable):
         place.run()
@@ -94,7 +94,7 @@ def test_f106_job_when_the_service_is_down_then_writes_nothing(
 def test_f106_job_when_the_metadata_is_not_ready_then_writes_nothing(
     place: TierPlace, served: ServedMetadata, is_away: bool
 ) -> None:
-    """Whether for a moment or for hours: nothing is written before it is known what is there."""
+    """A job whose metadata is not ready, for a moment or for hours, writes nothing."""
     for at in range(3):
         served.tell(partial(_disturb, at=at, is_away=is_away))
     with pytest.raises((NotReady, LogUnavailable)) as raised:
@@ -130,7 +130,7 @@ def _calm(script: LogScript, at: int) -> None:
 def test_f106_partition_whose_metadata_is_not_ready_then_is_told_and_others_are_copied(
     place: TierPlace, served: ServedMetadata, behind: TopicIdPartition
 ) -> None:
-    """What could not be looked at is neither copied nor passed over in silence."""
+    """The job reports a partition whose metadata is not ready and copies the others."""
     (other,) = {*PARTITIONS} - {behind}
     at = served.place_of(behind)
     assert at != served.place_of(other)
@@ -219,7 +219,10 @@ def test_f126_event_when_its_answer_is_lost_then_is_looked_for_and_published_onc
 def test_two_jobs_when_started_at_once_then_one_copies_and_the_other_is_told_who(
     place: TierPlace,
 ) -> None:
-    """Whatever is copied is copied once; who comes second changes nothing."""
+    """
+    Of two jobs started at once, one copies every segment once, and the other changes nothing and
+    names the first one.
+    """
     second: list[str] = []
 
     def start_another(task: CopyTask) -> None:

@@ -119,7 +119,9 @@ def begin_metadata_anew(place: TierPlace) -> None:
 def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_done(
     place: TierPlace, change: Callable[[TierPlace], None], reason: StaleReason
 ) -> None:
-    """Neither an event nor an object, and the job that asked has its topics no more."""
+    """
+    A job whose plan is out of date publishes no event, writes no object and releases its topics.
+    """
     plan = kept(place.plan())
     change(place)
     before, segments = place.objects(), place.segments()
@@ -140,7 +142,10 @@ def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_do
 def test_f113_plan_when_the_metadata_is_older_than_it_then_is_refused(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """A metadata log that was put back from a copy does not know what the plan knew."""
+    """
+    A plan newer than the metadata is refused, as a metadata log restored from a copy lacks the
+    plan's knowledge.
+    """
     shutil.copytree(place.archive, tmp_path / "older")
     copy_one(place)
     plan = kept(place.plan())
@@ -155,7 +160,7 @@ def test_f113_plan_when_the_metadata_is_older_than_it_then_is_refused(
 def test_job_when_something_happens_between_its_plan_and_its_claim_then_plans_anew(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a job has planned itself is made anew, not refused: it is nobody's review."""
+    """A job whose own plan becomes stale before its claim plans again instead of refusing it."""
     other = SegmentId(ORDERS, Uuid.of(9, 9))
     with place.opened() as at:
         write_once = at.jobs.write_once

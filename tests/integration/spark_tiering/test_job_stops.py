@@ -83,14 +83,17 @@ def test_job_when_nobody_can_say_whether_it_is_paused_then_goes_on(
 
 
 def test_job_when_its_time_is_up_then_begins_nothing(place: TierPlace) -> None:
-    """A time limit is one for beginnings: what could not begin is told."""
+    """A job begins no copy after its time limit and reports what it did not begin."""
     check_stopped(place, place.run(time_limit_s=1e-9), "time-is-up", 0)
 
 
 def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_the_rest_of_it_does_not_begin(
     place: TierPlace,
 ) -> None:
-    """The segment that is copied is finished; those that wait are told, wherever they would run."""
+    """
+    After a signal in the middle of a wave the job finishes the running copy and reports the waiting
+    ones, on every engine.
+    """
     heard: list[str] = []
     engine = WatchedUnits(before=lambda task: heard.append("SIGTERM"))
     report = place.run(engine=engine, why_stop=lambda: heard[0] if heard else "", wave_units=3)
@@ -100,7 +103,10 @@ def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_the_rest_of_it_
 def test_job_when_its_stop_file_appears_in_the_middle_of_a_wave_then_the_rest_does_not_begin(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """Units see no file of the driver's machine: the driver tells them by the mark."""
+    """
+    The driver passes its stop file on to units as a mark in the store, so that the rest of a wave
+    does not begin.
+    """
     file = tmp_path / "stop"
     engine = WatchedUnits(before=lambda task: file.touch())
     report = place.run(engine=engine, stop_file=str(file))
@@ -110,7 +116,7 @@ def test_job_when_its_stop_file_appears_in_the_middle_of_a_wave_then_the_rest_do
 def test_job_when_paused_in_the_middle_of_a_wave_then_units_see_it_before_the_driver_does(
     place: TierPlace,
 ) -> None:
-    """The driver has asked a moment ago, and asks no more than now and then."""
+    """Units see the pause mark before the driver, which checks it only from time to time."""
     begun: list[CopyTask] = []
 
     def pause(task: CopyTask) -> None:
@@ -142,7 +148,10 @@ def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finish
 def test_job_when_told_to_stop_while_copies_are_announced_then_those_above_are_not(
     place: TierPlace,
 ) -> None:
-    """A reason that comes up between two announcements; what runs first is finished."""
+    """
+    A stop between two announcements leaves the copies above unannounced and finishes the running
+    ones.
+    """
     asked = iter(["", "", ""])
     report = place.run(place.plan(), why_stop=lambda: next(asked, "enough"))
     check_stopped(place, report, "enough", 1, left_open=1)

@@ -50,7 +50,7 @@ def failing(error: OSError) -> Callable[..., None]:
 def test_object_when_written_is_a_plain_file_and_nothing_else_is_left(
     folder: Path, store: LocalStore
 ) -> None:
-    """A key is a path; what was made on the way is gone."""
+    """An object is a plain file at the path of its key, and temporary files are gone."""
     store.put(KEY, content(100))
     assert (folder / KEY).read_bytes() == bytes_of(content(100))
     assert not list((folder / WRITING).iterdir())
@@ -59,7 +59,10 @@ def test_object_when_written_is_a_plain_file_and_nothing_else_is_left(
 def test_f121_leftovers_of_a_killed_writer_when_listed_are_no_objects(
     folder: Path, store: LocalStore
 ) -> None:
-    """Whatever the prefix, a file that never got its name is found as an unfinished write only."""
+    """
+    A file that a killed writer never renamed is listed as an unfinished upload only, for every
+    prefix.
+    """
     left = folder / WRITING / "killed" / KEY
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half of it")
@@ -133,7 +136,9 @@ def test_put_when_the_folder_cannot_be_written_raises_for_the_store(
     number: int,
     error: type[Exception],
 ) -> None:
-    """What concerns every object is an error, and nothing of this one is left."""
+    """
+    A put into an unwritable folder raises an error of the store and leaves nothing of the object.
+    """
     monkeypatch.setattr(os, call, failing(OSError(number, os.strerror(number))))
     with pytest.raises(error, match="objects"):
         store.put(KEY, content(100))
@@ -145,7 +150,10 @@ def test_put_when_the_folder_cannot_be_written_raises_for_the_store(
 def test_f126_put_when_the_name_cannot_be_synced_is_unknown(
     folder: Path, store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The object is there, and nobody can say whether it outlasts a power cut."""
+    """
+    A put whose name could not be synced has an unknown outcome, as the object may not survive a
+    power loss.
+    """
     store.put(f"{KEY}.before", content(1))
     fsync = os.fsync
 
@@ -160,7 +168,7 @@ def test_f126_put_when_the_name_cannot_be_synced_is_unknown(
 
 @pytest.mark.parametrize("key", ["a/x/y", "long/" + "x" * 300], ids=["below-an-object", "long"])
 def test_key_that_no_file_can_have_when_written_is_refused(store: LocalStore, key: str) -> None:
-    """What lies below an object, or has too long a name, is refused and reads as absent."""
+    """A key below an object, or with a too long name, is refused and reads as absent."""
     store.put("a/x", content(1))
     outcome = store.put(key, content(1))
     assert isinstance(outcome, PutRefused)
@@ -212,7 +220,9 @@ def test_address_of_a_store_when_read_is_its_settings_and_prefix(
     "address", ["", "gs://objects", "s3://", "s3://name:secret@objects", "s3://a?b"]
 )
 def test_address_that_is_no_store_when_read_is_refused(address: str) -> None:
-    """What is no store is a mistake in the configuration, told without a secret."""
+    """
+    An address that is no store is refused as a configuration mistake, without repeating secrets.
+    """
     with pytest.raises(ConfigError) as caught:
         parse_store(address)
     assert "secret" not in str(caught.value)

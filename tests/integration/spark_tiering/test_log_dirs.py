@@ -56,8 +56,8 @@ NO_PARTITIONS = [
 @pytest.mark.parametrize("name", NO_PARTITIONS)
 def test_folder_when_it_is_no_user_partition_then_is_passed_over(log_dir: Path, name: str) -> None:
     """
-    Kafka's own topics, the metadata topic among them, and folders on their way out or in: each has
-    a partition of its own elsewhere, or is nobody's to tier.
+    Folders of internal topics, the metadata topic included, and folders being deleted or moved are
+    not surveyed.
     """
     add_partition(log_dir, name)
     add_partition(log_dir)
@@ -67,7 +67,10 @@ def test_folder_when_it_is_no_user_partition_then_is_passed_over(log_dir: Path, 
 
 
 def test_folder_when_it_is_stray_then_is_told(log_dir: Path) -> None:
-    """A partition that the broker set aside may be all that is left of it: somebody must decide."""
+    """
+    The survey reports a stray folder, because it may be the last replica and an operator has to
+    decide.
+    """
     folder = add_partition(log_dir, "orders-3.0123456789abcdef0123456789abcdef-stray")
     found, (stray,) = look(log_dir)
     assert found == []
@@ -79,7 +82,7 @@ ENDINGS = {60: ".deleted", 70: ".swap", 80: ".cleaned"}
 
 
 def test_file_when_it_is_on_its_way_out_then_is_no_segment(log_dir: Path) -> None:
-    """What a broker renamed to be deleted is not listed, nor is what it is still swapping in."""
+    """The listing leaves out files that a broker renamed for deletion or is still swapping in."""
     names = (f"{offset:020d}.log{ending}" for offset, ending in ENDINGS.items())
     add_partition(log_dir, others=dict.fromkeys(names, b"x"))
     (one,), _ = survey(open_source(LogDirSettings((str(log_dir),))), None, lambda _: True)
@@ -144,7 +147,9 @@ REFUSALS = {
 def test_folder_when_it_cannot_be_read_then_is_of_no_use(
     log_dir: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, why: str
 ) -> None:
-    """One partition that this user may not read is told, and the others are found."""
+    """
+    A folder that the user may not read is reported as unusable, and the other folders are found.
+    """
     folder = add_partition(log_dir, "closed-0")
     add_partition(log_dir)
     refuse_to_open(monkeypatch, folder / PARTITION_METADATA, error)
@@ -195,7 +200,10 @@ PROPERTIES = {
 def test_log_dir_when_its_properties_are_odd_then_the_node_is_as_far_as_known(
     log_dir: Path, text: str, expected: int | None
 ) -> None:
-    """Whose folder it is helps to choose between replicas; nothing fails without it."""
+    """
+    The node id of a log folder with odd properties is unknown, and the survey still works without
+    it.
+    """
     (log_dir / "meta.properties").write_text(text)
     (log_dir / "replication-offset-checkpoint").write_bytes(b"torn")
     add_partition(log_dir)
@@ -204,7 +212,7 @@ def test_log_dir_when_its_properties_are_odd_then_the_node_is_as_far_as_known(
 
 
 def test_log_dir_when_it_has_only_partitions_then_is_one(tmp_path: Path) -> None:
-    """Whoever copies folders of partitions need not copy what stands beside them."""
+    """A folder that holds only partition folders counts as a log folder."""
     (tmp_path / "copied").mkdir()
     add_partition(tmp_path / "copied")
     (one,), _ = look(tmp_path / "copied")
@@ -240,7 +248,7 @@ def test_log_dir_when_it_holds_nothing_then_is_empty(log_dir: Path) -> None:
 def test_log_dir_when_it_cannot_be_read_then_says_so(
     log_dir: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
-    """Whether waiting or an operator helps is told by the error; both name the path."""
+    """The error says whether a retry or the operator helps, and names the path."""
     expected = LogNotPermitted if isinstance(error, PermissionError) else LogUnavailable
 
     def refuse(_: Path) -> object:

@@ -146,7 +146,10 @@ def deletions(lost: Lost) -> tuple[list[SegmentMetadata], list[Any]]:
 
 
 def test_f114_what_the_topic_knows_as_deleted_is_named_and_not_brought_back(lost: Lost) -> None:
-    """Also what only its history knows: the state forgets a segment that is gone."""
+    """
+    The rebuild names deleted segments and does not bring them back, even those known from the
+    topic's history alone.
+    """
     (going, gone, dropped, kept), events = deletions(lost)
     lost.publish(*events)
     found = lost.compare()
@@ -192,7 +195,10 @@ def test_f116_what_a_backup_or_a_snapshot_knows_as_deleted_is_not_brought_back(
 
 
 def test_rebuild_when_a_part_is_missing_then_only_that_is_brought_back(lost: Lost) -> None:
-    """Present and equal, different, open, superseded, lost: each is what it is."""
+    """
+    The rebuild restores only lost segments and recognises those that are equal, different, open or
+    superseded.
+    """
     equal, missing = whole_segment("a", 0, 99), whole_segment("b", 100, 199)
     different, opened = whole_segment("c", 200, 299), whole_segment("d", 300, 399)
     inner, absent = whole_segment("e", 10, 50), whole_segment("f", 400, 499)

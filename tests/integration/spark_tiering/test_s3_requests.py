@@ -78,7 +78,10 @@ def test_writing_requests_when_made_carry_condition_and_checksum(
 def test_bodies_when_sent_within_the_machine_are_signed_only_if_asked(
     stub: ObjectStub, bucket: Bucket, signing: BodySigning, is_signed: bool
 ) -> None:
-    """A body is read once more for a signature only where somebody wants it."""
+    """
+    A client reads a body a second time for its signature only when the settings ask for signed
+    bodies.
+    """
     do_everything(bucket, signing=signing)
     signatures = said(stub, "x-amz-content-sha256", *SENDING)
     assert (signatures == {"UNSIGNED-PAYLOAD"}) is not is_signed
@@ -104,14 +107,17 @@ def test_bodies_when_sent_within_the_machine_are_signed_only_if_asked(
 def test_making_requests_when_settings_ask_for_it_say_how_objects_are_kept(
     stub: ObjectStub, bucket: Bucket, settings: dict[str, Any], headers: dict[str, str]
 ) -> None:
-    """Encryption and class are asked for wherever an object is made, in one request or in parts."""
+    """
+    Each request that creates an object, whole or in parts, carries the configured encryption and
+    storage class.
+    """
     do_everything(bucket, **settings)
     for name, value in headers.items():
         assert said(stub, name, *MAKING) == {value}
 
 
 def test_requests_when_the_requester_pays_all_say_so(stub: ObjectStub, bucket: Bucket) -> None:
-    """Who does not say so is refused by such a bucket, whatever is asked."""
+    """Every request carries the requester-pays header, without which such a bucket refuses it."""
     do_everything(bucket, is_requester_pays=True)
     assert said(stub, "x-amz-request-payer") == {"requester"}
 
@@ -132,7 +138,7 @@ def test_endpoint_that_takes_no_ranges_when_asked_is_unsuitable(
 def test_secret_when_everything_is_logged_is_nowhere(
     stub: ObjectStub, bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither lines nor settings nor the store's own text tell who signs."""
+    """Log lines, settings and the store's own text contain no secret."""
     stub.befall("PutObject", Trouble.THROTTLED, Trouble.ANSWER_LOST)
     with caplog.at_level(logging.DEBUG, logger="spark_tiering"), bucket.opened() as store:
         store.put(KEY, content(10))
@@ -143,6 +149,9 @@ def test_secret_when_everything_is_logged_is_nowhere(
 
 
 def test_profile_that_nobody_has_when_opened_is_absent_credentials(bucket: Bucket) -> None:
-    """A name that stands in no file is told with the places that were searched."""
+    """
+    A profile that no file contains means absent credentials, and the message lists the searched
+    places.
+    """
     with pytest.raises(CredentialsAbsent, match="no-such-profile"):
         bucket.opened(profile="no-such-profile")

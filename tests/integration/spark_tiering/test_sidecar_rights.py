@@ -40,7 +40,7 @@ def root(tmp_path: Path) -> Path:
 async def test_source_when_the_token_does_not_do_then_an_operator_has_to_act(
     root: Path, tmp_path: Path, kind: str
 ) -> None:
-    """At once: no further attempt would be of any use; the token itself is not told."""
+    """A refused token fails at once for the operator to act, without repeating the token."""
     tokens = {"wrong": "wrong-token-0123456789", "of one broker": BOUND, "two words": "a b"}
     token = tokens.get(kind)
     token_file = "" if kind == "none" else str(tmp_path / "token")

@@ -112,7 +112,7 @@ def test_object_when_it_was_put_then_length_and_checksum_are_told_and_it_stays(
 def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
     store: ObjectStore,
 ) -> None:
-    """What a job keeps of itself it can read again."""
+    """A small object can be written, read, listed and deleted."""
     store.put("job&s/1.json", BytesContent(b"0123456789"))
     store.put("job&s/2.json", BytesContent(b"x"))
     assert store.get("job&s/1.json", 2, 5) == b"2345"
@@ -134,7 +134,7 @@ def test_traits_when_the_store_is_probed_then_the_first_writer_wins(store: Objec
 def test_log_folder_when_it_is_made_then_its_segments_are_sound_and_nothing_has_to_be_made_anew(
     tmp_path: Path,
 ) -> None:
-    """What is measured is the copying of what a broker leaves, not the repair of it."""
+    """The benchmark's log folder has sound segments, so that it measures copies and not repairs."""
     folder = write_log_folder(tmp_path / "log", partitions=2, segments=3, segment_bytes=100_000)
     segments = segments_of(folder)
     assert len(segments) == 6

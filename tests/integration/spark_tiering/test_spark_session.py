@@ -71,7 +71,7 @@ def test_session_when_it_is_ours_then_has_the_settings_that_were_measured(
 def test_session_when_it_was_made_then_environment_and_interrupts_are_as_before(
     spark_session: SparkSession,
 ) -> None:
-    """What Spark needed to be told is not left for others; an interrupt is the program's own."""
+    """A new session leaves the environment and the interrupt handler as before."""
     assert spark_session.sparkContext.pythonExec == sys.executable
     assert "PYSPARK_PYTHON" not in os.environ
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -80,14 +80,17 @@ def test_session_when_it_was_made_then_environment_and_interrupts_are_as_before(
 def test_session_when_one_is_open_that_nobody_gave_then_no_other_is_made(
     spark_session: SparkSession,
 ) -> None:
-    """Spark has one in a process; whose it is, is not guessed."""
+    """
+    An open session that the caller did not pass in makes the engine refuse, as a process has only
+    one session.
+    """
     assert spark_session.version
     with pytest.raises(EngineUnfit, match="is open in this process already"):
         open_session(ExecutionSettings("local[1]"))
 
 
 def test_session_when_it_was_given_then_outlives_its_engine(spark_session: SparkSession) -> None:
-    """Who opened it closes it."""
+    """A session that the caller passed in stays open when its engine closes."""
     for _ in range(2):
         with open_engine(ExecutionSettings(), spark_session) as engine:
             assert engine.run_units([-1], abs) == [1]
@@ -121,7 +124,7 @@ def test_engine_when_the_machine_has_no_java_then_runs_on_the_one_of_pip_and_say
 
 @pytest.mark.long
 def test_engine_when_it_is_opened_again_then_has_a_session_of_its_own() -> None:
-    """What the first one was made of has ended with it."""
+    """An engine opened again creates its own session, since the first one ended."""
     ended = run_program("--times=2", "local[2]")
     assert (ended.returncode, ended.stderr) == (0, "")
     answer = json.loads(ended.stdout)
@@ -141,7 +144,7 @@ def test_engine_when_it_is_opened_again_then_has_a_session_of_its_own() -> None:
 def test_engine_when_spark_does_not_start_then_one_line_says_why(
     tmp_path: Path, master: str, said: str
 ) -> None:
-    """Pages of Java's become the line that matters; they are kept where that was asked for."""
+    """When Spark does not start, the error is one line, and Java's output is kept on request."""
     ended = run_program(f"--log={tmp_path / 'log'}", master)
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr.startswith("rlmm: engine-unfit: Spark does not start: ")
@@ -182,7 +185,9 @@ def test_master_when_nobody_listens_then_one_line_says_so_at_once(is_submitted: 
 
 
 def test_session_when_spark_submit_started_us_and_it_cannot_be_then_one_line_says_why() -> None:
-    """What Java says becomes an error of ours there, too, not a trace."""
+    """
+    When a session cannot start under spark-submit, Java's message becomes one line of our error.
+    """
     ended = submitted("local[1]", "--conf=spark.driver.bindAddress=192.0.2.1")
     assert ended.returncode == 3
     (line,) = [one for one in ended.stdout.splitlines() if one.startswith("rlmm: ")]
@@ -230,7 +235,7 @@ def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
 def test_connect_address_when_it_is_one_then_has_host_and_port(
     address: str, place: tuple[str, int]
 ) -> None:
-    """As Spark reads it, its own port where none is said."""
+    """A connect address gives host and port as Spark reads it, with Spark's default port."""
     assert connect_address(address) == place
 
 
@@ -241,7 +246,10 @@ def test_connect_address_when_it_is_one_then_has_host_and_port(
 def test_connect_address_when_it_is_none_or_has_a_secret_in_it_then_is_refused_without_repeating_it(
     address: str,
 ) -> None:
-    """What is no address is an error of ours; a token is no setting, as settings are kept."""
+    """
+    An address that is invalid or has a token in it is refused without being repeated, since
+    settings are stored.
+    """
     with pytest.raises(ConfigError) as raised:
         connect_address(address)
     assert "secret" not in str(raised.value)
@@ -269,7 +277,10 @@ def job_of_spark(place: TierPlace) -> subprocess.Popen[str]:
 def test_job_when_its_whole_group_is_told_to_end_then_finishes_what_it_began(
     tmp_path: Path,
 ) -> None:
-    """As systemd and Airflow do it: Spark is not told, and ends with its driver."""
+    """
+    A signal to the whole process group lets the job finish its running copies, and Spark ends with
+    its driver.
+    """
     place = TierPlace(tmp_path)
     with job_of_spark(place) as process:
         os.killpg(process.pid, signal.SIGTERM)
@@ -285,7 +296,10 @@ def test_job_when_its_whole_group_is_told_to_end_then_finishes_what_it_began(
 def test_job_when_the_java_of_spark_is_killed_then_reports_and_the_next_one_ends_clean(
     tmp_path: Path,
 ) -> None:
-    """What was on its way is left open and told; a session that cannot be stopped hides nothing."""
+    """
+    When Spark's Java process is killed, the job reports its copies as open, and the next job ends
+    clean.
+    """
     place = TierPlace(tmp_path)
     with job_of_spark(place) as process:
         (task,) = Path(f"/proc/{process.pid}/task/{process.pid}").glob("children")

@@ -181,7 +181,10 @@ def packed(folder: Path) -> Path:
 def test_units_when_sent_to_two_workers_then_are_run_by_both_though_one_is_killed(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """The packages come from the archive; the unit whose executor was killed is run again."""
+    """
+    Both workers run units from the packaged archive, and a unit whose executor was killed runs
+    again.
+    """
     ended = cluster.submit(f"--meet={tmp_path}")
     assert ended.returncode == 0, ended.stderr[-3_000:]
     answer = json.loads(ended.stdout)

@@ -93,7 +93,10 @@ def joined(found: Iterator[bytes | memoryview | Unreadable] | Unreadable) -> byt
 def test_segment_when_a_program_copies_it_then_is_what_a_job_would_have_written(
     store: LocalStore, options: CopyOptions
 ) -> None:
-    """Objects of both have the same bytes, but for who wrote them; each reads the other's."""
+    """
+    A program and a job write the same bytes except for the writer's name, and each reads the
+    other's segments.
+    """
     storage = TierStorage(store, PREFIX, options=options, writer="job-20231114")
     copied = storage.copy(SEGMENT, PARTS)
     assert isinstance(copied, CopiedSegment)
@@ -172,7 +175,7 @@ def test_index_that_a_segment_does_not_have_when_fetched_is_none(store: LocalSto
 
 
 def test_empty_index_when_fetched_is_empty(store: LocalStore) -> None:
-    """A small segment has an index without entries; nothing is asked of the store for it."""
+    """A fetch of an empty index returns no bytes and makes no request to the store."""
     storage = TierStorage(store, PREFIX)
     storage.copy(SEGMENT, {**PARTS, SegmentPart.OFFSET_INDEX: b""})
     assert storage.fetch_index(SEGMENT, SegmentPart.OFFSET_INDEX) == b""
@@ -181,7 +184,7 @@ def test_empty_index_when_fetched_is_empty(store: LocalStore) -> None:
 def test_f124_object_that_goes_away_while_it_is_read_is_told_once_at_the_end(
     store: LocalStore,
 ) -> None:
-    """What was given is given; the reason is the last item."""
+    """A fetch returns the bytes it has read and ends with the reason when the object disappears."""
     size_bytes = 3 * FETCH_BYTES
     segment = replace(SEGMENT, size_bytes=size_bytes)
     storage = TierStorage(store, PREFIX)
@@ -200,7 +203,10 @@ def test_f124_object_that_goes_away_while_it_is_read_is_told_once_at_the_end(
 def test_damaged_log_when_fetched_ends_with_the_reason(
     store: LocalStore, folder: Path, options: CopyOptions
 ) -> None:
-    """What was read before the damage is given, then a finding, and nothing behind it."""
+    """
+    A fetch of a damaged log returns the bytes before the damage, then one finding, and nothing
+    behind it.
+    """
     storage = TierStorage(store, PREFIX, options=options)
     storage.copy(SEGMENT, PARTS)
     path = folder / object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.LOG]
@@ -240,7 +246,10 @@ def test_encrypted_segment_when_read_with_its_key_ring_is_what_it_was(
 
 
 def test_encrypted_and_unreadable_manifests_when_read_are_named(store: LocalStore) -> None:
-    """What only brokers can read, and what nobody can, are two findings."""
+    """
+    Encrypted manifests, which only brokers can read, and unreadable ones are two different
+    findings.
+    """
     storage = TierStorage(store, PREFIX)
     key = object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.MANIFEST]
     encrypted = recorded("plain").replace(
@@ -264,7 +273,10 @@ def test_encrypted_and_unreadable_manifests_when_read_are_named(store: LocalStor
 def test_f118_segment_when_it_is_deleted_twice_then_that_is_fine_both_times(
     store: LocalStore,
 ) -> None:
-    """All objects go, whether they were there or not, and what was remembered goes with them."""
+    """
+    A deletion of a segment removes all objects and the cached manifest, and a second deletion
+    succeeds as well.
+    """
     storage = TierStorage(store, PREFIX)
     storage.copy(SEGMENT, PARTS)
     joined(storage.fetch(SEGMENT))
@@ -309,7 +321,9 @@ def test_files_of_a_broker_when_copied_by_a_program_are_streamed(
 def test_segment_that_no_reader_could_use_when_copied_is_refused(
     store: LocalStore, segment: SegmentMetadata, parts: dict[SegmentPart, Path | bytes]
 ) -> None:
-    """What contradicts the metadata is a mistake of who calls, and nothing is written."""
+    """
+    A copy that contradicts its metadata is refused as a caller's mistake, and nothing is written.
+    """
     with pytest.raises(InvalidArgument):
         TierStorage(store, PREFIX).copy(segment, parts)
     assert not list(store.list())

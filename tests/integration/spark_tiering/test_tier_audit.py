@@ -141,7 +141,9 @@ def test_audit_when_data_is_missing_then_is_corrupt(place: TierPlace) -> None:
 
 
 def test_audit_of_a_foreign_bucket_is_told_as_that(tmp_path: Path, place: TierPlace) -> None:
-    """Nothing of it is ours, and what is ours is missing."""
+    """
+    An audit of a foreign bucket reports its objects as foreign and the tier's objects as missing.
+    """
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "photo.jpg").write_bytes(b"x")
@@ -159,7 +161,10 @@ def test_audit_of_a_foreign_bucket_is_told_as_that(tmp_path: Path, place: TierPl
 def test_audit_by_inventory_when_its_bucket_is_the_stores_then_needs_no_listing(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """Also without the store; what was finished since it was made is not missed."""
+    """
+    An audit by the store's own inventory needs no listing, also without the store, and finds
+    objects finished since the inventory.
+    """
     rows = [Row(key, size) for key, size in place.objects().items()]
     now_ms = 4_000_000_000_000
     folder = write_inventory(tmp_path / "list", [csv_bytes(rows)], created_ms=now_ms)
@@ -214,7 +219,7 @@ def test_flags_that_contradict_each_other_are_told(
 
 
 def test_orphans_when_the_metadata_is_a_copy_are_not_deleted(place: TierPlace) -> None:
-    """Nobody can say what the metadata is now; looking is possible."""
+    """Orphans are listed but not deleted when the metadata is a copy, which may be out of date."""
     leave(place, 1, CS, DS, DF)
     flags = ["--log-dirs", str(place.archive / "log"), *Command(place).store, "--no-spark"]
     assert Command(place)("audit", *flags).stdout.startswith("Dirty")

@@ -39,7 +39,10 @@ def later() -> int:
 def test_f121_bucket_when_audited_by_listing_and_by_inventory_then_says_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real store, whose inventory lies in it; what is lacking, strange and unfinished is told."""
+    """
+    Audits by listing and by inventory of a real store report the same missing, foreign and
+    unfinished objects.
+    """
     known_as(ACCESS, SECRET, tmp_path, monkeypatch)
     with seaweedfs_server(tmp_path) as server:
         bucket = server_bucket(server)

@@ -72,7 +72,7 @@ def test_json_of_every_command_when_read_then_adds_up(tier: Command, tmp_path: P
 
 @pytest.mark.parametrize("command", ["plan", "dry-run"])
 def test_plan_when_made_then_changes_nothing_that_is_there(tier: Command, command: str) -> None:
-    """Metadata log and store stay byte for byte what they were."""
+    """A plan leaves metadata log and store unchanged, byte for byte."""
     tier.run("--max-objects", "3")
     # The mark of a clean end, and what is kept beside the log, are made anew at each opening.
     before = trees(tier.place)
@@ -100,7 +100,10 @@ def test_plan_when_nothing_is_there_yet_then_makes_nothing(
 def test_saved_plan_when_run_then_is_carried_out_and_once_only(
     tier: Command, tmp_path: Path
 ) -> None:
-    """What was reviewed is what is done; a second time it is stale, and nothing happens."""
+    """
+    The run carries out a saved plan exactly, and a second run refuses it as stale and changes
+    nothing.
+    """
     file = tmp_path / "plan.json"
     assert tier.plan("--topic", "pay*", save=str(file)).exit_code == 0
     done = tier.run(plan=str(file))
@@ -126,7 +129,7 @@ def test_plan_that_is_saved_when_no_log_is_there_yet_then_can_be_carried_out(
 
 
 def test_job_when_paused_by_the_command_then_the_mark_is_where_jobs_look(tier: Command) -> None:
-    """`pause` names the job that it asked; one that nobody knows is refused."""
+    """`pause` leaves its mark where the named job looks, and refuses an unknown job."""
     tier.run()
     jobs = json.loads(tier("status", *tier.store, "--output", "json").stdout)["jobs"]
     paused = tier("pause", *tier.store, jobs[0]["jobId"])
@@ -217,7 +220,10 @@ def test_job_without_a_terminal_when_run_then_logs_how_far_it_is(tier: Command) 
 
 
 def test_compacted_partition_when_asked_for_then_is_copied_with_its_holes(tier: Command) -> None:
-    """Offline nobody tells of compaction: holes are damage unless somebody says otherwise."""
+    """
+    A compacted partition is copied with its holes when the operator says so; offline, holes
+    otherwise count as damage.
+    """
     log = tier.place.file("00000000000000000120.log")
     content = log.read_bytes()
     log.write_bytes(content[: 1171 * 3] + content[1171 * 4 :])

@@ -159,7 +159,10 @@ def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier:
 def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_it_is_finished(
     tier: Command,
 ) -> None:
-    """CS, DS, DF: what goes from the first to the last at once would come back as a ghost."""
+    """
+    An abandoned copy goes through CS, DS and DF, because a copy deleted without DS would return as
+    a ghost.
+    """
     lone = opened(tier.place, Uuid.of(7, 1), 251, 300)
     store = process_store(tier.place.store_settings)
     keys = object_keys(lone.id, lone.start_offset)
@@ -181,7 +184,10 @@ def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_
 def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brought_to_its_end(
     tier: Command, state: PartitionDeleteState
 ) -> None:
-    """With bytes and last event until all is gone; then nothing is ever said of it again."""
+    """
+    An abandoned partition deletion is listed with its bytes and last event, is completed, and is
+    not reported again.
+    """
     first, *_ = tier.place.segments()
     moved(tier.place, first, DS)
     with writing(tier.place) as metadata:
@@ -212,7 +218,10 @@ def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brough
 def test_f118_objects_when_they_are_gone_already_then_a_success_that_is_told(
     tier: Command,
 ) -> None:
-    """Whoever has changed a prefix would else delete nothing, and never hear of it."""
+    """
+    A deletion of absent objects succeeds and is reported, so that an operator notices a changed
+    prefix.
+    """
     store = process_store(tier.place.store_settings)
     for key in [key for key in tier.place.objects() if "orders" in key]:
         store.delete(key)
@@ -279,7 +288,9 @@ def test_command_when_store_or_archive_is_not_there_then_is_refused_and_makes_ne
 def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_there(
     tier: Command, tmp_path: Path
 ) -> None:
-    """Before the metadata is gone, and the objects are where nobody looks."""
+    """
+    A dry run on the wrong store says that it has none of the objects, before the metadata is gone.
+    """
     other = tmp_path / "other"
     other.mkdir()
     flags = ["--embedded", str(tier.place.archive), "--retention-ms", "0", "--no-spark"]
@@ -301,7 +312,7 @@ def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: C
 def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(
     tier: Command,
 ) -> None:
-    """They are shown what would go, and nobody reads what would be written there."""
+    """A dry run on copied folders lists the candidates, and a deletion is refused."""
     log = ["--log-dirs", str(tier.place.archive / "log"), "--offline", *tier.store, "--no-spark"]
     shown = tier("expire", *log, "--retention-ms", "0", "--output", "json")
     assert document(shown)["totals"]["would-go"]["segments"] == 4
@@ -313,7 +324,9 @@ def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(
 
 
 def test_command_when_nobody_says_whose_topics_they_are_then_refused(tier: Command) -> None:
-    """A service may hold what live brokers go by; who says --offline answers for it."""
+    """
+    The command is refused without a cluster or --offline, since live brokers may use that metadata.
+    """
     log = ["--log-dirs", str(tier.place.archive / "log"), *tier.store, "--no-spark"]
     refused = tier("expire", *log, "--retention-ms", "0")
     assert refused.exit_code == 2
@@ -338,7 +351,7 @@ def test_run_when_it_may_delete_so_many_then_stops_there_and_the_next_goes_on(
 
 
 def test_run_when_it_is_told_to_stop_then_says_what_is_left(tier: Command) -> None:
-    """Between waves, by whatever signal."""
+    """A run that is stopped by any signal ends between waves and reports the rest."""
     request = CareRequest(embedded=tier.place.archive, store=tier.place.store_settings)
     with open_tier(request) as opened_tier:
         report = expire(opened_tier, ExpireOptions(retention_ms=0), is_applied=True,

@@ -60,7 +60,10 @@ async def copied(access: Any, label: str, start: int, last: int, epoch: int = 0)
 
 
 async def test_access_when_opened_then_says_whose_metadata_it_is(access: Any) -> None:
-    """Cluster, topic and how many partitions that has: what a plan is bound to."""
+    """
+    An access names cluster, topic and number of partitions of its metadata, to which a plan is
+    bound.
+    """
     image = await access.image([tp()], {}, WAIT_S)
     metadata = access.metadata
     assert metadata.cluster_id
@@ -84,7 +87,10 @@ async def test_image_when_nothing_was_stored_then_every_partition_is_empty(acces
 
 
 async def test_events_when_published_then_the_next_image_has_their_effect(access: Any) -> None:
-    """A copy through its whole life; its watermark outlives it where its epoch is asked for."""
+    """
+    The next image shows the effect of each published event, and a watermark outlives its segment
+    for requested epochs.
+    """
     partition = tp()
     place = place_of(partition)
     first = started("one", 0, 99, {3: 0, 5: 50})
@@ -117,7 +123,7 @@ async def test_event_when_published_twice_then_a_duplicate(access: Any) -> None:
 
 
 async def test_event_when_the_state_machine_refuses_it_then_nothing_is_stored(access: Any) -> None:
-    """What cannot take effect is said, and leaves no trace."""
+    """An event that the state machine refuses is reported and not stored."""
     with pytest.raises(EventRejected) as caught:
         await access.publish(finished("nobody"), WAIT_S)
     assert caught.value.stored_at is None
@@ -150,8 +156,8 @@ async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refu
     access: Any,
 ) -> None:
     """
-    What an image says is what so many events say, no more and no less; a partition that does not
-    keep still is refused.
+    An image of a partition that keeps changing is refused, and any other image reflects one moment
+    exactly.
     """
     partition, places = tp(), 20
 
@@ -179,7 +185,10 @@ async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refu
 async def test_f116_deletion_when_it_moves_on_then_every_step_is_heard_and_seen(
     access: Any,
 ) -> None:
-    """In Kafka's order; what skips a step, or follows the end, is refused and leaves no trace."""
+    """
+    Each step of a partition deletion in Kafka's order is confirmed and visible, and a step out of
+    order or after the end is refused without effect.
+    """
     await access.publish(started("one"), WAIT_S)
     with pytest.raises(EventRejected):
         await access.put_partition_delete(partition_delete(FINISHED), WAIT_S)

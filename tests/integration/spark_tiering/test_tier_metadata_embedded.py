@@ -137,7 +137,7 @@ def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_on
 def test_image_when_others_stored_something_just_before_then_it_is_in_it(
     clusters: Clusters,
 ) -> None:
-    """Brokers write on the same topic, and tell nobody here."""
+    """An image contains the events that brokers stored on the topic just before."""
     metadata = open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY))
     (topic,) = clusters.topics
     place = metadata_partition_for(tp().topic_id, tp().partition, COUNT)
