@@ -265,8 +265,8 @@ def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_wa
     world: World, random: Random
 ) -> None:
     """
-    Brokers find the same offsets after the copies, along every line of leaders, whatever order
-    older copies finished in.
+    Brokers find the same offsets as before plus the copied ones, along every line of leaders, in
+    whatever order older copies finished.
     """
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())

@@ -154,7 +154,10 @@ def test_a_time_as_a_bound_means_the_offset_of_the_first_record_that_is_not_olde
     part: float,
     is_end: bool,
 ) -> None:
-    """As on a broker, records after that offset count, whatever their time."""
+    """
+    A bound by time means the first record that is not older, and records after it count whatever
+    their time, as on a broker.
+    """
     log, places = _written(seed)
     rows = log.rows()
     spans = sorted(int(row.timestamp.timestamp() * 1000) for row in rows)

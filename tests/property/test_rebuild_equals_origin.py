@@ -183,7 +183,7 @@ def test_rebuild_when_nothing_was_deleted_then_the_service_answers_as_before(
 def test_rebuild_when_its_application_is_broken_off_then_a_second_one_completes_it(
     tier: list[tuple[SegmentMetadata, str]], stop_after: int
 ) -> None:
-    """The second run publishes what the first one left, and nothing twice."""
+    """The second run publishes the events that the first run did not, and no event twice."""
     shard, whole = PythonShard(0), PythonShard(0)
     rebuilt(tier, {}, shard, stop_after)
     rebuilt(tier, {}, shard)

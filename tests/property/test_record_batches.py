@@ -181,7 +181,7 @@ PIECES = st.one_of(HOSTILE, st.integers(-3, 40).map(varint), st.binary(max_size=
 def test_section_when_made_of_hostile_numbers_then_readers_agree_whatever_follows(
     section: bytes, record_count: int, last_offset_delta: int, behind: bytes
 ) -> None:
-    """Bytes after a batch never change what readers get from it."""
+    """Bytes after a batch never change the records that readers return of it."""
     batch_bytes = forge(section, record_count, last_offset_delta=last_offset_delta)
     (alone,) = walk(batch_bytes)
     assert isinstance(alone, Batch)

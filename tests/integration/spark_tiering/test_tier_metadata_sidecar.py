@@ -69,9 +69,7 @@ async def encrypted(
 async def test_f113_image_when_others_write_while_it_is_listed_then_of_one_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    Somebody finishes a copy between two questions of an image: neither half of it is given alone.
-    """
+    """An image never holds only half of a change that another client makes while it is listed."""
     world = World(COUNT)
     segment = on(world, 1)
     partition = segment.id.partition
@@ -102,7 +100,10 @@ async def test_f113_image_when_others_write_while_it_is_listed_then_of_one_momen
 
 
 async def test_image_when_something_was_stored_just_before_then_it_is_in_it() -> None:
-    """Whoever stored it, and although nobody told the service."""
+    """
+    An image contains an event stored just before, whichever client stored it and although the
+    service was not notified.
+    """
     world = World(COUNT)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
         for number in range(20):
@@ -135,8 +136,8 @@ async def test_image_when_a_partition_is_being_deleted_then_says_how_far() -> No
 
 async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_everybody() -> None:
     """
-    A service answers administrators about its neighbours, too, but not as of now: such a partition
-    is missing, and where none is assigned that is said. Nothing is stored there either.
+    An image leaves out partitions that are not assigned to the service, fails when none is
+    assigned, and the service stores no event there.
     """
     world = World(COUNT)
     first, second = on(world, 0), on(world, 1)
@@ -160,7 +161,10 @@ async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_ever
 
 
 async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back() -> None:
-    """It need not know beforehand, and keeps nothing for who has gone."""
+    """
+    A service accepts an unannounced caller as a broker, assigns it its partitions, and drops the
+    assignment when the caller leaves.
+    """
     world = World(COUNT)
     segment = on(world, 2)
     world.store(segment)
@@ -195,7 +199,7 @@ async def test_sidecar_when_who_asks_may_only_read_then_images_and_no_events() -
 
 
 async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None:
-    """What it may not write is refused before anything is stored."""
+    """A service that only observes gives images and refuses events before it stores anything."""
     world = World(COUNT)
     segment = on(world, 0)
     async with (
@@ -238,7 +242,7 @@ async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trust
 
 
 async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
-    """Before anything is asked."""
+    """A service of another cluster is refused before the first question."""
     async with serving(World(COUNT), assignment=EVERYTHING, cluster_id="other") as settings:
         with pytest.raises(WrongCluster):
             async with opened(settings):
@@ -266,7 +270,10 @@ async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it
 
 
 async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_where_it_is() -> None:
-    """It is stored, and nobody could look: the caller has to, before anything is done on it."""
+    """
+    An event whose verdict is lost has an unknown outcome that names its place in the log, because
+    it is stored and the caller has to check.
+    """
     world = World(COUNT)
     segment = on(world, 1)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
@@ -317,7 +324,7 @@ def test_sidecar_when_nobody_is_there_then_said_in_time(tmp_path: Path) -> None:
 
 
 async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() -> None:
-    """Which is waited for as long as is said; what is not reached by then is told."""
+    """A service that has not read its log within the given time is reported as not ready."""
     world = World(COUNT)
     world.script.lose_brokers()
     async with serving(world, assignment=Assignment.nothing(), timeout_ms=3_000) as settings:
@@ -333,7 +340,10 @@ async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() 
 def test_sidecar_when_the_last_question_is_cut_off_then_told_what_was_heard_before(
     is_connected: bool, raised: type[Exception], match: str
 ) -> None:
-    """Unless the service has gone since: then that is what has to be told."""
+    """
+    When the last question is cut off, the error holds the last answer before it, unless the
+    connection has been lost since.
+    """
     answers: list[Any] = [{"last_trouble": "no broker answers"}, SidecarUnavailable("silent")]
     client = Mock()
     client.status.side_effect = answers

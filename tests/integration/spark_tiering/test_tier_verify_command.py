@@ -65,7 +65,9 @@ def document(result: Result) -> Any:
 
 
 def test_command_when_nothing_is_wrong_then_says_so_and_changes_nothing(tier: Command) -> None:
-    """With the figures; metadata log and store stay byte for byte what they were."""
+    """
+    A clean verify prints its figures and leaves metadata log and store unchanged, byte for byte.
+    """
     before = trees(tier.place)
     result = call(tier, "--deep")
     assert result.exit_code == 0, result.output
@@ -121,7 +123,10 @@ def test_command_when_topics_are_named_then_looks_at_these(tier: Command) -> Non
 def test_command_when_segments_are_encrypted_then_takes_a_key_ring(
     tier: Command, tmp_path: Path
 ) -> None:
-    """Without it sizes are judged, and what could not be read is named."""
+    """
+    Verify judges an encrypted segment's sizes without a key ring and names the parts it could not
+    read.
+    """
     for at in range(4):
         stored(tier.place, at).seal(IDS[0])
     assert call(tier).exit_code == 0
@@ -174,7 +179,7 @@ def test_command_when_its_budget_is_used_up_then_tells_where_to_go_on(tier: Comm
 
 
 def test_command_when_a_sample_is_drawn_then_its_seed_draws_it_again(tier: Command) -> None:
-    """The report tells it."""
+    """The seed in the report draws the same sample again."""
     first = document(call(tier, "--sample", "50%", "--output", "json"))
     seed = first["sample"]["seed"]
     again = document(call(tier, "--sample", "50%", "--seed", str(seed), "--output", "json"))
@@ -203,7 +208,9 @@ def test_kinds_of_this_command_are_documented() -> None:
 
 
 def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Command) -> None:
-    """Without any service: the archive's own log as somebody copied it."""
+    """
+    Verify of a copied folder of the archive's own log finds the same as verify of the service.
+    """
     stored(tier.place).put(ObjectKind.LOG, None)
     flags = ("--log-dirs", str(tier.place.archive / "log"), "--no-spark", "--deep")
     result = tier("verify", *flags, *tier.store)
@@ -214,7 +221,10 @@ def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Comm
 def test_metadata_when_a_service_has_it_then_it_is_asked_anew_before_anything_is_told(
     tmp_path: Path,
 ) -> None:
-    """Also page by page, over a socket; what is deleted meanwhile is counted."""
+    """
+    Verify asks the service again, page by page and over a socket, before it reports a finding, and
+    counts segments deleted meanwhile.
+    """
     with ServedMetadata() as served:
         place = TierPlace(tmp_path, metadata=served.access)
         assert place.run().is_fine

@@ -78,7 +78,7 @@ def test_status_when_a_window_was_left_open_then_names_it_and_is_not_fine(tier: 
 
 
 def test_status_when_the_window_was_closed_then_shows_none(tier: Command) -> None:
-    """What is as it was before is nobody's concern."""
+    """The status shows no window after it was closed."""
     journal(
         tier, AdoptionStep.OPEN, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED
     )

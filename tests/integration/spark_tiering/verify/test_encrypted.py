@@ -43,7 +43,10 @@ def with_keys(keys: KeyFiles) -> VerifyOptions:
 def test_encrypted_tier_when_looked_at_then_its_objects_are_judged_without_a_key(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """Lengths are everybody's; reading needs the ring."""
+    """
+    Verify judges the lengths of encrypted objects without a key, and needs the key ring only to
+    read them.
+    """
     assert verify(sealed).is_fine
     report = verify(sealed, with_keys(keys))
     assert report.is_fine, told(report)
@@ -69,7 +72,9 @@ def test_encrypted_tier_when_read_without_its_keys_then_that_is_told(
 def test_encrypted_chunk_when_it_is_changed_then_its_offsets_are_told(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """Its tag tells, and the chunks behind it are read."""
+    """
+    Verify names the offsets of a changed encrypted chunk by its tag and reads the chunks behind it.
+    """
     one = stored(sealed)
     one.flip(LOG, one.manifest.chunks.chunk(1).stored_start + 40)
     ((code, part, lost),) = told(verify(sealed, with_keys(keys)))

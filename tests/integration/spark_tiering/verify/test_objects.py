@@ -46,7 +46,7 @@ def test_tier_when_nothing_is_wrong_then_nothing_is_found(
 
 
 def test_tier_when_it_was_written_by_brokers_then_nothing_is_found(place: TierPlace) -> None:
-    """Their manifests tell no sums."""
+    """Verify finds nothing in a tier that brokers wrote, whose manifests hold no checksums."""
     for at in range(4):
         stored(place, at).forget_sums()
     assert verify(place).is_fine
@@ -175,7 +175,7 @@ def test_log_when_a_compressed_chunk_is_damaged_then_its_batches_are_lost(
 def test_manifest_when_no_broker_could_read_it_then_it_is_told(
     place: TierPlace, one: Stored, content: bytes, code: str
 ) -> None:
-    """Whatever the bytes are, it is one finding."""
+    """A manifest that no broker could read is one finding, whatever its bytes are."""
     one.put(MANIFEST, content)
     assert told(verify(place, DEEP)) == [(code, "rsm-manifest", [FIRST])]
 
@@ -194,7 +194,10 @@ def test_manifest_when_no_broker_could_read_it_then_it_is_told(
 def test_manifest_when_it_contradicts_the_metadata_then_it_is_told(
     place: TierPlace, one: Stored, changes: dict[str, Any]
 ) -> None:
-    """It may be another segment's; what is in the log is judged by itself."""
+    """
+    A manifest that contradicts the metadata is a finding, as it may be another segment's, and the
+    log is judged by itself.
+    """
     one.say(**changes)
     found = told(verify(place, DEEP))
     assert found == [("TIER-MANIFEST-MISMATCH", "rsm-manifest", [])]
@@ -267,7 +270,10 @@ def test_log_when_its_end_is_cut_with_its_manifest_then_the_offsets_behind_are_t
 def test_index_when_it_leads_astray_then_it_is_told(
     place: TierPlace, two: Stored, part: SegmentPart, change: Callable[[bytes], bytes]
 ) -> None:
-    """By the rules of what an index means; nothing of the log is lost."""
+    """
+    An index that leads a reader to wrong places is a finding by the rules of its kind, and no
+    record counts as lost.
+    """
     two.replace_part(part, change(two.part(part)))
     assert verify(place).is_fine, "lengths are right"
     deep = verify(place, DEEP)

@@ -50,7 +50,10 @@ def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_o
 def test_f125_segment_when_its_custom_metadata_names_the_old_prefix_then_it_is_found(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """Nobody has to name it."""
+    """
+    Verify finds a segment under the old prefix of its custom metadata without being given that
+    prefix.
+    """
     place = tiered(prefix="old/")
     for at in range(4):
         one = stored(place, at)
@@ -75,7 +78,10 @@ class Meanwhile(InProcess):
 def test_segment_when_it_is_deleted_while_it_is_looked_at_then_it_is_no_finding(
     place: TierPlace, one: Stored
 ) -> None:
-    """Metadata shrinks before objects go: what is being deleted may lack them."""
+    """
+    A segment deleted during verify is no finding, as brokers change its metadata before they delete
+    its objects.
+    """
     for kind in ObjectKind:
         one.put(kind, None)
     before = Meanwhile(lambda: one.say_in_metadata(SegmentState.DELETE_SEGMENT_STARTED))
@@ -91,7 +97,7 @@ def test_segment_when_it_is_deleted_while_it_is_looked_at_then_it_is_no_finding(
 def test_f121_copies_when_they_are_open_then_nobody_expects_their_objects(
     tmp_path: Path, left: tuple[ObjectKind, ...]
 ) -> None:
-    """What jobs that died leave is no finding: nothing says that it were whole."""
+    """Missing objects of open copies are no finding."""
     place = TierPlace(tmp_path)
     place.run(engine=WatchedUnits(lost=[120]))
     assert states(place.segments()) == ["CF", "CS"] * 2
@@ -156,7 +162,7 @@ def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierP
 
 
 def test_budget_when_it_is_too_small_for_anything_then_that_is_told(place: TierPlace) -> None:
-    """Nothing was looked at, and nothing is said to be fine."""
+    """A budget too small for any segment is reported as nothing verified."""
     report = verify(place, VerifyOptions(max_requests=1))
     assert report.work.segments == 0
     assert report.stopped
@@ -225,7 +231,7 @@ def test_metadata_when_many_things_are_wrong_is_asked_anew_in_between(
 def test_pace_when_it_is_set_then_reading_keeps_to_it(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second's worth may be used at once; what goes beyond is waited for."""
+    """Verify may read one second's worth of bytes at once and waits for the rest."""
     slept: list[float] = []
     monkeypatch.setattr(
         "spark_tiering.maintenance.verify.unit_execution.throttle_of",

@@ -53,7 +53,7 @@ def test_metadata_when_left_alone_long_enough_then_quiet() -> None:
 
 
 def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
-    """What is not known may change all the time; a partition more is a change."""
+    """Metadata that cannot be read never counts as quiet, and an added partition is a change."""
     watch = QuietWatch(10)
     assert not any(watch.saw(at, {A: "x", B: None}) for at in range(0, 100, 20))
     assert watch.unread == [B]
@@ -109,7 +109,10 @@ def test_brokers_when_they_would_destroy_records_then_not_let_copy(
     ids=["nothing", "elsewhere", "copied", "going-on", "begun", "trimmed", "open-above"],
 )
 def test_brokers_when_the_tier_is_whole_then_may_copy(partition: AdoptedPartition) -> None:
-    """What is finished reaches from the log's start without a hole; what is open is above."""
+    """
+    Brokers may copy when the finished segments reach from the log start offset without a hole and
+    open copies lie above.
+    """
     assert why_not_enabled(partition) is None
 
 
@@ -178,7 +181,7 @@ def test_open_copy_when_it_must_not_be_ended_then_keeps_the_window_open(
 
 
 def test_open_copy_when_nothing_is_known_of_it_then_keeps_the_window_open() -> None:
-    """Without evidence nobody can say whose it is."""
+    """An open copy without evidence of its writer keeps the window open."""
     plan = ending_plan(rules(CopyMode.ADOPT), metadata(image(copied("a", 0, 10, CS))), {}, [])
     assert plan.is_empty
     assert len(blocking(plan)) == 1
@@ -195,7 +198,7 @@ def test_log_start_when_it_has_moved_then_is_named() -> None:
 
 
 def test_range_when_somebody_copies_it_once_more_then_is_named() -> None:
-    """Brokers go on behind our copies; what was there before is nobody's mistake."""
+    """A range copied again after the window is named, and one copied before it is not."""
     ours, old = copied("ours", 10, 20, CF), copied("old", 10, 20, CS, broker_id=9)
     before = [seen(ours, old)]
     above = copied("above", 20, 30, CF, broker_id=9)

@@ -29,7 +29,7 @@ def first(jobs: JobStore) -> AdoptionJournal:
 
 
 def test_journal_when_written_then_is_read_as_it_was() -> None:
-    """What stands in the store is the whole value."""
+    """A journal entry in the store reads back as the whole written value."""
     journal = replace(first(store()), trouble="why not")
     assert parse_journal(format_journal(journal)) == journal
 
@@ -84,7 +84,10 @@ def test_journal_when_it_is_none_then_is_none(content: bytes | None) -> None:
 
 
 def test_step_when_it_follows_then_counts_up_and_keeps_what_was_before() -> None:
-    """The settings of before the window go from entry to entry, whoever writes them."""
+    """
+    Each step increases the number of the entry and keeps the settings of before the window,
+    whichever driver writes it.
+    """
     journal = first(store())
     for number, step in enumerate(
         (AdoptionStep.OPEN, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED), 2
@@ -148,7 +151,10 @@ def test_windows_when_some_are_open_then_are_listed_by_their_newest_entry() -> N
 def test_journal_in_the_store_when_it_cannot_be_gone_by_then_nothing_is_done(
     spoiled: bytes | None,
 ) -> None:
-    """A window that cannot be understood is somebody else's."""
+    """
+    A journal that cannot be understood stops the adoption, since its window belongs to another
+    program.
+    """
     memory = MemoryStore()
     jobs = JobStore(memory, PREFIX, lambda: NOW_MS)
     other = replace(first(jobs), topic=PAYMENTS)

@@ -60,7 +60,10 @@ def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
 def test_driver_when_killed_at_any_step_then_abort_leaves_nothing_open_and_loses_nothing(
     dies_at: int, *, is_troubled: bool
 ) -> None:
-    """Aborting copies nothing more; what was finished without a gap stays, the rest is ended."""
+    """
+    An abort after a driver was killed at any step copies nothing more, keeps what was finished
+    without a gap and ends the other copies.
+    """
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
     begun = [one for one in found.events if one[1] is CS]
@@ -74,7 +77,7 @@ def test_driver_when_killed_at_any_step_then_abort_leaves_nothing_open_and_loses
 @pytest.mark.parametrize("way", ["resume", "abort"])
 @pytest.mark.parametrize("first", range(3, len(DEATHS), 7))
 def test_second_driver_when_killed_as_well_then_a_third_one_ends_it(first: int, way: str) -> None:
-    """Whoever takes a window up may die in turn, at any step."""
+    """A third driver ends a window whose first and second driver were both killed, at any step."""
     is_troubled, dies_at = DEATHS[first]
     for second in range(1, 400):
         found = died(dies_at, is_troubled=is_troubled)
@@ -95,7 +98,9 @@ def test_second_driver_when_killed_as_well_then_a_third_one_ends_it(first: int, 
 def test_straggler_when_the_window_was_taken_up_then_none_of_its_copies_is_finished(
     dies_at: int, way: str, *, is_troubled: bool
 ) -> None:
-    """An event that a dead driver had on its way is refused: what was open has been ended."""
+    """
+    The metadata refuses a dead driver's late event, as the next driver has ended its open copies.
+    """
     found = died(dies_at, is_troubled=is_troubled)
     opened = [one.id for one in found.open_of_jobs()]
     getattr(found.window(), way)()

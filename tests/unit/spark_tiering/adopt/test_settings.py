@@ -70,7 +70,10 @@ def test_journal_when_written_then_has_what_was_set_on_the_topic_alone() -> None
 
 
 def test_changes_when_put_together_then_give_back_exactly_what_was_there() -> None:
-    """What was set is set again, what was not is unset, and nothing else is named."""
+    """
+    The changes restore each old topic setting, unset those that were not set, and name no other
+    setting.
+    """
     before = {RETENTION_MS: "5", LOCAL_BYTES: "7"}
     opened = opening_change()
     assert set(opened.given) == set(CHANGED) <= set(ASKED)
@@ -92,7 +95,10 @@ def test_retention_when_copying_begins_again_then_is_still_off() -> None:
 
 
 def test_settings_when_not_as_before_then_each_difference_is_named() -> None:
-    """Somebody has changed them meanwhile, or brokers do not tell yet."""
+    """
+    Each setting that differs from before is named, whether another client changed it or brokers
+    have not applied it yet.
+    """
     before = {RETENTION_MS: "5"}
     assert differences(told(retention_ms="5"), before) == []
     assert differences(told(retention_ms="6", local_retention_ms="1"), before) == [

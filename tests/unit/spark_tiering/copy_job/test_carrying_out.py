@@ -69,7 +69,10 @@ def every_death() -> list[tuple[CopyMode, int]]:
 
 @pytest.mark.parametrize("mode", list(CopyMode))
 def test_plan_when_carried_out_then_everything_is_finished_lowest_first(mode: CopyMode) -> None:
-    """Copies of a partition are started and finished in rising order, whatever comes back first."""
+    """
+    The job starts and finishes the copies of a partition in ascending order, whichever unit returns
+    first.
+    """
     found = world(mode)
     carried = found.carry_out()
     assert {one.fate for one in carried.receipts()} == {CopyFate.FINISHED}
@@ -115,7 +118,10 @@ def test_f102_f114_f115_driver_when_killed_at_any_step_then_the_next_job_ends_cl
 
 
 def test_f108_copy_when_it_fails_for_good_then_is_ended_and_the_rest_stays_open() -> None:
-    """In an archive what failed for good is ended; what lies above goes on with the next job."""
+    """
+    In an archive the job ends a copy that failed for good, and the copies above it continue with
+    the next job.
+    """
     found = World([source(cut(0, 10, 20, 30, 40), partition=ORDERS)])
     found.outcomes[10] = UnitOutcome.CONFLICT
     carried = found.carry_out()
@@ -147,7 +153,10 @@ def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_t
 def test_copy_when_it_may_succeed_later_then_stays_open_and_its_partition_stops(
     outcome: UnitOutcome,
 ) -> None:
-    """What may succeed later is left open; nothing above it is finished, others go on."""
+    """
+    A copy that may succeed later stays open, the job finishes nothing above it in its partition,
+    and other partitions continue.
+    """
     found = world()
     found.outcomes[10] = outcome
     carried = found.carry_out()
@@ -179,7 +188,7 @@ def test_start_when_nobody_knows_whether_it_is_stored_then_stays_open() -> None:
 
 
 def test_finish_when_its_outcome_is_unknown_then_stays_open_for_the_next_job() -> None:
-    """The client has read the state already; the next plan sees what became of the event."""
+    """A finish of unknown outcome stays open, and the next plan reads the state of that copy."""
     found = world()
     found.failures[10, CF] = PublishFailure.UNKNOWN
     carried = found.carry_out()
@@ -226,8 +235,8 @@ def test_stop_when_asked_for_then_what_runs_is_finished_and_what_waits_stays_ope
     mode: CopyMode, asked_at: int
 ) -> None:
     """
-    A job that is told to stop begins no further copy, in the middle of a wave either; it finishes
-    what lies lowest, and the next one goes on with what it announced and did not begin.
+    A stop in the middle of a wave finishes the lowest running copies, and the next job continues
+    those announced but not begun.
     """
     found = world(mode)
     asked = iter([""] * asked_at)
@@ -258,7 +267,7 @@ def test_stop_when_a_unit_heard_it_before_the_driver_then_no_further_wave_begins
 
 
 def test_f108_objects_when_they_cannot_be_deleted_then_the_deletion_stays_begun() -> None:
-    """A deletion whose objects stay is not called finished; a later job goes on with it."""
+    """A deletion whose objects cannot be removed is not finished, and a later job continues it."""
     found = world()
     found.outcomes[10] = UnitOutcome.CONFLICT
     found.undeletable.add(10)

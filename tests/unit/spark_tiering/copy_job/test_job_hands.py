@@ -95,7 +95,10 @@ def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> N
 def test_units_when_told_to_stop_then_find_the_mark_that_others_leave_as_well(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whatever stops the job; a store that does not take the mark is told of, and nothing else."""
+    """
+    Units find the stop mark of any process, and a store that refuses the mark is reported and
+    changes nothing else.
+    """
     store = MemoryStore()
     at = job_parts(store=store, prefix="tier/")
     hands, plan = hands_of(at)
@@ -126,7 +129,10 @@ def test_event_of_a_copy_that_is_open_when_asked_for_then_is_the_one_that_opened
 
 
 def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() -> None:
-    """A copy whose objects are whole is completed without its source."""
+    """
+    A copy of a partition that the source lost has no files, and a copy with whole objects is
+    completed without them.
+    """
     hands, plan = hands_of(job_parts())
     copy = plan.in_turn()[0][1]
     elsewhere = tp("elsewhere", 1)
@@ -147,7 +153,7 @@ def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() 
 def test_topic_when_asked_for_then_is_ours_only_where_the_store_says_so(
     answer: bool | StoreUnavailable, why: str
 ) -> None:
-    """Who cannot be sure publishes nothing."""
+    """A job publishes nothing on a topic unless the store confirms its claim."""
     claims = HeldClaims(answer)
     hands, _ = hands_of(job_parts(), claims)
     assert hands.why_not_ours(ORDERS) == why
@@ -166,7 +172,9 @@ def test_topic_of_copies_for_brokers_when_asked_for_then_each_time_anew() -> Non
 
 
 def test_results_when_they_come_back_then_each_is_told_by_its_segment() -> None:
-    """In whatever order; a task from which nobody came back is told as a text."""
+    """
+    The hands assign results to their segments in any order, and describe a lost task by a text.
+    """
     engine = TwoSlots()
     at = job_parts(open_engine=lambda: engine)
     hands, plan = hands_of(at)
@@ -184,7 +192,10 @@ def test_results_when_they_come_back_then_each_is_told_by_its_segment() -> None:
 
 
 def test_objects_when_deleted_then_all_three_are_gone_and_a_failure_is_said() -> None:
-    """Under the plan's prefix; a store that fails is told, and nothing is raised."""
+    """
+    The deletion removes all three objects under the plan's prefix, and reports a failing store
+    without raising.
+    """
     store = MemoryStore()
     at = job_parts(store=store, prefix="tier/")
     hands, plan = hands_of(at)

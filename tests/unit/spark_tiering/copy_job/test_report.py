@@ -46,13 +46,13 @@ def test_report_when_all_is_finished_then_is_fine_and_says_how_fast() -> None:
     ids=["open", "stopped", "ending"],
 )
 def test_report_when_something_is_left_then_is_not_fine_and_names_it(report: JobReport) -> None:
-    """Whatever was planned and is not done is seen."""
+    """A report with planned copies left is not fine and names them."""
     assert not report.is_fine
     assert len(list(report.lines())) > 1
 
 
 def test_report_when_much_is_left_then_lines_are_few_and_without_breaks() -> None:
-    """People get the first ones; each is one line, whatever stood in the message."""
+    """A report with many leftovers shows the first ones, each on a single line."""
     report = replace(REPORT, receipts=(OPEN,) * (LINES_MAX + 5))
     lines = list(report.lines())
     assert lines[-1] == "  ... and 5 more"

@@ -40,7 +40,7 @@ def test_pause_when_asked_often_then_the_store_is_asked_now_and_then() -> None:
 
 
 def test_deadline_and_signal_when_they_come_then_the_first_reason_stays() -> None:
-    """A job that was asked to stop says why it was asked first."""
+    """The first reason for a stop stays when a deadline and a signal both come."""
     now = [0.0]
     signs = StopSignals(lambda: now[0], deadline_s=5.0)
     assert signs.why_stop() == ""

@@ -62,7 +62,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_parts_when_opened_then_are_closed_the_other_way_round(told: list[str]) -> None:
-    """What was opened last, and may need the others, is closed first."""
+    """Parts close in the reverse order of their opening."""
     with open_surroundings(REQUEST, now_ms=lambda: NOW_MS) as at:
         assert began_ms(at.job_id) == NOW_MS
         assert told == ["open source", "open store", "open cluster", "open metadata"]
@@ -71,7 +71,7 @@ def test_parts_when_opened_then_are_closed_the_other_way_round(told: list[str]) 
 
 
 def test_cluster_when_none_is_named_then_none_is_reached(told: list[str]) -> None:
-    """Offline nobody is asked."""
+    """Without a named cluster the job contacts none."""
     with open_surroundings(replace(REQUEST, cluster=None)) as at:
         assert at.cluster is None
     assert not [one for one in told if "cluster" in one]
@@ -92,7 +92,7 @@ def test_engine_when_it_is_first_needed_then_is_opened_once_and_ends_first(
 
 
 def test_engine_that_is_given_when_the_job_is_over_then_stays_open(told: list[str]) -> None:
-    """A session of Spark's that somebody handed over is theirs."""
+    """An engine that the caller passed in stays open after the job."""
     given: Any = Part("given", told)
     with open_surroundings(REQUEST, engine=given) as at:
         assert at.engine() is given

@@ -103,7 +103,10 @@ def test_waves_when_copies_are_small_then_have_more_of_them_up_to_their_bounds(
 def test_waves_when_nothing_else_is_said_then_follow_from_the_slots(
     mode: CopyMode, wave_units: int | None, expected: WaveSize
 ) -> None:
-    """Where brokers adopt copies, each is said to be started by itself, and few are open."""
+    """
+    The default size of a wave follows from the slots, and where brokers adopt copies each start is
+    published alone and few are open.
+    """
     request = JobRequest(
         mode,
         LogDirSettings(("/logs",)),
@@ -119,7 +122,10 @@ def test_waves_when_nothing_else_is_said_then_follow_from_the_slots(
 
 
 def test_start_when_one_of_several_is_not_stored_then_what_lies_below_is_finished() -> None:
-    """Above it nothing is copied, and what was started there stays open for the next job."""
+    """
+    When one of several starts is not stored, the job finishes the copies below it, copies nothing
+    above it, and those started stay open for the next job.
+    """
     found = world(SIDE_BY_SIDE)
     found.failures[10, CS] = PublishFailure.NOT_STORED
     found.sources = found.sources[:1]
@@ -192,8 +198,8 @@ def test_archive_when_events_are_stored_in_any_order_and_the_driver_dies_then_no
     dies_at: int, has_lost: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    A copy may be finished above an open one: never without its objects, and the next job completes
-    what is whole, from the store alone where the source has lost it.
+    In an archive a copy is finished only with its objects, even above an open one, and after the
+    driver's death the next job completes whole copies from the store alone.
     """
     above_open = 0
     for seed in range(4):
@@ -225,7 +231,10 @@ def test_archive_when_events_are_stored_in_any_order_and_the_driver_dies_then_no
 def test_finishes_when_a_wave_is_small_then_are_said_several_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With results that come lowest first; in waves of few copies each is said as it comes."""
+    """
+    Small waves publish several finishes at a time when results come lowest first, and waves of few
+    copies publish each one alone.
+    """
     sizes: list[int] = []
     move_all = WorldPublisher.move_all
 
@@ -246,7 +255,10 @@ def test_finishes_when_a_wave_is_small_then_are_said_several_at_a_time(
 def test_finish_when_one_of_several_is_not_stored_then_it_stays_open_and_is_finished_later(
     waves: WaveSize,
 ) -> None:
-    """What was said together with it is finished all the same, and nothing begins any more."""
+    """
+    When one of several finishes is not stored, the others count, that copy is finished later, and
+    no further copy begins.
+    """
     found = world(waves)
     found.failures[10, CF] = PublishFailure.NOT_STORED
     found.sources = found.sources[:1]
@@ -264,7 +276,10 @@ def test_finish_when_one_of_several_is_not_stored_then_it_stays_open_and_is_fini
 def test_f120_finish_when_somebody_deletes_one_of_several_then_none_above_it_is_finished(
     gone: bool,
 ) -> None:
-    """Those below are; what lies above stays open, and the objects of the one that went go."""
+    """
+    When another client deletes one of several copies, those below it are finished, those above stay
+    open, and the objects of the deleted one are removed.
+    """
     found = world(SMALL)
     found.sources = found.sources[:1]
 
@@ -283,7 +298,7 @@ def test_f120_finish_when_somebody_deletes_one_of_several_then_none_above_it_is_
 
 
 def test_finish_when_somebody_has_said_it_already_then_all_of_them_are_finished() -> None:
-    """An event whose outcome nobody knew had its effect: that is what was wanted."""
+    """A finish that was already stored, from an event of unknown outcome, counts as finished."""
     found = world(SMALL)
     found.sources = found.sources[:1]
 

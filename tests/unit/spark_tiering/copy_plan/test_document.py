@@ -57,7 +57,7 @@ def test_document_when_read_back_then_is_the_same_plan() -> None:
 
 
 def test_document_when_people_read_it_then_has_sums_at_the_top_and_a_line_for_each_copy() -> None:
-    """What it comes to stands before what it consists of."""
+    """The document puts its totals before the lines of its copies."""
     content = format_plan(PLAN)
     assert list(json.loads(content))[:6] == [
         "format",
@@ -80,7 +80,10 @@ def test_document_of_an_example_when_written_then_is_this_one() -> None:
 
 
 def test_sums_when_added_up_then_are_those_of_the_parts() -> None:
-    """Counts by what is done and by why it is not; the topics' come to the whole."""
+    """
+    Totals by action and by reason equal the sums of the parts, and those of topics add up to the
+    whole.
+    """
     sums = total_sums(PLAN)
     assert {action.value: count for action, count in sums.by_action.items()} == {
         "copy": 4,
@@ -106,7 +109,7 @@ def test_fingerprint_when_anything_is_other_then_is_other() -> None:
 
 
 def test_fingerprint_when_positions_were_told_in_another_order_then_is_the_same() -> None:
-    """Which metadata partition was asked first says nothing."""
+    """The fingerprint does not depend on the order of metadata partitions."""
     mixed = dict(sorted(PLAN.positions.items(), reverse=True))
     assert fingerprint(replace(PLAN, positions=mixed)) == fingerprint(PLAN)
 
@@ -134,7 +137,7 @@ def test_fingerprint_when_positions_were_told_in_another_order_then_is_the_same(
     ],
 )
 def test_document_when_it_is_no_plan_then_one_line_says_why(content: bytes, text: str) -> None:
-    """Whatever the bytes are, one named outcome, and nothing is taken of them."""
+    """A document that is no plan gives one line with the reason, and none of it is used."""
     assert text in refusal(content)
 
 
@@ -210,7 +213,7 @@ def test_document_when_somebody_made_it_up_then_is_refused_with_the_place(
 
 
 def test_document_when_nothing_is_changed_then_a_rewritten_one_is_the_plan() -> None:
-    """So that the changes above are refused for what they change."""
+    """A rewritten document without a change is the same plan."""
     assert parse_plan(rewritten(lambda _: None)) == PLAN
 
 
@@ -230,7 +233,7 @@ def test_document_when_it_is_too_long_then_is_neither_written_nor_read(
 
 
 def test_document_when_compacted_topics_are_wanted_then_says_so_and_is_another_plan() -> None:
-    """Who reviews it sees it, and who carries it out does the same."""
+    """A plan of compacted topics says so in its document and is a different plan."""
     filters = replace(PLAN.rules.filters, with_compacted=True)
     wanted = replace(PLAN, rules=replace(PLAN.rules, filters=filters))
     assert json.loads(format_plan(wanted))["rules"]["withCompacted"] is True

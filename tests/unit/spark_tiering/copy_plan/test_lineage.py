@@ -56,7 +56,7 @@ def test_f103_segment_when_the_tier_has_it_in_part_then_is_whole_or_refused(
 
 
 def test_f103_segment_when_another_lineage_has_the_rest_then_is_no_hindrance() -> None:
-    """What a deposed leader copied beyond the change of leaders is asked for by nobody."""
+    """Segments that a deposed leader copied beyond its last epoch are no hindrance."""
     history = ((0, 0), (1, 120))
     deposed = copied("a", 0, 200, FINISHED)
     plan = planned(cut(90, 140, history=history), deposed, history=history)
@@ -115,7 +115,7 @@ def test_next_offset_when_brokers_look_then_is_behind_the_highest_of_the_lineage
 def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
     offsets: tuple[int, ...], known: list[tuple[int, int]], log_start: int, expected: str | None
 ) -> None:
-    """A gap would be deleted by brokers, and what lies before would be there twice."""
+    """Adopted copies begin exactly at the end of the tier, without gap and overlap."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
     plan = planned(cut(*offsets), *finished, mode=CopyMode.ADOPT, log_start=log_start)
     if expected is None:

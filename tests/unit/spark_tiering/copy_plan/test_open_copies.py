@@ -93,7 +93,9 @@ def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
 
 @pytest.mark.parametrize("objects", list(StoredObjects))
 def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects) -> None:
-    """A copy in deletion is found and ended, whatever is left of it, and copied anew."""
+    """
+    A copy whose deletion began is deleted whatever is left of it, and its segment is copied again.
+    """
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, objects)])
     assert [(one.state, one.reason.value) for one in plan.ends] == [(DELETING, "deletion-begun")]
@@ -127,7 +129,7 @@ def test_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> No
 
 
 def test_f104_custom_metadata_when_a_copy_is_ended_then_is_kept() -> None:
-    """What the storage side had stored beside a segment stays there until the segment is gone."""
+    """The custom metadata of a segment stays with it until its deletion is finished."""
     going = copied("open", 100, 200, DELETING, custom=b"\x01\x02")
     plan = make_plan(
         rules(), metadata(image(going)), [source(SEGMENTS)], [evidence(going)], new_ids()
@@ -208,7 +210,7 @@ def test_open_copies_of_one_range_when_there_are_several_then_the_nearest_goes_o
 
 
 def test_whole_copy_when_the_source_has_it_no_more_then_is_completed() -> None:
-    """What retention took from the source in between is not lost."""
+    """A whole open copy is completed although retention removed its source."""
     known = copied("open", 20, 100, STARTED)
     plan = planned(SEGMENTS, known, evidence=[evidence(known, WHOLE)])
     assert ranges(plan) == [("complete", 20, 100), ("copy", 100, 200), ("copy", 200, 300)]
@@ -226,7 +228,10 @@ def test_whole_copy_when_the_source_has_it_no_more_then_is_completed() -> None:
 def test_whole_copy_when_it_is_the_last_and_does_not_fit_then_somebody_must_look(
     known: SegmentMetadata,
 ) -> None:
-    """It is neither finished nor deleted, and what the source has is copied meanwhile."""
+    """
+    A whole last copy that does not fit is neither finished nor deleted until an operator has
+    looked, and new copies go on.
+    """
     plan = planned(SEGMENTS, known, evidence=[evidence(known, WHOLE)], history=((0, 100),))
     assert fate(known, plan) == "open: last-copy"
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
@@ -240,14 +245,16 @@ def test_whole_copy_when_it_is_the_last_and_does_not_fit_then_somebody_must_look
 def test_open_copy_when_it_is_not_known_to_be_stable_then_stays(
     of_source: dict[str, Any], expected: str, objects: StoredObjects
 ) -> None:
-    """What may still be truncated is not finished, and what may be good is not ended."""
+    """An open copy whose offsets are not known to be stable is neither finished nor deleted."""
     plan = planned(SEGMENTS, OPEN, evidence=[evidence(OPEN, objects)], **of_source)
     assert fate(OPEN, plan).startswith(f"open: {expected}")
     assert ranges(plan) == []
 
 
 def test_open_copy_when_its_segment_was_not_read_or_is_broken_then_stays() -> None:
-    """It names what has to be inspected; a source that broke meanwhile is no reason to delete."""
+    """
+    An open copy with an unread or broken source stays, and the plan names the segment to inspect.
+    """
     unread = planned(cut(100, 200, is_inspected=False), OPEN, evidence=[evidence(OPEN, PARTIAL)])
     assert (fate(OPEN, unread), reasons(unread)) == (
         "open: not-inspected",
@@ -268,7 +275,7 @@ def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
 
 
 def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with() -> None:
-    """What was begun is finished, though it would not be begun now."""
+    """An open copy is finished although the filters would not start it now."""
     for objects, action in ((WHOLE, "complete"), (PARTIAL, "resume")):
         plan = make_plan(
             rules(filters=SegmentSelection(age_ms_min=NOW_MS, kept_local_bytes=10**6)),

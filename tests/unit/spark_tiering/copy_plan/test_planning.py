@@ -81,7 +81,7 @@ def test_f107_keys_when_they_are_made_then_depend_on_the_segment_alone() -> None
 
 @pytest.mark.parametrize("state", [STARTED, DELETING])
 def test_f102_range_when_its_copy_was_not_finished_then_is_copied_anew(state: SegmentState) -> None:
-    """Only finished copies count: a broker's open one is no copy, whatever became of it."""
+    """A range with an unfinished copy, also a broker's, is copied again."""
     known = copied("open", 0, 10, state, broker_id=9)
     found = OpenCopyEvidence(known.id, OpenCopyWriter.FOREIGN, StoredObjects.UNKNOWN)
     plan = planned(cut(0, 10), known, evidence=[found])
@@ -91,7 +91,10 @@ def test_f102_range_when_its_copy_was_not_finished_then_is_copied_anew(state: Se
 
 
 def test_f103_range_when_leaders_rolled_elsewhere_then_goes_by_offsets_and_epochs() -> None:
-    """A segment whose base is in the tier still lacks its end; one of an old epoch is another."""
+    """
+    Coverage goes by offsets and leader epochs, so that a partly tiered segment and one of another
+    epoch are copied.
+    """
     known = [copied("a", 0, 100, FINISHED), copied("b", 100, 200, FINISHED)]
     plan = planned(cut(0, 90, 210, 300), *known)
     assert ranges(plan) == [("copy", 90, 210), ("copy", 210, 300)]
@@ -103,7 +106,10 @@ def test_f103_range_when_leaders_rolled_elsewhere_then_goes_by_offsets_and_epoch
 
 
 def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written() -> None:
-    """What cannot be read is not guessed: every segment is left out, and nothing is ended."""
+    """
+    The plan leaves out every segment of a partition whose metadata is not ready, and ends no copy
+    of it.
+    """
     plan = make_plan(rules(), metadata(), [source(cut(0, 10, 20))], [], new_ids())
     (part,) = plan.partitions
     assert plan.is_empty
@@ -125,7 +131,7 @@ def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written()
 def test_f109_segment_when_something_is_against_it_then_is_left_out(
     of_source: dict[str, Any], expected: str
 ) -> None:
-    """Not stable, or written under nobody knows which leader: a named reason, and no copy."""
+    """A segment that is not stable, or whose leader epoch is unknown, is left out with a reason."""
     plan = planned(cut(0, 10), **of_source)
     assert (ranges(plan), reasons(plan)) == ([], [(expected, 0, 10)])
 
@@ -143,7 +149,7 @@ def test_f109_segment_when_something_is_against_it_then_is_left_out(
 def test_segment_when_one_below_is_left_out_then_is_left_out_too(
     middle: SourceSegment, expected: str
 ) -> None:
-    """No copy leaves a gap, so what lies above waits, and names what it waits for."""
+    """A segment above one that is left out waits and names it, so that no copy leaves a gap."""
     segments = [*cut(0, 10), middle, *cut(20, 30, 40)]
     whole = make_plan(
         rules(filters=SegmentSelection(age_ms_min=100)),
@@ -159,7 +165,10 @@ def test_segment_when_one_below_is_left_out_then_is_left_out_too(
 
 
 def test_segments_when_none_was_read_then_those_to_inspect_are_named() -> None:
-    """A first plan says what has to be read: not what is covered, unstable or kept local."""
+    """
+    A first plan names the segments to inspect, without those that are covered, unstable or kept
+    local.
+    """
     segments = cut(0, 10, 20, 30, 40, 50, is_inspected=False)
     whole = make_plan(
         rules(filters=SegmentSelection(kept_local_bytes=1000)),
@@ -272,7 +281,7 @@ def test_digest_of_metadata_when_said_in_another_order_then_is_the_same() -> Non
 def test_gap_when_the_source_begins_above_the_tier_then_is_named(
     known: list[tuple[int, int]], watermarks: list[tuple[int, int]], gaps: list[Any]
 ) -> None:
-    """What was deleted before it was copied is said, and hinders nothing."""
+    """The plan names records that were deleted before their copy and copies the rest."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
     plan = planned(cut(50, 60, 80), *finished, watermarks=watermarks)
     assert [(one.first_offset, one.next_offset, one.is_lost) for one in plan.gaps] == gaps
@@ -280,7 +289,10 @@ def test_gap_when_the_source_begins_above_the_tier_then_is_named(
 
 
 def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments() -> None:
-    """What an inspection reports is what the metadata will say; sizes of parts are counted."""
+    """
+    A plan of real inspections holds the values that the metadata will carry, and counts the sizes
+    of all parts.
+    """
     reports = inspect_all(example_partition())
     segments = [
         replace(segment(*one.segment), size_bytes=one.size_bytes, details=details_of(one))
@@ -307,7 +319,7 @@ def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments()
 def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied(
     mode: CopyMode, with_compacted: bool, is_copied: bool
 ) -> None:
-    """A copy of what a cleaner rewrites is made where it is wanted; brokers tier no such topic."""
+    """A compacted topic is copied only on request, as brokers tier no such topic."""
     kept = source(cut(0, 10, 20), is_tiered=mode is CopyMode.ADOPT, log_start=0)
     plan = make_plan(
         rules(mode, filters=SegmentSelection(with_compacted=with_compacted)),

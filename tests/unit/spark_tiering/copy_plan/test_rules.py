@@ -80,7 +80,10 @@ def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
 
 @pytest.mark.parametrize(("age_ms", "count"), [(0, 3), (1, 2), (5, 1), (100, 0)])
 def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, count: int) -> None:
-    """Exactly that old is old enough; records of the future are young, unless age is not asked."""
+    """
+    A segment whose newest record is exactly the minimum age is copied; a younger record, also one
+    of the future, makes it wait.
+    """
     segments = [
         segment(0, 10, newest_ms=NOW_MS - 5),
         segment(10, 20, newest_ms=NOW_MS - 1),
@@ -102,7 +105,10 @@ def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, 
 def test_budget_when_it_is_used_up_then_the_rest_of_the_partition_waits(
     budgets: Budgets, reason: str
 ) -> None:
-    """What fits is copied, the lowest first, and what does not is left out by the budget's name."""
+    """
+    The budget takes the lowest segments that fit, and the rest of the partition is left out with
+    that reason.
+    """
     rule = rules(budgets=budgets)
     whole = make_plan(rule, metadata(image()), [source(cut(0, 10, 20, 30, 40))], [], new_ids())
     (plan,) = whole.partitions
@@ -134,7 +140,10 @@ def test_budget_when_a_large_segment_does_not_fit_then_smaller_ones_elsewhere_do
 def test_requests_when_a_log_is_sent_in_parts_then_are_counted_at_most(
     log_bytes: int, requests: int
 ) -> None:
-    """One to begin, one for each part, one to end; what cannot be compressed has grown a little."""
+    """
+    The plan counts at most one request to begin, one for each part and one to end, and allows for
+    incompressible data to grow.
+    """
     costs = RequestCosts(multipart_above_bytes=100 * 2**20, part_bytes=50 * 2**20)
     rule = rules(costs=costs)
     plan = make_plan(

@@ -64,7 +64,7 @@ def changed(**of_source: Any) -> list[SourcePartition]:
 def test_plan_when_what_it_stands_on_is_as_it_was_then_is_not_stale(
     now: MetadataImage, sources: list[SourcePartition]
 ) -> None:
-    """What grows, and what happens elsewhere, does not matter."""
+    """A plan is not stale when segments were only added or when other partitions changed."""
     assert why_stale(PLAN, now, sources) == ()
 
 
@@ -148,7 +148,7 @@ def test_completion_when_its_source_is_gone_then_is_not_stale() -> None:
 
 
 def test_partition_when_nothing_is_planned_in_it_then_makes_nothing_stale() -> None:
-    """Only what is carried out is compared."""
+    """A partition in which the plan copies nothing makes it never stale."""
     other = tp("other", 3)
     plan = make_plan(
         rules(),

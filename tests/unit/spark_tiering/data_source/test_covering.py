@@ -73,7 +73,7 @@ def test_cover_when_a_start_lies_behind_everything_then_that_is_told() -> None:
 
 
 def test_cover_when_all_of_it_is_expired_then_no_more_than_it_is_lost() -> None:
-    """What lies between it and the first offset was not asked for."""
+    """A cover that is fully expired lists as lost only the wanted offsets."""
     assert covered(10, 20) == ([], [(10, 20, EXPIRED)])
 
 
@@ -91,7 +91,7 @@ def test_without_when_something_in_the_middle_is_lost_as_well_then_both_sides_ar
 
 
 def test_require_nothing_lost_when_something_is_then_offsets_and_reason_are_named() -> None:
-    """The message says what would be done about it."""
+    """The error about lost offsets names offsets, reason and remedy."""
     with pytest.raises(DataLost) as lost:
         require_nothing_lost([cover(OffsetRange(PARTITION, 90, 310), 400)])
     told = str(lost.value)

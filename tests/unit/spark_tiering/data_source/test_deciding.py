@@ -72,7 +72,10 @@ def test_decide_when_metadata_says_that_nothing_was_aborted_then_no_index_is_rea
 
 
 def test_decide_when_a_transaction_is_open_at_the_tiers_end_then_it_ends_before_it() -> None:
-    """Its marker is not tiered yet: whether its records count nobody here can say."""
+    """
+    Committed rows end before a transaction that is open at the end of the tier, because its marker
+    is not tiered.
+    """
     state = State({}, {0: {50}, 100: {50}, 200: {50, 260}})
     found = decide(held(*three()), 0, 300, state)
     assert found.undecided == ((50, 300),)
@@ -80,7 +83,10 @@ def test_decide_when_a_transaction_is_open_at_the_tiers_end_then_it_ends_before_
 
 
 def test_decide_when_offsets_are_missing_then_it_is_unknown_from_where_one_was_open() -> None:
-    """The marker may be in what is missing; what lies behind that is another matter."""
+    """
+    Behind missing offsets only the transactions that were open there are undecided, from their
+    first offset.
+    """
     partition = held(extent(0, 100), extent(200, 300))
     state = State({}, {0: {50}, 200: set()})
     assert decide(partition, 0, 300, state).undecided == ((50, 100),)
@@ -99,7 +105,7 @@ def test_decide_when_the_search_says_that_it_is_complete_then_nothing_more_is_re
 
 
 def test_decide_when_a_marker_is_in_another_history_then_it_decides_nothing() -> None:
-    """A leader that was replaced had aborted what the next one committed."""
+    """A marker under another leader's history decides nothing about a transaction of this one."""
     replaced = extent(0, 60, segment=(0, 100), history_behind=60, no_aborts=False)
     partition = held(replaced, extent(60, 200, no_aborts=False))
     state = State({0: [aborted(40, 80)], 60: []}, {0: set(), 60: set()})
@@ -119,7 +125,10 @@ def test_decide_when_a_segment_is_read_in_part_then_all_its_index_counts() -> No
 def test_stable_end_when_the_last_segment_is_cut_by_another_history_then_it_is_not_trusted() -> (
     None
 ):
-    """Who was open at the cut is written nowhere."""
+    """
+    The stable end lies before a segment cut by another history, as the transactions open at the cut
+    are unknown.
+    """
     last = extent(100, 150, segment=(100, 200), history_behind=150)
     state = State({}, {0: {80}})
     assert stable_end(held(extent(0, 100), last), state) == 80
@@ -144,7 +153,7 @@ def test_decide_when_all_is_known_to_be_decided_then_indexes_are_read_and_no_sta
 
 
 def test_piece_when_transactions_lie_outside_of_it_then_it_is_not_sent_them() -> None:
-    """What travels is small."""
+    """A task gets only the transactions that lie within its piece."""
     several = (aborted(10, 20), aborted(30, 90), aborted(95, 110))
     assert of_piece(several, 25, 95) == (several[1],)
     assert of_piece(several, 20, 96) == several

@@ -44,7 +44,7 @@ def test_extent_when_leaders_were_replaced_then_it_says_up_to_where_the_segment_
 
 
 def test_extent_when_a_part_of_it_is_wanted_then_bytes_are_counted_by_offsets() -> None:
-    """As if all records were alike; nothing is left of what lies elsewhere."""
+    """The extent estimates the bytes of a partly wanted segment in proportion to its offsets."""
     whole = extent(100, 200, log_bytes=1_000)
     cut = whole.cut(150, 160)
     assert cut is not None

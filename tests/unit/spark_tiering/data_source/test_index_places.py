@@ -49,7 +49,10 @@ def test_start_when_an_offset_is_looked_for_then_nothing_before_the_place_has_it
 def test_stop_when_an_offset_is_the_last_then_the_batch_at_the_next_entry_is_within(
     last: int, stop: int
 ) -> None:
-    """An entry has the last offset of its batch: what is wanted may begin that batch."""
+    """
+    The read stops at the second entry at or above the wanted offset, because an entry holds its
+    batch's last offset.
+    """
     assert INDEX.likely_stop(last) == stop
 
 
@@ -89,7 +92,7 @@ def test_slices_when_there_are_no_entries_then_the_first_has_everything() -> Non
 def test_offset_index_when_entries_fall_or_lie_outside_then_it_ends_before_them(
     entries: list[tuple[int, int]],
 ) -> None:
-    """What cannot be is not believed, nor what follows."""
+    """An offset index ends before its first entry that falls or lies outside the log."""
     found = offsets(*entries)
     assert found.positions.tolist() == [200]
 

@@ -210,7 +210,7 @@ def test_options_when_a_stream_is_given_an_end_then_it_is_refused() -> None:
 def test_options_when_one_is_not_ours_then_it_is_refused_with_what_to_say_instead(
     name: str, told: str
 ) -> None:
-    """Nothing that is said is passed over."""
+    """An unknown option is refused with a suggestion, and no option is ignored."""
     assert told in refusal({name: "1"})
 
 
@@ -266,7 +266,10 @@ def test_places_when_a_bucket_is_described_then_all_of_it_is_in_the_settings() -
 
 
 def test_places_when_the_store_is_a_folder_then_it_is_never_made() -> None:
-    """Who reads makes nothing; and workers stand in other folders."""
+    """
+    A store in a folder must exist and have an absolute path, since a reader creates nothing and
+    workers have other working directories.
+    """
     place = parse_options({"store": "tier", "prefix": "p/", "subscribe": "t"}, is_streaming=False)
     assert place.place.store == LocalSettings(Path("tier").absolute(), is_made=False)
     assert place.place.prefix == "p/"
@@ -290,12 +293,15 @@ def test_places_when_the_store_is_a_folder_then_it_is_never_made() -> None:
 def test_places_when_they_contradict_or_lack_then_the_message_says_what(
     given: dict[str, str], told: str
 ) -> None:
-    """One place tells of segments, one has their bytes."""
+    """
+    Contradicting or missing places are refused with a message: one place has the segments'
+    metadata, one their bytes.
+    """
     assert told in refusal(given, {})
 
 
 def test_places_when_a_plan_is_named_then_no_topic_needs_to_be() -> None:
-    """A plan says itself what is in it."""
+    """A read of a named plan needs no topic option."""
     options = parse_options({**PLACE, "plan": "/p.json", "planToken": "t"}, is_streaming=False)
     assert options.subscription.is_everything
     assert (options.place.plan, options.place.plan_token) == ("/p.json", "t")
@@ -334,6 +340,6 @@ def test_bounds_when_partitions_are_named_then_all_and_no_others_have_to_be() ->
 
 
 def test_document_has_every_option() -> None:
-    """And no option is made that nobody can read of."""
+    """The documentation describes exactly the options of the data source."""
     text = (tree.ROOT / "docs" / "data-source.md").read_text()
     assert not [name for name in KNOWN if f"`{name}`" not in text]

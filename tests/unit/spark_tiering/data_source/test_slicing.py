@@ -39,7 +39,7 @@ def test_shares_when_segments_are_small_then_neighbours_are_joined() -> None:
 
 
 def test_shares_when_a_segment_is_large_then_it_is_cut_into_slices() -> None:
-    """As many as it takes so that none is larger than asked."""
+    """A segment is cut into as many slices as keep each within the wanted size."""
     found = shares([extent(0, 1000, log_bytes=10 * MIB)], SplitLimits(4 * MIB))
     assert shape(found) == [[(0, 1000, n, 3)] for n in range(3)]
 
@@ -82,7 +82,7 @@ def test_shares_when_nothing_is_read_then_there_are_none() -> None:
 def test_shares_when_cut_in_any_way_then_each_offset_and_slice_is_there_once(
     sizes: list[tuple[int, int]], bytes_max: int, records_max: int | None, least: int | None
 ) -> None:
-    """Nothing is read twice and nothing left out, whatever is asked."""
+    """Each offset and slice lies in exactly one share, for any cut."""
     extents: list[ReadExtent] = []
     at = 0
     for offsets, log_bytes in sizes:
@@ -107,7 +107,7 @@ def test_shares_when_cut_in_any_way_then_each_offset_and_slice_is_there_once(
 def test_share_when_it_travels_then_it_is_small_and_has_no_secret(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What a task is sent: places and numbers, whatever the environment holds."""
+    """A share pickles to few bytes of places and numbers, without a secret."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "access-hunter2")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-hunter2")
     small = [extent(n * 10, n * 10 + 10, log_bytes=MIB) for n in range(100)]

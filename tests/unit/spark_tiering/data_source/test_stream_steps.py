@@ -49,7 +49,7 @@ def test_step_when_it_is_limited_then_partitions_share_by_what_they_have() -> No
 
 
 def test_step_when_the_limit_is_smaller_than_the_number_of_partitions_then_some_wait() -> None:
-    """It is kept all the same."""
+    """A limit smaller than the number of partitions is kept, and some partitions wait."""
     start = {PartitionName("t", n): 0 for n in range(10)}
     moved = step(start, dict.fromkeys(start, 50), 3)
     assert sum(moved.values()) == 3
@@ -66,7 +66,10 @@ def test_step_when_the_limit_is_smaller_than_the_number_of_partitions_then_some_
 def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
     ends: dict[PartitionName, tuple[int, int]], most: int
 ) -> None:
-    """Whatever partitions there are; each step but the last takes all that it may."""
+    """
+    Repeated steps reach the end for any partitions, and each step but the last takes the full
+    limit.
+    """
     at = {one: first for one, (first, _) in ends.items()}
     latest = {one: first + more for one, (first, more) in ends.items()}
     while at != latest:

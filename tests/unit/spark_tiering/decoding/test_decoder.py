@@ -58,7 +58,7 @@ def test_schema_when_nothing_is_left_out_then_is_that_of_sparks_kafka_source() -
 
 
 def test_rows_when_a_record_has_everything_then_each_column_has_its_own() -> None:
-    """Spelled out, with nulls and what is empty told apart."""
+    """A row has every field of its record, and distinguishes null from empty."""
     headers = (("a", b"1"), ("", None), ("\N{LATIN SMALL LETTER E WITH ACUTE}", b""))
     records = [
         Record(7, 1_700_000_000_123, b"key", b"value", headers),
@@ -84,7 +84,7 @@ def test_rows_when_the_broker_stamped_them_then_all_have_its_time() -> None:
 
 
 def test_columns_when_they_are_given_then_rows_have_them_in_that_order() -> None:
-    """Column pruning: what was not asked for is not there."""
+    """Rows hold exactly the wanted columns, in the wanted order."""
     decoder = BatchDecoder(wanted(columns=("offset", "value")))
     (rows,) = batches_of(decoder.feed(LOG))
     assert rows.schema == decoder.schema == schema_of(("offset", "value"))
@@ -130,7 +130,7 @@ def test_pieces_when_they_are_cut_anywhere_then_rows_are_the_same(piece_bytes: i
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_pieces_when_they_change_afterwards_then_rows_do_not(kind: type) -> None:
-    """Whoever reads into one buffer again and again may do so."""
+    """Rows keep their values when the caller overwrites the buffer."""
     for cut in (20, len(ONE) - 3, len(LOG)):
         buffer = bytearray(LOG)
         decoder = BatchDecoder(wanted(columns=("value",)))
@@ -180,7 +180,7 @@ def test_batch_when_its_last_record_is_gone_then_it_is_stepped_over(codec: Compr
 
 
 def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() -> None:
-    """What is wrong behind it is no matter."""
+    """The decoder stops at its end offset and ignores damage behind it."""
     decoder = BatchDecoder(wanted(first_offset=1, next_offset=2))
     rows = batches_of(decoder.feed(LOG + b"\xff" * 100))
     assert [each.column("offset").to_pylist() for each in rows] == [[1]]
@@ -191,7 +191,10 @@ def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() ->
 
 
 def test_decoder_when_it_found_a_fault_then_it_is_told_once_and_kept() -> None:
-    """Whoever goes on feeding gets nothing more; whoever asks at the end is told again."""
+    """
+    The decoder reports a fault once while it is fed, returns no rows after it, and raises it again
+    at the end.
+    """
     decoder = BatchDecoder(wanted(), position=1_000)
     found = list(decoder.feed(ONE + b"\xff" * 100))
     assert isinstance(found[-1], DecodingFault)
@@ -210,7 +213,9 @@ def test_decoder_when_rows_were_not_taken_then_the_next_piece_is_refused() -> No
 
 
 def test_decoder_when_a_log_was_walked_over_then_it_tells_where_it_ends() -> None:
-    """Also what was dropped counts: the end says whether batches are missing."""
+    """
+    The end offset of the decoder counts dropped batches, which shows whether batches are missing.
+    """
     decoder = BatchDecoder(wanted(columns=("key",)))
     assert decoder.next_offset == 0
     batches_of(decoder.feed(ONE + build_batch([], 1, last_offset=8)))

@@ -30,7 +30,7 @@ def test_int64_when_it_is_any_then_it_and_its_size_are_read() -> None:
 
 
 def test_int32_when_it_is_none_then_its_size_is_nothing() -> None:
-    """What lies outside is no length; nothing of it is believed."""
+    """A number outside 32 bits has no size and is not used as a length."""
     for some in (EDGES, [edge for edge in EDGES if -64 <= edge < 64], [0]):
         numbers = [varint(edge) for edge in some]
         buffer, places = placed(numbers)
@@ -55,7 +55,9 @@ def test_int32_when_it_is_padded_then_only_up_to_five_bytes() -> None:
 
 
 def test_places_when_they_lie_outside_then_they_are_read_at_the_end() -> None:
-    """No place is too large: whoever asks for it sees that he is outside."""
+    """
+    Places outside the buffer are read at its end, so that the caller sees that they lie outside.
+    """
     buffer, _ = placed([varint(1)] * 5)
     for read in (buffer.int32_at, buffer.int64_at):
         _, size = read(np.array([0, 5 + len(PADDING), 2**40]))
