@@ -198,7 +198,10 @@ def test_log_start_when_it_has_moved_then_is_named() -> None:
 
 
 def test_range_when_somebody_copies_it_once_more_then_is_named() -> None:
-    """A range copied again after the window is named, and one copied before it is not."""
+    """
+    A second copy of a range that the adoption copied is named, and older copies or copies above it
+    are not.
+    """
     ours, old = copied("ours", 10, 20, CF), copied("old", 10, 20, CS, broker_id=9)
     before = [seen(ours, old)]
     above = copied("above", 20, 30, CF, broker_id=9)

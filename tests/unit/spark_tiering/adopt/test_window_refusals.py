@@ -98,8 +98,8 @@ def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_a
 
 def test_brokers_when_one_is_too_old_then_refused() -> None:
     """
-    A broker too old to answer the offset query -5 is refused, as nobody could see whether it takes
-    up the copies.
+    A broker too old to answer the offset query -5 is refused, as the driver could not see whether
+    it takes up the copies.
     """
     outcome = (found := world(too_old="broker 3: no ListOffsets 9")).adopt()
     assert outcome.why is not None

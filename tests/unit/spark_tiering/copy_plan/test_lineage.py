@@ -56,7 +56,10 @@ def test_f103_segment_when_the_tier_has_it_in_part_then_is_whole_or_refused(
 
 
 def test_f103_segment_when_another_lineage_has_the_rest_then_is_no_hindrance() -> None:
-    """Segments that a deposed leader copied beyond its last epoch are no hindrance."""
+    """
+    A deposed leader's copy beyond the change of leaders does not stop the plan from copying that
+    range.
+    """
     history = ((0, 0), (1, 120))
     deposed = copied("a", 0, 200, FINISHED)
     plan = planned(cut(90, 140, history=history), deposed, history=history)

@@ -50,7 +50,7 @@ def test_stop_when_an_offset_is_the_last_then_the_batch_at_the_next_entry_is_wit
     last: int, stop: int
 ) -> None:
     """
-    The read stops at the second entry at or above the wanted offset, because an entry holds its
+    The read includes the batch at the entry behind the wanted offset, because an entry holds its
     batch's last offset.
     """
     assert INDEX.likely_stop(last) == stop

@@ -267,8 +267,8 @@ def test_places_when_a_bucket_is_described_then_all_of_it_is_in_the_settings() -
 
 def test_places_when_the_store_is_a_folder_then_it_is_never_made() -> None:
     """
-    A store in a folder must exist and have an absolute path, since a reader creates nothing and
-    workers have other working directories.
+    A store in a folder gets an absolute path, because workers have other working directories, and
+    the reader never creates it.
     """
     place = parse_options({"store": "tier", "prefix": "p/", "subscribe": "t"}, is_streaming=False)
     assert place.place.store == LocalSettings(Path("tier").absolute(), is_made=False)

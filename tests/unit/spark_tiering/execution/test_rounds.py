@@ -82,7 +82,10 @@ def test_units_when_all_are_done_then_are_one_job() -> None:
 
 
 def test_job_when_it_fails_then_units_without_an_outcome_are_jobs_of_their_own() -> None:
-    """What is known is kept; one unit fails a second time, and nobody else with it."""
+    """
+    When a job fails, its known outcomes stay and each unit without one runs as a job of its own, so
+    that only the failing unit is lost.
+    """
     jobs = FakeJobs(deadly=[2])
     told: list[object] = []
     outcomes = SparkEngine(jobs).run_units([-1, -2, -3, -4, -5], abs, told.append)
@@ -104,7 +107,7 @@ def test_job_when_it_fails_and_no_unit_can_run_then_the_engine_is_unfit() -> Non
 
 
 def test_job_when_it_fails_and_spark_has_gone_then_the_rest_is_lost() -> None:
-    """What came back before is not thrown away with an error."""
+    """When Spark has gone, the outcomes that came back are kept and the other units are lost."""
     jobs = FakeJobs(deadly=[1], probe_fails=True)
     assert SparkEngine(jobs).run_units([-1, -2, -3], abs) == [
         1,
@@ -114,7 +117,7 @@ def test_job_when_it_fails_and_spark_has_gone_then_the_rest_is_lost() -> None:
 
 
 def test_engine_when_cancelled_while_a_job_runs_then_cancels_until_it_ends() -> None:
-    """A job that was about to begin is cancelled again; what it did until then is kept."""
+    """A cancel during a job is repeated until the job ends, and outcomes until then are kept."""
 
     class Stubborn(FakeJobs):
         def run(
@@ -173,7 +176,7 @@ def test_slots_when_spark_does_not_answer_then_are_an_error_of_ours() -> None:
 
 
 def test_engine_when_closed_twice_then_its_session_ends_once() -> None:
-    """Who opened the session for it said how it ends."""
+    """A second close of an engine does not call the session's end again."""
     ended: list[int] = []
     engine = SparkEngine(FakeJobs(), lambda: ended.append(1))
     with engine:

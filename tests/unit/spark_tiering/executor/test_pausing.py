@@ -41,7 +41,10 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 def test_mark_when_it_is_there_then_no_unit_begins(place: Place) -> None:
-    """Not even where one has begun a moment ago but for what was heard then; others go on."""
+    """
+    A unit that finds the job's mark does not begin, unless its process asked less than a second
+    ago, and other jobs go on.
+    """
     place.look()
     place.store.objects[KEY] = b"{}"
     place.look()
@@ -54,7 +57,10 @@ def test_mark_when_it_is_there_then_no_unit_begins(place: Place) -> None:
 
 
 def test_mark_when_many_small_units_begin_then_is_asked_for_once_a_second(place: Place) -> None:
-    """Asking takes longer than a small copy; what is asked keeps to the pace, and costs nobody."""
+    """
+    Units of one process ask for the mark once a second, outside their rate limit, because asking
+    takes longer than a small copy.
+    """
     place.watch = place.watch_at(PaceLimits(requests_per_s=0.5))
     for _ in range(10):
         place.look()

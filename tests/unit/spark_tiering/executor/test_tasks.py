@@ -28,7 +28,7 @@ EXAMPLE = example_partition()
 
 
 def test_outcomes_when_sorted_are_done_or_retriable_or_to_be_ended() -> None:
-    """Every outcome is exactly one of the three: nobody has to guess what becomes of a copy."""
+    """Every outcome is exactly one of done, retriable and to be ended."""
     assert {one for one in UnitOutcome if one.is_done} == {UnitOutcome.COPIED, UnitOutcome.FOUND}
     assert {one for one in UnitOutcome if one.is_retriable} == {
         UnitOutcome.UNKNOWN,
@@ -56,7 +56,10 @@ def test_task_when_it_travels_then_stays_what_it_is() -> None:
 
 
 def test_task_when_asked_then_tells_its_segment_as_it_was_started() -> None:
-    """The manifest repeats what the event said that opened the copy."""
+    """
+    A task describes its segment as the event that started the copy did, and the manifest repeats
+    it.
+    """
     task = copy_task(EXAMPLE)
     segment = task.segment
     assert segment.state is SegmentState.COPY_SEGMENT_STARTED
@@ -75,7 +78,7 @@ def test_units_when_named_have_a_name_of_their_own() -> None:
 
 @pytest.mark.parametrize("deadline_s", [0.0, -1.0, float("nan")])
 def test_task_without_time_when_made_is_refused(deadline_s: float) -> None:
-    """A unit that could never be done is a mistake of who plans."""
+    """A task without time is refused as a planning mistake."""
     with pytest.raises(InvalidArgument):
         copy_task(EXAMPLE, deadline_s=deadline_s)
     with pytest.raises(InvalidArgument):
@@ -90,7 +93,10 @@ def test_task_without_time_when_made_is_refused(deadline_s: float) -> None:
 def test_options_that_no_log_can_be_made_with_when_given_are_refused(
     options: dict[str, int],
 ) -> None:
-    """Chunks that a manifest could not list, or that nobody holds in memory, and no such level."""
+    """
+    Options with a chunk size that no manifest can list or no memory can hold, or with an unknown
+    level, are refused.
+    """
     with pytest.raises(InvalidArgument):
         CopyOptions(**options)  # type: ignore[arg-type]  # numbers
 

@@ -24,7 +24,10 @@ def throttle(time: Time, pace: PaceLimits) -> Throttle:
 
 @pytest.mark.parametrize("piece", [10, 100, 1_000, 5_000])
 def test_bytes_when_they_are_taken_then_keep_to_the_pace(piece: int) -> None:
-    """However they are cut: so many a second, but for what gathers in a moment, and one piece."""
+    """
+    The throttle keeps its rate for any sizes of pieces, apart from one moment's burst and one
+    piece.
+    """
     time = Time()
     slot = throttle(time, PaceLimits(bytes_per_s=1_000))
     began = time.now_s
@@ -62,7 +65,9 @@ def test_slot_that_was_idle_when_it_goes_on_has_gathered_little() -> None:
 
 
 def test_wait_that_is_too_long_when_asked_for_is_refused_at_once_and_counts_nothing() -> None:
-    """Who has no time for it does not sleep for nothing."""
+    """
+    A wait beyond the deadline is refused at once without sleeping and uses no bytes of the budget.
+    """
     time = Time()
     slot = throttle(time, PaceLimits(bytes_per_s=1))
     assert slot.wait(size_bytes=100)
@@ -82,7 +87,7 @@ def test_requests_that_were_made_already_when_charged_let_the_next_one_wait() ->
 
 
 def test_pace_without_limits_when_kept_never_waits() -> None:
-    """Nothing asked, nothing slept."""
+    """A throttle without limits never sleeps."""
     time = Time()
     slot = throttle(time, UNBOUND)
     for _ in range(100):
@@ -91,7 +96,7 @@ def test_pace_without_limits_when_kept_never_waits() -> None:
 
 
 def test_pace_of_a_job_when_shared_is_kept_by_all_slots_together() -> None:
-    """Equal shares; what is without a limit stays so."""
+    """The slots of a job share its rate equally, and a missing limit stays missing."""
     assert PaceLimits(100.0, None).share(4) == PaceLimits(25.0, None)
     assert PaceLimits(None, 3).share(2) == PaceLimits(None, 1.5)
     with pytest.raises(InvalidArgument):

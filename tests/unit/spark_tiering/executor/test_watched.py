@@ -42,7 +42,7 @@ class Broken(MemoryFiles):
 
 
 def test_files_when_they_say_in_which_pieces_to_read_them_then_a_unit_reads_in_these() -> None:
-    """What is watched is read as it would be without."""
+    """A watched file is read in the piece sizes that its source asks for, as an unwatched one."""
 
     class Far(MemoryFiles):
         piece_bytes = 7
@@ -64,7 +64,7 @@ def test_files_when_they_say_in_which_pieces_to_read_them_then_a_unit_reads_in_t
     ids=lambda error: type(error).__name__,
 )
 def test_source_when_it_cannot_be_read_then_ends_the_unit(error: Exception) -> None:
-    """Whatever a source raises is its failure, by its own words."""
+    """An error of the source ends the unit with the source's own words."""
     files = LimitedFiles(Broken(error), watch())
     for call in (files.facts, lambda: files.read(LOG, 0, 1)):
         with pytest.raises(UnitEnd, match=str(error)) as caught:
@@ -104,7 +104,10 @@ def test_facts_when_asked_for_again_are_those_of_the_first_look() -> None:
 def test_file_when_it_is_another_one_then_ends_the_unit_as_the_log_tells(
     part: SegmentPart, taken: dict[str, bytes | None], outcome: UnitOutcome
 ) -> None:
-    """Without its log a segment is gone; what lies beside it may be read anew."""
+    """
+    A changed log ends the unit as a vanished segment, and a changed file beside it as one to read
+    again.
+    """
     source = MemoryFiles(FILES.contents)
     files = LimitedFiles(source, watch(), LOG)
     sizes = files.facts()

@@ -108,7 +108,7 @@ def test_copies_when_a_plan_names_them_then_its_job_is_their_writer(
 
 
 def test_copies_when_no_plan_names_them_then_foreign() -> None:
-    """A broker's, or somebody else's: nobody looks at their objects."""
+    """Copies that no plan names are foreign, and their objects are not read."""
     job = Job(1).alive()
     keep(job, plan_of())
     stranger = open_copy(segment_id("broker", tp()), 0)
@@ -119,7 +119,7 @@ def test_copies_when_no_plan_names_them_then_foreign() -> None:
 
 
 def test_copies_when_the_job_is_the_one_that_asks_then_may_be_dealt_with() -> None:
-    """A job that plans again deals with what it left open itself, alive as it is."""
+    """A job may handle its own open copies when it plans again."""
     job = Job(1).alive()
     plan = plan_of()
     keep(job, plan)
@@ -128,7 +128,7 @@ def test_copies_when_the_job_is_the_one_that_asks_then_may_be_dealt_with() -> No
 
 
 def test_copies_when_a_newer_job_deals_with_them_then_its_standing_counts() -> None:
-    """Whoever goes on with a dead job's copy is who is asked about."""
+    """The state of the newest job that names a copy in its plan decides about that copy."""
     job = Job(1)
     newer = Job(2, job.store)
     plan = plan_of()
@@ -195,7 +195,7 @@ def test_plans_when_left_open_for_another_reason_then_older_ones_are_read() -> N
 
 @pytest.mark.parametrize("apart_ms", [0, 1])
 def test_plans_when_their_jobs_were_over_long_before_then_not_read(apart_ms: int) -> None:
-    """What ended an hour before a copy began has not begun it."""
+    """Plans of jobs that ended an hour before a copy began are not read."""
     store = MemoryStore()
     job = Job(1, store).alive()
     plan = plan_of()
@@ -209,7 +209,7 @@ def test_plans_when_their_jobs_were_over_long_before_then_not_read(apart_ms: int
 
 
 def test_plans_when_one_cannot_be_read_then_its_copies_are_left_alone() -> None:
-    """What is not known is a reason to wait."""
+    """Copies wait when one of the plans cannot be read."""
     store = MemoryStore()
     older, newer = Job(1, store).alive(), Job(2, store).alive()
     plan = plan_of()

@@ -49,7 +49,10 @@ def test_heart_when_time_passes_then_its_beat_holds_until_it_expires() -> None:
 def test_f126_heart_when_nobody_answers_then_its_next_beat_follows_what_was_written(
     told: str,
 ) -> None:
-    """A beat of which nothing was heard is found again, and its number is nobody else's."""
+    """
+    After an unanswered heartbeat the job looks up what the store holds and continues with the next
+    number.
+    """
     store = MemoryStore()
     job = Job(1, store).alive()
     failures = iter([True])
@@ -71,7 +74,9 @@ def test_f126_heart_when_nobody_answers_then_its_next_beat_follows_what_was_writ
 
 
 def test_heart_when_an_older_beat_cannot_be_removed_then_removed_later() -> None:
-    """What is left behind is no obstacle, and goes with the next beat."""
+    """
+    An older heartbeat that could not be removed is removed with the next beat and disturbs nothing.
+    """
     store = MemoryStore()
     job = Job(1, store).alive()
 

@@ -28,7 +28,7 @@ def test_job_ids_when_made_at_one_moment_then_differ() -> None:
 
 @pytest.mark.parametrize("host", ["", "ein haus/mit namen", "ä", "h" * 300, "..", "-"])
 def test_job_id_when_the_host_has_any_name_then_is_fit_for_keys_and_notes(host: str) -> None:
-    """Whatever a host is called, the id is one, and a manifest takes it."""
+    """A job id is valid in keys and manifests for any host name."""
     job_id = new_job_id(AT_MS, host)
     assert began_ms(job_id) is not None
     segment = SegmentId(tp(), Uuid.of(0, 1))
@@ -51,5 +51,5 @@ def test_job_id_when_the_host_has_any_name_then_is_fit_for_keys_and_notes(host: 
     ],
 )
 def test_text_when_it_is_no_id_then_began_at_no_time(text: str) -> None:
-    """What a folder of jobs holds besides is passed over."""
+    """Names that are no job id are passed over when the folder of jobs is listed."""
     assert began_ms(text) is None

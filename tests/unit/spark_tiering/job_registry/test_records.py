@@ -58,7 +58,7 @@ def test_receipts_when_kept_in_several_objects_then_read_in_their_order() -> Non
 
 
 def test_report_when_written_then_read() -> None:
-    """As it was said; one that is none is none."""
+    """A report reads back as written, and an object that is no report reads as none."""
     job, found = made()
     assert found.report() is None
     found.write_report({"jobId": job.job_id, "copies": [{"id": "x"}]})
@@ -66,7 +66,7 @@ def test_report_when_written_then_read() -> None:
 
 
 def test_job_when_it_is_asked_to_stop_then_sees_it() -> None:
-    """By anybody, also twice, and from another process."""
+    """A job sees a request to stop from any process, also a repeated one."""
     job, found = made()
     assert not found.is_asked_to_stop()
     JobRecords(Job(2, job.store).jobs, job.job_id).ask_to_stop("an operator")
@@ -78,7 +78,7 @@ def test_job_when_it_is_asked_to_stop_then_sees_it() -> None:
 def test_record_when_it_is_too_long_to_be_read_then_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing is written that nobody would read."""
+    """A record longer than the read limit is refused before it is written."""
     job, found = made()
     monkeypatch.setattr(records, "BYTES_MAX", 10)
     with pytest.raises(InvalidArgument, match="11 bytes"):

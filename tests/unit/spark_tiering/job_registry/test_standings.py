@@ -41,7 +41,7 @@ def test_jobs_when_listed_then_newest_first_with_what_each_has() -> None:
 
 
 def test_jobs_when_listed_then_one_listing_is_all_that_is_asked() -> None:
-    """Who looks through hundreds of jobs reads none of them."""
+    """A listing of hundreds of jobs takes one listing and reads no job."""
     store = MemoryStore()
     for number in range(3):
         Job(number, store).alive()

@@ -47,6 +47,6 @@ def test_sums_of_parts_when_joined_are_the_sum_of_the_whole() -> None:
 
 @pytest.mark.parametrize("text", ["", "rosUhgp5mI", "rosUhgp5mA==", "r sUhgp5mIg=", "é" * 12])
 def test_sum_that_is_none_when_parsed_is_nothing(text: str) -> None:
-    """A store that tells something else does not tell a sum."""
+    """A store's checksum in another form counts as no checksum."""
     assert parse_crc64nvme(text) is None
     assert parse_crc64nvme(crc64nvme_text(CHECK_CRC)) == CHECK_CRC

@@ -87,7 +87,7 @@ def test_data_key_when_it_is_another_ones_or_changed_is_not_opened() -> None:
 def test_key_file_when_it_is_no_usable_key_is_refused_without_its_content(
     content: bytes, why: str
 ) -> None:
-    """The file and the reason are told, never what is in it."""
+    """An unusable key file is refused with its path and reason, never its content."""
     with pytest.raises(ConfigError, match=why) as refused:
         PrivateKey(content, "ring/key.pem")
     assert "ring/key.pem" in str(refused.value)
@@ -113,7 +113,7 @@ def test_part_when_a_bit_of_vector_content_or_tag_is_changed_is_damaged(at: int)
 
 
 def test_part_when_aad_or_key_are_others_is_damaged() -> None:
-    """The manifest's aad belongs to what was sealed."""
+    """A part opened with another key or other aad is damaged."""
     sealed = seal(b"content", AAD)
     for cipher in (SegmentCipher(DATA_KEY, bytes(32)), SegmentCipher(bytes(32), AAD)):
         found = cipher.open(sealed, "part")

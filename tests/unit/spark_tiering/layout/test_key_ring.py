@@ -74,7 +74,9 @@ def test_cipher_when_the_ring_lacks_the_key_or_has_another_is_told_apart() -> No
 
 
 def test_cipher_of_a_plain_segment_is_none_and_of_a_sealed_one_without_ring_a_finding() -> None:
-    """The key's name is told, so that the right ring can be found."""
+    """
+    A plain segment needs no cipher; a sealed one without key ring is a finding that names the key.
+    """
     assert cipher_of(plain_manifest(), None) is None
     sealed = replace(plain_manifest(), encryption=SegmentEncryption("key-9", b"x", AAD))
     found = cipher_of(sealed, None)

@@ -112,7 +112,7 @@ def test_log_object_of_sizes_that_mean_nothing_is_refused(
 
 @pytest.mark.parametrize("is_compressed", [False, True], ids=["plain", "zstd"])
 def test_f123_long_log_when_made_takes_the_memory_of_two_chunks(*, is_compressed: bool) -> None:
-    """What is held does not grow with the log: a chunk, a frame, and what the source gives."""
+    """A long log takes the memory of two chunks and the source's piece while it is copied."""
     piece = random.Random(3).randbytes(64 * 1024)
     size_bytes = 64 * 1024 * 1024
     source = (piece for _ in range(size_bytes // len(piece)))

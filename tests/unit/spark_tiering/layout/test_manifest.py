@@ -40,14 +40,16 @@ def test_manifest_when_written_is_the_recorded_one_and_back(name: str) -> None:
 
 
 def test_note_when_written_stands_only_where_the_plugin_does_not_look() -> None:
-    """Without what is ours the manifest is the plugin's; the rest of it is untouched."""
+    """The note leaves all fields of the manifest that the plugin reads unchanged."""
     ours = json.loads(recorded("tiered-by-us"))
     del ours["remoteLogSegmentMetadata"]["rlmm"]
     assert ours == json.loads(recorded("zstd"))
 
 
 def test_description_when_made_of_metadata_repeats_it() -> None:
-    """A manifest says of a segment what its metadata says, so that a bucket tells for itself."""
+    """
+    The description in a manifest repeats the segment's metadata, so that a bucket explains itself.
+    """
     segment = SegmentMetadata(
         SEGMENT_ID, 1500, 2999, 1, 1_700_000_000_000, 1_700_000_300_000, ((4, 1500),), LOG_BYTES
     )
@@ -68,7 +70,7 @@ def test_description_when_made_of_metadata_repeats_it() -> None:
     ],
 )
 def test_manifest_that_we_cannot_stand_for_when_written_is_refused(manifest: Manifest) -> None:
-    """What was only read is not written again."""
+    """The writer refuses a manifest that was only read, because its source is not known."""
     with pytest.raises(InvalidArgument):
         format_manifest(manifest)
 

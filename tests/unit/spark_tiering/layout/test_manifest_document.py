@@ -78,7 +78,7 @@ def test_manifest_without_a_description_is_read() -> None:
 
 
 def test_manifest_with_an_empty_transaction_index_is_read() -> None:
-    """An index of no bytes is as good as none, and is told as it stands."""
+    """A manifest with a transaction index of no bytes reads as one with an empty index."""
     place = {"position": 6034, "size": 0}
     found = parse_manifest(changed("segmentIndexes.transaction", place))
     assert isinstance(found, Manifest)
@@ -174,7 +174,7 @@ def test_field_that_the_plugin_needs_when_missing_is_a_finding(path: str) -> Non
 def test_value_that_the_plugin_could_not_use_is_a_finding(
     path: str, value: object, kind: LayoutFault
 ) -> None:
-    """The finding names the field, what is there and what should be."""
+    """A value that the plugin could not use is a finding with field, value and expectation."""
     found = refusal(changed(path, value))
     assert found.kind is kind
     assert path.split(".", maxsplit=1)[0] in found.detail
@@ -214,7 +214,7 @@ def test_list_of_chunks_that_does_not_fit_is_a_finding(text: object, kind: Layou
     ],
 )
 def test_bytes_that_are_no_manifest_are_a_finding(content: bytes) -> None:
-    """Whatever the bytes are, the answer is a finding and no error."""
+    """Bytes that are no manifest are a finding, never an error."""
     assert refusal(content).kind is LayoutFault.NOT_JSON
 
 
@@ -269,7 +269,10 @@ ID_PATH = "remoteLogSegmentId.topicIdPartition"
 def test_description_that_cannot_be_used_leaves_the_manifest_readable(
     path: str, value: object
 ) -> None:
-    """The plugin does not look at it, so the segment is readable; recovery is told the reason."""
+    """
+    A bad description leaves the manifest readable, as the plugin ignores it, and recovery reports
+    the reason.
+    """
     found = parse_manifest(changed(f"remoteLogSegmentMetadata.{path}", value))
     assert isinstance(found, Manifest)
     assert isinstance(found.described, LayoutFinding)

@@ -47,7 +47,9 @@ def recovered(manifest: Manifest, name: ObjectName = NAME) -> SegmentMetadata | 
 
 @pytest.mark.parametrize("name", ["plain", "zstd", "tiered-by-us"])
 def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> None:
-    """Size from the chunks, whatever is stored; everything else as it is said."""
+    """
+    The recovered segment has its size from the chunks and its other fields from the description.
+    """
     found = recover_segment(NAME, recorded(name))
     assert isinstance(found, RecoveredSegment)
     assert found.segment == SEGMENT
@@ -55,14 +57,19 @@ def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> 
 
 @pytest.mark.parametrize("name", ["plain-aborted", "zstd-aborted"])
 def test_recover_when_transactions_were_aborted_then_the_index_is_told_of(name: str) -> None:
-    """Readers of committed records would get aborted ones if it were said to be empty."""
+    """
+    A recovered segment with aborted transactions keeps its transaction index, without which readers
+    would return aborted records.
+    """
     found = recover_segment(NAME, recorded(name))
     assert isinstance(found, RecoveredSegment)
     assert found.segment == replace(SEGMENT, txn_index_empty=False)
 
 
 def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its_length() -> None:
-    """What is around each part is no entry."""
+    """
+    An encrypted transaction index is empty when it holds nothing but the encryption's own overhead.
+    """
     manifest = plain_manifest(has_aborted=True)
     for size_bytes, is_encrypted, expected in (
         (0, False, False),
@@ -103,7 +110,9 @@ def test_recover_when_custom_metadata_is_too_much_then_says_so() -> None:
 
 
 def test_recover_when_nothing_is_described_then_says_so() -> None:
-    """The plugin reads such a manifest; nobody can tell offsets from it."""
+    """
+    A manifest without description recovers to a finding, since nothing in it gives the offsets.
+    """
     found = recovered(replace(plain_manifest(), described=None))
     assert isinstance(found, LayoutFinding)
     assert found.kind is LayoutFault.FIELD_MISSING
@@ -133,14 +142,14 @@ def test_recover_when_a_manifest_contradicts_its_key_then_nothing_is_made_of_it(
 
 
 def test_recover_when_the_key_is_of_another_object_then_is_refused() -> None:
-    """Only a manifest says what a segment is."""
+    """Recovery refuses the key of an object that is no manifest."""
     found = recovered(plain_manifest(), replace(NAME, kind=ObjectKind.LOG))
     assert isinstance(found, LayoutFinding)
     assert "no manifest's" in found.detail
 
 
 def test_recover_when_its_bytes_are_ours_then_they_are_read_as_any() -> None:
-    """What we write comes back."""
+    """Recovery of our own manifest gives the segment that was written."""
     described = replace(DESCRIBED, max_timestamp_ms=-1)
     content = format_manifest(replace(zstd_manifest(), described=described))
     found = recover_segment(NAME, content)

@@ -20,7 +20,7 @@ def test_indexes_when_laid_out_follow_one_another() -> None:
 
 
 def test_transaction_index_when_there_is_one_is_last() -> None:
-    """The order is the plugin's, whatever that of the sizes is."""
+    """The transaction index is the last index in the object, as in the plugin's order."""
     places = lay_out_indexes({SegmentPart.TXN_INDEX: 34} | PART_SIZES)
     assert places.transaction == (6034, 34)
 
@@ -47,7 +47,7 @@ def test_index_of_a_size_that_cannot_be_when_laid_out_is_refused(size_bytes: int
 
 
 def test_places_with_a_gap_or_an_overlap_when_asked_are_not_gapless() -> None:
-    """What no writer writes is told."""
+    """Indexes with a gap or an overlap between them are not gapless."""
     places = lay_out_indexes(PART_SIZES)
     assert not places._replace(leader_epoch=IndexPlace(6023, 12)).is_gapless
     assert not places._replace(transaction=IndexPlace(6033, 34)).is_gapless

@@ -77,7 +77,9 @@ def test_document_when_read_then_is_written_as_it_was() -> None:
 def test_value_of_another_shape_when_read_then_the_place_and_the_kind_are_named(
     value: Any, kind: str, detail: str
 ) -> None:
-    """The reader says where, what it found and what it expected."""
+    """
+    A value of another shape gives an error with the place, the found kind and the expected kind.
+    """
     with pytest.raises(JsonFault) as raised:
         typed_value(value, Document, "plan")
     assert raised.value.kind == kind

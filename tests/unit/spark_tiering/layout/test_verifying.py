@@ -32,7 +32,10 @@ def kinds(findings: tuple[LayoutFinding, ...]) -> list[LayoutFault]:
 
 
 def test_f128_objects_that_are_as_their_manifest_says_have_no_findings() -> None:
-    """Lengths decide, and sums where the store and the manifest both tell one."""
+    """
+    Objects with the manifest's lengths have no finding, and checksums count when store and manifest
+    both have one.
+    """
     assert verify_objects(OURS, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES}) == ()
     untold = {ObjectKind.LOG: StoredObject(LOG.size_bytes), ObjectKind.INDEXES: INDEXES}
     assert verify_objects(OURS, untold) == ()
@@ -80,7 +83,7 @@ def test_indexes_that_overlap_are_a_finding() -> None:
 
 
 def test_manifest_of_its_segment_has_no_findings() -> None:
-    """Broker and time of the event are those of whoever copied, and are not judged."""
+    """A manifest of its segment has no finding even if broker and event time differ."""
     assert verify_segment(OURS, SEGMENT) == ()
     assert verify_segment(replace(plain_manifest(), described=None), SEGMENT) == ()
 
@@ -99,7 +102,7 @@ def test_manifest_of_its_segment_has_no_findings() -> None:
     ],
 )
 def test_manifest_of_another_segment_is_a_finding(segment: SegmentMetadata) -> None:
-    """Whatever a broker reads by has to be the same on both sides."""
+    """A difference in any field that brokers read is a finding."""
     assert kinds(verify_segment(OURS, segment)) == [LayoutFault.INCONSISTENT]
 
 
@@ -114,6 +117,6 @@ def test_transaction_index_that_the_metadata_denies_is_a_finding() -> None:
 
 
 def test_description_that_could_not_be_read_is_passed_on() -> None:
-    """What reading found is among the findings."""
+    """A description that could not be read adds that finding to the result."""
     finding = LayoutFinding(LayoutFault.FIELD_WRONG, "startOffset")
     assert verify_segment(replace(OURS, described=finding), SEGMENT) == (finding,)

@@ -69,7 +69,7 @@ def test_plan_when_a_limit_reaches_segments_then_says_what_goes_and_where_the_lo
 
 
 def test_plan_when_no_limit_is_known_then_only_what_was_begun_goes() -> None:
-    """F114: a deletion that somebody has started is found, whatever the limits are."""
+    """Without limits only deletions that another client began are planned."""
     plan = decided(segments(CF, DS, CS))
     assert going(plan) == [(100, "deletion-begun")]
     assert not plan.is_idle
@@ -106,7 +106,9 @@ def test_f115_plan_when_an_open_copy_is_nobodys_then_goes_by_limits_or_when_aske
 
 
 def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> None:
-    """Whatever state its segments are in, but for copies that may be at work."""
+    """
+    All segments of a partition under deletion are planned, except copies that may be in progress.
+    """
     found = segments(CF, DS, CS)
     plan = decided(found, delete=MARKED)
     assert going(plan) == [
@@ -131,7 +133,10 @@ def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> 
 def test_plan_when_a_topic_is_not_ours_alone_then_no_limit_is_applied(
     standing: TopicOwner, expected: list[tuple[int, str]]
 ) -> None:
-    """What brokers expire is not touched; of what they have deleted, what they began goes."""
+    """
+    Limits do not apply to topics that brokers expire, and of topics that brokers deleted the begun
+    deletions are planned.
+    """
     plan = decided(segments(CF, DS), RetentionSettings(retention_ms=0), standing=standing)
     assert going(plan) == expected
     assert standing.is_refused == (not expected)
@@ -219,7 +224,10 @@ def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
 def test_rules_when_something_is_given_then_it_counts_before_what_the_cluster_says(
     told: TopicOwners | None, options: ExpireOptions, rules: RetentionSettings
 ) -> None:
-    """An archive does not begin where the local log does, unless that is asked for."""
+    """
+    Given limits take precedence over the cluster's, and an archive ignores the local log start
+    offset unless asked.
+    """
     assert rules_of(tp("orders"), told, options) == rules
 
 

@@ -70,7 +70,7 @@ def test_report_when_all_is_deleted_then_is_fine_and_says_where_the_log_begins()
 
 
 def test_report_when_something_is_left_then_names_it_and_is_not_fine() -> None:
-    """A deletion that was begun, and what was not touched, are two findings."""
+    """A report with a begun deletion and an untouched segment has two findings and is not fine."""
     told = report(ExpireFate.LEFT, ExpireFate.CHANGED)
     assert codes(told) == ["TIER-EXPIRE-LEFT", "TIER-EXPIRE-SKIPPED"]
     assert not told.is_fine
@@ -79,7 +79,9 @@ def test_report_when_something_is_left_then_names_it_and_is_not_fine() -> None:
 
 
 def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_finding() -> None:
-    """It is as it was asked for; only a signal leaves something undone."""
+    """
+    A report of a limited run has no finding for the rest, and a run stopped by a signal has one.
+    """
     plan = plan_of()
     limited = tuple(
         ExpireReceipt(one.segment, one.reason, ExpireFate.NOT_BEGUN, "max-delete")
@@ -123,7 +125,7 @@ def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint(
 
 
 def test_report_when_very_much_goes_then_is_bounded() -> None:
-    """Lines and rows of segments are; what they add up to is not."""
+    """A report of very many deletions bounds its lines and rows and keeps exact totals."""
     plan = plan_of()
     one = ExpireReceipt(plan.doomed[0].segment, ExpireReason.TIME, ExpireFate.WOULD_GO)
     told = report(

@@ -116,7 +116,10 @@ VALUES: list[Any] = [None, "", "x", 0, -1, 5, 1.5, 2**63, True, [], [[]], [["x"]
 
 @pytest.mark.parametrize("name", FORMS)
 def test_file_when_written_then_is_that_of_before_byte_for_byte(name: str, tmp_path: Path) -> None:
-    """A released version reads what is written now, and its files are read now."""
+    """
+    A written file equals the recorded one byte for byte, so that the released version reads it and
+    its files are read now.
+    """
     write, read, expected = FORMS[name]
     write(tmp_path / name)
     assert (tmp_path / name).read_bytes() == (DOCUMENTS / name).read_bytes()

@@ -72,7 +72,7 @@ def resealed(change: Change) -> bytes:
 
 
 def test_document_when_it_is_written_then_has_rows_on_lines_of_their_own() -> None:
-    """For who compares two with a tool for text."""
+    """The document has one line for each row, for text comparison."""
     content = format_plan(example())
     said = json.loads(content)
     assert said["format"] == "rlmm-frozen-plan"
@@ -84,7 +84,7 @@ def test_document_when_it_is_written_then_has_rows_on_lines_of_their_own() -> No
 
 
 def test_table_when_it_is_written_then_any_reader_finds_columns_and_head() -> None:
-    """Rows alone are enough to read by; what is of the whole plan is in the file's metadata."""
+    """The table has readable rows and columns, with the plan's head in the file metadata."""
     content = format_parquet(example())
     table = pq.read_table(BytesIO(content))
     rows = json.loads(format_plan(example()))["segments"]
@@ -121,7 +121,10 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)
 def test_document_when_it_contradicts_itself_then_says_so(name: str) -> None:
-    """Whatever its checksum: a reader would read offsets twice, or not at all."""
+    """
+    A document that contradicts itself is refused whatever its checksum, because a reader would read
+    offsets twice or not at all.
+    """
     found = parse_plan(resealed(CONTRADICTIONS[name]))
     assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is PlanFault.CONTRADICTION, found
@@ -193,7 +196,7 @@ def test_document_when_a_field_is_wrong_then_the_field_is_named(name: str) -> No
 def test_document_when_it_is_no_plan_at_all_then_says_what_it_is(
     content: bytes, fault: PlanFault
 ) -> None:
-    """Whatever somebody names by mistake."""
+    """A file that is no plan is refused with a description of its content."""
     found = parse_plan(content)
     assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is fault, found
@@ -327,7 +330,10 @@ def test_token_when_it_is_none_then_is_refused() -> None:
 def test_token_when_a_plan_has_too_many_partitions_then_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It names what to do; and what was asked has no room in it beyond some 2 KiB."""
+    """
+    A token of a plan with too many partitions is refused with a remedy, since a token holds some 2
+    KiB.
+    """
     monkeypatch.setattr(tokens, "TOKEN_CHARACTERS_MAX", 300)
     many = {TopicIdPartition(ORDERS.topic_id, "orders", n): PlanPosition(n) for n in range(100)}
     token = PlanToken(PlanSourceKind.METADATA, "", None, None, {}, bytes(8), None, bytes(8), many)

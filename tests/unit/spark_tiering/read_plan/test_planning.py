@@ -48,7 +48,10 @@ def test_overlap_when_a_segment_lies_inside_another_then_each_offset_is_read_onc
 
 
 def test_lineage_when_leaders_disagreed_then_the_greatest_epoch_is_read() -> None:
-    """What the deposed leader wrote under the same offsets is other records, and is named."""
+    """
+    Where leaders disagreed, the plan reads the greatest epoch and names the deposed leader's
+    records as left out.
+    """
     old = segment(1, 0, 99, epochs=((0, 0),))
     new = segment(2, 50, 149, epochs=((1, 50),))
     plan = plan_of(shard_with(old, new))
@@ -73,7 +76,7 @@ def test_lineage_when_an_epoch_was_replaced_whole_then_its_segments_are_left_out
 
 def test_lineage_when_a_later_leader_has_a_copy_under_way_then_its_epoch_counts() -> None:
     """
-    Of what it has begun to copy the deposed leader's records are not given in its place: they are
+    Records of a deposed leader do not replace a later leader's unfinished copy, whose offsets are
     missing until it is finished.
     """
     plan = plan_of(
@@ -118,7 +121,10 @@ def test_segment_when_it_lists_an_epoch_outside_itself_then_no_more_than_it_hold
 
 
 def test_segment_when_an_epoch_of_another_leader_lies_inside_then_is_read_around_it() -> None:
-    """What that leader has begun to copy is missing, and not taken from here."""
+    """
+    Offsets of another leader's unfinished copy are missing and not read from the segment around
+    them.
+    """
     around = segment(1, 0, 99, epochs=((0, 0), (2, 60)))
     inside = segment(2, 40, 49, epochs=((1, 40),), state=STARTED)
     plan = plan_of(shard_with(around, inside))
@@ -127,7 +133,10 @@ def test_segment_when_an_epoch_of_another_leader_lies_inside_then_is_read_around
 
 
 def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> None:
-    """As look-ups would find it, in whatever order a bucket lists them."""
+    """
+    The plan reads the later copy of a range, as a look-up would, in whatever order the bucket lists
+    them.
+    """
     both = [segment(1, 0, 9), segment(2, 0, 9)]
     for some in (both, both[::-1]):
         inputs = inputs_of_segments(some)
@@ -139,7 +148,10 @@ def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> No
 
 
 def test_gaps_when_offsets_are_not_there_then_each_says_why() -> None:
-    """Below, in between and behind; open copies and deletions are told from holes."""
+    """
+    Each gap below, between and behind segments has its reason, and open copies and deletions are
+    distinct from holes.
+    """
     shard = shard_with(
         segment(1, 20, 29, state=DELETING),
         segment(2, 30, 39),
@@ -170,7 +182,7 @@ def test_gaps_when_offsets_are_not_there_then_each_says_why() -> None:
 
 
 def test_gap_when_a_copy_is_hidden_by_others_then_it_is_named_and_nothing_is_missing() -> None:
-    """Copied again: the older of two equal ones is read by nobody."""
+    """Of two equal copies the plan names the older one as hidden, and no offset is missing."""
     plan = plan_of(shard_with(segment(1, 0, 99), segment(2, 0, 99)))
     assert rows(plan) == [(2, 0, 99)]
     assert [one.reason for one in plan.partitions[0].left_out] == [LeftOutReason.HIDDEN]
@@ -191,7 +203,9 @@ def test_log_start_when_records_were_deleted_then_no_plan_has_them() -> None:
 
 
 def test_partition_when_nothing_is_tiered_then_the_plan_says_so() -> None:
-    """Open bounds ask for nothing there; a bound that is said is missing."""
+    """
+    A plan of an untiered partition says so: open bounds miss nothing there, a given bound does.
+    """
     shard = shard_with(segment(1, 0, 99, state=STARTED))
     plan = plan_of(shard)
     assert plan.partitions[0].asked == ()
@@ -203,7 +217,7 @@ def test_partition_when_nothing_is_tiered_then_the_plan_says_so() -> None:
 
 
 def test_offsets_when_they_are_the_greatest_there_are_then_nothing_overflows() -> None:
-    """The last offset of all is never read; what lies before it is."""
+    """Offsets at the greatest value do not overflow: the plan reads up to it and excludes it."""
     last = segment(1, INT64_MAX - 1, INT64_MAX)
     plan = plan_of(shard_with(last))
     assert rows(plan) == [(1, INT64_MAX - 1, INT64_MAX - 1)]
@@ -278,7 +292,7 @@ def test_keys_when_no_broker_has_such_a_topic_then_are_empty() -> None:
 
 
 def test_positions_when_a_plan_stands_on_some_then_others_do_not_change_its_token() -> None:
-    """Events of topics that are not asked about, in other metadata partitions."""
+    """Events of other topics in other metadata partitions do not change the token of a plan."""
     shard = shard_with(segment(1, 0, 99))
     inputs = [PartitionInput(ORDERS, lambda: shard, 7)]
     plans = [
@@ -299,7 +313,10 @@ def test_partition_when_it_was_deleted_to_the_end_then_no_plan_has_it() -> None:
 
 
 def test_name_when_several_topics_had_it_then_the_plan_warns() -> None:
-    """Both are read: whoever wants one names it by its id."""
+    """
+    A name of several topics gives a warning, the plan reads all of them, and the user may name one
+    by its id.
+    """
     anew = replace(ORDERS, topic_id=OTHER_ID)
     plan = plan_of(shard_with(segment(1, 0, 9), segment(2, 0, 9, of=anew)))
     assert len(plan.partitions) == 2
@@ -307,7 +324,7 @@ def test_name_when_several_topics_had_it_then_the_plan_warns() -> None:
 
 
 def test_partitions_when_one_is_planned_then_no_other_is_in_memory() -> None:
-    """Shards are taken one after the other, for the partitions that are asked for alone."""
+    """The plan holds one partition in memory at a time and reads only the wanted shards."""
     taken: list[int] = []
     shard = shard_with(segment(1, 0, 9))
 

@@ -40,7 +40,7 @@ def test_question_when_topics_are_said_then_wants_these(said: Question, wanted: 
     ],
 )
 def test_question_when_it_cannot_be_meant_then_is_refused(said: Any, why: str) -> None:
-    """In words for who asked."""
+    """A question that contradicts itself is refused with a readable message."""
     with pytest.raises(InvalidArgument, match=why):
         Question(**said)
 

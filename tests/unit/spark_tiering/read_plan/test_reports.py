@@ -27,7 +27,10 @@ HOUR_MS = 3_600_000
 
 
 def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
-    """Bytes, segments, ranges, requests, freshness, expiry, gaps, what is left out, the token."""
+    """
+    The summary has a line each for bytes, segments, ranges, requests, freshness, expiry, gaps,
+    left-out segments and token.
+    """
     shard = shard_with(
         segment(1, 0, 9, newest_ms=HOUR_MS),
         segment(2, 20, 29, newest_ms=2 * HOUR_MS),
@@ -76,7 +79,9 @@ def test_report_when_manifests_tell_nothing_then_each_is_a_finding() -> None:
 
 
 def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
-    """Gone, going, or of another log; and what is there but past its time."""
+    """
+    The check's codes say whether a range is deleted, being deleted, expired or of another log.
+    """
     plan = plan_of(
         shard_with(*(segment(n, 20 * n, 20 * n + 9, newest_ms=n) for n in range(1, 5))),
         facts=QuestionFacts({"orders": 0}),

@@ -29,7 +29,9 @@ OTHER_ID = Uuid(bytes(range(100, 116)))
 
 
 def test_since_when_segments_came_then_only_these_are_new() -> None:
-    """What was being copied is new where it was missing; what was copied again is not."""
+    """
+    A plan of news holds segments copied since, also into earlier gaps, and not those copied again.
+    """
     before = shard_with(
         segment(1, 0, 99), segment(2, 100, 199, state=STARTED), segment(3, 200, 249)
     )
@@ -51,7 +53,10 @@ def test_since_when_segments_came_then_only_these_are_new() -> None:
 
 
 def test_since_when_what_was_expired_before_it_was_read_then_it_is_a_gap() -> None:
-    """Told once; the next plan does not tell it again, but counts it as still missing."""
+    """
+    A range that expired before it was read is a new gap once, and later plans count it as still
+    missing.
+    """
     first = plan_of(shard_with(segment(1, 0, 99)))
     later = shard_with(segment(3, 200, 299))
     second = plan_of(later, since=parse_token(first.token))
@@ -98,7 +103,10 @@ def test_since_when_a_partition_is_new_then_all_of_it_is() -> None:
 
 
 def test_since_when_an_older_segment_is_tiered_later_then_it_is_new() -> None:
-    """Where a plan began where the tier did, and not where it was told to."""
+    """
+    An older segment tiered later is new when the earlier plan began at the tier's start rather than
+    at a given offset.
+    """
     later = shard_with(segment(2, 50, 99), segment(3, 100, 149), segment(1, 20, 49))
     open_begin = plan_of(shard_with(segment(2, 50, 99)))
     assert rows(plan_of(later, since=parse_token(open_begin.token))) == [(1, 20, 49), (3, 100, 149)]

@@ -145,7 +145,10 @@ def test_facts_when_a_topic_is_gone_then_nothing_is_known_of_it() -> None:
 
 
 def test_plan_when_it_is_made_again_then_is_of_the_positions_of_its_token() -> None:
-    """Whatever was written since: into its metadata partition, and into others."""
+    """
+    A plan made again uses its token's positions, whatever was written since to its own and to other
+    metadata partitions.
+    """
     first, second = segment(1, 0, 9), segment(2, 10, 19)
     log = MemoryTierLog()
     log.put(event_of(first, STARTED), event_of(first, FINISHED))
@@ -171,7 +174,7 @@ def test_plan_when_the_log_has_lost_its_beginning_then_says_that_it_cannot_be_ma
 
 
 def test_plan_when_the_log_was_cut_then_says_where() -> None:
-    """It ends before what the plan has read."""
+    """A plan over a cut metadata log is refused with the place where the log ends."""
     one = segment(1, 0, 9)
     log = MemoryTierLog()
     log.put(event_of(one, STARTED), event_of(one, FINISHED))
@@ -182,7 +185,9 @@ def test_plan_when_the_log_was_cut_then_says_where() -> None:
 
 
 def test_plan_when_what_was_asked_is_not_in_its_token_then_its_file_is_asked_for() -> None:
-    """Too long for it; with what the file says it is made again."""
+    """
+    A token too short for its question asks for the plan's file, which makes the same plan again.
+    """
     one = segment(1, 0, 9)
     log = MemoryTierLog()
     log.put(event_of(one, STARTED), event_of(one, FINISHED))
@@ -198,7 +203,7 @@ def test_plan_when_what_was_asked_is_not_in_its_token_then_its_file_is_asked_for
 
 
 def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
-    """Every segment would be told to be gone."""
+    """A check against other metadata is refused, because every segment would seem deleted."""
     one = segment(1, 0, 9)
     log, other = MemoryTierLog(), MemoryTierLog("another")
     log.put(event_of(one, STARTED), event_of(one, FINISHED))
@@ -232,7 +237,7 @@ class MovingMoment:
 
 
 def test_plan_when_the_metadata_goes_on_meanwhile_then_is_of_its_positions_exactly() -> None:
-    """Copied, deleted, and a partition that came: none of it was there when positions were told."""
+    """A plan uses exactly its positions while segments and partitions come and go."""
     other = replace(ORDERS, partition=1)
     log = MemoryTierLog(places=1)
     first, second, newer = segment(1, 0, 9), segment(2, 10, 19), segment(3, 0, 9, of=other)

@@ -43,7 +43,10 @@ def tier() -> Iterator[AuditedTier]:
 
 
 def test_f125_objects_under_an_old_prefix_are_known_and_asked_for_once(tier: AuditedTier) -> None:
-    """They are referenced, and said to be where brokers do not look."""
+    """
+    Objects under an old prefix count as referenced and are reported as lying where brokers do not
+    look.
+    """
     old, new = segment_of(1, 0, 99), segment_of(2, 100, 199)
     tier.bring(old, CF, prefix="before-")
     tier.bring(new, CF)
@@ -79,7 +82,7 @@ def test_f125_prefixes_when_one_is_below_the_other_count_each_object_once(
 
 @pytest.mark.parametrize("old", ["old/", "a/b/"])
 def test_f125_folder_of_another_prefix_is_listed_for_that_one_alone(old: str) -> None:
-    """What lies beside it is listed without it."""
+    """A folder of another prefix is listed for that prefix alone."""
     tier = AuditedTier("")
     try:
         tier.bring(segment_of(1), CF, prefix=old)
@@ -146,7 +149,10 @@ def test_f125_segment_that_is_whole_under_an_old_prefix_alone_is_not_missing(
 def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_nor_orphans(
     tier: AuditedTier,
 ) -> None:
-    """One is copied after the listing, one is deleted after it: the store is asked once more."""
+    """
+    The audit asks the store again, so that a segment copied or deleted during the audit is neither
+    missing nor orphan.
+    """
     new, old = segment_of(1, 100, 199), segment_of(2, 0, 99)
     tier.bring(old, CF)
     moments = []
@@ -168,7 +174,10 @@ def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_no
 def test_tier_when_local_segments_go_after_the_metadata_was_read_then_has_no_gap(
     tier: AuditedTier,
 ) -> None:
-    """What was copied since then is not in that metadata: where the log began before it counts."""
+    """
+    Local segments that were deleted after the metadata was read leave no gap, as the earlier local
+    log start offset counts.
+    """
     with_cluster(tier, local_start=200)
     assert tier.cluster is not None
     tier.bring(segment_of(1, 0, 99), CF)
@@ -239,7 +248,10 @@ def test_segment_that_an_inventory_lacks_when_the_store_has_it_is_not_missed(
 def test_f119_orphans_of_an_inventory_when_its_store_is_not_named_need_no_manifest(
     tier: AuditedTier, tmp_path: Path
 ) -> None:
-    """Where one ends that has a manifest nobody can say: it is not called an orphan."""
+    """
+    Inventory orphans of an unnamed store need no manifest; a set with a manifest is no orphan, as
+    its end offset cannot be read.
+    """
     tier.close()
     tier = AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000), store=None)
     whole, part = segment_of(1), segment_of(2, 100, 199)

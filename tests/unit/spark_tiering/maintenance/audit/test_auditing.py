@@ -40,7 +40,7 @@ def tier() -> Iterator[AuditedTier]:
 
 
 def test_audit_when_all_is_as_it_should_be_then_is_clean(tier: AuditedTier) -> None:
-    """Finished segments with their objects, and nothing else but what jobs keep."""
+    """The audit of finished segments with all objects, beside the jobs' own records, is clean."""
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 100, 199), CF)
     tier.store.objects["tier/rlmm-jobs/jobs/x/plan.json"] = b"{}"
@@ -57,7 +57,10 @@ def test_audit_when_all_is_as_it_should_be_then_is_clean(tier: AuditedTier) -> N
 def test_audit_when_an_object_of_a_finished_segment_is_missing_then_is_corrupt(
     tier: AuditedTier, kind: ObjectKind
 ) -> None:
-    """Which offsets are lost, and which object, are told."""
+    """
+    A missing object of a finished segment makes the audit corrupt and is named with its lost
+    offsets.
+    """
     one = segment_of(1, 100, 199)
     tier.bring(one, CF)
     tier.remove(one, kind)
@@ -80,7 +83,10 @@ def test_audit_when_all_objects_of_a_finished_segment_are_missing_then_is_corrup
 
 
 def test_audit_when_sizes_are_not_those_that_were_told_then_is_corrupt(tier: AuditedTier) -> None:
-    """What the copier told of the bytes of all objects is compared with the listing."""
+    """
+    A total size in the listing that differs from the copier's recorded size makes the audit
+    corrupt.
+    """
     custom = format_custom_metadata(CustomMetadata(remote_size_bytes=10))
     tier.bring(segment_of(1, 0, 99, custom_metadata=custom), CF)
     two = segment_of(2, 100, 199)
@@ -107,7 +113,10 @@ def test_audit_when_the_told_size_is_right_then_says_nothing(tier: AuditedTier) 
 def test_f121_copy_that_was_never_finished_when_young_is_in_flight_and_when_old_a_leftover(
     tier: AuditedTier, kinds: tuple[ObjectKind, ...]
 ) -> None:
-    """A set without its manifest is recognised as incomplete, and listed with what it lacks."""
+    """
+    Unfinished copies are in flight when young and leftovers when old, with a list of their missing
+    objects.
+    """
     tier.bring(segment_of(1), CS, kinds=kinds)
     young = tier.audit(min_age_ms=30 * DAY_MS)
     assert young.overall is AuditVerdict.CLEAN
@@ -125,7 +134,7 @@ def test_f121_copy_that_was_never_finished_when_young_is_in_flight_and_when_old_
 def test_copy_that_was_never_finished_when_its_objects_are_young_is_in_flight(
     tier: AuditedTier,
 ) -> None:
-    """Somebody is at work although the copy was begun long ago."""
+    """A copy begun long ago is in flight while its objects are young."""
     tier.bring(segment_of(1), CS, kinds=(LOG,), modified_ms=NOW_MS - 1_000)
     assert tier.audit().overall is AuditVerdict.CLEAN
 
@@ -134,7 +143,7 @@ def test_copy_that_was_never_finished_when_its_objects_are_young_is_in_flight(
 def test_f114_deletion_that_was_never_finished_when_old_is_told(
     tier: AuditedTier, kinds: tuple[ObjectKind, ...]
 ) -> None:
-    """Segments in DS are found, whatever is left of them."""
+    """Old unfinished deletions are reported, however much is left of them."""
     tier.bring(segment_of(1), DS, kinds=kinds)
     report = tier.audit()
     assert report.overall is AuditVerdict.DIRTY
@@ -167,7 +176,10 @@ def test_objects_named_by_another_offset_than_the_metadata_says_are_a_contradict
 def test_finished_segments_when_offsets_between_them_are_in_none_then_is_corrupt(
     tier: AuditedTier,
 ) -> None:
-    """Unless somebody copies or deletes them just now."""
+    """
+    Offsets between finished segments that no segment holds make the audit corrupt, unless a copy or
+    deletion of them is in flight.
+    """
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 200, 299), CF)
     report = tier.audit()
@@ -184,7 +196,7 @@ def test_finished_segments_when_offsets_between_them_are_in_none_then_is_corrupt
 def test_gap_when_it_lies_below_the_log_start_is_none(
     tier: AuditedTier, log_start: int, gap: tuple[int, int] | None
 ) -> None:
-    """What nobody may ask for is not missing."""
+    """A gap below the log start offset is not missing."""
     with_cluster(tier, log_start=log_start)
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 200, 299), CF)
@@ -242,7 +254,10 @@ def test_keys_that_are_nobodys_are_counted_with_examples(tier: AuditedTier) -> N
 
 
 def test_objects_in_an_archive_are_told_and_are_no_leftovers(tier: AuditedTier) -> None:
-    """Nobody can read them until they are restored."""
+    """
+    Objects in an archive class are reported and are no leftovers, as they cannot be read before a
+    restore.
+    """
     tier.bring(segment_of(1), CF)
     tier.store.storage_classes = dict.fromkeys(tier.store.objects, "DEEP_ARCHIVE")
     report = tier.audit()
@@ -264,7 +279,7 @@ def test_topics_that_are_not_wanted_are_neither_listed_nor_told(tier: AuditedTie
 
 
 def test_figures_when_told_add_up_and_have_a_price(tier: AuditedTier) -> None:
-    """Objects and bytes by topic and verdict, and what a month costs."""
+    """The audit's objects and bytes by topic and verdict add up, with their price per month."""
     tier.bring(segment_of(1, size_bytes=2**20), CF)
     tier.bring(segment_of(2, 100, 199, size_bytes=2**20), CF)
     tier.put(segment_of(3, partition=GONE))
@@ -280,7 +295,7 @@ def test_figures_when_told_add_up_and_have_a_price(tier: AuditedTier) -> None:
 
 
 def test_audit_when_it_is_stopped_then_judges_nothing(tier: AuditedTier) -> None:
-    """What was not seen is not called missing."""
+    """A stopped audit judges nothing and calls nothing missing."""
     tier.bring(segment_of(1), CF, kinds=())
     tier.bring(segment_of(2, 500, 599), CF)
     with tier.opened() as opened, Audit(opened, AuditOptions(), lambda: "SIGTERM") as audit:

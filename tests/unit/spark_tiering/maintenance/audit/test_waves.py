@@ -63,7 +63,7 @@ def test_waves_when_units_are_many_hold_a_bounded_number_of_objects() -> None:
 
 
 def test_waves_when_stopped_end_between_two_of_them() -> None:
-    """Why is told."""
+    """Waves stop between two waves and report the reason."""
     engine = Counting()
     heard: list[int] = []
 
@@ -77,7 +77,10 @@ def test_waves_when_stopped_end_between_two_of_them() -> None:
 
 
 def test_waves_when_a_unit_is_lost_or_could_not_look_raise_what_kept_it() -> None:
-    """Of what was not seen nothing can be judged."""
+    """
+    A lost unit, or one that could not read its part, raises its reason, as nothing can be judged
+    without it.
+    """
     with pytest.raises(EngineUnfit, match="its worker died"):
         run_waves(Counting(lost=1), units(3, OBJECTS), Done, lambda _: None, lambda: "")
     with pytest.raises(StoreAbsent, match="no bucket"):

@@ -76,7 +76,7 @@ def test_backup_when_nothing_was_there_then_it_is_empty(path: Path) -> None:
 
 
 def test_backup_when_it_is_cut_anywhere_then_is_refused(path: Path) -> None:
-    """In one line, whatever the form: no file is used by halves."""
+    """A backup cut at any byte is refused in one line, in every form."""
     whole = write(path).read_bytes()
     steps = max(1, len(whole) // 40)
     for size in [*range(0, len(whole), steps), len(whole) - 1]:
@@ -88,7 +88,10 @@ def test_backup_when_it_is_cut_anywhere_then_is_refused(path: Path) -> None:
 
 
 def test_backup_when_any_byte_is_changed_then_is_refused_or_the_same(path: Path) -> None:
-    """What no reader looks at, as a file's own table of contents, may change."""
+    """
+    A backup with any changed byte is refused or reads the same, as readers skip some bytes such as
+    a table of contents.
+    """
     whole = write(path).read_bytes()
     refusals = 0
     for at in range(0, len(whole), max(1, len(whole) // 150)):
@@ -144,7 +147,7 @@ def test_backup_when_it_is_of_something_else_then_is_refused(tmp_path: Path) -> 
 def test_backup_when_it_is_changed_behind_our_back_then_its_second_reading_says_so(
     tmp_path: Path,
 ) -> None:
-    """What is appended is what was checked."""
+    """A backup changed after its check is refused in its second reading, before it is used."""
     path = write(tmp_path / "a.jsonl")
     backup = open_backup(path)
     path.unlink()
@@ -183,7 +186,7 @@ def test_new_file_when_the_writing_fails_then_nothing_is_left(tmp_path: Path, pa
 
 
 def test_lines_when_one_is_endless_then_it_is_not_read(tmp_path: Path) -> None:
-    """A few kilobytes of zeros, compressed, are no line that anybody wrote."""
+    """A line longer than the limit is refused without being read, also from compressed zeros."""
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b"0" * 5_000_000))
     with pytest.raises(ConfigError, match="a line of more than"):

@@ -75,7 +75,10 @@ def test_decide_when_a_set_is_whole_then_the_metadata_says_what_it_is(
 
 
 def test_decide_when_its_deletion_is_known_from_elsewhere_then_it_stays_deleted() -> None:
-    """From history, or from a snapshot: readers would find what retention has given up."""
+    """
+    A segment whose deletion is known from history or a snapshot stays deleted, as readers would
+    otherwise find expired records.
+    """
     for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
         (found,) = decided(read(ONE), past={ONE.id: state})
         assert (found.fate, found.detail) == (RebuildFate.DELETED, state.name)
@@ -87,7 +90,10 @@ def test_decide_when_its_deletion_is_known_from_elsewhere_then_it_stays_deleted(
 
 
 def test_decide_when_a_set_is_not_whole_then_nothing_is_invented() -> None:
-    """It keeps the code of what is wrong; where it is deleted anyway that comes first."""
+    """
+    An incomplete set of objects keeps its error code and invents no segment, and a known deletion
+    comes first.
+    """
     broken = ReadSet(ONE.id, 0, 0, None, INCOMPLETE_SET.code, "log without a manifest")
     (found,) = decided(broken)
     assert (found.fate, found.code) == (RebuildFate.BROKEN, INCOMPLETE_SET.code)
@@ -119,7 +125,9 @@ def test_decide_when_another_segment_holds_its_offsets_then_it_is_not_brought_ba
 
 
 def test_decide_when_the_cluster_has_no_such_topic_then_it_is_named() -> None:
-    """Its deletion may have stopped half-way; nobody reads it again."""
+    """
+    A topic that the cluster does not have is named, as its deletion may have stopped half-way.
+    """
     (found,) = decided(read(ONE), is_topic_known=False)
     assert found.fate is RebuildFate.UNKNOWN
     (found,) = decided(read(ONE), present=(ONE,), is_topic_known=False)
@@ -145,7 +153,7 @@ def test_differences_when_fields_differ_then_each_is_named_with_both_values() ->
 
 
 def test_covers_when_several_reach_far_then_any_that_has_all_is_enough() -> None:
-    """Whatever their order; two halves are no whole."""
+    """Any single segment that has the whole range covers it, and two halves do not."""
     first, second = whole_segment(1, 0, 49), whole_segment(2, 50, 120)
     both = ReadableCover([second, first])
     assert both.holder(whole_segment(3, 10, 90)) is None

@@ -89,7 +89,10 @@ def test_head_when_it_is_anothers_then_says_so(changed: dict[str, Any], said: st
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("name", ["start_offset", "topic", "segment_id", "time_ms", "broker_id"])
 def test_entry_when_words_and_record_differ_then_is_refused(number: int, name: str) -> None:
-    """Whoever changed a number by hand would be told of one thing, and publish another."""
+    """
+    An entry whose words differ from its record is refused, since an operator would publish
+    something else than the document shows.
+    """
     both = lines()
     both[number][name] = 5
     with pytest.raises(LineFault, match=name):

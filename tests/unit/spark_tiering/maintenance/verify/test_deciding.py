@@ -126,7 +126,10 @@ def test_sample_when_it_is_none_is_refused(sample: dict[str, Any]) -> None:
 
 
 def test_requests_when_reckoned_are_the_most_that_a_whole_segment_takes() -> None:
-    """By prefixes to look under, and by what is read."""
+    """
+    The calculated requests are the upper bound for a segment, by prefixes to search and bytes to
+    read.
+    """
     one = segment(1, 0, 9)
     looks = VerifyOptions()
     assert requests_of(one, looks) == 3
@@ -223,7 +226,7 @@ def test_segments_when_they_follow_one_another_are_fine() -> None:
 
 
 def test_segments_when_offsets_are_in_none_or_in_two_are_told() -> None:
-    """With the very offsets; below the start of the log nobody asks."""
+    """Offsets in no segment or in two segments are named, except below the log start offset."""
     gap = [segment(1, 0, 9), segment(2, 20, 29)]
     (found,) = judge_extents(tp(), gap)
     assert (found.code, found.lost) == ("TIER-EXTENT-GAP", ((10, 19),))
@@ -320,7 +323,7 @@ def test_finding_when_part_of_a_segment_is_lost_says_which() -> None:
 
 
 def test_progress_when_units_come_back_counts_segments() -> None:
-    """With what was found among them."""
+    """Progress counts returned segments and their findings."""
     told: list[Any] = []
     now = iter([0.0, 2.0])
     meter = Meter(told.append, lambda: next(now))

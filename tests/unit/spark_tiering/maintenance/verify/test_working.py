@@ -97,13 +97,13 @@ def test_partition_of_a_broker_when_looked_at_then_nothing_is_found(form: str) -
 
 
 def test_unit_when_pickled_then_says_nothing_secret_and_runs_elsewhere() -> None:
-    """Settings travel, and each process opens what it needs."""
+    """A pickled unit holds settings without secrets, and a worker opens its own client."""
     sent = unit(example("plain").segment, key_ring=KeyRingSettings("/keys/ring.json"))
     assert pickle.loads(pickle.dumps(sent)) == sent
 
 
 def test_segment_when_its_log_has_a_hole_then_a_topic_may_be_compacted() -> None:
-    """Offsets that no batch has are lost, or were cleaned away: who asks knows."""
+    """A hole in a log is a finding unless the caller says that the topic is compacted."""
     tiered = example("plain")
     log = tiered.log
     cut = replace(tiered.segment, size_bytes=len(log) - 1171)
@@ -145,7 +145,10 @@ def test_metadata_when_it_says_otherwise_than_the_log_then_it_is_told(
 
 
 def test_records_when_metadata_begins_behind_them_then_nothing_is_found() -> None:
-    """The log began inside the segment when it was copied: what is before has no epoch."""
+    """
+    Records before the metadata's start offset are no finding, as the log start offset lay in the
+    segment when it was copied.
+    """
     tiered = example("plain")
     found = codes(look(tiered.store, replace(tiered.segment, epochs=((4, 150),))))
     assert found == ["TIER-MANIFEST-MISMATCH"], "which the manifest does not know"
@@ -161,7 +164,10 @@ def test_hostile_metadata_when_looked_at_then_is_told_and_nothing_is_asked() -> 
 
 
 def test_store_when_it_fails_again_and_again_then_the_rest_is_left_alone() -> None:
-    """Nobody asks hundreds of times what does not answer."""
+    """
+    Verify leaves the remaining segments of a store that fails repeatedly and does not ask hundreds
+    of times.
+    """
 
     def fail(name: str, key: str) -> None:
         msg = f"{name} {key}: no answer"
@@ -203,7 +209,10 @@ def test_readable_bytes_of_an_object_are_those_of_whole_chunks(form: str) -> Non
 
 
 def test_transaction_when_it_began_in_the_segment_before_is_known_by_its_snapshot() -> None:
-    """Only together can it be told that aborts are not in the index; apart nobody knows."""
+    """
+    A transaction that began in the previous segment is known from the producer snapshot, and
+    unknown without it.
+    """
     before, one = tier_of(recorded_partition(), "plain")
     entries = one.parts[SegmentPart.TXN_INDEX]
     firsts = [int.from_bytes(entries[at + 10 : at + 18]) for at in range(0, len(entries), 34)]
@@ -219,7 +228,7 @@ def test_transaction_when_it_began_in_the_segment_before_is_known_by_its_snapsho
 
 
 def test_segment_when_the_one_before_it_is_of_elsewhere_is_judged_by_itself() -> None:
-    """Nothing that other producers did is taken for what came before."""
+    """A segment whose predecessor is on another line of leaders is judged by itself."""
     other, _ = tier_of(recorded_partition(), "plain")
     one = example("plain")
     TieredBytes("plain", one.segment, one.parts, other.store)
