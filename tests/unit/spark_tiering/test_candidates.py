@@ -45,7 +45,10 @@ def test_f109_segment_when_something_is_against_it_then_is_not_copied(
     reason: CandidateReason,
     text: str,
 ) -> None:
-    """Active, not stable, or written under nobody knows which leader; unknown is against it too."""
+    """
+    A segment that is active, not stable, of an unknown leader epoch or of unknown state is not
+    copied.
+    """
     (found,) = judge_segments([segment], epochs, last_stable_offset)
     assert isinstance(found, NotYet)
     assert (found.segment, found.reason) == (segment, reason)

@@ -43,7 +43,10 @@ def test_spans_when_epochs_change_within_then_each_ends_where_the_next_begins() 
 
 @pytest.mark.parametrize("state", [CS, DS, DF])
 def test_f102_copy_when_it_is_not_finished_then_covers_nothing(state: SegmentState) -> None:
-    """What was started and never finished is copied later, under another id."""
+    """
+    A copy that was started and not finished covers nothing, and its range is copied later under
+    another id.
+    """
     epochs = ((0, 0),)
     assert Coverage([copied(0, 100, state=state)]).lacks(epochs, 0, 100) == (EpochSpan(0, 0, 100),)
     both = Coverage([copied(0, 100, state=state), copied(0, 100)])
@@ -86,7 +89,7 @@ RANGES = st.tuples(st.integers(0, 40), st.integers(1, 15), st.integers(0, 2)).ma
 def test_coverage_of_any_copies_when_asked_then_lacks_what_none_of_them_has(
     copies: list[tuple[int, int, int]], asked: tuple[int, int, int]
 ) -> None:
-    """Offset by offset, what is lacking is what no finished copy of that epoch holds."""
+    """Coverage lacks exactly the offsets that no finished copy of the epoch holds."""
     coverage = Coverage([copied(start, stop, {epoch: start}) for start, stop, epoch in copies])
     first, behind, epoch = asked
     lacking = coverage.lacks(((epoch, first),), first, behind)

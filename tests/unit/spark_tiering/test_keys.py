@@ -57,7 +57,7 @@ def test_key_with_a_negative_offset_is_refused() -> None:
     ],
 )
 def test_key_of_something_else_when_parsed_names_nothing(key: str) -> None:
-    """A key that we would not have written is nobody's, rather than nearly somebody's."""
+    """A key that the project would not have written belongs to no segment."""
     assert parse_object_key(key) is None
 
 
@@ -71,7 +71,7 @@ def test_keys_of_a_segment_when_asked_are_three_and_the_manifest_is_last() -> No
 
 
 def test_folder_of_a_partition_when_asked_is_no_beginning_of_anothers() -> None:
-    """What is listed under it is the partition's own: partition 7 is not partition 70."""
+    """The folder of partition 7 is no prefix of the folder of partition 70."""
     assert LOG_KEY.startswith(partition_folder(SEGMENT.partition))
     assert partition_folder(SEGMENT.partition, "tier/").endswith("nA/7/")
 
@@ -113,7 +113,7 @@ def test_key_whose_prefix_is_not_known_when_found_is_told_apart(prefix: str) -> 
 def test_key_of_any_segment_when_parsed_gives_the_segment_back(
     topic: str, ids: tuple[bytes, bytes], partition: int, start: int, kind: ObjectKind, prefix: str
 ) -> None:
-    """Whatever dashes names and ids contain, a key says which object of which segment it is."""
+    """A parsed key gives back segment and object, whatever dashes names and ids contain."""
     segment_id = SegmentId(TopicIdPartition(Uuid(ids[0]), topic, partition), Uuid(ids[1]))
     key = object_key(segment_id, start, kind, prefix)
     assert parse_object_key(key, prefix) == ObjectName(segment_id, start, kind)

@@ -248,7 +248,9 @@ def test_document_when_written_then_has_the_bytes_that_were_recorded(name: str) 
 
 @pytest.mark.parametrize("kind", READERS)
 def test_document_when_spoiled_then_is_refused_for_the_recorded_fault(kind: str) -> None:
-    """Each place, set to each of many values: the reader refuses what it refused before."""
+    """
+    The reader refuses each spoiled document with the recorded fault, for many values at each place.
+    """
     found = outcomes(kind)
     if os.environ.get("WRITE_GOLDEN"):
         recorded_before = json.loads(REFUSALS.read_bytes()) if REFUSALS.exists() else {}

@@ -18,7 +18,7 @@ ACTIVE = ListedSegment(251, None)
 
 @pytest.mark.parametrize("form", FORMS)
 def test_segment_when_read_from_both_sides_is_the_same(form: str) -> None:
-    """Whoever reads need not know where it lies."""
+    """A segment reads the same from the broker's folder and from the tier."""
     tiered = example(form).open()
     files = example_partition()
     listed = list_segments(files.facts())[1]
@@ -53,7 +53,7 @@ def test_active_segment_when_read_has_its_indexes_without_what_was_allocated() -
 
 
 def test_log_when_it_shrinks_while_it_is_read_is_changed() -> None:
-    """What was told is not there any more."""
+    """A log that shrinks during a read is reported as changed."""
     files = example_partition()
     source = FolderSegment(files, FIRST)
     files.contents[source.where] = files.contents[source.where][:-1]

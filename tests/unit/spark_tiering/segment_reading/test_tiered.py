@@ -68,7 +68,7 @@ def test_log_when_read_by_range_is_what_the_broker_had(
 
 @FORM
 def test_log_when_read_from_its_end_on_gives_nothing(form: str) -> None:
-    """And a range that nobody can mean is refused (F124)."""
+    """A read from the end of the log returns nothing, and an impossible range is refused (F124)."""
     source = random_log(form).open()
     assert read(source, 40_001) == b""
     assert read(source, 99_999, 99_999) == b""
@@ -113,7 +113,7 @@ def test_segment_when_an_object_is_missing_is_told_by_its_key(form: str) -> None
 
 @FORM
 def test_log_when_its_object_is_cut_is_given_up_to_there(form: str) -> None:
-    """What came before is right, and then it is told."""
+    """A read of a cut object returns the right bytes before the cut and then raises."""
     tiered = random_log(form)
     key = tiered.keys[ObjectKind.LOG]
     tiered.store.objects[key] = tiered.store.objects[key][:-9]
@@ -124,7 +124,10 @@ def test_log_when_its_object_is_cut_is_given_up_to_there(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["zstd", "sealed", "sealed-zstd"])
 def test_log_when_a_chunk_is_changed_is_given_up_to_there(form: str) -> None:
-    """Frames and tags tell; the chunks before it are right."""
+    """
+    A read of a log with a changed chunk returns the chunks before it and then raises, by frame
+    checksums and tags.
+    """
     tiered = random_log(form)
     tiered.change(ObjectKind.LOG, 12_500)
     got: list[Piece] = []
@@ -165,7 +168,9 @@ def test_encrypted_segment_when_read_without_its_key_is_told_so(form: str) -> No
 
 @SEALED
 def test_encrypted_segment_when_its_key_was_rotated_is_read_by_the_ring(form: str) -> None:
-    """Each segment says whose key it needs."""
+    """
+    A segment sealed before a key rotation is read by the key ring, as its manifest names its key.
+    """
     tiered = random_log(form.removeprefix("sealed-").removeprefix("sealed") or "plain")
     seal_segment(tiered.store, tiered.segment, PREFIX, IDS[1])
     assert read(tiered.open()) == tiered.log
@@ -237,7 +242,10 @@ def test_f125_segment_when_its_custom_metadata_names_its_place_is_looked_for_the
 
 @pytest.mark.parametrize("main_key", ["../../etc/passwd", "/absolute", "a//b", "x\0y"])
 def test_segment_when_its_metadata_names_a_key_that_no_store_has_is_told(main_key: str) -> None:
-    """A hostile key is never asked for."""
+    """
+    Metadata that names an impossible key is reported, and that key is never requested from the
+    store.
+    """
     tiered = example("plain")
     custom = format_custom_metadata(CustomMetadata(1, PREFIX, main_key), 1000)
     segment = replace(tiered.segment, custom_metadata=custom)
@@ -248,7 +256,7 @@ def test_segment_when_its_metadata_names_a_key_that_no_store_has_is_told(main_ke
 
 
 def test_segment_when_its_custom_metadata_is_another_plugins_is_found_by_its_prefix() -> None:
-    """What cannot be understood names no place."""
+    """A segment whose custom metadata another plugin wrote is found by the configured prefix."""
     tiered = example("plain")
     segment = replace(tiered.segment, custom_metadata=b"\x01\x02\x04\x04\xed\xa0\x80")
     assert read(open_tiered(tiered.store, segment, (PREFIX,))) == tiered.log

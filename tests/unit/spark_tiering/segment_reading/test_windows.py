@@ -46,7 +46,10 @@ class Pieces:
 def test_windows_of_any_log_are_whole_batches_in_order(
     sizes: list[int], piece_bytes: int, window_bytes: int, tail: int
 ) -> None:
-    """Nothing is lacking, no window is larger than it has to be, and the rest is told."""
+    """
+    The windows of any log are whole batches in order and no larger than needed, and all batches are
+    in one window.
+    """
     batches = [data_batch(n, n, count=1, size=size) for n, size in enumerate(sizes)]
     rest = data_batch(99, 99, count=1, size=100)[:tail]
     log = b"".join(batches) + rest

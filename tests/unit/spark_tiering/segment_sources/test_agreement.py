@@ -53,12 +53,15 @@ CASES: dict[str, tuple[Epochs, int, int | None]] = {
 def test_replica_when_held_to_its_leader_then_counts_as_far_as_both_agree(
     leader: Epochs, next_offset: int, expected: int | None
 ) -> None:
-    """Up to where both wrote under the same epochs; nowhere when the leader cannot tell."""
+    """
+    A replica counts up to the offset where both logs have the same epochs, and not at all when the
+    leader cannot answer.
+    """
     assert agreed(HISTORY, leader, next_offset) == expected
 
 
 def test_replica_when_its_history_is_not_known_then_nothing_is_asked() -> None:
-    """What was written under unknown leaders cannot be held to anything."""
+    """A replica with unknown leader epochs is not compared and no request is made."""
     agreement = ReplicaAgreement(())
     assert (agreement.asks, agreement.next_offset) == (None, None)
 
@@ -70,7 +73,7 @@ NONSENSE = {"an epoch above": (6, 10), "a negative end": (5, -1), "a negative ep
 def test_replica_when_the_answer_makes_no_sense_then_nothing_is_agreed(
     epoch: int, next_offset: int
 ) -> None:
-    """An answer that no leader gives proves nothing, and is not asked for again."""
+    """An answer that no leader gives proves no agreement, and the request is not repeated."""
     agreement = ReplicaAgreement(HISTORY)
     agreement.hear(epoch, next_offset)
     assert (agreement.asks, agreement.next_offset) == (None, None)
@@ -101,10 +104,7 @@ def history_of(records: list[int]) -> Epochs:
 def test_replica_when_logs_part_anywhere_then_nothing_behind_that_counts(
     pair: tuple[list[int], list[int]],
 ) -> None:
-    """
-    Whatever both wrote: as only one leader writes under an epoch, all that is agreed on stands
-    under the same epoch in both logs.
-    """
+    """Where logs diverge, nothing behind counts, because only one leader writes under an epoch."""
     replica, leader = pair
     until = agreed(history_of(replica), history_of(leader), len(leader))
     if until is not None:

@@ -21,7 +21,10 @@ LOGIN = {
 
 
 def test_properties_when_given_then_are_those_of_java() -> None:
-    """Users, mechanisms and stores by Kafka's keys; whatever a password holds, it is whole."""
+    """
+    Kafka's own property names configure users, mechanisms and stores, and any password is kept
+    whole.
+    """
     found = client_settings(("one:9092", "two:9093"), LOGIN, 30)
     security = found.security
     assert found.bootstrap_servers == ("one:9092", "two:9093")

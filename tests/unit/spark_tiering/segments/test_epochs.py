@@ -75,7 +75,10 @@ def test_history_when_cut_then_is_the_segments(
     carried: tuple[tuple[int, int], ...],
     own: tuple[tuple[int, int], ...],
 ) -> None:
-    """What is carried goes back to the start; what is listed begins at the segment's own offset."""
+    """
+    The epochs of a segment include those from the log's start, and the listed ones begin at the
+    segment's base offset.
+    """
     assert epochs_until(HISTORY, next_offset) == carried
     assert epochs_within(HISTORY, base_offset, next_offset) == own
 
@@ -127,7 +130,7 @@ def test_epochs_when_made_from_the_log_then_are_those_that_batches_prove(
     batches: list[LogBatch],
     expected: tuple[tuple[int, int], ...] | None,
 ) -> None:
-    """A batch with a larger epoch adds it; what contradicts that makes them unknown."""
+    """Epochs made from the log are those of its batches, and a contradiction makes them unknown."""
     made = EpochsOfLog(before)
     for one in batches:
         made.note(one)

@@ -196,7 +196,7 @@ def test_time_index_when_no_record_has_a_time_then_is_empty() -> None:
 
 
 def test_index_when_it_is_large_then_is_read_in_pieces() -> None:
-    """A preallocated file is not held whole, and told sizes are checked."""
+    """A large index is read in pieces and checked against its announced size."""
     content = offset_index((19, 1000)) + bytes(10 * 2**20)
     files = MemoryFiles({"i": content})
     stream = FileStream(files, "i", len(content), SegmentPart.OFFSET_INDEX)
@@ -211,14 +211,14 @@ def test_index_when_it_is_large_then_is_read_in_pieces() -> None:
 
 @pytest.mark.parametrize("told", [8, 24, 2**28])
 def test_index_when_its_size_was_told_wrong_then_is_not_trusted(told: int) -> None:
-    """Entries that are not there, and those that nobody told of, are one finding."""
+    """An index with fewer or more entries than announced is one finding."""
     found = judge_offsets(offset_index((19, 1000), (29, 2000)), told=told)
     assert found is not None
     assert found.kind is SegmentFindingKind.CHANGED
 
 
 def test_index_when_it_is_larger_than_any_then_is_not_read() -> None:
-    """Nobody can be made to read for ever by a size that was told."""
+    """An index announced larger than any index can be is not read."""
     files = MemoryFiles({"i": offset_index((19, 1000))})
     judge = OffsetIndexJudge(FileStream(files, "i", 2**62, SegmentPart.OFFSET_INDEX), BASE)
     found = judge.finish()

@@ -146,7 +146,7 @@ def test_segment_when_its_log_is_not_sound_then_is_not_copied(
 
 
 def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
-    """A size that no metadata could carry is refused by what was told, before a byte is read."""
+    """A log announced larger than any segment is refused before a byte is read."""
     files = example_partition()
     files.told[f"{SECOND}.log"] = LOG_BYTES_MAX + 1
     report = second_of(files)
@@ -208,7 +208,10 @@ def test_records_without_times_when_inspected_then_the_file_tells_the_age() -> N
 
 
 def test_log_when_it_is_inspected_then_is_read_once_and_heard_whole() -> None:
-    """Who listens can hash what was checked, without reading it a second time."""
+    """
+    An inspection reads the log once and passes all of its bytes to the listener, for example for a
+    hash.
+    """
     files, digest = example_partition(), hashlib.sha256()
     inspect_segment(files, ListedSegment(120, 251), on_piece=digest.update)
     assert digest.digest() == hashlib.sha256(LOG_BYTES).digest()
@@ -229,7 +232,7 @@ def test_rules_when_no_topic_could_have_them_then_are_refused(interval_bytes: in
 
 
 def test_inspections_when_repeated_then_leave_nothing_behind() -> None:
-    """What is known at the start of a log is the same for every log."""
+    """Repeated inspections share the same starting state and do not change it."""
     first = inspect_all(example_partition())
     again = inspect_all(example_partition())
     assert [report.parts for report in first] == [report.parts for report in again]

@@ -78,7 +78,10 @@ def test_snapshots_of_a_broker_when_read_and_written_then_are_the_same(partition
 
 
 def test_entries_when_written_then_stand_as_a_hash_map_has_them() -> None:
-    """The order is that of Java's buckets, whose number grows with the number of producers."""
+    """
+    Entries stand in the order of Java's hash buckets, whose number grows with the number of
+    producers.
+    """
 
     def order(ids: list[int]) -> list[int]:
         entries = {one: ProducerEntry(one, 0, 0, 0, 0, 0, 0, -1) for one in ids}
@@ -115,14 +118,20 @@ GOOD = example_partition().contents["00000000000000000251.snapshot"]
     ],
 )
 def test_snapshot_when_it_is_damaged_then_says_how(content: bytes, text: str) -> None:
-    """What a broker would throw away is no snapshot here either, and no length is believed."""
+    """
+    A snapshot that a broker would discard is refused with its fault, and none of its lengths is
+    believed.
+    """
     found = parse_snapshot(content)
     assert isinstance(found, str)
     assert text in found
 
 
 def test_data_when_noted_then_only_the_last_batch_of_a_producer_is_kept() -> None:
-    """Sequences, offsets and time are the last batch's; who has no id leaves no trace."""
+    """
+    For each producer id the last batch's sequences, offsets and time are kept, and batches without
+    producer id leave no entry.
+    """
     state, _ = state_after(data(0, 9), data(10, 10, -1), data(11, 14, sequence=10, epoch=1))
     assert state.entries == {7: ProducerEntry(7, 1, 13, 14, 3, 1011, -1, -1)}
     assert state.first_open_offset is None
@@ -167,7 +176,7 @@ def test_marker_of_a_new_producer_epoch_when_noted_then_forgets_the_last_batch()
 
 
 def test_marker_without_data_when_noted_then_ends_nothing() -> None:
-    """An empty transaction is none to a reader; its producer is known all the same."""
+    """A marker without data ends no transaction and leaves its producer known."""
     state, ended = state_after(marker(3, kind=ControlType.ABORT), marker(4, 9, kind=None))
     assert ended == []
     assert state.entries == {7: ProducerEntry(7, 0, -1, -1, 0, 2003, 3, -1)}

@@ -48,7 +48,10 @@ def test_state_when_its_snapshot_is_no_good_then_an_older_one_is_gone_on_from(
 
 
 def test_state_when_there_is_no_snapshot_then_the_start_of_the_log_tells() -> None:
-    """At the start of the log there are surely no producers; elsewhere nobody knows."""
+    """
+    A log from its first offset starts with no producers, and any other one without a snapshot with
+    unknown producers.
+    """
     bare = example_partition().without(".snapshot")
     found = state_at(bare, 251)
     assert found.producers is not None
@@ -61,7 +64,7 @@ def test_state_when_there_is_no_snapshot_then_the_start_of_the_log_tells() -> No
 
 
 def test_state_when_a_log_before_is_damaged_then_is_not_known() -> None:
-    """What cannot be read cannot be gone on from."""
+    """After a damaged earlier segment the producer state is unknown."""
     files = example_partition().without(".snapshot")
     files.contents["00000000000000000120.log"] = GOOD["00000000000000000120.log"][:-1]
     assert state_at(files, 251).producers is None
@@ -77,7 +80,10 @@ def test_state_when_a_listed_segment_has_gone_then_is_not_known() -> None:
 
 
 def test_epochs_when_asked_for_then_come_from_the_start_of_the_log() -> None:
-    """Without a check point, only the whole log tells which leaders there were."""
+    """
+    Without a checkpoint file the epochs come from the log, and only when it is complete from its
+    start.
+    """
     files = example_partition()
     segments = list_segments(files.facts())
     assert state_before(files, segments, 251, with_epochs=True).epochs == ((4, 0),)
@@ -142,14 +148,18 @@ def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_befo
 def test_f109_last_stable_offset_when_files_do_not_tell_then_is_unknown(
     files: MemoryFiles, text: str
 ) -> None:
-    """It is never guessed; the detail says what is missing."""
+    """
+    The last stable offset is unknown, with the missing file named, when the files do not prove it.
+    """
     found = last_stable_offset(files)
     assert found.offset is None
     assert text in found.detail
 
 
 def test_snapshot_beyond_the_end_of_the_log_when_met_then_is_not_believed() -> None:
-    """It is left over from what was truncated: an older one is gone on from."""
+    """
+    A snapshot beyond the end of the log, left over from a truncation, is skipped for an older one.
+    """
     files = example_partition()
     files.contents["00000000000000000900.snapshot"] = GOOD["00000000000000000120.snapshot"]
     files.contents["00000000000000000251.log"] = b""

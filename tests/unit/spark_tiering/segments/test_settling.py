@@ -73,7 +73,10 @@ SWAPPED = GOOD[f"{SECOND}.index"][8:] + GOOD[f"{SECOND}.index"][:8]
 def test_file_when_it_is_missing_or_wrong_then_is_made_anew(
     part: SegmentPart, kind: SegmentFindingKind, contents: dict[str, bytes | None]
 ) -> None:
-    """What is wrong is said, and the copy gets what a broker would have written."""
+    """
+    A missing or wrong companion file is reported, and the copy gets the file that a broker would
+    have written.
+    """
     report = second_of(changed(example_partition(), **contents))
     assert kinds(report) == [(part, kind)]
     assert report.blockers == ()
@@ -84,7 +87,10 @@ def test_file_when_it_is_missing_or_wrong_then_is_made_anew(
 
 
 def test_transaction_index_when_nothing_was_aborted_then_is_not_copied() -> None:
-    """One that speaks of aborts that never were is wrong, and what is made of it is none."""
+    """
+    Without aborted transactions no transaction index is copied, and an index that lists some is
+    wrong.
+    """
     files = example_partition()
     files.contents[f"{FIRST}.txnindex"] = GOOD[f"{SECOND}.txnindex"]
     report = inspect_all(files)[0]
@@ -117,7 +123,7 @@ def test_f109_state_when_nothing_tells_it_then_no_snapshot_is_made_up() -> None:
 
 
 def test_state_when_the_segment_before_told_it_then_makes_the_snapshot() -> None:
-    """What is known of the segment before stands in for its missing snapshot."""
+    """The state after the previous segment replaces a missing producer snapshot."""
     files = changed(example_partition(), snapshot=None, snapshot_before=None)
     first, second = inspect_all(files)
     assert kinds(first) == [(SNAPSHOT, SegmentFindingKind.MISSING)]
@@ -136,7 +142,7 @@ def test_snapshot_before_when_what_is_known_contradicts_it_then_is_not_gone_on_f
 
 
 def test_state_when_the_next_segment_goes_on_from_it_then_stays_as_it_was() -> None:
-    """What is known before a segment may be used again, by another try among others."""
+    """The known state before a segment stays unchanged, for a repeat of that segment."""
     files = changed(example_partition(), snapshot_before=None, snapshot=None)
     first, second = inspect_all(files)
     assert first.after.producers is not None
@@ -146,7 +152,7 @@ def test_state_when_the_next_segment_goes_on_from_it_then_stays_as_it_was() -> N
 
 
 def test_f109_epoch_when_no_batch_has_the_first_offset_then_is_not_guessed() -> None:
-    """Compaction took the first batch, and nobody tells under whom it was written."""
+    """The epoch is unknown when compaction removed the batch of the first offset."""
     files = MemoryFiles({f"{FIRST}.log": data_batch(5, T_MS), f"{20:020d}.log": b""})
     rules = InspectionRules(allows_holes=True)
     report = inspect_segment(files, ListedSegment(0, 20), rules=rules)
@@ -159,7 +165,10 @@ def test_f109_epoch_when_no_batch_has_the_first_offset_then_is_not_guessed() -> 
 
 
 def test_aborts_when_the_transactions_before_are_not_known_then_are_not_made_up() -> None:
-    """Where a transaction began decides what readers drop: it is not guessed."""
+    """
+    A transaction index is not rebuilt when earlier transactions are unknown, since their first
+    offset decides which records readers drop.
+    """
     files = changed(example_partition(), txnindex=None, snapshot_before=None)
     report = second_of(files)
     assert (TXN, SegmentFindingKind.UNKNOWN) in kinds(report)
@@ -169,7 +178,9 @@ def test_aborts_when_the_transactions_before_are_not_known_then_are_not_made_up(
 
 
 def test_file_that_is_right_when_the_state_before_is_not_known_then_is_taken() -> None:
-    """What the segment shows of it agrees, so there is nothing to make anew."""
+    """
+    A companion file that agrees with the segment is copied even when the state before is unknown.
+    """
     report = second_of(changed(example_partition(), snapshot_before=None))
     assert report.findings == ()
     assert report.blockers == ()

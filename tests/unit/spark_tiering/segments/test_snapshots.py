@@ -44,7 +44,7 @@ def judge(found: tuple[ProducerEntry, ...], *, is_whole: bool = True) -> str:
 def test_snapshot_when_the_state_is_known_then_is_held_to_it(
     found: tuple[ProducerEntry, ...], text: str
 ) -> None:
-    """Only what a broker may forget may differ: idle producers, and times."""
+    """A snapshot must equal the known state except for idle producers and times."""
     assert judge(found) == "" if not text else text in judge(found)
 
 
@@ -69,7 +69,10 @@ def test_snapshot_when_the_state_is_known_then_is_held_to_it(
 def test_snapshot_when_only_the_segment_is_known_then_is_held_to_that(
     found: tuple[ProducerEntry, ...], text: str
 ) -> None:
-    """What lies before offset 100 may be anything; what happened since must be right."""
+    """
+    Without the state before, a snapshot must agree with the segment and may hold anything from
+    before offset 100.
+    """
     assert judge(found, is_whole=False) == "" if not text else text in judge(found, is_whole=False)
 
 

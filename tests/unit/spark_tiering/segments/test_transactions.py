@@ -50,7 +50,10 @@ def row(*fields: int, version: int = 0) -> bytes:
     ],
 )
 def test_index_when_readers_drop_what_was_aborted_then_is_right(content: bytes) -> None:
-    """Every abort is there, from its true beginning; a look too many at what follows is fine."""
+    """
+    A transaction index is right when it has every abort from its true first offset, and may begin a
+    search too early for later ones.
+    """
     assert judge(content) is None
 
 
@@ -130,7 +133,10 @@ def test_index_when_aborted_records_would_be_read_or_good_ones_dropped_then_is_w
 def test_index_when_the_beginning_is_not_known_then_only_what_was_seen_counts(
     content: bytes, *, is_right: bool
 ) -> None:
-    """What a segment alone cannot know is not held against the file."""
+    """
+    Where the first offset of a transaction lies before the segment, the index is judged by the seen
+    records alone.
+    """
     found = judge(content, is_whole=False, seen=[SECOND])
     assert (found is None) is is_right
 

@@ -91,7 +91,10 @@ def changed(at: int, value: int, content: bytes = LOG) -> bytes:
 def test_log_when_it_is_not_sound_then_says_what_and_where(
     content: bytes, kind: SegmentFindingKind, stop: int, text: str, piece_bytes: int
 ) -> None:
-    """What comes before is given, nothing behind it is, and the finding has the byte."""
+    """
+    A walk gives the batches before a fault, then one finding with its byte position, and nothing
+    behind it.
+    """
     found, batches = walk(content, piece_bytes=piece_bytes)
     assert found.finding is not None
     assert found.finding.kind is kind
@@ -109,7 +112,7 @@ def test_log_when_its_size_was_told_wrong_then_says_so(told: int) -> None:
 
 
 def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
-    """Nobody can be made to read for ever by a size that was told."""
+    """A walk does not read a log announced larger than any segment."""
     found, batches = walk(LOG, told=LOG_BYTES_MAX + 1)
     assert batches == []
     assert found.finding is not None
@@ -123,7 +126,7 @@ def test_log_when_it_is_empty_then_has_no_batches() -> None:
 
 
 def test_large_batch_when_walked_then_is_never_held_whole() -> None:
-    """A batch of many pieces is checked while it is read; no more than a piece is asked for."""
+    """A walk checks a large batch piece by piece and never holds it whole."""
     content = data_batch(0, T_MS, size=1_000_000) + data_batch(10, T_MS)
     files = MemoryFiles({"f.log": content})
     stream = FileStream(files, "f.log", len(content), SegmentPart.LOG, piece_bytes=1000)
@@ -168,7 +171,7 @@ def test_marker_when_it_cannot_be_read_then_is_of_another_kind(
 def test_marker_when_its_batch_is_more_than_a_marker_then_is_not_opened(
     compression: Compression,
 ) -> None:
-    """A control batch that is large, or swells, is not inflated beyond what a marker has."""
+    """A control batch that is large or compressed is not inflated beyond the size of a marker."""
     swollen = record(0, b"\0\0\0\0\0\7" + bytes(100_000), key=b"\0\0\0\0")
     section = deflate(compression, swollen)
     batch = forge(section, 1, attributes=0x30 | compression, producer_id=7)
@@ -179,7 +182,7 @@ def test_marker_when_its_batch_is_more_than_a_marker_then_is_not_opened(
 
 
 def test_data_when_walked_then_is_not_opened() -> None:
-    """Records are nobody's business here: a codec that nobody knows is no damage."""
+    """A walk never decompresses data, so that an unknown codec is no damage."""
     plain = build_batch(records_of([b"x"], 0), 0)
     odd = forge(plain[61:], 1, attributes=0x07)
     found, batches = walk(odd)

@@ -100,7 +100,10 @@ def test_inventory_with_the_columns_that_are_needed_alone_is_read(
 
 
 def test_inventory_when_its_address_is_a_folder_or_a_file_is_found(tmp_path: Path) -> None:
-    """Or a bucket, with what is said of it."""
+    """
+    An inventory is found by the address of its folder, file or bucket, with the bucket's
+    parameters.
+    """
     folder = write_inventory(tmp_path / "list", [csv_bytes([])])
     assert place_of(str(folder)) == place_of(str(folder / "manifest.json"))
     assert read_inventory(place_of(str(folder))).created_ms == 1_700_500_000_000
@@ -201,7 +204,7 @@ def test_inventory_when_broken_is_one_line_that_names_the_file(tmp_path: Path, s
 def test_inventory_file_when_it_is_none_of_its_format_or_lacks_a_column_is_named(
     tmp_path: Path, kind: str
 ) -> None:
-    """Whatever the library says of it."""
+    """An inventory file of another format, or without a column, gives an error that names it."""
     whole = file_bytes(kind, [Row(KEYS[0])])
     for number, content in enumerate((b"", b"PAR1", whole[:-9], b"x" * 100)):
         text = fault_of(write_inventory(tmp_path / f"list-{number}", [content], kind))
@@ -228,7 +231,7 @@ def test_inventory_file_when_it_is_none_of_its_format_or_lacks_a_column_is_named
 def test_manifest_when_it_says_nonsense_is_named(
     tmp_path: Path, change: dict[str, Any], said: str
 ) -> None:
-    """Whatever it is, in one line."""
+    """A broken inventory manifest gives one line with its fault."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([])], **change)
     assert said in fault_of(folder)
 

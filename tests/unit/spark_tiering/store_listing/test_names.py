@@ -46,7 +46,7 @@ def test_key_of_a_segment_when_read_names_all_of_it() -> None:
 def test_key_when_it_is_nearly_one_is_read_as_by_the_strict_way(
     at: int, cut: int, odd: str, prefix: str
 ) -> None:
-    """The fast way takes what `parse_object_key` takes, and nothing else."""
+    """The fast key reader accepts exactly the keys that `parse_object_key` accepts."""
     key = KEY[:at] + odd + KEY[at + cut :]
     found, strict = Prefixes(prefix).read(key), parse_object_key(key, prefix)
     if strict is None:
@@ -70,7 +70,9 @@ def test_key_when_it_is_nearly_one_is_read_as_by_the_strict_way(
     ],
 )
 def test_key_that_is_no_segments_is_told_apart(key: str, kind: OtherKey) -> None:
-    """Our own records are not strangers, and what lies elsewhere is not looked at."""
+    """
+    The key reader distinguishes the jobs' records from foreign objects and skips other folders.
+    """
     assert Prefixes("kafka/").read(key) is kind
 
 
@@ -87,7 +89,7 @@ def test_f125_key_under_two_prefixes_belongs_to_the_longest() -> None:
 
 @given(st.text(max_size=300))
 def test_key_when_shown_is_one_safe_line(key: str) -> None:
-    """Whatever is in it."""
+    """A key is shown as one line of safe characters, whatever it contains."""
     assert shown(key).isprintable()
     assert len(shown(key)) <= 210
 

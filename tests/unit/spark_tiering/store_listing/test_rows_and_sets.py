@@ -37,7 +37,7 @@ def test_rows_when_packed_and_read_are_the_same(rows: list[ObjectRow]) -> None:
 
 
 def test_rows_of_more_classes_than_fit_have_none() -> None:
-    """A class is told where it can be; a row is never lost for it."""
+    """A row keeps its place without a storage class when the store has more classes than fit."""
     packed = ObjectRows()
     for number in range(300):
         packed.add(ObjectRow(tp(), 0, bytes(16), 0, 0, f"class-{number}", 1, 1))

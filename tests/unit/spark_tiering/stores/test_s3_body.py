@@ -62,7 +62,9 @@ def test_body_when_measured_and_begun_anew_is_the_same_again() -> None:
     ids=["short", "long", "other", "failing"],
 )
 def test_body_when_the_source_is_other_than_told_is_never_whole(content: Told) -> None:
-    """A request ends before its last byte where the bytes are not those that were told."""
+    """
+    A request ends before its last byte when the bytes differ from their announced size or checksum.
+    """
     body = RequestBody(content)
     with pytest.raises(ContentSourceFailure):
         drain(body)
@@ -73,7 +75,7 @@ def test_body_when_the_source_is_other_than_told_is_never_whole(content: Told) -
 
 
 def test_body_when_the_source_raises_its_own_error_keeps_it() -> None:
-    """What is not about reading is kept for whoever owns the source."""
+    """An error of the source other than about reading reaches the caller unchanged."""
     error = LogUnavailable("away")
     body = RequestBody(Told(RIGHT, b"01234", error))
     with pytest.raises(ContentSourceFailure):

@@ -37,14 +37,14 @@ from spark_tiering.stores.s3_settings import (
     ids=lambda wrong: "-".join(map(str, wrong.items())),
 )
 def test_settings_that_cannot_be_meant_when_made_are_refused(wrong: dict[str, Any]) -> None:
-    """What no store can do is said before a client is made, and without repeating a secret."""
+    """Impossible settings are refused before a client exists, without repeating a secret."""
     with pytest.raises(ConfigError) as caught:
         S3Settings(**({"bucket": "objects"} | wrong))
     assert "secret" not in str(caught.value)
 
 
 def test_settings_when_shown_or_sent_hold_no_credential() -> None:
-    """Settings travel: there is no field that could carry who signs."""
+    """The settings have no field for a credential, since they are shown and sent to workers."""
     settings = S3Settings("objects", encryption=BucketEncryption.KMS, kms_key_id="alias/tier")
     assert pickle.loads(pickle.dumps(settings)) == settings
     names = {field.name for field in dataclasses.fields(S3Settings)}

@@ -109,7 +109,7 @@ def test_service_when_nothing_is_heard_then_is_given_up() -> None:
 def test_service_when_it_falls_silent_then_its_refusal_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A reason that was heard is worth more than that time was up."""
+    """When the service falls silent, the error is its last refusal rather than the timeout."""
     monkeypatch.setattr(reaching, "_PAUSE_S", 0.0)
     with pytest.raises(SidecarUnavailable, match="Connection refused"):
         require_reached(Silent(REFUSED), patience_s=0.05, connect_s=0.05)
@@ -124,7 +124,7 @@ def test_service_that_is_not_trusted_when_asked_then_is_asked_once() -> None:
 
 
 def test_address_when_there_can_be_none_then_is_a_mistake_in_the_configuration() -> None:
-    """Waiting helps nobody."""
+    """An impossible address is a configuration mistake, found without waiting."""
     with pytest.raises(ConfigError, match="somewhere:7404 is no address"):
         require_reached(Address(OverflowError("port must be 0-65535")))
 
@@ -132,7 +132,7 @@ def test_address_when_there_can_be_none_then_is_a_mistake_in_the_configuration()
 def test_mistyped_address_when_opened_then_is_told_long_before_the_time_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The half minute is for a service that is there; and nothing but the error is said."""
+    """A mistyped address fails with one error long before the timeout."""
     monkeypatch.setattr("spark_tiering.tier_metadata.sidecar.PATIENCE_S", 0.0)
     access = SidecarAccess(str(tmp_path / "no-socket"), timeout_ms=10**9)
     with pytest.raises(SidecarUnavailable, match="No such file or directory"):
