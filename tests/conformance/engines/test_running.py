@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def test_outcomes_when_all_units_are_done_then_stand_in_the_order_of_the_units(
     engine: ExecutionEngine,
 ) -> None:
-    """Each unit has its outcome, whichever was done first."""
+    """The outcomes stand in the order of the units, whichever unit was done first."""
     units = [Unit(number) for number in range(20)]
     assert engine.run_units(units, work) == [number**2 for number in range(20)]
 
@@ -88,14 +88,14 @@ def test_unit_when_it_fails_then_is_not_tried_again(
 def test_unit_when_its_function_changes_it_then_the_caller_keeps_it_as_it_was(
     engine: ExecutionEngine,
 ) -> None:
-    """A unit travels as a copy, also to where it would not have to."""
+    """A unit gets a copy of its arguments, also on an engine in the same process."""
     unit = Unit(2)
     engine.run_units([unit], work)
     assert unit.seen == []
 
 
 def test_function_when_it_is_a_closure_then_is_run(engine: ExecutionEngine) -> None:
-    """A function need not be importable by its name."""
+    """A unit runs a closure, which no worker can import by name."""
     added = 10
     assert engine.run_units([1, 2], lambda unit: unit + added) == [11, 12]
     assert engine.run_units([1, 2], partial(pow, 3)) == [3, 9]
@@ -104,7 +104,7 @@ def test_function_when_it_is_a_closure_then_is_run(engine: ExecutionEngine) -> N
 def test_call_when_the_one_who_is_told_raises_then_ends_with_that(
     engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """The driver's own trouble ends the call, and the next one works."""
+    """An error of the caller's own callback ends the call, and the next call works."""
 
     class OwnTrouble(Exception):
         pass
@@ -120,7 +120,7 @@ def test_call_when_the_one_who_is_told_raises_then_ends_with_that(
 def test_engine_when_it_was_cancelled_then_runs_nothing_any_more(
     engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """All units of a later call are lost, for the one reason."""
+    """A cancelled engine loses all units of a later call with one reason."""
     engine.cancel()
     outcomes = engine.run_units([Unit(1, "", tmp_path), Unit(2, "", tmp_path)], work)
     assert outcomes == [UnitLost(0, CANCELLED), UnitLost(1, CANCELLED)]
@@ -128,5 +128,5 @@ def test_engine_when_it_was_cancelled_then_runs_nothing_any_more(
 
 
 def test_slots_when_asked_then_are_as_many_as_were_given(engine: ExecutionEngine) -> None:
-    """An engine says how much it does at a time."""
+    """An engine reports the number of slots it was given."""
     assert engine.slots in (1, 2)

@@ -47,7 +47,7 @@ async def test_identity_when_opened_again_then_is_the_same(under_test: LogUnderT
 async def test_bounds_when_nothing_was_written_then_begin_and_end_at_zero(
     under_test: LogUnderTest,
 ) -> None:
-    """An empty partition is known to be empty: bounds, not an error and not a missing answer."""
+    """An empty partition has bounds that begin and end at zero."""
     partitions = range(PARTITION_COUNT)
     bounds = await under_test.log.bounds(partitions, timeout_s=ANSWER_S)
     assert bounds == dict.fromkeys(partitions, LogBounds(0, 0))
@@ -79,14 +79,14 @@ async def test_bounds_when_an_append_was_acknowledged_then_include_it(
 async def test_bounds_when_nothing_is_asked_for_then_nothing_is_told(
     under_test: LogUnderTest,
 ) -> None:
-    """The bounds of no partition are an empty answer."""
+    """The bounds of no partitions are an empty answer."""
     assert await under_test.log.bounds((), timeout_s=ANSWER_S) == {}
 
 
 async def test_bounds_when_records_were_deleted_then_begin_where_the_log_does(
     under_test: LogUnderTest,
 ) -> None:
-    """The log start is the first offset that is still there."""
+    """The log start offset is the first offset that still exists."""
     for number in range(5):
         await under_test.log.append(3, b"%d" % number, timeout_s=ANSWER_S)
     await under_test.delete_records(3, 2)
@@ -117,7 +117,7 @@ async def test_f61_partition_when_there_is_none_then_is_refused_before_any_io(
 async def test_read_when_the_position_is_no_offset_then_is_refused_before_any_io(
     under_test: LogUnderTest, position: int
 ) -> None:
-    """A negative position is a mistake of the caller, and no news about the log."""
+    """A negative position is refused as a caller's mistake before any I/O."""
     await under_test.log.identity(timeout_s=ANSWER_S)
     with pytest.raises(InvalidArgument, match=f"got {position}"):
         under_test.log.read(0, position, timeout_s=ANSWER_S).__await__().send(None)

@@ -142,7 +142,7 @@ async def test_f41_call_when_the_brokers_come_back_then_works_without_being_open
 async def test_f42_bounds_when_one_partition_hangs_then_only_that_question_waits(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Failure scenario F42: a question that hangs ends at its deadline and holds up nothing."""
+    """Failure scenario F42: a hanging request ends at its deadline and delays no other."""
     topic.script.fail_bounds(5, BoundsFault.HANGS)
     hanging = asyncio.create_task(topic.log.bounds([4, 5], timeout_s=3))
     await topic.clock.until_waiting()
@@ -158,7 +158,10 @@ async def test_f42_bounds_when_one_partition_hangs_then_only_that_question_waits
 
 
 async def test_f49_bounds_when_they_fail_for_a_while_then_heal(topic: MemoryLogUnderTest) -> None:
-    """Failure scenario F49: each question gets its own answer; no error outlives its cause."""
+    """
+    Failure scenario F49: each request gets its own answer, and no error lasts longer than its
+    cause.
+    """
     topic.script.fail_bounds(0)
     for _ in range(3):
         bounds = await topic.log.bounds([0], timeout_s=ANSWER_S)
@@ -170,7 +173,7 @@ async def test_f49_bounds_when_they_fail_for_a_while_then_heal(topic: MemoryLogU
 async def test_f49_bounds_when_they_hang_and_heal_in_time_then_are_told(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """A question that was waiting is answered when the trouble ends before its deadline."""
+    """A waiting request succeeds when the fault ends before its deadline."""
     topic.script.fail_bounds(0, BoundsFault.HANGS)
     hanging = asyncio.create_task(topic.log.bounds([0], timeout_s=3))
     await topic.clock.until_waiting()
@@ -197,7 +200,10 @@ async def test_f66_read_when_the_head_moves_past_it_while_it_is_stalled_then_say
 async def test_f68_call_when_it_fails_then_says_whether_to_try_again(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Failure scenario F68: brokers that are away come back by themselves, rights do not."""
+    """
+    Failure scenario F68: an error says whether a repeat may help: for unreachable brokers yes, for
+    missing rights no.
+    """
     for happens, error, is_retriable in (
         (topic.script.lose_brokers, LogUnavailable, True),
         (topic.script.withdraw_rights, LogNotPermitted, False),

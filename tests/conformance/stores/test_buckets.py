@@ -58,7 +58,10 @@ def test_f123_put_of_a_large_object_takes_the_memory_of_a_part(
 def test_store_when_it_may_only_read_says_so_and_leaves_nothing(
     seaweedfs_bucket: Bucket, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rights that do not suffice are an error of their own, for one request and for parts."""
+    """
+    Insufficient rights are an error of their own for single requests and uploads in parts, and no
+    part is left.
+    """
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", READER)
     with seaweedfs_bucket.opened() as store:
         for size_bytes in (10, 11 * MIB):
@@ -73,7 +76,7 @@ def test_store_when_it_may_only_read_says_so_and_leaves_nothing(
 def test_store_when_credentials_are_wrong_says_so_without_them(
     seaweedfs_bucket: Bucket, name: str, secret: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Credentials that are not known or not right are refused; no message repeats them."""
+    """Unknown or wrong credentials are refused in a message that does not repeat them."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", name)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
     with seaweedfs_bucket.opened() as store:

@@ -52,7 +52,10 @@ def large_partition() -> MemoryFiles:
 def test_f107_f121_segment_when_copied_resumed_and_ended_is_what_each_step_says(
     store: ObjectStore, prefix: str, options: CopyOptions
 ) -> None:
-    """The whole life of a copy: equal when read back, found again, completed, resumed, gone."""
+    """
+    A copy reads back equal, is found again, completed, resumed and deleted, each with the right
+    outcome.
+    """
     task = copy_task(EXAMPLE, SECOND, options=options, prefix=prefix)
     assert look(store, task.segment, prefix) is StoredObjects.NONE
     assert run(task, store).outcome is UnitOutcome.COPIED

@@ -73,7 +73,7 @@ def test_jobs_when_they_begin_at_one_moment_then_one_has_the_topics(
 def test_job_when_it_beats_and_ends_then_the_store_has_its_last_beat_alone(
     store: ObjectStore, prefix: str
 ) -> None:
-    """Every beat takes the place of the one before, on every kind of store."""
+    """Each heartbeat replaces the previous one, on every kind of store."""
     job = Job(1, store, prefix=prefix).alive()
     assert job.heart.beat()
     job.heart.stop()

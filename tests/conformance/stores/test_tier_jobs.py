@@ -71,7 +71,7 @@ def test_two_jobs_over_a_store_when_one_is_at_work_then_the_other_is_kept_out(
 def test_job_that_may_only_read_when_run_then_publishes_nothing(
     seaweedfs_bucket: Bucket, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that looks at rights refuses the first write, which comes before the first event."""
+    """A job without write rights fails at its first object, before its first event."""
     job = TierPlace(tmp_path, seaweedfs_bucket.settings, prefix=prefix)
     known_as(READER, SECRET, tmp_path, monkeypatch)
     with pytest.raises(StoreNotPermitted, match="PutObject"):

@@ -73,8 +73,8 @@ async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
     """
-    Every range is copied once, the broker's own latest tiered offset moves, its retention then
-    deletes the local segments, its settings are as before, and no record is lost.
+    The adoption copies every range once, the broker continues behind the copies and trims its local
+    log, settings are restored, and no record is lost.
     """
     topic = "adopted"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
@@ -190,7 +190,10 @@ async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_e
 async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_its_end(
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
-    """A copy that overlaps another one would hide records from readers: it is never begun."""
+    """
+    The job copies nothing across the end of a tier that ends within a segment, because overlapping
+    copies would hide records.
+    """
     kafka = fresh_kafka.tiered({"remote.log.manager.copy.max.bytes.per.second": "256"})
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
     topic = "within"
@@ -281,7 +284,7 @@ SETTINGS = {
 async def test_topic_when_its_settings_would_cost_records_then_refused_before_anything(
     slow_kafka: TieredKafka, adopter: Adopter, case: str
 ) -> None:
-    """Refused by its name: no setting is changed, no event is published, no journal written."""
+    """Settings that would cost records are refused by name, without event, journal or change."""
     settings, reason = SETTINGS[case]
     own = {"remote.storage.enable": "false"} if case == "not-tiered" else {}
     await slow_kafka.create_topic(case, settings={**ADOPTED_TOPIC, **own})
@@ -342,8 +345,8 @@ async def test_job_when_it_would_copy_beside_the_broker_then_refused(
     slow_kafka: TieredKafka, adopter: Adopter, tmp_path: Path
 ) -> None:
     """
-    Without a window nothing is copied of a tiered topic, as an archive or otherwise; nor with
-    metadata that its brokers never see. An archive is never made in the metadata that they do see.
+    Without a window the job refuses to copy a tiered topic, metadata that its brokers do not use,
+    and an archive in metadata that they do use.
     """
     topic = "beside"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)

@@ -52,9 +52,8 @@ async def test_log_of_every_kind_when_adopted_then_its_copies_are_the_brokers_se
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
     """
-    Five codecs, idempotent and transactional producers, aborts, headers, changes of the leader
-    epoch: each copy is the broker's segment byte for byte, with its epochs and its flag of aborts;
-    the broker goes on behind the last one, and lets go of its own.
+    The copies of a log with every kind of batch equal the broker's segments byte for byte, and the
+    broker continues behind them and trims its own.
     """
     kafka = fresh_kafka.tiered(SLOW_COPYING)
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
@@ -94,8 +93,8 @@ async def test_records_when_past_retention_then_their_copies_do_not_expire_in_th
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
     """
-    Brokers delete a copy of records that are past retention as soon as it is begun, and while
-    they copy nothing, their own segments: in a window neither, and all of it is copied.
+    In a window no copy of records past retention expires and all of them are copied, because
+    brokers neither copy nor delete.
     """
     kafka = fresh_kafka.tiered(RARELY)
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")

@@ -54,7 +54,7 @@ def test_tier_when_its_log_is_embedded_then_each_moment_is_of_now(tmp_path: Path
 
 
 async def test_tier_when_a_service_holds_it_then_the_same_is_seen() -> None:
-    """By the frame protocol; and topics that are not wanted are not there."""
+    """A service shows the same tier by its frame protocol, without unwanted topics."""
     async with serving(World(3), assignment=Assignment.everything()) as settings:
         source = SourceSettings(sidecar=settings.address)
         request = CareRequest(source, topics=SegmentSelection(without_topics=("logs",)), wait_s=20)
@@ -64,7 +64,7 @@ async def test_tier_when_a_service_holds_it_then_the_same_is_seen() -> None:
 
 
 def test_tier_when_its_log_is_a_copy_then_it_is_read_and_never_written(tmp_path: Path) -> None:
-    """Copied folders answer, and say that nothing can be published there."""
+    """A tier in copied folders answers reads and refuses events."""
     finish(CareRequest(embedded=tmp_path / "archive"))
     copied = SourceSettings(log_dirs=(tmp_path / "archive/log",))
     with open_tier(CareRequest(copied)) as tier:
@@ -78,7 +78,10 @@ def test_tier_when_its_log_is_a_copy_then_it_is_read_and_never_written(tmp_path:
 
 
 def test_request_when_two_sources_are_named_then_is_refused(tmp_path: Path) -> None:
-    """An embedded log beside a service; a cluster beside it is for its own facts."""
+    """
+    A request with both an embedded log and a service is refused, while a cluster beside it is
+    allowed.
+    """
     with pytest.raises(ConfigError, match="one of the two"):
         CareRequest(SourceSettings(sidecar="host:1"), tmp_path)
     beside = CareRequest(SourceSettings(bootstrap_servers="host:1"), tmp_path)

@@ -157,7 +157,10 @@ def test_segment_when_it_is_inspected_then_tells_what_its_copy_will_be_planned_w
 
 
 def test_segment_without_check_point_when_inspected_then_tells_epochs_by_the_whole_log() -> None:
-    """A log that is here from its start on proves its epochs; one that is not proves nothing."""
+    """
+    Without a checkpoint file, a log that is complete from its start proves its epochs, and any
+    other one proves none.
+    """
     files = changed(EXAMPLE, checkpoint=None)
     told = inspect_task(InspectTask(ORDERS, files, SECOND))
     assert told.details is not None

@@ -87,7 +87,9 @@ async def test_facts_of_kafka_when_a_transaction_is_open_then_end_below_it(
 async def test_facts_of_kafka_when_a_topic_is_compacted_then_they_say_so(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """Both of its policies, and the default of those that say nothing."""
+    """
+    The facts tell a compacted topic for both forms of the policy and for the broker's default.
+    """
     kept, plain = own_topic("compacted"), own_topic("plain")
     settings = {"cleanup.policy": "delete,compact", "index.interval.bytes": "100"}
     await create_topic(kafka_broker.login, kept, settings=settings)
@@ -101,7 +103,7 @@ async def test_facts_of_kafka_when_a_topic_is_compacted_then_they_say_so(
 async def test_offsets_of_kafka_when_a_topic_is_tiered_then_tell_tier_and_disk(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """The end of the tier is that of the last finished copy, and the disk begins above it."""
+    """The tier ends with its last finished copy, and the disk begins above it."""
     topic = own_topic("tiered")
     await kafka_broker.create_topic(topic)
     (partition,) = cluster.partition_facts(lambda name: name == topic)
@@ -140,7 +142,7 @@ async def test_offsets_of_kafka_when_a_topic_is_not_tiered_then_tier_is_empty(
 async def test_epochs_of_kafka_when_asked_then_end_where_the_log_does(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """The epoch that is written under ends with the log; one that never was has no end."""
+    """The current leader epoch ends with the log, and an epoch never used has no end."""
     topic = own_topic("epochs")
     await create_topic(kafka_broker.login, topic)
     await produce(kafka_broker.login, topic, [b"value"] * 3)
@@ -153,8 +155,8 @@ async def test_kafka_when_it_is_started_anew_then_is_asked_as_before(
     fresh_kafka: FreshKafka,
 ) -> None:
     """
-    The same client finds the broker again; the epoch of before has ended where the new one begins,
-    and the folder agrees with that.
+    After a broker's restart the same client works, and the old epoch ends where the new one begins,
+    as in the folder.
     """
     node = fresh_kafka.node()
     node.start()
@@ -220,7 +222,7 @@ async def test_settings_of_kafka_when_changed_then_all_others_stay(
 async def test_settings_of_kafka_when_they_contradict_each_other_then_none_is_changed(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """The broker's reason comes through, and a request is taken as a whole or not at all."""
+    """A contradicting request changes no setting and fails with the broker's reason."""
     topic = own_topic("refused")
     await kafka_broker.create_topic(topic)
     before = explicit(cluster, topic)

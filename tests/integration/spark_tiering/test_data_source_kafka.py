@@ -172,8 +172,8 @@ async def test_data_source_when_a_consumer_and_sparks_own_source_read_as_well_th
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
     """
-    Keys, values, headers, timestamps of both types, offsets; five codecs; committed and
-    uncommitted; from the tier, on Spark and here, and from the broker's own folder.
+    The data source, Spark's own source, a consumer and the broker's folder give equal rows for five
+    codecs and both isolation levels.
     """
     node = fresh_kafka.node()
     node.start()
@@ -242,7 +242,7 @@ def both(topic: str, bootstrap: str, place: dict[str, str]) -> list[Query]:
 
 
 def test_connector_jars_when_they_are_fetched_then_there_are_four(kafka_jars: object) -> None:
-    """Those of `tests/kafka/spark_connector`, checked."""
+    """The four connector jars of `tests/kafka/spark_connector` are fetched and checked."""
     assert kafka_jars
     assert len(connector_jars()) == 4
 

@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 def test_gap_when_a_segment_is_missing_then_it_is_an_error_or_left_out(
     log: WrittenLog, read_options: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """By name and offsets; the other rows are all there where losses are borne."""
+    """
+    A missing segment is an error with its offsets, or its rows alone are left out where losses are
+    allowed.
+    """
     gone = log.tiered[2]
     path_of(read_options, gone, ObjectKind.MANIFEST).unlink()
     told = f"orders-0: no offsets {gone.start_offset} to {gone.last_offset}"
@@ -99,7 +102,7 @@ def test_end_when_it_lies_behind_the_tier_then_it_is_named(
 def test_start_when_it_lies_behind_the_tier_then_it_is_named(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """An offset of another topic, or one that was not tiered yet: no empty answer."""
+    """A start behind the tier is an error with that offset, not an empty result."""
     end = log.tier_end
     options = {**read_options, "startingOffsets": f'{{"orders": {{"0": {end + 7}}}}}'}
     with pytest.raises(DataLost, match=f"no offsets {end} to {end + 6}: they lie behind all"):
@@ -110,7 +113,10 @@ def test_start_when_it_lies_behind_the_tier_then_it_is_named(
 def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """Retention at work while a query runs; rows that came before are right."""
+    """
+    A segment that retention deletes during a query is reported by its object, and earlier rows are
+    right.
+    """
 
     shares, reading = planned(read_options)
     gone = log.tiered[3]
@@ -124,7 +130,7 @@ def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
 def test_topic_when_nothing_is_there_of_it_then_it_is_a_mistake(
     read_options: dict[str, str],
 ) -> None:
-    """And no empty answer; a pattern may match nothing."""
+    """A named topic without data is an error, while a pattern may match no topic."""
     with pytest.raises(ConfigError, match="nothing is there of payments"):
         rows_read({**read_options, "subscribe": "orders,payments"})
     without = {name: value for name, value in read_options.items() if name != "subscribe"}
@@ -187,7 +193,7 @@ def test_bad_input_when_it_is_read_then_one_line_names_it_and_no_row_is_wrong(
 def test_bad_input_when_a_plan_trusts_the_metadata_then_the_manifest_is_refused_where_it_is_read(
     what: str, log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """The list of segments is right, and one of their manifests is not."""
+    """A bad manifest behind a correct plan is refused where it is read."""
     embedded(tmp_path / "archive", log.tiered)
     damage(read_options, log, what)
     with pytest.raises(TierUnreadable, match="TIER-MANIFEST"):
@@ -212,7 +218,10 @@ def test_unknown_compression_when_it_is_met_then_it_is_named(
 def test_wrong_index_when_it_leads_into_the_middle_of_a_batch_then_it_is_named(
     log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
-    """Rows between would be missing: the log itself contradicts."""
+    """
+    An index that leads into the middle of a batch is named, because rows in between would be
+    missing.
+    """
 
     report = log.reports[1]
     parts = log.parts(report)
@@ -311,7 +320,7 @@ def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
 def test_prefix_when_it_lacks_its_slash_then_what_was_looked_for_shows_it(
     read_options: dict[str, str],
 ) -> None:
-    """It is a beginning of keys, and no folder."""
+    """A prefix without its slash is an error that shows the searched keys."""
     with pytest.raises(ConfigError, match="of orders; looked for keys that begin with 'kaorders-'"):
         rows_read({**read_options, "prefix": "ka"})
 
@@ -319,7 +328,10 @@ def test_prefix_when_it_lacks_its_slash_then_what_was_looked_for_shows_it(
 def test_encrypted_segments_when_a_key_ring_is_named_then_they_are_read_and_else_named(
     log: WrittenLog, store: LocalStore, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """Each with the key that it was written with; planning needs none but for transactions."""
+    """
+    Encrypted segments are read with the key ring, each with its own key, and named without it;
+    planning needs the ring only for transactions.
+    """
     keys = KeyFiles(tmp_path / "keys")
     for number, segment in enumerate(log.tiered):
         seal_segment(store, segment, PREFIX, IDS[number % 2])

@@ -82,7 +82,9 @@ def told(call: Any) -> str:
 def test_spark_when_it_reads_a_folder_then_rows_and_columns_are_those_of_the_log(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """In one task or in many, with headers and without."""
+    """
+    A folder gives the rows and columns of the log, in one task or many, with headers or without.
+    """
     found = frame(spark, {**read_options, "includeHeaders": "true", "minPartitions": "5"})
     assert found.rdd.getNumPartitions() >= 5
     assert rows_of(found) == log.rows()
@@ -115,7 +117,7 @@ def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
 def test_spark_when_the_range_is_empty_then_there_are_no_rows(
     spark: SparkSession, read_options: dict[str, str]
 ) -> None:
-    """Spark reads a partition that is none then."""
+    """An empty range gives no rows."""
     bounds = dict.fromkeys(("startingOffsets", "endingOffsets"), '{"orders": {"0": 7}}')
     assert frame(spark, {**read_options, **bounds}).count() == 0
 
@@ -123,7 +125,10 @@ def test_spark_when_the_range_is_empty_then_there_are_no_rows(
 def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_on(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """Every filter is applied to the rows as well; without the switch of Spark's it is refused."""
+    """
+    Pushed filters narrow the plan and Spark applies them again; without its switch for pushdown the
+    query is refused.
+    """
     found = frame(spark, {**read_options, "pushdown": "true"})
     rows = log.rows()
     at = rows[len(rows) // 2].timestamp
@@ -147,7 +152,7 @@ def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_o
 def test_spark_when_asked_by_sql_then_a_view_has_the_options(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """Names in any case."""
+    """A SQL view accepts the options in any case."""
     said = ", ".join(f"{name.upper()} '{value}'" for name, value in read_options.items())
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW tiered USING rlmm OPTIONS ({said})")
     (found,) = spark.sql("SELECT count(*), max(offset), min(timestamp) FROM tiered").collect()
@@ -239,7 +244,7 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
 def test_spark_when_an_option_is_wrong_then_it_says_so_in_one_line(
     options: dict[str, str], says: str, spark: SparkSession, read_options: dict[str, str]
 ) -> None:
-    """The class and the message of our error, and no stack trace."""
+    """A wrong option gives the class and message of our error without a stack trace."""
     said = told(lambda: frame(spark, {**read_options, **options}).count())
     assert says in said
     assert "Traceback" not in said
@@ -249,7 +254,10 @@ def test_spark_when_an_option_is_wrong_then_it_says_so_in_one_line(
 def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog, tmp_path: Path
 ) -> None:
-    """Where they are read, on executors; with losses that are borne the others are read."""
+    """
+    Damaged or missing segments give one line from the executor, and other rows remain readable
+    where losses are allowed.
+    """
     folder = tmp_path / "tier"
     shutil.copytree(read_options["store"], folder)
     options = {**read_options, "store": str(folder), "includeHeaders": "true"}
@@ -299,7 +307,10 @@ def written(spark: SparkSession, folder: Path) -> list[Row]:
 def test_stream_when_it_is_restarted_then_it_goes_on_behind_its_checkpoint(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """In batches within the limit, new segments and a new partition found by listing anew."""
+    """
+    A restarted stream continues behind its checkpoint in limited batches and finds new segments and
+    partitions.
+    """
     log = WrittenLog(12)
     log.fill(25)
     store = LocalStore(LocalSettings(tmp_path / "tier"))
@@ -341,7 +352,10 @@ def test_stream_when_an_option_is_wrong_then_it_says_so(
 def test_stream_when_segments_expire_before_they_were_read_then_it_fails_by_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Or leaves them out, where losses are borne."""
+    """
+    A stream whose segments expired before it read them fails with their names, or skips them where
+    losses are allowed.
+    """
     log = WrittenLog(14)
     log.fill(15)
     store = LocalStore(LocalSettings(tmp_path / "tier"))
@@ -377,7 +391,7 @@ def test_stream_when_segments_expire_before_they_were_read_then_it_fails_by_name
 def test_spark_connect_when_it_reads_then_rows_are_those_of_the_log(
     spark_connect: str, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """The same source, planned and read at the server."""
+    """Spark Connect gives the rows of the log, planned and read at the server."""
     opened = open_session(ExecutionSettings(spark_connect))
     try:
         found = frame(opened.spark, {**read_options, "includeHeaders": "true"})

@@ -48,7 +48,7 @@ def store(place: Place) -> Iterator[ObjectStore]:
 def test_f118_segment_when_its_objects_are_taken_away_then_only_they_are(
     store: ObjectStore, place: Place
 ) -> None:
-    """Unfinished uploads of them go too; another segment's objects and uploads stay."""
+    """A deletion removes the segment's objects and open uploads, and nothing of other segments."""
     task, other = copy_task(EXAMPLE), copy_task(EXAMPLE, FIRST)
     for one in (task, other):
         run(one, store)
@@ -138,7 +138,10 @@ def test_deletion_when_uploads_cannot_be_listed_is_done_and_says_so(store: Objec
 def test_f121_set_of_objects_when_looked_at_is_whole_only_with_all_of_them(
     store: ObjectStore, taken: list[ObjectKind], found: StoredObjects
 ) -> None:
-    """A set without its manifest is incomplete; a manifest without its set is damage."""
+    """
+    A set of objects is whole only with all of them: one without manifest is incomplete, a manifest
+    alone is damage.
+    """
     task = copy_task(EXAMPLE)
     run(task, store)
     keys = object_keys(task.segment.id, 120, PREFIX)

@@ -85,7 +85,9 @@ async def test_objects_that_are_whole_are_told_with_their_sizes(
 async def test_objects_that_are_missing_are_named(
     tmp_path: Path, kinds: list[ObjectKind], code: str, found: str
 ) -> None:
-    """As after a lifecycle rule, another prefix, a deletion by hand."""
+    """
+    Missing objects are named, as after a lifecycle rule, a changed prefix or a manual deletion.
+    """
     segment = copied(tmp_path / "store")
     keys = object_keys(segment.id, segment.start_offset, PREFIX)
     for kind in kinds:

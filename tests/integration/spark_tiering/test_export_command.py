@@ -60,7 +60,7 @@ def flags(place: TierPlace) -> list[str]:
 def test_export_when_copies_are_there_then_the_plan_names_their_objects(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """Every key of the plan is an object of the store; and nothing was changed by asking."""
+    """Every key of the plan is an object of the store, and the export changes nothing."""
     before = trees(place)
     result = export(*flags, "--topic", "orders", "--save", str(tmp_path / "plan.json"))
     assert result.exit_code == 0, result.output
@@ -85,7 +85,7 @@ def test_export_when_copies_are_there_then_the_plan_names_their_objects(
 def test_export_when_each_source_is_asked_then_plans_are_equal_to_the_byte(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """An embedded log, and copies of its folders."""
+    """Exports of an embedded log and of its copied folders are equal byte for byte."""
     shutil.copytree(place.archive / "log", tmp_path / "copied")
     store = Command(place).store
     for name, source in {
@@ -141,7 +141,7 @@ def test_export_when_a_manifest_is_damaged_then_it_is_named_and_found(
 def test_export_when_something_is_missing_then_fails_only_where_that_is_asked(
     flags: list[str],
 ) -> None:
-    """A job of every night decides by the exit code."""
+    """An export with gaps fails only when the caller asks for that exit code."""
     asked = ["--range", "orders-3@0:10000", "--output", "json"]
     assert export(*flags, *asked).exit_code == 0
     result = export(*flags, *asked, "--fail-on-gap")
@@ -156,7 +156,9 @@ def test_export_when_something_is_missing_then_fails_only_where_that_is_asked(
 def test_export_when_the_plan_is_for_standard_output_then_nothing_else_is_there(
     flags: list[str], tmp_path: Path
 ) -> None:
-    """To be piped; the summary goes where people look."""
+    """
+    An export to standard output prints only the plan there, and the summary on standard error.
+    """
     result = export(*flags, "--save", "-")
     assert result.exit_code == 0, result.output
     (tmp_path / "plan.json").write_bytes(result.stdout_bytes)
@@ -225,7 +227,7 @@ def test_export_when_a_token_is_named_then_its_plan_is_made_again_to_the_byte(
 def test_export_when_the_log_is_another_then_says_why_no_plan_is_made_again(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """Of another cluster; and a plan of manifests has no history at all."""
+    """A plan of another cluster, or of manifests alone, cannot be made again, with the reason."""
     export(*flags, "--save", str(tmp_path / "plan.json"))
     token = require_plan(tmp_path / "plan.json").token
     (tmp_path / "other").mkdir()
@@ -319,7 +321,10 @@ QUESTIONS: dict[str, list[str]] = {
 def test_f78_export_when_asked_of_each_source_then_plans_are_equal_to_the_byte(
     sources: dict[str, list[str]], question: str, tmp_path: Path
 ) -> None:
-    """A service and copied folders; the token made of one is the other's."""
+    """
+    Exports of a service and of copied folders are equal byte for byte, and each source accepts the
+    other's token.
+    """
     plans = {}
     for name, source in sources.items():
         file = tmp_path / f"{name}.json"
@@ -347,7 +352,7 @@ UNMET = {
 def test_export_when_something_is_named_that_nobody_knows_then_it_is_told(
     place: TierPlace, flags: list[str], name: str, is_by_manifests: bool
 ) -> None:
-    """It is not there, as much as a gap is not; a plan of the rest is made."""
+    """An unknown name is reported as a missing one, and the rest is planned."""
     asked, what = UNMET[name]
     source = ["--from-manifests", *Command(place).store, "--no-spark"]
     source = source if is_by_manifests else flags
@@ -362,7 +367,7 @@ def test_export_when_something_is_named_that_nobody_knows_then_it_is_told(
 def test_export_while_it_runs_then_says_how_far_it_is_beside_its_answer(
     place: TierPlace, flags: list[str], is_by_manifests: bool
 ) -> None:
-    """On standard error."""
+    """An export prints its progress on standard error."""
     by_manifests = ["--from-manifests", *Command(place).store, "--no-spark"]
     result = export(*(by_manifests if is_by_manifests else flags))
     told = "4 of 4 manifests read" if is_by_manifests else "2 of 2 partitions planned"

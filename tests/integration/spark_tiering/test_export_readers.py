@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def test_plan_when_spark_reads_its_table_then_finds_every_range(
     spark_session: SparkSession, tmp_path: Path
 ) -> None:
-    """Columns by name, lists of leader epochs, and nothing where nothing is known."""
+    """Spark reads names, lists of leader epochs and nulls from the plan's table."""
     plan = plan_of(
         shard_with(
             segment(1, 0, 99, newest_ms=10),

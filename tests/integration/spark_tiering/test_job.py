@@ -64,7 +64,7 @@ def test_f107_job_when_it_is_over_then_all_reads_back_and_a_second_one_copies_no
 
 
 def test_job_when_planned_only_then_nothing_is_written(place: TierPlace) -> None:
-    """A plan reads; neither an object nor an event nor a claim comes of it."""
+    """A planned job writes neither object nor event nor claim."""
     plan = place.plan()
     assert [copy.action for _, copy in plan.in_turn()] == [SegmentAction.COPY] * 4
     assert not place.objects()
@@ -73,7 +73,10 @@ def test_job_when_planned_only_then_nothing_is_written(place: TierPlace) -> None
 
 
 def test_f104_finished_copy_when_looked_at_then_tells_how_large_it_is(place: TierPlace) -> None:
-    """Custom metadata has the size of all three objects, in the storage plugin's form."""
+    """
+    The custom metadata of a finished copy holds the size of its three objects in the storage
+    plugin's form.
+    """
     report = place.run()
     stored = {one.uuid: one.stored_bytes for one in report.receipts}
     sizes = place.objects()
@@ -109,7 +112,7 @@ def test_segment_when_it_vanishes_before_its_copy_then_is_ended_and_others_are_c
 def test_segment_when_it_vanishes_while_it_is_read_then_nothing_of_it_is_left(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
-    """A broker that deletes the log in the middle costs the copy, and leaves no object behind."""
+    """A segment that a broker deletes during its copy leaves no object."""
     plan = place.plan()
     whole, reads = PartitionFolder.read, []
 
@@ -191,7 +194,10 @@ def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_
 
 
 def test_jobs_with_a_budget_when_run_again_and_again_then_each_goes_on(place: TierPlace) -> None:
-    """A budget cuts a job short, oldest first; that is no failure, and nothing is copied twice."""
+    """
+    A job with a budget copies the oldest segments first, reports no failure, and the next one
+    continues without a repeat.
+    """
     budgets = Budgets(objects_max=3)
     for finished in (1, 2, 3, 4):
         report = place.run(budgets=budgets)
@@ -203,7 +209,7 @@ def test_jobs_with_a_budget_when_run_again_and_again_then_each_goes_on(place: Ti
 
 
 def test_job_of_one_topic_when_run_then_others_stay_as_they_are(place: TierPlace) -> None:
-    """A topic that is not wanted is neither copied nor claimed nor reported as a loss."""
+    """A job of one topic neither copies, claims nor reports other topics."""
     report = place.run(filters=SegmentSelection(topics=("pay*",)))
     assert {one.partition for one in report.receipts} == {PAYMENTS}
     assert len(place.claims()) == 1
@@ -212,7 +218,7 @@ def test_job_of_one_topic_when_run_then_others_stay_as_they_are(place: TierPlace
 
 
 def test_segments_when_kept_local_then_the_newest_stay(place: TierPlace) -> None:
-    """The bytes that are to stay with the broker are not copied yet."""
+    """The newest segments, as many as are to stay local, are not copied."""
     plan = place.plan(filters=SegmentSelection(kept_local_bytes=10_000))
     reasons = {run.reason for one in plan.partitions for run in one.left_out}
     assert reasons == {NotCopiedReason.ACTIVE, NotCopiedReason.KEPT_LOCAL}
@@ -262,7 +268,7 @@ def test_job_when_it_is_interrupted_then_its_topics_are_free_and_the_next_one_go
 def test_job_when_its_engine_fails_in_the_middle_then_tells_what_it_did_and_leaves_the_rest_open(
     place: TierPlace,
 ) -> None:
-    """Spark that goes away ends the job with a report, not without one; the next job goes on."""
+    """A job whose Spark disappears reports its copies and leaves the rest to the next job."""
 
     class Unfit(WatchedUnits):
         def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:

@@ -41,7 +41,7 @@ def kept(plan: CopyPlan) -> CopyPlan:
 
 
 def test_plan_when_kept_and_carried_out_then_exactly_that_is_done(place: TierPlace) -> None:
-    """The ids that were reviewed are those that are copied, and a second time there is nothing."""
+    """A kept plan is carried out with its reviewed ids, and a second run has nothing to do."""
     plan = kept(place.plan())
     report = place.run(plan)
     assert report.is_fine
@@ -56,7 +56,7 @@ def test_plan_when_kept_and_carried_out_then_exactly_that_is_done(place: TierPla
 def test_plan_when_only_what_does_not_matter_has_changed_then_is_carried_out(
     place: TierPlace,
 ) -> None:
-    """New records, and other partitions of the same metadata, make no plan stale."""
+    """New records and changes of other partitions do not make a plan stale."""
     plan = kept(place.plan())
     log = place.file("00000000000000000251.log")
     log.write_bytes(log.read_bytes() + data_batch(257, T_MS + 90_000, epoch=6))
@@ -180,7 +180,7 @@ def test_job_when_something_happens_between_its_plan_and_its_claim_then_plans_an
 
 
 def test_plan_for_brokers_when_run_without_a_window_then_is_refused(place: TierPlace) -> None:
-    """Copies that brokers adopt are made while theirs stand still, and by no plain run."""
+    """A plan of copies for brokers is refused without a window."""
     plan = place.plan()
     adopting = replace(plan, rules=replace(plan.rules, mode=CopyMode.ADOPT))
     with pytest.raises(ConfigError, match="adopt"):

@@ -47,7 +47,7 @@ def check_stopped(
 def test_job_when_its_stop_file_appears_then_stops_between_segments(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """A file on the driver's machine is seen before the next wave."""
+    """A stop file on the driver's machine stops the job before the next wave."""
     file = tmp_path / "stop"
     engine = WatchedUnits(before=lambda task: file.touch())
     report = place.run(engine=engine, stop_file=str(file), wave_units=1)
@@ -57,7 +57,7 @@ def test_job_when_its_stop_file_appears_then_stops_between_segments(
 def test_job_when_paused_from_elsewhere_then_stops_between_segments(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The marker in the store is looked for again and again."""
+    """A pause mark in the store stops the job between segments."""
     monkeypatch.setattr(stopping, "PAUSE_AGE_S", 0.0)
 
     def pause(result: CopyResult) -> None:
@@ -71,7 +71,7 @@ def test_job_when_paused_from_elsewhere_then_stops_between_segments(
 def test_job_when_nobody_can_say_whether_it_is_paused_then_goes_on(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that does not answer this one question is no reason to leave copies open."""
+    """A store that cannot answer about the pause mark does not stop the job."""
 
     def fail(records: JobRecords) -> bool:
         msg = "no answer"
@@ -132,7 +132,7 @@ def test_job_when_paused_in_the_middle_of_a_wave_then_units_see_it_before_the_dr
 def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finished(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that does not take the mark leaves the job as it would have gone on without it."""
+    """When the store refuses the stop mark, the job finishes its announced copies."""
 
     def fail(records: JobRecords, by: str) -> None:
         msg = "no answer"
@@ -160,7 +160,7 @@ def test_job_when_told_to_stop_while_copies_are_announced_then_those_above_are_n
 def test_job_when_told_to_stop_while_it_plans_then_reads_no_further_segment(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """Reading everything may take hours: nothing is written, and a signal or a file ends it."""
+    """A signal or stop file during planning ends the job before the next segment is read."""
     read: list[object] = []
     file = tmp_path / "stop"
 

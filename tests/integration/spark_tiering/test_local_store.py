@@ -79,7 +79,7 @@ def test_f121_leftovers_of_a_killed_writer_when_listed_are_no_objects(
 def test_put_when_synced_syncs_the_file_before_its_name_and_the_folders_after(
     folder: Path, store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name that outlasts a power cut never stands for bytes that did not."""
+    """A put syncs the file before it renames it and syncs the folders afterwards."""
     steps: list[str] = []
     link, fsync = os.link, os.fsync
 
@@ -110,7 +110,7 @@ def test_put_when_synced_syncs_the_file_before_its_name_and_the_folders_after(
 def test_put_when_the_disk_refuses_is_refused_and_leaves_nothing(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch, call: str, number: int, reason: PutRefusal
 ) -> None:
-    """A full disk concerns one object and costs no file."""
+    """A full disk refuses the put and leaves no file."""
     monkeypatch.setattr(os, call, failing(OSError(number, os.strerror(number))))
     outcome = store.put(KEY, content(100))
     assert isinstance(outcome, PutRefused)
@@ -178,7 +178,7 @@ def test_key_that_no_file_can_have_when_written_is_refused(store: LocalStore, ke
 
 
 def test_listing_of_a_folder_when_walked_is_in_the_order_of_bytes(store: LocalStore) -> None:
-    """Folders stand where their slash belongs among the names."""
+    """A listing is in byte order, with folders sorted by their slash."""
     names = ["a-b/1", "a.c", "a/1", "a/2/x", "ab", "b"]
     for name in reversed(names):
         store.put(name, content(1))
@@ -186,7 +186,7 @@ def test_listing_of_a_folder_when_walked_is_in_the_order_of_bytes(store: LocalSt
 
 
 def test_folder_when_it_cannot_be_a_store_is_refused_in_one_line(tmp_path: Path) -> None:
-    """A whole path that is missing is not made, and a file is no folder."""
+    """A missing path or a file is refused as a store in one line."""
     with pytest.raises(StoreAbsent, match="mounted"):
         LocalStore(LocalSettings(tmp_path / "mounted" / "objects"))
     (tmp_path / "file").write_text("")
@@ -195,7 +195,7 @@ def test_folder_when_it_cannot_be_a_store_is_refused_in_one_line(tmp_path: Path)
 
 
 def test_put_when_not_synced_is_as_whole(folder: Path) -> None:
-    """Without syncing the steps are the same."""
+    """A put without syncing takes the same other steps."""
     store = LocalStore(LocalSettings(folder, is_synced=False))
     assert isinstance(store.put(KEY, content(10)), ObjectWritten)
 
@@ -212,7 +212,7 @@ def test_put_when_not_synced_is_as_whole(folder: Path) -> None:
 def test_address_of_a_store_when_read_is_its_settings_and_prefix(
     address: str, expected: tuple[S3Settings | LocalSettings, str]
 ) -> None:
-    """An address names bucket and prefix, or a folder."""
+    """An address gives bucket and prefix, or a folder."""
     assert parse_store(address, S3Settings("any", region="eu-west-1")) == expected
 
 
@@ -231,7 +231,7 @@ def test_address_that_is_no_store_when_read_is_refused(address: str) -> None:
 def test_store_of_a_process_when_asked_for_again_is_the_same(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One store for each settings in each process, made there."""
+    """A process has one store for each settings."""
     settings = LocalSettings(folder)
     store = process_store(settings)
     assert process_store(LocalSettings(folder)) is store

@@ -32,7 +32,10 @@ def look(*folders: Path) -> tuple[list[FoundPartition], list[UnusablePlace]]:
 
 
 def test_log_dir_when_it_is_looked_at_then_gives_partitions_by_identity(log_dir: Path) -> None:
-    """Topic id, node, cluster and high watermark stand beside the segments; the files travel."""
+    """
+    A log folder gives its partitions with topic id, node, cluster and high watermark, and its files
+    pickle.
+    """
     folder = add_partition(log_dir)
     (one,), unusable = look(log_dir)
     assert unusable == []
@@ -100,7 +103,7 @@ TORN = {
 
 @pytest.mark.parametrize("content", TORN.values(), ids=TORN)
 def test_folder_when_its_identity_is_torn_then_is_of_no_use(log_dir: Path, content: bytes) -> None:
-    """A topic id that cannot be read is not guessed; the other partitions are found."""
+    """A folder with an unreadable topic id is reported as unusable, and the others are found."""
     folder = add_partition(log_dir, "torn-0")
     (folder / PARTITION_METADATA).write_bytes(content)
     add_partition(log_dir)
@@ -111,14 +114,14 @@ def test_folder_when_its_identity_is_torn_then_is_of_no_use(log_dir: Path, conte
 
 
 def test_folder_when_it_does_not_say_its_topic_id_then_the_cluster_has_to(log_dir: Path) -> None:
-    """Folders that older brokers left have no such file: not torn, but nothing by themselves."""
+    """A folder without a topic id file, from an older broker, takes the id from the cluster."""
     add_partition(log_dir, topic_id=None)
     (one,), unusable = look(log_dir)
     assert (one.partition.topic_id, unusable) == (UNKNOWN_TOPIC_ID, [])
 
 
 def test_folder_when_it_is_a_file_then_is_of_no_use(log_dir: Path) -> None:
-    """A name alone makes no partition."""
+    """A file with the name of a partition is unusable."""
     (log_dir / "orders-3").write_bytes(b"")
     found, (one,) = look(log_dir)
     assert found == []
@@ -159,7 +162,7 @@ def test_folder_when_it_cannot_be_read_then_is_of_no_use(
 
 
 def test_partition_when_it_vanishes_then_is_told_and_the_others_are_found(log_dir: Path) -> None:
-    """A topic that is deleted between the listing and the look at its files ends nothing."""
+    """A partition that is deleted during the survey is reported, and the others are found."""
     gone = add_partition(log_dir, "gone-0")
     add_partition(log_dir)
     found, _ = look(log_dir)
@@ -178,7 +181,7 @@ def test_partition_when_it_vanishes_then_is_told_and_the_others_are_found(log_di
 
 
 def test_log_dirs_when_there_are_several_then_each_replica_has_its_node(tmp_path: Path) -> None:
-    """Folders of several brokers hold replicas of one partition; named twice, a folder is one."""
+    """Several log folders give each replica with its node, and a folder named twice counts once."""
     first, second = (make_log_dir(tmp_path / f"logs-{node}", node_id=node) for node in (1, 2))
     add_partition(first)
     add_partition(second)
@@ -220,7 +223,7 @@ def test_log_dir_when_it_has_only_partitions_then_is_one(tmp_path: Path) -> None
 
 
 def test_log_dir_when_it_is_none_then_one_line_says_so(tmp_path: Path, log_dir: Path) -> None:
-    """A folder that is missing, a file, any other folder: refused as a whole, not found empty."""
+    """A missing folder, a file or an unrelated folder is refused in one line."""
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letters").mkdir()
@@ -233,14 +236,14 @@ def test_log_dir_when_it_is_none_then_one_line_says_so(tmp_path: Path, log_dir: 
 def test_log_dir_when_it_is_the_folder_of_a_partition_then_names_the_one_above(
     log_dir: Path,
 ) -> None:
-    """The mistake that is made most often has its own advice."""
+    """A partition's folder given as log folder is refused with advice to name its parent."""
     folder = add_partition(log_dir)
     with pytest.raises(ConfigError, match="the folder of one partition: name the folder above it"):
         look(folder)
 
 
 def test_log_dir_when_it_holds_nothing_then_is_empty(log_dir: Path) -> None:
-    """A broker's folder without a partition is as good as any other."""
+    """A log folder without partitions is valid and empty."""
     assert look(log_dir) == ([], [])
 
 
@@ -261,6 +264,6 @@ def test_log_dir_when_it_cannot_be_read_then_says_so(
 
 @pytest.mark.parametrize("folders", [(), ("",)], ids=["none", "empty"])
 def test_settings_when_they_name_no_folder_then_are_refused(folders: tuple[str, ...]) -> None:
-    """The current folder is never meant by nothing."""
+    """Settings without a folder are refused, and do not mean the current folder."""
     with pytest.raises(ConfigError, match="at least one"):
         LogDirSettings(folders)

@@ -53,7 +53,7 @@ def test_folder_when_it_is_read_then_has_what_its_files_have(folder: Path) -> No
 
 
 def test_folder_when_it_is_sent_to_another_process_then_reads_the_same(folder: Path) -> None:
-    """Sources and segments are plain values: a task of a job gets them as they are."""
+    """A folder source and its segments pickle and read the same in another process."""
     stored = PartitionFolder(str(folder))
     sent = pickle.loads(pickle.dumps((stored, list_segments(stored.facts())[1])))
     report = inspect_segment(*sent)
@@ -82,7 +82,7 @@ def test_folder_when_a_file_vanishes_then_it_is_missing_or_changed(folder: Path)
 
 @pytest.mark.parametrize("name", ["nothing", "file"])
 def test_folder_when_there_is_none_then_says_so_in_one_line(tmp_path: Path, name: str) -> None:
-    """A path that is no folder is the caller's mistake."""
+    """A path that is no folder is refused in one line as a caller's mistake."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(ConfigError, match=rf"no partition's folder: .*/{name}$"):
         PartitionFolder(str(tmp_path / name)).facts()
@@ -119,7 +119,9 @@ def test_folder_when_the_disk_fails_then_is_one_of_our_errors(
 def test_f123_segment_when_it_is_large_then_takes_no_memory_for_that(
     log_bytes: int, batch_bytes: int, interval_bytes: int
 ) -> None:
-    """The log is streamed; only the indexes that are made grow with it, up to a broker's limit."""
+    """
+    A large segment is streamed, and only rebuilt indexes grow with it, up to a broker's limit.
+    """
     sizes = map(str, (log_bytes, batch_bytes, interval_bytes))
     said = subprocess.run(
         [sys.executable, "-m", "tests.support.partitions.inspection_process", *sizes],

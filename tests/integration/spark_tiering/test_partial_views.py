@@ -45,7 +45,10 @@ def partly_assigned() -> Iterator[str]:
 
 @pytest.mark.parametrize("job", JOBS)
 def test_job_when_the_service_reads_some_then_judges_nothing(job: str, tmp_path: Path) -> None:
-    """Exit code 4, one line, and every object is where it was."""
+    """
+    A job judges nothing when the service knows only some partitions: exit code 4, one line, and no
+    object changes.
+    """
     place = TierPlace(tmp_path)
     assert place.run().is_fine
     before = trees(place)
@@ -59,7 +62,10 @@ def test_job_when_the_service_reads_some_then_judges_nothing(job: str, tmp_path:
 
 
 def test_data_source_when_the_service_reads_some_then_no_row_is_read(tmp_path: Path) -> None:
-    """Segments that it does not know of would be rows that are missing."""
+    """
+    The data source returns no row when the service knows only some partitions, because rows could
+    be missing.
+    """
     tier = tier_in(tmp_path, usual_log())
     with (
         partly_assigned() as address,

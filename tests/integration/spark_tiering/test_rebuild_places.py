@@ -65,7 +65,7 @@ def test_f121_bucket_when_its_metadata_is_lost_then_it_is_made_anew(
 def test_spark_when_it_reads_the_manifests_then_the_file_is_the_same(
     tmp_path: Path, spark_session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Units travel there and back."""
+    """Spark reads the manifests and gives the same file as one process."""
     monkeypatch.setattr(bucket_reading, "SETS_MAX", 2)
     place = TierPlace(tmp_path)
     for number in range(5):

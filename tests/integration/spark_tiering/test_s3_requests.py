@@ -61,7 +61,7 @@ def said(stub: ObjectStub, header: str, *operations: str) -> set[str | None]:
 def test_writing_requests_when_made_carry_condition_and_checksum(
     stub: ObjectStub, bucket: Bucket
 ) -> None:
-    """No object is written without the condition, and none without its checksum."""
+    """Each write carries the condition against overwriting and its checksum."""
     do_everything(bucket)
     assert said(stub, "if-none-match", "PutObject", "CompleteMultipartUpload") == {"*"}
     assert None not in said(stub, "x-amz-checksum-crc64nvme", *SENDING, "CompleteMultipartUpload")
@@ -125,7 +125,10 @@ def test_requests_when_the_requester_pays_all_say_so(stub: ObjectStub, bucket: B
 def test_endpoint_that_takes_no_ranges_when_asked_is_unsuitable(
     stub: ObjectStub, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole object in place of a range is refused before it is read."""
+    """
+    An endpoint that answers a range with the whole object is refused as unsuitable before its body
+    is read.
+    """
     stub.objects[KEY] = Kept(b"x" * 1_000)
     monkeypatch.setattr(stub, "takes_ranges", False)
     with bucket.opened() as store:

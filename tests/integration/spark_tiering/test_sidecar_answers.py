@@ -114,7 +114,7 @@ async def read_of(server: ScriptedServer, **options: int) -> bytes:
 
 
 async def test_read_when_it_is_answered_then_asked_was_for_that_range() -> None:
-    """The question names file and bytes, and nothing that is not known to be needed."""
+    """A read requests exactly its range of its file, with nothing unknown."""
     async with scripted_server(WHOLE) as server:
         assert await read_of(server) == CONTENT
     (head,) = server.heads
@@ -277,7 +277,7 @@ async def test_facts_when_the_answer_is_none_of_ours_then_are_refused(told: byte
 async def test_partitions_when_the_answer_is_none_of_ours_then_are_refused(
     told: dict[str, object],
 ) -> None:
-    """A source that makes no sense is none."""
+    """Partitions with impossible values are refused."""
     async with scripted_server(reply(200, json.dumps(told).encode())) as server:
         source = SidecarSegmentSource(SidecarSourceSettings((server.address,)))
         with pytest.raises(LogUnavailable, match="makes no sense"):

@@ -61,7 +61,7 @@ async def test_source_when_the_token_does_not_do_then_an_operator_has_to_act(
 async def test_source_when_the_token_is_replaced_then_the_new_one_is_shown(
     root: Path, tmp_path: Path
 ) -> None:
-    """It is read anew for each question: rotation needs no restart of a job."""
+    """A source reads its token for every request, so that a rotation needs no restart."""
     path = tmp_path / "token"
     door = await door_of(tmp_path)
     async with serving_folders(root, of_http={"door": door}) as broker:
@@ -82,7 +82,10 @@ async def test_source_when_the_token_is_replaced_then_the_new_one_is_shown(
 async def test_source_when_sidecars_speak_tls_then_each_side_shows_who_it_is(
     root: Path, tmp_path: Path
 ) -> None:
-    """Trust is by the named authority, rights by a token or by our certificate."""
+    """
+    Source and sidecar authenticate over TLS by the named authority, and the source by token or
+    certificate.
+    """
     token_file = write_token(tmp_path / "token", READER)
 
     def made() -> tuple[Authenticator, Pki]:

@@ -87,7 +87,7 @@ async def files_at(broker: Broker, token_file: str) -> SidecarFiles:
 async def test_source_when_a_sidecar_is_asked_then_gives_partitions_with_whose_they_are(
     root: Path, token_file: str
 ) -> None:
-    """Which broker's replica it is stands beside it, so that the leader's can be taken."""
+    """A sidecar's partitions say which broker's replica they are."""
     async with serving_folders(root) as broker:
         (found,) = await asyncio.to_thread(found_at, broker, token_file=token_file)
     assert found.partition == PARTITION
@@ -99,7 +99,7 @@ async def test_source_when_a_sidecar_is_asked_then_gives_partitions_with_whose_t
 async def test_segments_when_read_through_a_sidecar_then_are_those_of_the_folder(
     root: Path, token_file: str
 ) -> None:
-    """Every report and every byte that a copy takes is the same as from the disk."""
+    """Segments read through a sidecar equal those of the folder in report and bytes."""
     folder = root / "orders-3"
 
     def copied(files: PartitionFiles) -> tuple[list[SegmentReport], list[bytes | SegmentFinding]]:
@@ -134,7 +134,7 @@ def read_in_another_process(sent: bytes) -> tuple[bytes, int]:
 async def test_files_when_sent_to_another_process_then_read_there_and_carry_no_secret(
     root: Path, token_file: str
 ) -> None:
-    """The token is read from its file where it is used; connections are each process's own."""
+    """Files sent to another process read there with its own connection and carry no token."""
     async with serving_folders(root) as broker:
         files = await files_at(broker, token_file)
         sent = pickle.dumps(files)
@@ -150,7 +150,7 @@ async def test_files_when_sent_to_another_process_then_read_there_and_carry_no_s
 async def test_connection_when_a_thread_reads_on_then_is_kept_and_after_a_fork_is_not(
     root: Path, token_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One connection for each thread of each process."""
+    """Each thread keeps one connection, and a forked process opens its own."""
     async with serving_folders(root) as broker:
         files = await files_at(broker, token_file)
         figures = broker.client.server.figures
@@ -225,7 +225,7 @@ async def test_read_when_the_file_ends_or_is_gone_then_gives_fewer_bytes_or_none
 async def test_segment_when_its_file_vanishes_while_it_is_read_then_is_a_finding(
     root: Path, token_file: str
 ) -> None:
-    """Retention under a reader: the log has changed, and is not copied."""
+    """A file that vanishes during a read is a finding, and its segment is not copied."""
     gone = root / "orders-3" / LOG
 
     class Vanishing(SidecarFiles):
@@ -269,7 +269,9 @@ async def test_read_when_the_file_is_not_sealed_then_waiting_may_help(
 async def test_survey_when_several_sidecars_have_a_partition_then_takes_the_leader_s(
     root: Path, tmp_path: Path, token_file: str
 ) -> None:
-    """Each broker's sidecar gives that broker's replica; one that is away is named."""
+    """
+    Of several sidecars' replicas the survey takes the leader's, and names a sidecar that is away.
+    """
     other = write_broker(tmp_path / "other", NODE + 1)
     contents = example_partition().contents
     del contents[f"{ACTIVE}.log"]
@@ -313,7 +315,7 @@ async def test_survey_when_no_cluster_is_asked_then_the_sidecar_s_word_counts(
 async def test_survey_when_nobody_tells_the_sidecar_then_its_partition_is_of_no_use(
     root: Path, token_file: str
 ) -> None:
-    """The reason is the sidecar's own."""
+    """A partition that its sidecar cannot assess is unusable, with the sidecar's reason."""
     teller = StableOffsets(LogNotPermitted("lacks the right to DESCRIBE"))
     async with serving_folders(root, teller=teller) as broker:
         source = open_source(SidecarSourceSettings((broker.url,), token_file=token_file))

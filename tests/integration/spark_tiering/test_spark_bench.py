@@ -62,8 +62,8 @@ EXPLAINING = {
 @pytest.mark.timeout(400)  # two sessions of Spark's, on a busy machine
 def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -> None:
     """
-    Each figure is there once, with its bound where it has one; in the file are sizes and machine,
-    too, and of the folder nothing is left.
+    The quick benchmark prints each figure once with its bound, stores sizes and machine, and leaves
+    no folder.
     """
     output = tmp_path / "run.json"
     command = [sys.executable, "-m", "bench", "spark", "--quick", "--processes", "2"]
@@ -99,7 +99,7 @@ def store() -> Iterator[ObjectStore]:
 def test_object_when_it_was_put_then_length_and_checksum_are_told_and_it_stays(
     store: ObjectStore, size_bytes: int
 ) -> None:
-    """A second write of the key is refused, whether the object itself is kept or not."""
+    """A second put of a key is refused, whether the store keeps contents or not."""
     key, content = f"a/{size_bytes}", BytesContent(bytes(size_bytes))
     store.put(key, content)
     facts = store.head(key)
@@ -125,7 +125,9 @@ def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
 
 
 def test_traits_when_the_store_is_probed_then_the_first_writer_wins(store: ObjectStore) -> None:
-    """A job can claim its topics there; uploads in parts and checks of sums it does without."""
+    """
+    The probed store keeps the first writer, so jobs can claim topics, without parts and checksums.
+    """
     traits = store.probe("probed/")
     assert traits.refuses_second_put
     assert traits.tells_sums
@@ -152,7 +154,7 @@ def test_log_folder_when_it_is_made_then_its_segments_are_sound_and_nothing_has_
 def test_overhead_when_it_is_above_its_bound_then_a_profile_follows(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A figure that is missed says where the time goes."""
+    """A figure above its bound is followed by a profile."""
     sizes = spark_copy.QUICK
     monkeypatch.setattr(spark_copy, "OVERHEAD_S_MAX", -1e9)
     run = Run()

@@ -50,7 +50,10 @@ def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProc
 def test_session_when_it_is_ours_then_has_the_settings_that_were_measured(
     spark_session: SparkSession,
 ) -> None:
-    """Workers by Unix sockets, no speculation, no web page, tasks that are tried again."""
+    """
+    Our own session has the measured settings: Unix sockets, no speculation, no web page, and
+    repeated tasks.
+    """
     conf = spark_session.sparkContext.getConf()
     names = (
         "spark.master",
@@ -112,7 +115,10 @@ def path_without_java(tmp_path: Path) -> str:
 def test_engine_when_the_machine_has_no_java_then_runs_on_the_one_of_pip_and_says_nothing(
     path_without_java: str, tmp_path: Path
 ) -> None:
-    """There is no line of Spark's or Java's, and no process is left when it was closed."""
+    """
+    Without an installed Java the engine runs on pip's, prints nothing, and leaves no process when
+    closed.
+    """
     cache = tmp_path / "cache"
     ended = run_program("local[2]", PATH=path_without_java, XDG_CACHE_HOME=str(cache))
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -154,14 +160,17 @@ def test_engine_when_spark_does_not_start_then_one_line_says_why(
 
 
 def test_log_of_spark_when_it_cannot_be_written_then_one_line_says_so(tmp_path: Path) -> None:
-    """A wrong place is found before Spark is started."""
+    """A log file that cannot be written is refused in one line before Spark starts."""
     ended = run_program(f"--log={tmp_path / 'absent' / 'log'}", "local[1]")
     line = f"rlmm: config: {tmp_path}/absent/log cannot be written: No such file or directory\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", line)
 
 
 def test_connect_when_nobody_listens_then_one_line_says_so_at_once() -> None:
-    """Spark's own client would go on trying for minutes."""
+    """
+    A connect address without a listener fails at once in one line, while Spark's client would retry
+    for minutes.
+    """
     (port,) = free_ports(1)
     with pytest.raises(EngineUnfit, match=f"no Spark Connect server at 127.0.0.1:{port}: "):
         open_engine(ExecutionSettings(f"sc://127.0.0.1:{port}"))
@@ -169,7 +178,9 @@ def test_connect_when_nobody_listens_then_one_line_says_so_at_once() -> None:
 
 @pytest.mark.parametrize("is_submitted", [False, True], ids=["ours", "submitted"])
 def test_master_when_nobody_listens_then_one_line_says_so_at_once(is_submitted: bool) -> None:
-    """Spark would go on trying for a minute, and then say that it is stopped."""
+    """
+    A master without a listener fails at once in one line, while Spark would retry for a minute.
+    """
     one, two = free_ports(2)
     master = f"spark://127.0.0.1:{one},127.0.0.1:{two}"
     ended = submitted(master) if is_submitted else run_program(master)
@@ -209,7 +220,9 @@ def submitted(master: str, *options: str) -> subprocess.CompletedProcess[str]:
 def test_connect_when_its_packages_are_missing_then_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """They are not installed with Spark itself."""
+    """
+    Missing packages for Spark Connect are named in one line, as Spark itself does not install them.
+    """
     monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
     with pytest.raises(EngineUnfit, match=r"needs pip install 'pyspark\[connect\]'"):
         open_engine(ExecutionSettings("sc://127.0.0.1"))
@@ -218,7 +231,7 @@ def test_connect_when_its_packages_are_missing_then_one_line_says_what_to_instal
 def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is an extra."""
+    """A missing pyspark is named in one line, as it is an extra."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(EngineUnfit, match=r"pip install 'rlmm\[spark\]'"):
         open_engine(ExecutionSettings("local[1]"))

@@ -201,9 +201,8 @@ def test_copies_when_the_environment_is_sent_then_are_made_though_an_executor_is
     cluster: Cluster, tmp_path: Path
 ) -> None:
     """
-    `rlmm tier run` as the documents say it: hosts have Spark and a Python, and nothing of ours.
-
-    An executor is killed in the middle of the copies. Nothing is copied twice, and all of it is.
+    `rlmm tier run` with the packed environment, as documented, copies every segment once although
+    an executor is killed.
     """
     more = [TopicIdPartition(ORDERS.topic_id, ORDERS.topic, number) for number in range(10, 16)]
     place = TierPlace(tmp_path, partitions=[ORDERS, PAYMENTS, *more])
@@ -239,7 +238,7 @@ def test_copies_when_the_environment_is_sent_then_are_made_though_an_executor_is
 
 
 def test_master_when_spark_submit_says_another_then_is_refused(cluster: Cluster) -> None:
-    """Two places to say it are one too many: nothing is started."""
+    """A master different from that of spark-submit is refused, and nothing starts."""
     ended = cluster.submit("local[2]")
     line = f"rlmm: config: spark-submit says master {cluster.master}, it cannot be local[2] as well"
     assert ended.returncode == 2

@@ -83,7 +83,7 @@ def test_f121_bucket_when_audited_by_listing_and_by_inventory_then_says_the_same
 def test_spark_when_it_audits_then_says_the_same_as_here(
     tmp_path: Path, spark_session: SparkSession
 ) -> None:
-    """Folders listed by tasks, shards joined by tasks."""
+    """Spark audits folders and shards by tasks with the same result as one process."""
     place = TierPlace(tmp_path)
     assert place.run().is_fine
     next((tmp_path / "store").rglob("*.log")).unlink()
@@ -103,7 +103,7 @@ def test_spark_when_it_audits_then_says_the_same_as_here(
 def test_service_when_it_holds_the_metadata_then_is_asked_anew_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The metadata of a running service, log and state."""
+    """The audit asks a running service for log and state anew each time."""
     forget_environment(monkeypatch, tmp_path)
     with ServedMetadata() as served:
         place = TierPlace(tmp_path, metadata=served.access, partitions=(ORDERS,))

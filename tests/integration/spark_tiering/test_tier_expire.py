@@ -68,7 +68,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Command:
 def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_nothing(
     tier: Command,
 ) -> None:
-    """Bytes, reasons, and where each partition begins then; no folder and no job is made."""
+    """The dry run shows bytes, reasons and new log starts, and makes neither folder nor job."""
     before = trees(tier.place)
     result = expired(tier, "--retention-bytes", str(SIZES[1]))
     assert result.exit_code == 0, result.output
@@ -87,7 +87,10 @@ def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_noth
 def test_run_when_applied_then_what_was_shown_goes_and_nothing_else(
     tier: Command, tmp_path: Path
 ) -> None:
-    """Objects and metadata; a report is kept; a second run finds nothing to do."""
+    """
+    The run deletes exactly the shown objects and metadata, keeps a report, and a second run finds
+    nothing.
+    """
     kept = {key for key in tier.place.objects() if "-payments" not in key and "0120-" in key}
     report = tmp_path / "expired.json"
     more = ["--retention-bytes", str(SIZES[1]), "--topic", "orders", "--apply"]
@@ -124,13 +127,13 @@ LIMITS = [
 def test_f117_limits_when_given_then_go_strictly_beyond_them(
     copied: Command, flags: list[str], starts: list[int | None]
 ) -> None:
-    """A segment that ends exactly at a limit stays, and one that lies partly beyond it, too."""
+    """A segment that ends exactly at a limit, or lies partly beyond it, stays."""
     told = document(expired(copied, *flags, "--output", "json"))
     assert [one["startAfter"] for one in told["partitions"]] == starts
 
 
 def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier: Command) -> None:
-    """Three of them, larger than all that is finished, and not one good segment goes."""
+    """Unfinished copies do not count for the size limit, however large they are."""
     for number in range(3):
         opened(tier.place, Uuid.of(7, number), 251 + number, 251 + number, size_bytes=10**6)
     flags = ["--retention-bytes", str(sum(SIZES)), "--min-age", "0s", "--apply"]
@@ -142,7 +145,9 @@ def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier
 
 
 def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier: Command) -> None:
-    """Without any limit; some of its objects were gone already."""
+    """
+    A deletion begun by a dead process is finished without any limit, also when objects are gone.
+    """
     one, two, *_ = tier.place.segments()
     moved(tier.place, one, DS)
     moved(tier.place, two, DS)
@@ -253,7 +258,7 @@ REFUSED = [
 def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(
     copied: Command, flags: list[str], why: str
 ) -> None:
-    """The command refuses wrong flags without a traceback, and touches nothing."""
+    """Wrong flags are refused in one line, and nothing is touched."""
     before = trees(copied.place)
     result = expired(copied, *flags, "--apply")
     assert result.exit_code == 2, result.output
@@ -266,7 +271,10 @@ def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(
 def test_command_when_store_or_archive_is_not_there_then_is_refused_and_makes_neither(
     tier: Command, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
-    """Else the metadata of a whole archive goes, and its objects stay, for a mistyped folder."""
+    """
+    A missing store or archive is refused and not created, since a mistyped folder would cost the
+    whole metadata.
+    """
     before = trees(tier.place)
     nowhere = str(tmp_path / "nowhere")
     archive = str(tier.place.archive)
@@ -301,7 +309,7 @@ def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_t
 
 
 def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
-    """Nothing to delete looks like everything deleted."""
+    """A mistyped topic is reported as unknown."""
     for more in ((), ("--apply",)):
         result = expired(tier, "--topic", "ordres", "--topic", "pay*", "--retention-ms", "0", *more)
         assert result.exit_code == 0, result.output
@@ -340,7 +348,7 @@ def test_command_when_nobody_says_whose_topics_they_are_then_refused(tier: Comma
 def test_run_when_it_may_delete_so_many_then_stops_there_and_the_next_goes_on(
     tier: Command, most: int
 ) -> None:
-    """The whole is shown beforehand."""
+    """A limited run shows the whole first, stops at its limit, and the next run continues."""
     flags = ["--retention-ms", "0", "--max-delete", str(most), "--output", "json"]
     assert document(expired(tier, *flags))["totals"]["would-go"]["segments"] == 4
     told = document(result := expired(tier, *flags, "--apply"))

@@ -55,7 +55,10 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_on(
     tier: Command,
 ) -> None:
-    """The report names the job; when that job is over, its open copy is deleted, too."""
+    """
+    A topic with a running copy job is left to it and named with the job, and expires when that job
+    is over.
+    """
     place = tier.place
     request = CareRequest(store=place.store_settings)
     with open_tier(request) as care, expire_lease(care) as life:
@@ -96,7 +99,10 @@ def test_f120_copy_when_a_job_is_at_it_then_stays_however_old_it_is(tmp_path: Pa
 def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twice_for_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One half lies under the old one, one under the new one; requests are counted."""
+    """
+    After a change of the prefix the objects under both are deleted without a doubled request for
+    each.
+    """
     place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
     assert place.run().is_fine
     place.prefix = "new/"
@@ -200,7 +206,9 @@ def test_topic_when_the_cluster_does_not_tell_about_it_then_is_refused(tier: Com
 def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(
     tier: Command,
 ) -> None:
-    """It has the name of a tiered topic, and not its id; none of that one's settings apply."""
+    """
+    The archive of a deleted topic is expired without the settings of the new topic of its name.
+    """
     cluster = told_cluster(is_tiered=True)
     anew = replace(cluster.topics_there["orders"], topic_id=Uuid.of(1, 1))
     cluster = replace(cluster, topics_there={"orders": anew})

@@ -89,7 +89,7 @@ async def test_image_when_brokers_have_tiered_then_says_what_they_said(
 async def test_topic_when_the_cluster_has_none_of_that_name_then_said_and_not_made(
     kafka_broker: TieredKafka,
 ) -> None:
-    """A job makes no topics."""
+    """A missing metadata topic on a real cluster is reported and not created."""
     access = EmbeddedAccess(bootstrap_servers=kafka_broker.bootstrap, topic="nobody-made-this")
     for _ in range(2):
         with pytest.raises(TopicAbsent):

@@ -116,7 +116,7 @@ async def test_image_when_something_was_stored_just_before_then_it_is_in_it() ->
 
 
 async def test_image_when_a_partition_is_being_deleted_then_says_how_far() -> None:
-    """Also when nothing else is left of it."""
+    """An image shows how far a partition's deletion is, also when nothing else is left of it."""
     world = World(COUNT)
     marked, gone = world.partition_on(0), world.partition_on(1)
     world.store(partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, marked))
@@ -186,7 +186,7 @@ async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back
 
 
 async def test_sidecar_when_who_asks_may_only_read_then_images_and_no_events() -> None:
-    """A plan needs no more than a reader's role."""
+    """A caller with the reader's role gets images and no events, which is enough for a plan."""
     world = World(COUNT)
     segment = on(world, 0)
     async with (
@@ -214,7 +214,10 @@ async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None
 async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trusted(
     tmp_path: Path,
 ) -> None:
-    """With the right authority and token; with wrong ones a clear error, and no token in it."""
+    """
+    A sidecar over TLS accepts the right authority and token, and wrong ones give an error without
+    the token.
+    """
     world = World(COUNT)
     other, wrong = tmp_path / "other.pem", tmp_path / "wrong"
     trustme.CA().cert_pem.write_to_path(str(other))
@@ -256,7 +259,9 @@ async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
 async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
     outcome: AppendOutcome,
 ) -> None:
-    """It is looked for, and stored again only where it is not there."""
+    """
+    After an unclear append the access searches the log and stores the event only if it is absent.
+    """
     world = World(COUNT)
     segment = on(world, 1)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
@@ -290,7 +295,7 @@ async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_wher
 def test_token_when_the_file_holds_none_then_said_without_showing_it(
     kept: str, tmp_path: Path
 ) -> None:
-    """One line that names the file."""
+    """An empty token file is refused in one line without its content."""
     path = tmp_path / "token"
     path.write_text(kept)
     before = set(threading.enumerate())
@@ -305,7 +310,7 @@ def test_token_when_the_file_holds_none_then_said_without_showing_it(
 def test_tls_when_a_file_cannot_be_used_then_said(
     said: str, kept: bytes | None, tmp_path: Path
 ) -> None:
-    """One line that names it, before anything is dialled."""
+    """An unusable TLS file is refused in one line before any connection."""
     path = tmp_path / "file.pem"
     if kept is not None:
         path.write_bytes(kept)
@@ -316,7 +321,7 @@ def test_tls_when_a_file_cannot_be_used_then_said(
 
 
 def test_sidecar_when_nobody_is_there_then_said_in_time(tmp_path: Path) -> None:
-    """And no thread is left."""
+    """An absent sidecar is reported within the time limit, and no thread is left."""
     before = set(threading.enumerate())
     with pytest.raises(SidecarUnavailable):
         open_metadata_access(SidecarAccess(str(tmp_path / "s"), timeout_ms=200))
@@ -354,7 +359,7 @@ def test_sidecar_when_the_last_question_is_cut_off_then_told_what_was_heard_befo
 
 
 async def test_image_when_its_time_is_up_then_not_ready() -> None:
-    """No listing outlasts its deadline."""
+    """An image past its deadline fails as not ready."""
     world = World(COUNT)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
         with pytest.raises(NotReady):

@@ -198,7 +198,7 @@ def _no_java(*_: object) -> None:
 def test_bucket_that_cannot_be_used_when_named_then_is_told_before_segments_are_read(
     tier: Command, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch, kind: str, command: str
 ) -> None:
-    """By the plan as by the run: a day of reading is not spent for a bucket that is not there."""
+    """An unusable bucket is refused by plan and run before any segment is read."""
     bucket = BUCKET
     if kind == "credentials-absent":
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -264,7 +264,7 @@ def test_f109_segment_that_is_torn_when_met_then_is_named_and_others_are_copied(
 
 
 def test_service_that_is_not_assigned_when_asked_then_is_one_line(tmp_path: Path) -> None:
-    """A service that answers for others is named a refusal, and nothing is written."""
+    """A service that is not assigned the partitions is one line, and nothing is written."""
     with ServedMetadata(Assignment.of_metadata([])) as served:
         tier = Command(TierPlace(tmp_path))
         result = tier.run(embedded=None, sidecar=served.address)
