@@ -56,6 +56,9 @@ def test_f109_segment_when_something_is_against_it_then_is_not_copied(
 
 
 def test_segment_when_nothing_is_against_it_then_is_a_candidate_with_its_epochs() -> None:
-    """It may end exactly at the last stable offset, and its epochs begin at its own base."""
+    """
+    A segment that ends exactly at the last stable offset is a candidate, with epochs from its own
+    base.
+    """
     found = judge_segments([SEGMENT], EPOCHS, 251)
     assert found == [Candidate(120, 251, ((4, 120), (6, 200)))]

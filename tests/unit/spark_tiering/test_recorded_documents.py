@@ -239,7 +239,7 @@ def outcomes(kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_document_when_written_then_has_the_bytes_that_were_recorded(name: str) -> None:
-    """A document of a released version is the same in every later one."""
+    """A written document has the released version's recorded bytes."""
     file = FOLDER / name
     if os.environ.get("WRITE_GOLDEN"):
         file.write_bytes(WRITTEN[name]())
@@ -260,7 +260,7 @@ def test_document_when_spoiled_then_is_refused_for_the_recorded_fault(kind: str)
 
 
 def test_documents_that_were_recorded_when_read_then_are_what_was_written() -> None:
-    """The readers understand the recorded bytes."""
+    """The readers give the values from which the recorded documents were written."""
     assert parse_copy_plan((FOLDER / "copy-plan.json").read_bytes()) == example_plan()
     assert parse_read_plan((FOLDER / "read-plan.json").read_bytes()) == read_plan()
     assert str(parse_token((FOLDER / "token.txt").read_text())) == read_plan().token

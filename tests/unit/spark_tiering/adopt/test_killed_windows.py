@@ -46,7 +46,10 @@ def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
 def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
     dies_at: int, *, is_troubled: bool
 ) -> None:
-    """Wherever a driver dies the journal says where, and resuming copies the rest and closes."""
+    """
+    After a kill at any step the journal names it, and a resume copies the rest and closes the
+    window.
+    """
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
     outcome = found.window().resume()

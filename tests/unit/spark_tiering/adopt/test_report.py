@@ -96,7 +96,10 @@ def test_report_when_a_copy_failed_and_was_made_by_the_next_round_then_is_fine()
 
 
 def test_report_when_copying_of_a_topic_was_stopped_then_is_not_fine() -> None:
-    """A stop file, a pause or a signal left some of it, though its window is closed."""
+    """
+    A report of a topic whose copying a stop file, pause or signal ended is not fine, although its
+    window is closed.
+    """
     outcome = TopicOutcome("orders", TopicStatus.ADOPTED, stopped="paused", window_ms=1_000)
     assert not report(outcome).is_fine
     assert "copying ended early: paused" in said([outcome])

@@ -39,7 +39,10 @@ CF_OF_FIRST = step_before(CF, 0)
 
 
 def test_topic_when_adopted_then_every_range_is_copied_once_and_settings_are_as_before() -> None:
-    """All closed segments are copied, the brokers go on behind them, nothing is lost or changed."""
+    """
+    The adoption copies all closed segments once, brokers continue behind them, and settings and
+    records are as before.
+    """
     found = world()
     outcome = found.adopt()
     assert (outcome.standing, outcome.why, outcome.findings) == (TopicStatus.ADOPTED, None, ())
@@ -55,7 +58,7 @@ def test_topic_when_adopted_then_every_range_is_copied_once_and_settings_are_as_
 
 
 def test_topic_when_adopted_twice_then_the_second_time_does_nothing() -> None:
-    """Where nothing is to be copied no window is opened."""
+    """A second adoption has nothing to copy and opens no window."""
     found = world()
     found.adopt()
     steps = found.steps
@@ -65,7 +68,9 @@ def test_topic_when_adopted_twice_then_the_second_time_does_nothing() -> None:
 
 
 def test_f108_copy_when_it_fails_for_good_then_all_above_is_ended_before_brokers_copy() -> None:
-    """A failed segment ends its partition's copies there: no hole, and no lone copy."""
+    """
+    A segment that fails for good ends all copies above it in its partition before brokers copy.
+    """
     found = troubled()
     outcome = found.adopt()
     assert outcome.standing is TopicStatus.ADOPTED
@@ -89,7 +94,10 @@ def test_first_copy_when_it_fails_then_no_lone_copy_moves_the_log_start() -> Non
 
 
 def test_lone_copy_when_it_cannot_be_ended_then_the_window_stays_open() -> None:
-    """Brokers are not let copy beside a copy that is open; resuming ends it and closes."""
+    """
+    A lone copy that cannot be ended keeps the window open, and a resume ends it and closes the
+    window.
+    """
     found = world()
     found.outcomes[0] = UnitOutcome.CONFLICT
     found.undeletable |= {0, 10, 20}
@@ -174,7 +182,10 @@ def test_hole_when_somebody_makes_one_in_the_window_then_it_is_not_closed() -> N
 
 
 def test_broker_copy_when_it_was_interrupted_then_its_range_is_copied_too() -> None:
-    """An open copy of the broker's counts as not copied, and does not keep the window open."""
+    """
+    A broker's interrupted copy counts as not copied: its range is copied too, and the window
+    closes.
+    """
     found = world()
     found.broker_copy(ONE, 0, 10)
     found.broker_copy(ONE, 10, 20, CS)
@@ -199,7 +210,10 @@ def test_metadata_when_somebody_goes_on_publishing_then_the_window_is_closed_aga
 
 
 def test_brokers_when_they_do_not_go_on_behind_the_copies_then_copying_is_stopped_again() -> None:
-    """Without the effect copying is off, retention is off, and the journal says why."""
+    """
+    When brokers do not continue behind the copies, copying is switched off again, retention stays
+    off and the journal has the reason.
+    """
     found = world(is_deaf=True)
     outcome = found.adopt()
     assert outcome.standing is TopicStatus.LEFT_OPEN
@@ -234,7 +248,7 @@ def test_topic_when_lost_to_another_job_then_nothing_is_changed_any_more(lost_at
 
 
 def test_job_when_told_to_stop_then_the_window_is_closed() -> None:
-    """A stop ends the copying, never with a window left open."""
+    """A stop ends the copying and closes the window."""
     found = world(stop="paused")
     outcome = found.adopt()
     assert (outcome.standing, outcome.stopped) == (TopicStatus.ADOPTED, "paused")
@@ -282,7 +296,7 @@ def test_segment_when_it_is_damaged_then_told_though_brokers_go_on(*, is_all: bo
 
 
 def test_copy_when_it_was_only_to_be_ended_then_resuming_it_is_fine() -> None:
-    """An end is all that was left to do: nothing has stopped early."""
+    """A resume that only has to end a copy counts as complete."""
     found = died(CF_OF_FIRST, is_troubled=False)
     for one in found.open_of_jobs():
         found.segments[one.id] = replace(one, state=DS)
@@ -297,7 +311,7 @@ def test_copy_when_it_was_only_to_be_ended_then_resuming_it_is_fine() -> None:
 
 
 def test_topic_when_made_anew_in_its_window_then_its_own_settings_stay() -> None:
-    """Settings of a topic that is gone are never put on another one of its name."""
+    """A topic recreated in its window keeps its own settings."""
     found = world()
     own = {RETENTION_MS: "-1"}
 
@@ -341,7 +355,7 @@ def test_partition_when_the_source_lacks_it_then_refused_where_the_tier_has_it()
 
 
 def test_whole_copy_when_the_source_lacks_it_then_abort_leaves_it_open() -> None:
-    """The last copy of records is never deleted for the sake of closing a window."""
+    """An abort leaves a whole copy open when the source lacks its records."""
     found = died(CF_OF_FIRST, is_troubled=False)
     whole = next(one for one in found.open_of_jobs() if one.start_offset == 0)
     assert found.objects[whole.id.uuid] is StoredObjects.WHOLE

@@ -152,7 +152,7 @@ def test_window_when_there_is_none_then_nothing_is_taken_up(way: str) -> None:
 
 
 def test_topic_when_it_is_gone_then_its_window_is_closed() -> None:
-    """There is nothing to restore of a topic that was deleted."""
+    """A deleted topic's window is closed without a change of settings."""
     found = died(40, is_troubled=False)
     found.is_gone = True
     assert found.window().resume().standing is TopicStatus.ABORTED

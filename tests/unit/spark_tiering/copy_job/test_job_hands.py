@@ -69,7 +69,9 @@ def hands_of(
 
 
 def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> None:
-    """Source, store, prefix, options, its share of the pace and its deadline travel with it."""
+    """
+    A task carries source, store, prefix, options, its share of the rate limit and its deadline.
+    """
     at = job_parts(
         prefix="tier/",
         options=CopyOptions(is_compressed=True),
@@ -117,7 +119,7 @@ def test_units_when_told_to_stop_then_find_the_mark_that_others_leave_as_well(
 
 
 def test_event_of_a_copy_that_is_open_when_asked_for_then_is_the_one_that_opened_it() -> None:
-    """Objects that go on say the time of the event that is in the log, not of now."""
+    """The event of an open copy has the time of the event in the log that opened it."""
     metadata = HeldMetadata()
     at = job_parts(metadata=metadata)
     _, plan = hands_of(at)
@@ -161,7 +163,9 @@ def test_topic_when_asked_for_then_is_ours_only_where_the_store_says_so(
 
 
 def test_topic_of_copies_for_brokers_when_asked_for_then_each_time_anew() -> None:
-    """Where a lost topic costs records no answer of a moment ago counts."""
+    """
+    Claims of topics copied for brokers are checked in the store each time, without a recent answer.
+    """
     claims = HeldClaims(True)
     at = job_parts()
     _, plan = hands_of(at)

@@ -58,7 +58,9 @@ class HeldCluster:
 
 
 def test_look_when_offline_then_source_and_metadata_are_seen() -> None:
-    """Segments as they are listed, and the metadata of just those partitions, by their epochs."""
+    """
+    An offline survey sees the listed segments and the metadata of just their partitions and epochs.
+    """
     metadata = HeldMetadata()
     unusable = UnusablePlace("somewhere", "torn")
     source = HeldSource({ORDERS: example_partition()}, [unusable])
@@ -70,7 +72,7 @@ def test_look_when_offline_then_source_and_metadata_are_seen() -> None:
 
 
 def test_look_when_partitions_are_named_then_they_are_asked_about_as_well() -> None:
-    """A plan's partitions are looked at although the source has lost them."""
+    """Named partitions of a plan are included in the survey although the source has lost them."""
     metadata = HeldMetadata()
     look_around(job_parts(metadata=metadata), [OTHER, ORDERS])
     assert metadata.asked[0][0] == [ORDERS, OTHER]

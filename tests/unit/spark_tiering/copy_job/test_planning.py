@@ -57,7 +57,10 @@ def left_out(plan: CopyPlan) -> list[tuple[NotCopiedReason, int]]:
 
 
 def test_plan_when_made_then_reads_each_segment_once_and_asks_for_what_the_request_says() -> None:
-    """Rolled segments, by tasks of the engine; rules are the request's, and of now."""
+    """
+    The plan reads each rolled segment once, by tasks, with the request's rules and the present
+    time.
+    """
     engine = CountingUnits()
     budgets = Budgets(objects_max=6)
     plan = planned(engine, prefix="tier/", budgets=budgets, broker_id=5)
@@ -134,7 +137,9 @@ def test_hindrances_when_segments_wait_or_are_not_wanted_then_there_are_none() -
 
 
 def test_topic_that_the_source_lacks_when_asked_for_by_name_then_is_a_hindrance() -> None:
-    """A name that was mistyped must not pass for a topic of which everything is copied."""
+    """
+    A topic wanted by name that the source lacks is a hindrance, since the name may be mistyped.
+    """
     filters = SegmentSelection(topics=("ordres", "order?", "[p-q]*", "orders"))
     assert hindrances(planned(filters=filters)) == (
         "ordres: no partition of it was found at the source",

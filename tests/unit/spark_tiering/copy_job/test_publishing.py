@@ -74,7 +74,7 @@ def test_event_that_moves_a_segment_when_published_then_says_who_when_and_what()
 
 
 def test_state_when_asked_for_then_is_that_of_now_or_why_nobody_can_say() -> None:
-    """Gone is not the same as not known."""
+    """The state of a segment is the present one, or the reason why it is unknown."""
     metadata = HeldMetadata([SEGMENTS[0]])
     told = publisher(metadata)
     assert told.state(tp(), SEGMENTS[0].id.uuid) is SegmentState.COPY_SEGMENT_STARTED
@@ -85,7 +85,7 @@ def test_state_when_asked_for_then_is_that_of_now_or_why_nobody_can_say() -> Non
 
 
 def test_events_when_published_side_by_side_then_outcomes_are_in_their_order() -> None:
-    """Each by itself: one that fails says nothing of the others."""
+    """Events published side by side each have their own outcome, in their order."""
 
     class Choosy(HeldMetadata):
         def publish(self, event: object, timeout_s: float) -> object:  # type: ignore[override]

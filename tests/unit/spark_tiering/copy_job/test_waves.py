@@ -77,7 +77,7 @@ def fates(carried: object, partition: object = ORDERS) -> list[str]:
 def test_waves_when_copies_are_small_then_have_more_of_them_up_to_their_bounds(
     waves: WaveSize, most: int
 ) -> None:
-    """A wave of small copies would be over before the next one has begun."""
+    """Waves of small copies have more of them, up to the limits, so that they last long enough."""
     found, seen = world(waves), 0
 
     def count(_: object) -> None:
@@ -141,7 +141,10 @@ def test_start_when_one_of_several_is_not_stored_then_what_lies_below_is_finishe
 def test_topic_when_lost_while_copies_begin_then_nothing_is_published_about_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Those that were looked at before do not begin either."""
+    """
+    After the loss of a topic while copies begin the job publishes no event about it, also not for
+    copies it has read.
+    """
     answers = iter(["", "", "lost"])
     monkeypatch.setattr(WorldHands, "why_not_ours", lambda *_: next(answers, "lost"))
     found = world(SIDE_BY_SIDE)
@@ -157,7 +160,10 @@ def test_topic_when_lost_while_copies_begin_then_nothing_is_published_about_it(
 def test_driver_when_it_dies_at_any_step_then_the_next_job_ends_clean(
     dies_at: int, waves: WaveSize
 ) -> None:
-    """Nothing finished lacks objects, and everything is copied once in the end."""
+    """
+    After a driver's death at any step no finished copy lacks objects, and the next job copies
+    everything once.
+    """
     found = world(waves)
     found.dies_at = dies_at
     try:
@@ -331,7 +337,10 @@ class Recording(HeldMetadata):
 
 
 def test_events_when_there_are_several_then_go_together_and_are_told_in_their_order() -> None:
-    """An event that is rejected is a value among the others."""
+    """
+    Several events are published together with their outcomes in order, and a rejected one is a
+    value among them.
+    """
     metadata = Recording()
     publisher = CopyEventPublisher(metadata, 1, lambda: 0, 30.0)
     segments = [started(segment_id(start), start, start + 9) for start in (0, 10, 20, 30)]

@@ -47,7 +47,7 @@ def refusal(content: bytes) -> str:
 
 
 def test_document_when_read_back_then_is_the_same_plan() -> None:
-    """However it is laid out, and byte by byte when it is written again."""
+    """A document reads back as the same plan, in any layout, and is written again byte for byte."""
     content = format_plan(PLAN)
     assert parse_plan(content) == PLAN
     read = parse_plan(json.dumps(dict(reversed(json.loads(content).items()))).encode())
@@ -74,7 +74,9 @@ def test_document_when_people_read_it_then_has_sums_at_the_top_and_a_line_for_ea
 
 
 def test_document_of_an_example_when_written_then_is_this_one() -> None:
-    """Another form, or another order, is another version."""
+    """
+    The document of an example has the recorded form and order, whose change needs a new version.
+    """
     assert document.VERSION == 1
     assert fingerprint(PLAN) == "5d01fd26bd51ab7ca4e8e4fca217d4f98b493ef23446f0e53ea6a52855c7bfca"
 
@@ -98,7 +100,7 @@ def test_sums_when_added_up_then_are_those_of_the_parts() -> None:
 
 
 def test_fingerprint_when_anything_is_other_then_is_other() -> None:
-    """By rules, metadata and content."""
+    """The fingerprint differs for other rules, metadata or content."""
     others = [
         replace(PLAN, cluster_id="cluster-2"),
         replace(PLAN, rules=replace(PLAN.rules, now_ms=5)),
@@ -208,7 +210,10 @@ COPY = ("partitions", ORDERS, "copies", 1)
 def test_document_when_somebody_made_it_up_then_is_refused_with_the_place(
     change: Callable[[dict[str, Any]], object], text: str
 ) -> None:
-    """A right fingerprint does not help: values, order, sums and costs are judged."""
+    """
+    A made-up document with a right fingerprint is refused with the place of its wrong value, order,
+    sum or cost.
+    """
     assert text in refusal(rewritten(change))
 
 
@@ -220,7 +225,7 @@ def test_document_when_nothing_is_changed_then_a_rewritten_one_is_the_plan() -> 
 def test_document_when_it_is_too_long_then_is_neither_written_nor_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Memory is bounded on both sides."""
+    """A document beyond the size limit is neither written nor read."""
     content = format_plan(PLAN)
     monkeypatch.setattr(document, "DOCUMENT_BYTES_MAX", 1000)
     assert "at most 1000" in refusal(content)

@@ -64,7 +64,10 @@ def fate(known: SegmentMetadata, plan: PartitionCopyPlan) -> str:
 def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
     objects: StoredObjects, expected: str, done: tuple[str, int, int]
 ) -> None:
-    """The range is done once: under the id that it has, or anew after that one was ended."""
+    """
+    An open copy of a finished job continues under its id when its objects allow it, and is
+    otherwise ended and copied anew.
+    """
     plan = planned(SEGMENTS, OPEN, evidence=[evidence(OPEN, objects)])
     assert fate(OPEN, plan) == expected
     assert ranges(plan) == [done, ("copy", 200, 300)]
@@ -84,7 +87,7 @@ def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
 def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
     found: list[OpenCopyEvidence], expected: str
 ) -> None:
-    """Neither lost nor twice: it stays open, and its offsets are not copied under another id."""
+    """An open copy with unknown state stays open, and its range is not copied under another id."""
     plan = planned(SEGMENTS, OPEN, evidence=found)
     assert fate(OPEN, plan) == f"open: {expected}"
     assert reasons(plan) == [("open-copy-undecided", 100, 200), ("behind", 200, 300)]
@@ -104,14 +107,19 @@ def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects
 
 @pytest.mark.parametrize("writer", [OpenCopyWriter.ALIVE, OpenCopyWriter.FOREIGN])
 def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: OpenCopyWriter) -> None:
-    """Retention of a broker deletes in its own time."""
+    """
+    A deletion that another client began is left to it, since a broker's retention has its own time.
+    """
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, NONE, writer)])
     assert not plan.ends
 
 
 def test_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> None:
-    """From started to deletion started to deletion finished, which is the only legal way."""
+    """
+    A copy is ended through COPY_SEGMENT_STARTED, DELETE_SEGMENT_STARTED and
+    DELETE_SEGMENT_FINISHED, the only legal order.
+    """
     plan = make_plan(
         rules(),
         metadata(image(OPEN)),
@@ -163,7 +171,7 @@ def test_f104_custom_metadata_when_a_copy_is_ended_then_is_kept() -> None:
 def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_anew(
     known: SegmentMetadata, expected: str, objects: StoredObjects
 ) -> None:
-    """Metadata that says other than the bytes is never finished."""
+    """An open copy whose metadata differs from the source is ended and copied anew."""
     plan = planned(SEGMENTS, known, evidence=[evidence(known, objects)])
     assert fate(known, plan) == f"ended: {expected}"
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
@@ -173,7 +181,10 @@ def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_a
 def test_open_copy_when_another_has_finished_its_range_then_is_ended(
     objects: StoredObjects,
 ) -> None:
-    """A late finish would take the place of the copy that readers have."""
+    """
+    An open copy of a range that another copy finished is ended, because its late finish would
+    displace that copy.
+    """
     done = copied("done", 50, 300, FINISHED)
     plan = planned(SEGMENTS, done, OPEN, evidence=[evidence(OPEN, objects)])
     assert fate(OPEN, plan) == "ended: covered"
@@ -181,7 +192,10 @@ def test_open_copy_when_another_has_finished_its_range_then_is_ended(
 
 
 def test_open_copy_when_its_finish_would_hide_another_then_is_ended() -> None:
-    """Brokers would not find its end behind a copy that begins within it."""
+    """
+    An open copy that begins within a finished one is ended, because its finish would hide the
+    other's end.
+    """
     done = [copied("a", 110, 120, FINISHED), copied("b", 150, 300, FINISHED)]
     plan = planned(cut(100, 160), *done, OPEN_TO_160, evidence=[evidence(OPEN_TO_160, WHOLE)])
     assert fate(OPEN_TO_160, plan) == "ended: overlap-would-hide"
@@ -189,7 +203,10 @@ def test_open_copy_when_its_finish_would_hide_another_then_is_ended() -> None:
 
 
 def test_open_copies_of_one_range_when_there_are_several_then_the_nearest_goes_on() -> None:
-    """One is finished, and the others are ended, from the top down."""
+    """
+    Of several open copies of one range the nearest one is finished, and the others are ended from
+    the top down.
+    """
     first, second = OPEN, copied("second", 100, 200, STARTED)
     third = copied("third", 200, 300, STARTED)
     fourth = copied("fourth", 200, 300, STARTED)
@@ -267,7 +284,7 @@ def test_open_copy_when_its_segment_was_not_read_or_is_broken_then_stays() -> No
 
 
 def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
-    """All that is missing is an event: nothing is read for it."""
+    """A whole open copy is completed without a read of its segment."""
     plan = planned(cut(100, 200, is_inspected=False), OPEN, evidence=[evidence(OPEN, WHOLE)])
     assert ranges(plan) == [("complete", 100, 200)]
     (copy,) = plan.copies
@@ -294,7 +311,10 @@ def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with() ->
 def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
     objects: StoredObjects, mode: CopyMode, expected: str
 ) -> None:
-    """It would leave a gap; where brokers go by the highest offset alone, it is ended."""
+    """
+    An open copy above a segment that is left out is not finished, and is ended where brokers go by
+    the highest offset.
+    """
     above = copied("open", 200, 300, STARTED)
     segments = [segment(100, 200, blockers=("log: torn",)), *cut(200, 300)]
     plan = planned(segments, above, evidence=[evidence(above, objects)], mode=mode, log_start=100)
@@ -303,7 +323,9 @@ def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
 
 
 def test_budget_when_it_is_used_up_then_open_copies_wait_too() -> None:
-    """Ends are paid for first, then copies by their turn; nothing is half paid."""
+    """
+    The budget pays for ended copies first, then for copies by their turn, and for none in part.
+    """
     other = copied("wrong", 200, 250, STARTED)
     for requests, expected in (
         (3, ("open: budget", "open: budget")),

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 
 def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
-    """Every rolled segment is copied, the lowest first; the active one is named."""
+    """
+    Every rolled segment is copied without a gap from the lowest, and the active segment is named.
+    """
     plan = planned(cut(0, 10, 25, 30, is_active=True))
     assert ranges(plan) == [("copy", 0, 10), ("copy", 10, 25), ("copy", 25, 30)]
     assert reasons(plan) == [("active", 30, None)]
@@ -57,7 +59,7 @@ def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
 
 
 def test_f107_plan_when_everything_was_copied_then_copies_nothing() -> None:
-    """Twice over the same source: the second run has nothing to do, and says why."""
+    """A second plan over the same source copies nothing and says why."""
     segments = cut(0, 10, 25, 30)
     first = make_plan(rules(), metadata(image()), [source(segments)], [], new_ids())
     done = [
@@ -70,7 +72,9 @@ def test_f107_plan_when_everything_was_copied_then_copies_nothing() -> None:
 
 
 def test_f107_keys_when_they_are_made_then_depend_on_the_segment_alone() -> None:
-    """Topic, topic id, partition, start offset and segment id make the names of the objects."""
+    """
+    The keys of a copy depend on topic, topic id, partition, start offset and segment id alone.
+    """
     plan = make_plan(rules(prefix="t/"), metadata(image()), [source(cut(5, 9))], [], new_ids())
     ((part, copy),) = plan.in_turn()
     keys = list(plan.keys(part.partition, copy).values())
@@ -185,7 +189,7 @@ def test_segments_when_none_was_read_then_those_to_inspect_are_named() -> None:
 
 
 def test_ids_when_given_then_the_usable_ones_are_used_in_turn() -> None:
-    """None that Kafka reserves or never draws, none twice, none that a segment has."""
+    """Given ids are used in turn, except for reserved, duplicate and existing ones."""
     taken, good, other = Uuid.of(3, 3), Uuid.of(3, 4), Uuid.of(3, 5)
     dashed = Uuid(b"\xf8" + bytes(15))
     assert str(dashed).startswith("-")
@@ -198,7 +202,7 @@ def test_ids_when_given_then_the_usable_ones_are_used_in_turn() -> None:
 
 
 def test_partition_when_it_is_being_deleted_then_nothing_is_copied() -> None:
-    """Nothing may follow the deletion of a partition."""
+    """No copy is planned for a partition that is being deleted."""
     state = PartitionDeleteState.DELETE_PARTITION_MARKED
     going = PartitionImage(tp(), (copied("a", 0, 10, STARTED),), (), state)
     plan = make_plan(rules(), metadata(going), [source(cut(0, 10))], [], new_ids())
@@ -208,7 +212,10 @@ def test_partition_when_it_is_being_deleted_then_nothing_is_copied() -> None:
 
 
 def test_f113_source_when_the_metadata_knows_a_newer_leader_then_is_not_copied() -> None:
-    """A leader change in progress: the log of a deposed leader may still be cut."""
+    """
+    A source whose leader epoch is older than the metadata's is not copied, as a deposed leader's
+    log may be truncated.
+    """
     newer = copied("a", 0, 10, FINISHED, ((4, 0),))
     assert reasons(planned(cut(0, 10, 20), newer)) == [("source-outdated", 0, 20)]
     assert reasons(planned(cut(0, 10), watermarks=[(4, 3)])) == [("source-outdated", 0, 10)]
@@ -225,13 +232,15 @@ def test_f113_source_when_the_metadata_knows_a_newer_leader_then_is_not_copied()
 def test_f113_metadata_when_it_is_not_of_one_moment_then_is_refused(
     positions: dict[int, int], images: tuple[PartitionImage, ...], text: str
 ) -> None:
-    """An image without the offset that it was taken at, or with two of one partition, is none."""
+    """Metadata without its position, or with one partition at two positions, is refused."""
     with pytest.raises(InvalidArgument, match=text):
         MetadataImage("c", TOPIC_ID, 5, positions, images)
 
 
 def test_inputs_when_they_contradict_themselves_then_are_refused() -> None:
-    """Segments that do not follow each other, epochs that do not rise, names no broker has."""
+    """
+    Segments that do not follow each other, epochs that do not rise and invalid names are refused.
+    """
     one = copied("a", 0, 10, STARTED)
     with pytest.raises(InvalidArgument, match="follows"):
         source([segment(0, 10), segment(11, 20)])
@@ -258,7 +267,7 @@ def test_inputs_when_they_contradict_themselves_then_are_refused() -> None:
 
 
 def test_digest_of_metadata_when_said_in_another_order_then_is_the_same() -> None:
-    """It changes with every field, and with nothing else."""
+    """The digest of metadata does not depend on order and changes with every field."""
     one, other = copied("a", 0, 10, STARTED), copied("b", 10, 20, FINISHED)
     digest = image(one, other, watermarks=[(0, 9), (1, 3)]).digest
     assert image(other, one, watermarks=[(1, 3), (0, 9)]).digest == digest
@@ -337,7 +346,10 @@ def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied
 
 
 def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_copied() -> None:
-    """Where a cleaner has left nothing there is no gap; in any other topic it is looked at."""
+    """
+    Segments above an empty one are copied when the topic is compacted, and otherwise the gap has to
+    be looked at.
+    """
     first, second = cut(0, 10, 20)
     emptied = source([replace(first, size_bytes=0), second])
     for is_compacted, copies in ((True, [10]), (False, [0, 10])):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def test_topics_when_filtered_then_only_those_wanted_are_copied(
     filters: SegmentSelection, wanted: list[str]
 ) -> None:
-    """Names and patterns; topics of Kafka itself only by name."""
+    """Filters by name and pattern select topics, and internal topics only by name."""
     partitions = [tp(name, 0) for name in ("__offsets", "a.x", "a.y", "b")]
     plan = make_plan(
         rules(filters=filters),
@@ -64,7 +64,10 @@ def test_topics_when_filtered_then_only_those_wanted_are_copied(
 def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
     kept_bytes: int, until: int
 ) -> None:
-    """A segment is copied once the log above it, the active segment included, is that long."""
+    """
+    A segment is copied when the log above it, the active segment included, is as long as the bytes
+    kept local.
+    """
     whole = make_plan(
         rules(filters=SegmentSelection(kept_local_bytes=kept_bytes)),
         metadata(image()),
@@ -118,7 +121,7 @@ def test_budget_when_it_is_used_up_then_the_rest_of_the_partition_waits(
 
 
 def test_budget_when_a_large_segment_does_not_fit_then_smaller_ones_elsewhere_do() -> None:
-    """One segment that is larger than the budget does not hold up all other partitions."""
+    """A segment larger than the budget does not hold up other partitions."""
     large, small = tp("a", 0), tp("b", 0)
     plan = make_plan(
         rules(budgets=Budgets(bytes_max=1100)),
@@ -153,7 +156,10 @@ def test_requests_when_a_log_is_sent_in_parts_then_are_counted_at_most(
 
 
 def test_order_when_brokers_delete_then_what_expires_first_comes_first() -> None:
-    """Over all partitions by expiry, then by the age of records; in each by offset."""
+    """
+    Copies go by earliest expiry over all partitions, then by age of records, and by offset in each
+    partition.
+    """
     soon, later, never = tp("z", 0), tp("y", 0), tp("x", 0)
     plan = make_plan(
         rules(),
@@ -179,7 +185,7 @@ def test_order_when_brokers_delete_then_what_expires_first_comes_first() -> None
 
 @pytest.mark.parametrize("retention_ms", [-1, 2**63 - 1])
 def test_expiry_when_brokers_keep_for_ever_then_is_unknown(retention_ms: int) -> None:
-    """Kafka's word for for ever, and times behind the end of time, are no expiry."""
+    """A retention of -1, or a time beyond the range, gives no expiry."""
     plan = planned(cut(5, 10), retention_ms=retention_ms)
     assert plan.copies[0].expires_at_ms is None
 
@@ -202,6 +208,6 @@ def test_expiry_when_brokers_keep_for_ever_then_is_unknown(retention_ms: int) ->
     ],
 )
 def test_rules_when_nobody_can_mean_them_then_are_refused(make: Callable[[], object]) -> None:
-    """Numbers below zero, patterns that no topic can match, prefixes that break lines."""
+    """Negative numbers, impossible patterns and prefixes with line breaks are refused."""
     with pytest.raises(InvalidArgument):
         make()

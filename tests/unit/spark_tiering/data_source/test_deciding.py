@@ -49,7 +49,7 @@ def three(**of_each: bool) -> tuple[ReadExtent, ReadExtent, ReadExtent]:
 
 
 def test_decide_when_no_transaction_is_open_at_the_end_then_later_segments_are_not_read() -> None:
-    """One look at the state behind the range is enough."""
+    """When no transaction is open at the end of the range, no later segment is read."""
     state = State()
     found = decide(held(*three()), 10, 90, state)
     assert found == ((), ())
@@ -57,7 +57,10 @@ def test_decide_when_no_transaction_is_open_at_the_end_then_later_segments_are_n
 
 
 def test_decide_when_a_marker_lies_in_a_later_segment_then_it_is_found() -> None:
-    """The transaction was open where the range's own segment ended."""
+    """
+    A transaction open at the end of the range's segment is decided by the marker of a later
+    segment.
+    """
     one = aborted(50, 250)
     state = State({200: [one]}, {0: {50}, 100: {50}})
     found = decide(held(*three(no_aborts=False)), 0, 100, state)
@@ -65,7 +68,7 @@ def test_decide_when_a_marker_lies_in_a_later_segment_then_it_is_found() -> None
 
 
 def test_decide_when_metadata_says_that_nothing_was_aborted_then_no_index_is_read() -> None:
-    """It saves a request for each segment."""
+    """The metadata's flag for a segment without aborts saves the request for its index."""
     state = State({}, {0: {50}, 100: set()})
     assert not decide(held(*three()), 0, 100, state).undecided
     assert state.asked == [("open", 0), ("open", 100)]
@@ -96,7 +99,7 @@ def test_decide_when_offsets_are_missing_then_it_is_unknown_from_where_one_was_o
 
 
 def test_decide_when_the_search_says_that_it_is_complete_then_nothing_more_is_read() -> None:
-    """An entry that was written when everything in the range had ended."""
+    """An index entry written when every transaction of the range had ended stops the search."""
     one = aborted(50, 120)
     state = State({100: [one]}, {0: {50}, 100: {110}})
     found = decide(held(*three(no_aborts=False)), 0, 100, state)
@@ -114,7 +117,9 @@ def test_decide_when_a_marker_is_in_another_history_then_it_decides_nothing() ->
 
 
 def test_decide_when_a_segment_is_read_in_part_then_all_its_index_counts() -> None:
-    """A plan that ends in the middle of a segment: the marker behind its end is the partition's."""
+    """
+    A plan that ends within a segment uses all of that segment's index, also markers behind the end.
+    """
     partly = extent(0, 60, segment=(0, 100), no_aborts=False)
     one = aborted(40, 80)
     state = State({0: [one]}, {0: set()})
@@ -136,7 +141,7 @@ def test_stable_end_when_the_last_segment_is_cut_by_another_history_then_it_is_n
 
 
 def test_stable_end_when_somebody_knows_it_then_nothing_is_read() -> None:
-    """As of log folders, where it follows from the files."""
+    """A known stable end, as of log folders, is used without a read."""
     state = State()
     assert stable_end(held(*three(), stable=222), state) == 222
     assert stable_end(held(*three(), stable=999), state) == 300
@@ -144,7 +149,9 @@ def test_stable_end_when_somebody_knows_it_then_nothing_is_read() -> None:
 
 
 def test_decide_when_all_is_known_to_be_decided_then_indexes_are_read_and_no_state() -> None:
-    """An active segment has no state behind it; its index is as good as any."""
+    """
+    Transactions known to be decided, as of an active segment, need indexes and no producer state.
+    """
     one = aborted(50, 250)
     state = State({200: [one]}, {0: {50}, 100: {50}, 200: {50}})
     found = decide(held(*three(no_aborts=False), stable=260), 0, 260, state)

@@ -37,7 +37,7 @@ def test_extent_when_leaders_were_replaced_then_it_says_up_to_where_the_segment_
     history: tuple[tuple[int, int], ...],
     history_last: int,
 ) -> None:
-    """A plan that ends within a segment cuts nothing off its history; a new leader does."""
+    """An extent is cut where a new leader replaced its history, not where the plan ends."""
     found = extent_of(planned(read_last, epochs), history)
     assert (found.first_offset, found.last_offset) == (100, read_last)
     assert (found.history_last, found.has_end) == (history_last, history_last == 199)

@@ -72,7 +72,10 @@ def test_offsets_when_filters_bound_them_then_nothing_that_matches_lies_outside(
 def test_offsets_when_a_bound_is_exclusive_then_all_that_match_are_within(
     one: Any, matching: list[int]
 ) -> None:
-    """One more may be read: Spark looks at the rows as well."""
+    """
+    An exclusive bound keeps every matching offset, and may keep one more, since Spark filters
+    again.
+    """
     found = pushed(one)
     assert all(found.first_offset <= offset <= found.last_offset for offset in matching)
     assert found.last_offset - found.first_offset >= 4
@@ -121,7 +124,7 @@ def test_times_when_a_zone_is_another_one_then_the_moment_counts() -> None:
 def test_partitions_when_filters_name_them_then_others_are_not_read(
     filters: list[Any], wanted: list[tuple[str, int]]
 ) -> None:
-    """Names and numbers, by equality."""
+    """Filters of equality on topic and partition keep other partitions from being read."""
     every = [("a", 0), ("a", 1), ("b", 0)]
     assert [one for one in every if pushed(*filters).wants(*one)] == wanted
 
@@ -160,13 +163,16 @@ def test_prune_when_a_time_ends_then_only_who_knows_the_disorder_may_stop() -> N
 
 
 def test_prune_when_offsets_are_bounded_then_extents_are_cut() -> None:
-    """Both ends inclusive."""
+    """Pruned extents are cut to the offsets of the filter, both inclusive."""
     (cut,) = prune(EXTENTS, PushedFilters(first_offset=120, last_offset=130), None)
     assert (cut.first_offset, cut.last_offset) == (120, 130)
 
 
 def test_prune_when_a_segment_has_more_than_is_read_of_it_then_its_times_end_nothing() -> None:
-    """Its newest record may be one that the partition does not have."""
+    """
+    A segment that is read in part ends nothing by its times, because its newest record may lie
+    outside that part.
+    """
     partly = (
         extent(0, 100, segment=(0, 150), history_behind=100, max_ms=9_000),
         extent(100, 200, max_ms=1_000),

@@ -102,7 +102,7 @@ def test_cause_when_the_error_cannot_be_read_then_is_its_name() -> None:
 
 
 def test_cause_when_it_is_long_then_is_cut() -> None:
-    """Pages of other people's text are no line."""
+    """A long cause is cut to one line."""
     assert len(cause_of(RuntimeError("x" * 10_000))) == 500
 
 

@@ -23,7 +23,7 @@ def test_outcome_when_it_is_told_twice_then_the_first_one_stands() -> None:
 
 
 def test_outcome_when_it_cannot_be_read_then_its_unit_is_lost() -> None:
-    """A result of a class that the driver cannot import is no reason to run the unit again."""
+    """A unit whose result the driver cannot unpickle is lost and not run again."""
     gathered: UnitResults[str] = UnitResults(1, None)
     assert gathered.is_empty
     gathered.add((0, b"no pickle"))

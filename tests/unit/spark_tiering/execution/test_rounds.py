@@ -74,7 +74,7 @@ def nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_units_when_all_are_done_then_are_one_job() -> None:
-    """Without trouble there is one job, and no probe."""
+    """Without failures all units are one job, and no probe runs."""
     jobs = FakeJobs()
     assert SparkEngine(jobs).run_units([-1, -2], abs) == [1, 2]
     assert jobs.jobs == [[0, 1]]
@@ -99,7 +99,10 @@ def test_job_when_it_fails_then_units_without_an_outcome_are_jobs_of_their_own()
 
 
 def test_job_when_it_fails_and_no_unit_can_run_then_the_engine_is_unfit() -> None:
-    """Nothing came back and the probe fails: it is not the units' fault."""
+    """
+    When a job fails without a result and the probe fails too, the engine is unfit and no unit is
+    blamed.
+    """
     jobs = FakeJobs(deadly=[0], probe_fails=True)
     with pytest.raises(EngineUnfit, match=r"^no unit can run: no worker anywhere$"):
         SparkEngine(jobs).run_units([-1, -2], abs)
@@ -137,7 +140,7 @@ def test_engine_when_cancelled_while_a_job_runs_then_cancels_until_it_ends() -> 
 
 
 def test_call_when_who_is_told_raises_then_what_runs_is_cancelled_first() -> None:
-    """The error leaves when the job has ended, not before."""
+    """An error of the caller's callback leaves the call after the running job has ended."""
 
     class Patient(FakeJobs):
         has_ended = False
@@ -159,7 +162,7 @@ def test_call_when_who_is_told_raises_then_what_runs_is_cancelled_first() -> Non
 
 
 def test_slots_when_spark_does_not_answer_then_are_an_error_of_ours() -> None:
-    """No foreign error leaves the engine."""
+    """An unanswered request for slots is an error of ours."""
 
     class Gone(FakeJobs):
         @property

@@ -35,7 +35,7 @@ def test_master_when_it_is_this_machine_then_tasks_are_tried_again(said: str, me
 
 
 def test_settings_when_they_cannot_be_meant_then_are_refused() -> None:
-    """No slots, or a master with a blank in it."""
+    """A number of slots below one, or a master with a blank, is refused."""
     with pytest.raises(ConfigError, match="0 slots"):
         ExecutionSettings(slots=0)
     with pytest.raises(ConfigError, match="no master"):
@@ -64,7 +64,7 @@ def test_settings_when_asked_where_spark_runs_then_say_so(
 
 
 def test_process_when_spark_submit_has_started_it_then_knows_that() -> None:
-    """By the variable in which spark-submit leaves the port of its Java process."""
+    """The variable with the port of the Java process shows that spark-submit started us."""
     assert is_submitted({"PYSPARK_GATEWAY_PORT": "1"})
     assert not is_submitted({})
 

@@ -73,7 +73,7 @@ def test_mark_when_many_small_units_begin_then_is_asked_for_once_a_second(place:
 
 
 def test_mark_when_the_store_does_not_answer_then_the_unit_goes_on(place: Place) -> None:
-    """It finds out for itself, and so does the next one."""
+    """A store that does not answer about the mark does not stop a unit."""
 
     def fail(name: str, key: str) -> None:
         place.asked.append(key)
@@ -86,7 +86,7 @@ def test_mark_when_the_store_does_not_answer_then_the_unit_goes_on(place: Place)
 
 
 def test_marks_when_there_are_many_jobs_then_not_all_are_remembered(place: Place) -> None:
-    """A worker that lives for weeks forgets."""
+    """A worker forgets the marks of old jobs."""
     for number in range(1_000):
         place.look(f"{KEY}-{number}")
     assert len(pausing._unmarked) <= pausing.JOBS_KEPT

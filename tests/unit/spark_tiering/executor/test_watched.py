@@ -73,14 +73,14 @@ def test_source_when_it_cannot_be_read_then_ends_the_unit(error: Exception) -> N
 
 
 def test_mistake_of_who_calls_when_made_is_raised() -> None:
-    """A mistake in the program does not pass for a source that failed."""
+    """A programming error in a source is raised and not taken for a source failure."""
     files = LimitedFiles(Broken(InvalidArgument("a mistake")), watch())
     with pytest.raises(InvalidArgument):
         files.facts()
 
 
 def test_facts_when_asked_for_again_are_those_of_the_first_look() -> None:
-    """A unit goes by one moment, and sees another one only when it wants to."""
+    """A unit keeps the facts of its first look until it asks for new ones."""
     source = MemoryFiles(FILES.contents)
     files = LimitedFiles(source, watch())
     first = files.facts()
@@ -123,7 +123,7 @@ def test_file_when_it_is_another_one_then_ends_the_unit_as_the_log_tells(
 
 
 def test_f105_unit_when_its_time_is_up_then_reads_and_asks_nothing_more() -> None:
-    """Each read and each request looks at the time first."""
+    """A unit past its time makes no more reads and requests."""
     time = Time()
     seen = watch(time, deadline_s=10)
     source = MemoryFiles(FILES.contents)
@@ -139,7 +139,7 @@ def test_f105_unit_when_its_time_is_up_then_reads_and_asks_nothing_more() -> Non
 
 
 def test_pace_that_cannot_be_kept_in_time_when_met_ends_the_unit_without_a_wait() -> None:
-    """A unit that could not be done in its time does not sleep it away."""
+    """A wait that exceeds the unit's time ends it at once."""
     time = Time()
     seen = watch(time, deadline_s=10, pace=PaceLimits(bytes_per_s=1))
     seen.read(1000 * READINGS)

@@ -88,7 +88,7 @@ def test_beat_when_it_cannot_be_read_then_is_somebody_who_never_expires(
 
 
 def test_newest_beat_when_replaced_between_listing_and_reading_then_looked_for_again() -> None:
-    """A job that beats meanwhile is found alive."""
+    """The newest heartbeat is looked up again when it is replaced between listing and reading."""
     store = MemoryStore()
     job = Job(1, MemoryStore(store.objects)).alive()
 
@@ -150,7 +150,10 @@ def test_job_when_its_beats_are_overdue_then_is_over_for_good() -> None:
 
 
 def test_job_when_it_beats_just_before_it_would_be_ended_then_stays_alive() -> None:
-    """The end is written on the condition that its number is free, and it is not any more."""
+    """
+    A job that beats just before its end would be written stays alive, as the end needs a free
+    number.
+    """
     store = MemoryStore()
     job = Job(1, MemoryStore(store.objects)).alive()
     other = Job(2, store, WallClock(NOW_MS + TTL_MS + SKEW_MS + 1))

@@ -44,7 +44,7 @@ def test_topic_when_its_job_is_alive_then_busy_and_nothing_is_taken() -> None:
 
 
 def test_topic_when_its_job_has_ended_then_free_at_once() -> None:
-    """Nothing has to be given back by a job that says that it has ended."""
+    """A finished job's topics are free at once."""
     job = Job(1).alive()
     job.claims.acquire([ORDERS])
     job.heart.stop()
@@ -68,8 +68,8 @@ def test_topic_when_given_back_then_free_while_its_job_goes_on() -> None:
 
 def test_f105_job_when_it_was_paused_and_taken_over_then_hears_so_whatever_its_clock_says() -> None:
     """
-    A process that hung while its beats expired asks before it finishes a copy: by its own clock no
-    time has passed, and the answer is no, for every topic that it had.
+    A paused job whose topics another job took learns that from the store before it finishes a copy,
+    whatever its own clock says.
     """
     job = Job(1).alive()
     job.claims.acquire([ORDERS, PAYMENTS])
@@ -128,7 +128,10 @@ def test_check_when_the_heart_beats_meanwhile_then_not_mistaken_for_an_end() -> 
 
 
 def test_check_when_the_heart_is_ended_while_it_beats_then_no() -> None:
-    """A number that is free because its beat was replaced says nothing; the newest one counts."""
+    """
+    A check of an ended job fails although its old number is free, because the newest heartbeat
+    counts.
+    """
     store = MemoryStore()
     job = Job(1, MemoryStore(store.objects)).alive()
     claims = Claims(Job(1, store).jobs, job.heart)

@@ -62,7 +62,7 @@ def segment_id_of(plan: CopyPlan, at: int) -> SegmentId:
 
 
 def test_copy_when_only_a_later_plan_of_a_job_names_it_then_is_that_jobs() -> None:
-    """A job that plans again and again has all copies of all its plans."""
+    """A copy named only in a job's later plan belongs to that job."""
     job = Job(1)
     first, second = plan_of(), plan_of(*(one for one in new_copies(plan_of())))
     records = JobRecords(job.jobs, job.job_id)
@@ -92,7 +92,7 @@ def partial(one: SegmentMetadata) -> StoredObjects:
 def test_copies_when_a_plan_names_them_then_its_job_is_their_writer(
     end: str, writer: OpenCopyWriter
 ) -> None:
-    """By its beats; the store is looked at only where a copy may be touched."""
+    """Copies named in a plan have that plan's job as writer, by its heartbeats."""
     job = Job(1)
     plan = plan_of()
     keep(job.alive(), plan)
@@ -143,7 +143,7 @@ def test_copies_when_a_newer_job_deals_with_them_then_its_standing_counts() -> N
 
 
 def test_copies_when_they_are_being_ended_then_the_job_that_ends_them_counts() -> None:
-    """An end is named by its plan as a copy is."""
+    """Copies that are being ended belong to the job whose plan ends them."""
     job = Job(1).alive()
     deleting = open_copy(segment_id("old", tp()), 0, 2)
     plan = plan_of(deleting, told=(copy_plans.evidence(deleting),))
@@ -153,7 +153,7 @@ def test_copies_when_they_are_being_ended_then_the_job_that_ends_them_counts() -
 
 
 def test_plans_when_all_copies_are_found_then_older_ones_are_not_read() -> None:
-    """The newest plan is mostly all that is read."""
+    """Older plans are not read once all copies are found."""
     store = MemoryStore()
     older, newer = Job(1, store), Job(2, store).alive()
     plan = plan_of()
@@ -167,7 +167,7 @@ def test_plans_when_all_copies_are_found_then_older_ones_are_not_read() -> None:
 
 
 def test_plans_when_one_names_a_copy_as_foreign_then_older_ones_are_not_read() -> None:
-    """A copy that a broker left open years ago does not cost the plans of all jobs since."""
+    """Older plans are not read once one names the copy as foreign."""
     store = MemoryStore()
     older, newer = Job(1, store).alive(), Job(2, store).alive()
     stranger = open_copy(segment_id("broker", tp()), 0)
@@ -181,7 +181,7 @@ def test_plans_when_one_names_a_copy_as_foreign_then_older_ones_are_not_read() -
 
 
 def test_plans_when_left_open_for_another_reason_then_older_ones_are_read() -> None:
-    """That a writer was alive says that he has a plan."""
+    """Older plans are read when a plan leaves a copy open for another reason."""
     store = MemoryStore()
     older, newer = Job(1, store).alive(), Job(2, store).alive()
     plan = plan_of()

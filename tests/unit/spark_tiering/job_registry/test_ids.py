@@ -14,7 +14,7 @@ AT_MS = 1_795_052_712_345
 
 
 def test_job_id_when_made_then_says_when_and_where_the_job_began() -> None:
-    """It sorts by time, and gives the second back."""
+    """A job id sorts by time and gives back the second in which the job began."""
     job_id = new_job_id(AT_MS, "Driver-7.example.org", "0a1b2c")
     assert job_id == "20261119T014512Z-driver-7.example.org-0a1b2c"
     assert began_ms(job_id) == AT_MS // 1_000 * 1_000
@@ -22,7 +22,7 @@ def test_job_id_when_made_then_says_when_and_where_the_job_began() -> None:
 
 
 def test_job_ids_when_made_at_one_moment_then_differ() -> None:
-    """Their last digits are drawn."""
+    """Job ids made at one moment differ in their random digits."""
     assert len({new_job_id(AT_MS, "host") for _ in range(50)}) == 50
 
 

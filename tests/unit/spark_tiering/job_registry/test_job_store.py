@@ -21,7 +21,7 @@ KEY = "some/key"
 
 
 def test_keys_when_made_then_are_where_they_are_documented() -> None:
-    """Each kind has its place below the prefix."""
+    """Each kind of record has its documented key below the prefix."""
     jobs = JobStore(MemoryStore(), PREFIX)
     assert jobs.job_key(job_id(1), "plan.json") == f"tier/rlmm-jobs/jobs/{job_id(1)}/plan.json"
     assert jobs.beat_key(job_id(1), 7).endswith("/beats/00000000000000000007.json")
@@ -32,13 +32,13 @@ def test_keys_when_made_then_are_where_they_are_documented() -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "ä", "x" * 250])
 def test_key_when_no_broker_has_the_topic_then_refused(name: str) -> None:
-    """A name with a slash would be another place."""
+    """The key of a topic with a slash in its name is refused."""
     with pytest.raises(InvalidArgument):
         JobStore(MemoryStore()).claim_key(JobTopic(name, Uuid.of(0, 1)), 1)
 
 
 def test_key_when_it_is_no_job_then_refused() -> None:
-    """So no text from a command line leads elsewhere."""
+    """The key of an invalid job id is refused, so that no command line leads elsewhere."""
     with pytest.raises(InvalidArgument):
         JobStore(MemoryStore()).job_key("../../orders", "plan.json")
 
@@ -69,7 +69,7 @@ def test_write_when_its_outcome_is_unknown_then_what_lies_there_decides(
 
 
 def test_write_when_every_outcome_is_unknown_then_nobody_can_say() -> None:
-    """It is not repeated for ever."""
+    """A write whose outcomes are all unknown ends as unknown after a bounded number of attempts."""
     store = MemoryStore()
     store.next_puts.extend(["lost"] * 50)
     with pytest.raises(StoreUnavailable, match="nobody can say"):

@@ -16,7 +16,7 @@ def made() -> tuple[Job, JobRecords]:
 
 
 def test_plan_when_written_then_read_and_never_another() -> None:
-    """A plan that was carried out cannot be put in the place of another."""
+    """A plan reads back as written, and another plan cannot take its place."""
     _, found = made()
     assert found.plan() is None
     found.write_plan(b"a plan")
@@ -27,7 +27,7 @@ def test_plan_when_written_then_read_and_never_another() -> None:
 
 
 def test_plans_when_a_job_plans_again_then_all_are_kept_in_order() -> None:
-    """The first is the plan of the job; none takes the place of another."""
+    """All plans of a job are kept in order."""
     job, found = made()
     assert list(found.plans()) == []
     for plan in (b"a plan", b"another", b"a third"):
@@ -42,7 +42,7 @@ def test_plans_when_a_job_plans_again_then_all_are_kept_in_order() -> None:
 
 
 def test_receipts_when_kept_in_several_objects_then_read_in_their_order() -> None:
-    """One object for each time, one line for each receipt; nothing for none."""
+    """Receipts are read in their order, one object for each time and one line for each receipt."""
     job, found = made()
     found.add_receipts([{"id": number} for number in range(3)])
     found.add_receipts([])

@@ -10,7 +10,7 @@ from tests.support.tier.jobs import TTL_MS, Job, job_id, names
 
 
 def test_jobs_when_listed_then_newest_first_with_what_each_has() -> None:
-    """Running, ended, overdue, and one that never beat."""
+    """Jobs are listed newest first as running, ended, overdue or without heartbeat."""
     store = MemoryStore()
     silent, ended, running = (Job(number, store) for number in (1, 2, 3))
     JobRecords(silent.jobs, silent.job_id).write_plan(b"a plan")

@@ -18,7 +18,10 @@ from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 
 
 def test_fixed_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
-    """The plugin's own example: 250 bytes by 100, stored in 110, 110 and 30."""
+    """
+    Fixed chunks lie where the plugin's example has them: 250 bytes by 100, stored in 110, 110 and
+    30.
+    """
     chunks = FixedChunks(100, 250, 110, 30)
     assert [tuple(chunks.chunk(number)) for number in range(chunks.count)] == [
         (0, 0, 100, 0, 110),
@@ -29,7 +32,10 @@ def test_fixed_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
 
 
 def test_variable_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
-    """The plugin's own example: 250 bytes by 100, stored in 10, 20 and 30."""
+    """
+    Variable chunks lie where the plugin's example has them: 250 bytes by 100, stored in 10, 20 and
+    30.
+    """
     chunks = VariableChunks(100, 250, [10, 20, 30])
     assert [tuple(chunks.chunk(number)) for number in range(chunks.count)] == [
         (0, 0, 100, 0, 10),
@@ -100,7 +106,7 @@ def test_chunks_stored_as_they_are_when_asked_are_told(
     ],
 )
 def test_chunks_that_contradict_themselves_are_refused(make: object) -> None:
-    """An index that exists covers its log, and its object ends where Java's int ends."""
+    """A chunk index that does not cover its log, or ends beyond Java's int, is refused."""
     assert callable(make)
     with pytest.raises(InvalidArgument):
         make()

@@ -42,7 +42,7 @@ VECTORS = {
 
 @pytest.mark.parametrize(("sizes", "encoded"), VECTORS.values(), ids=VECTORS)
 def test_sizes_when_encoded_are_the_plugins_bytes_and_back(sizes: list[int], encoded: str) -> None:
-    """The binary form is the plugin's, in both directions."""
+    """Encoded chunk sizes equal the plugin's bytes, and decode to the same sizes."""
     assert encode_sizes(sizes) == bytes.fromhex(encoded)
     assert decode_sizes(bytes.fromhex(encoded)) == array("q", sizes)
 
@@ -59,7 +59,9 @@ def test_sizes_when_encoded_are_the_plugins_bytes_and_back(sizes: list[int], enc
     ],
 )
 def test_text_of_sizes_when_written_is_the_plugins_and_back(sizes: list[int], text: str) -> None:
-    """Base64 and frame are the plugin's too, byte by byte, and it is read back."""
+    """
+    The text of chunk sizes equals the plugin's base64 and frame byte for byte, and reads back.
+    """
     assert format_sizes(sizes) == text
     assert parse_sizes(text) == array("q", sizes)
 
@@ -101,7 +103,9 @@ def test_more_sizes_than_are_read_when_written_are_refused() -> None:
     ],
 )
 def test_sizes_that_nobody_wrote_when_decoded_are_a_finding(encoded: str) -> None:
-    """A count that lies, bytes too few or too many, sizes that no chunk has: damaged."""
+    """
+    Chunk sizes with a wrong count, missing or extra bytes, or impossible values are a finding.
+    """
     found = decode_sizes(bytes.fromhex(encoded))
     assert isinstance(found, LayoutFinding)
     assert found.kind is LayoutFault.DAMAGED

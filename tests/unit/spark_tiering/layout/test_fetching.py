@@ -74,7 +74,7 @@ def test_f124_range_of_a_log_when_read_back_is_that_of_the_source(
 
 @pytest.mark.parametrize("name", STORED)
 def test_f124_end_beyond_the_log_when_asked_for_is_cut_to_it(name: str) -> None:
-    """An end past the log's means the log's, and none means it too."""
+    """An end beyond the log, or none, means the end of the log."""
     assert read(name, 1990, 5000) == LOG[1990:]
     assert read(name, 1990) == LOG[1990:]
     assert read(name) == LOG
@@ -116,7 +116,7 @@ def test_fetches_of_a_log_stored_as_it_is_ask_for_the_bytes_alone() -> None:
 @pytest.mark.parametrize("name", STORED)
 @pytest.mark.parametrize("difference", [-1, 1], ids=["a byte too few", "a byte too many"])
 def test_store_that_gives_another_length_is_a_finding(name: str, difference: int) -> None:
-    """An object that was cut off, or a store that ignores the range, is not taken for content."""
+    """A store that returns another length, by a cut object or an ignored range, is a finding."""
     manifest, content = STORED[name]
     fetch = fetches(manifest, fetch_bytes=300)[0]
     (found,) = fetch.contents((content + b"xx")[: fetch.size_bytes + difference])
@@ -140,7 +140,7 @@ def test_chunk_that_was_damaged_when_read_is_a_finding_after_those_before_it() -
 
 
 def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
-    """A manifest that says other chunk sizes than the object has is found out."""
+    """A chunk of another size than its manifest says is a finding."""
     manifest, content = STORED["zstd"]
     assert isinstance(manifest.chunks, VariableChunks)
     lying = replace(

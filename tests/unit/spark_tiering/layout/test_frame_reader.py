@@ -25,7 +25,7 @@ LIMIT = 1 << 20
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_frame_when_it_is_whole_then_its_content_is_read(name: str) -> None:
-    """However it was written; a reader is used again and again."""
+    """A whole frame is read, however it was written, by a reader that is used again."""
     reader = ZstdFrameReader()
     for _ in range(2):
         assert reader.content(memoryview(FRAMES[name]), LIMIT) == CONTENT

@@ -15,7 +15,7 @@ FRAME = FrameWriter().frame(CONTENT)
 
 
 def test_frame_when_written_says_its_size_and_has_a_checksum() -> None:
-    """Without the size the plugin refuses a chunk; with the checksum it verifies it for nothing."""
+    """A frame states its size, without which the plugin refuses it, and has a checksum."""
     parameters = zstandard.get_frame_parameters(FRAME)
     assert parameters.content_size == len(CONTENT)
     assert parameters.has_checksum
@@ -25,7 +25,7 @@ def test_frame_when_written_says_its_size_and_has_a_checksum() -> None:
 
 
 def test_frame_of_nothing_when_written_still_says_its_size() -> None:
-    """A frame of zero bytes is a frame."""
+    """A frame of no bytes states its size."""
     assert inflate_frame(FrameWriter().frame(b""), 0, "chunk 0") == b""
 
 

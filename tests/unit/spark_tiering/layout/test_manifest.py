@@ -34,7 +34,7 @@ RECORDED = {
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_manifest_when_written_is_the_recorded_one_and_back(name: str) -> None:
-    """Written are the bytes that the plugin's own classes write, and they are read back whole."""
+    """A written manifest equals the plugin's recorded bytes and reads back whole."""
     assert format_manifest(RECORDED[name]) == recorded(name)
     assert parse_manifest(recorded(name)) == RECORDED[name]
 
@@ -77,7 +77,10 @@ def test_manifest_that_we_cannot_stand_for_when_written_is_refused(manifest: Man
 
 @pytest.mark.parametrize("label", ["", "a\nb", 'a"b', "ü", "x" * (LABEL_CHARACTERS_MAX + 1)])
 def test_note_with_a_label_that_is_not_plain_is_refused(label: str) -> None:
-    """Labels of ours are short and need no escapes, so bytes are the same in every language."""
+    """
+    A label of the note that needs escapes or is long is refused, so that every language writes the
+    same bytes.
+    """
     with pytest.raises(InvalidArgument, match="label"):
         replace(NOTE, job_id=label)
     with pytest.raises(InvalidArgument, match="label"):

@@ -84,7 +84,10 @@ def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its
 
 
 def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it() -> None:
-    """None, the size of all three objects, or size, prefix and key."""
+    """
+    The recovered custom metadata has the configured form: none, the size of the objects, or size,
+    prefix and key.
+    """
     content = recorded("zstd")
     size_bytes = sum(STORED_SIZES) + zstd_manifest().indexes.size_bytes + len(content)
     main = main_key(SEGMENT_ID, 1500)
@@ -100,7 +103,9 @@ def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it()
 
 
 def test_recover_when_custom_metadata_is_too_much_then_says_so() -> None:
-    """A broker would refuse it, and stop to copy."""
+    """
+    Recovered custom metadata above the limit is a finding, because a broker would stop copying.
+    """
     found = recover_segment(
         NAME, recorded("zstd"), prefix="p" * 100, fields=CustomFields.ALL, custom_bytes_max=128
     )
@@ -133,7 +138,9 @@ def test_recover_when_nothing_is_described_then_says_so() -> None:
 def test_recover_when_a_manifest_contradicts_its_key_then_nothing_is_made_of_it(
     changed: dict[str, object], said: str
 ) -> None:
-    """One that was copied to another key would bring back a segment that there never was."""
+    """
+    A manifest that contradicts its key recovers to nothing, because that segment never existed.
+    """
     described = replace(DESCRIBED, **changed)  # type: ignore[arg-type]
     found = recovered(replace(plain_manifest(), described=described))
     assert isinstance(found, LayoutFinding)

@@ -60,14 +60,14 @@ def test_f128_objects_that_are_as_their_manifest_says_have_no_findings() -> None
 def test_f128_object_that_is_not_as_its_manifest_says_is_a_finding(
     log: StoredObject | None, indexes: StoredObject | None, expected: list[LayoutFault]
 ) -> None:
-    """An object that is there is not done by being there."""
+    """An object that differs from its manifest is a finding."""
     found = {ObjectKind.LOG: log, ObjectKind.INDEXES: indexes}
     stored = {kind: one for kind, one in found.items() if one is not None}
     assert kinds(verify_objects(OURS, stored)) == expected
 
 
 def test_manifest_that_contradicts_its_own_digests_is_a_finding() -> None:
-    """A digest is of the whole object, so it has its length."""
+    """A manifest whose sizes contradict its digests is a finding."""
     note = replace(NOTE, log_object=NOTE.log_object._replace(size_bytes=1))
     manifest = replace(OURS, described=replace(DESCRIBED, note=note))
     found = verify_objects(manifest, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES})
@@ -75,7 +75,7 @@ def test_manifest_that_contradicts_its_own_digests_is_a_finding() -> None:
 
 
 def test_indexes_that_overlap_are_a_finding() -> None:
-    """No writer writes them so."""
+    """Overlapping indexes are a finding."""
     indexes = OURS.indexes._replace(producer_snapshot=IndexPlace(6011, 10))
     manifest = replace(OURS, indexes=indexes)
     found = verify_objects(manifest, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES})
@@ -107,7 +107,10 @@ def test_manifest_of_another_segment_is_a_finding(segment: SegmentMetadata) -> N
 
 
 def test_transaction_index_that_the_metadata_denies_is_a_finding() -> None:
-    """Else readers of committed records would get aborted ones."""
+    """
+    A transaction index that the metadata denies is a finding, because committed readers would
+    ignore it.
+    """
     denied = replace(SEGMENT, txn_index_empty=True)
     assert verify_segment(zstd_manifest(), denied) == ()
     assert verify_segment(zstd_manifest(has_aborted=True), SEGMENT) == ()

@@ -88,7 +88,7 @@ def test_run_when_nothing_happens_then_metadata_goes_before_objects_and_after_th
 def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
     wave: int, dies_at: int
 ) -> None:
-    """Everything is finished and no object is left; nothing else was touched."""
+    """After a kill at any step the next run finishes every deletion and touches nothing else."""
     actions = world(wave=wave, dies_at=dies_at)
     with pytest.raises(Died):
         carried(actions)
@@ -106,7 +106,10 @@ def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
 def test_f116_deletion_of_a_partition_when_it_dies_at_any_step_then_is_gone_on_with(
     state: PartitionDeleteState, dies_at: int
 ) -> None:
-    """It is started, everything of it goes, and only then it is finished; never more than once."""
+    """
+    A partition deletion killed at any step continues, and its end is published once, after all
+    objects are gone.
+    """
     actions = world(state, dies_at=dies_at)
     try:
         carried(actions)
@@ -162,7 +165,7 @@ def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_go
 def test_f108_step_when_it_fails_then_it_is_told_and_the_others_go_on(
     failing: dict[str, str], start: int, fate: ExpireFate, left: SegmentState
 ) -> None:
-    """The failure is not ignored: the next run begins where this one has stopped."""
+    """A failed step is reported, other steps go on, and the next run continues there."""
     actions = world(failing=failing)
     carrying = carried(actions)
     told = fates(carrying.receipts)
@@ -262,7 +265,9 @@ def test_run_when_it_may_delete_so_many_then_deletes_the_first_of_them(
 
 
 def test_deletion_of_a_partition_when_its_topic_is_refused_by_now_then_is_left_alone() -> None:
-    """Its brokers came to tier it after it was claimed: it is theirs."""
+    """
+    A partition deletion is left alone when brokers have come to tier its topic after the claim.
+    """
     actions = world(MARKED)
     plan = decide(
         tp(),

@@ -87,7 +87,10 @@ def test_unit_when_the_store_fails_then_nothing_behind_it_is_tried(
 def test_unit_when_a_copy_was_never_finished_then_its_uploads_are_looked_for(
     settings: LocalSettings, monkeypatch: pytest.MonkeyPatch, was_finished: bool
 ) -> None:
-    """Of one that was finished there are none, and looking costs as much as a listing."""
+    """
+    A unit lists open uploads only for copies that never finished, because a listing costs a
+    request.
+    """
     looked = []
 
     def looking(_: LocalStore, prefix: str = "") -> Iterator[OpenUpload]:

@@ -56,7 +56,9 @@ def codes(told: ExpireReport) -> list[str]:
 
 
 def test_report_when_all_is_deleted_then_is_fine_and_says_where_the_log_begins() -> None:
-    """In lines, and as a document."""
+    """
+    A report of a complete run is fine and shows the new log starts, as lines and as a document.
+    """
     told = report(ExpireFate.DELETED, ExpireFate.DELETED)
     assert told.is_fine
     assert [*told.lines()] == [
@@ -96,7 +98,7 @@ def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_fin
 
 
 def test_report_when_topics_are_refused_or_busy_then_each_is_named_once() -> None:
-    """By name and id."""
+    """Refused or busy topics are each named once by name and id."""
     plans = tuple(plan_of(number, TopicOwner.LIVE) for number in range(3))
     told = report(plans=plans, busy={("logs", "id"): "topic logs: job j on h works on it"})
     assert codes(told) == ["TIER-EXPIRE-LIVE", "TIER-EXPIRE-BUSY"]
@@ -106,7 +108,7 @@ def test_report_when_topics_are_refused_or_busy_then_each_is_named_once() -> Non
 
 
 def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint() -> None:
-    """A note is no failure."""
+    """Segments of old epochs that stay are a note and no failure."""
     found = [
         started("old", 50, 99, {1: 50}, size_bytes=10, state=CF),
         started("new", 40, 149, {2: 40}, size_bytes=10, state=CF),
@@ -139,7 +141,7 @@ def test_report_when_very_much_goes_then_is_bounded() -> None:
 
 
 def test_progress_when_segments_come_to_their_end_then_tells_how_far_it_is() -> None:
-    """In words of deletions."""
+    """The progress counts deletions of segments."""
     told: list[Any] = []
     meter = deletion_meter([plan_of()], 2, told.append)
     first, second = report(ExpireFate.DELETED, ExpireFate.LEFT).receipts

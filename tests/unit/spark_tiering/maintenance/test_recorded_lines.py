@@ -128,7 +128,10 @@ def test_file_when_written_then_is_that_of_before_byte_for_byte(name: str, tmp_p
 
 @pytest.mark.parametrize("name", FORMS)
 def test_file_when_a_line_is_spoiled_then_is_judged_as_before(name: str, tmp_path: Path) -> None:
-    """Each field of each line, left out or with each kind of value; digests made anew."""
+    """
+    The reader judges each spoiled field of each recorded line as before, with a recalculated
+    digest.
+    """
     recorded = json.loads((DOCUMENTS / "accepted-lines.json").read_text())
     assert accepted(name, tmp_path) == recorded[name]
 

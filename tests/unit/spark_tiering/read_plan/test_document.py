@@ -165,7 +165,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_document_when_a_field_is_wrong_then_the_field_is_named(name: str) -> None:
-    """Never a stack trace, never another plan, though its checksum fits."""
+    """A wrong field under a right checksum is named, and no other plan is read."""
     change, fault = WRONG[name]
     if name == "half a surrogate":
         said = json.loads(format_plan(example()))
@@ -203,7 +203,7 @@ def test_document_when_it_is_no_plan_at_all_then_says_what_it_is(
 
 
 def test_document_when_it_was_changed_then_its_checksum_tells() -> None:
-    """One digit."""
+    """A plan with one changed digit is refused by its checksum."""
     content = format_plan(example()).replace(b'"size_bytes": 1004', b'"size_bytes": 1003')
     found = parse_plan(content)
     assert isinstance(found, ReadPlanUnreadable)
@@ -217,7 +217,7 @@ def test_document_when_it_was_changed_then_its_checksum_tells() -> None:
 def test_document_when_it_is_too_large_then_is_neither_written_nor_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing is parsed that could fill the memory."""
+    """A document beyond the limit is neither written nor parsed."""
     content = format_plan(example())
     monkeypatch.setattr(document, "VALUES_MAX", 100)
     found = parse_plan(content)
@@ -247,7 +247,7 @@ def _table(**changes: Any) -> bytes:
 
 
 def test_table_when_its_rows_were_changed_then_is_refused() -> None:
-    """By the checksum in its head, by its token, by its columns."""
+    """A table with changed rows is refused by checksum, token or columns."""
     count = pq.read_table(BytesIO(format_parquet(example()))).num_rows
     keys = pa.array(["elsewhere"] * count)
     cases = {
@@ -262,7 +262,7 @@ def test_table_when_its_rows_were_changed_then_is_refused() -> None:
 
 
 def test_table_when_it_is_another_then_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No table, a stranger's, and one of more rows than are read."""
+    """A file that is no table, another program's table, or one of too many rows is refused."""
     out = BytesIO()
     pq.write_table(pa.table({"a": [1]}), out)
     assert parse_parquet(out.getvalue()).fault is PlanFault.OTHER_FORMAT  # type: ignore[union-attr]
@@ -280,7 +280,7 @@ def test_table_when_it_is_another_then_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def test_token_when_it_is_read_then_says_what_its_plan_stands_on() -> None:
-    """And is itself again when it is written."""
+    """A token shows its plan's positions, and is the same text when written again."""
     plan = plan_of(
         shard_with(segment(1, 5, 9), segment(2, 20, 29)), Question(("orders",), prefix="tier/")
     )
@@ -300,7 +300,7 @@ def sealed(values: Any) -> str:
 
 
 def test_token_when_it_is_none_then_is_refused() -> None:
-    """Cut, changed, of another kind, or made by hand with a sum that fits."""
+    """A cut, changed, foreign or made-up token is refused."""
     good = plan_of(shard_with(segment(1, 0, 9))).token
     values: Any = msgpack.unpackb(
         base64.urlsafe_b64decode(good.removeprefix(PREFIX) + "==")[:-SUM_BYTES]

@@ -57,7 +57,7 @@ def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
 def test_summary_when_there_is_much_then_counts_what_it_does_not_list(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No plan fills a screen for minutes."""
+    """A summary of many partitions lists the first ones and counts the rest."""
     monkeypatch.setattr(report, "LINES_MAX", 2)
     shard = shard_with(*(segment(n, 20 * n, 20 * n + 9) for n in range(1, 8)))
     lines = list(PlanExportReport(plan_of(shard), 0).lines())
@@ -65,7 +65,7 @@ def test_summary_when_there_is_much_then_counts_what_it_does_not_list(
 
 
 def test_report_when_manifests_tell_nothing_then_each_is_a_finding() -> None:
-    """And a line of the plan itself, the first ones of many."""
+    """A segment whose manifest gives no metadata is a finding and a line of the plan."""
     unread = [
         UnreadableManifest(f"key-{number:03d}", "not-json")
         for number in range(UNREAD_SHOWN_MAX + 5)
@@ -111,6 +111,9 @@ def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
 def test_fate_when_the_metadata_is_asked_then_goes_by_its_state(
     found: SegmentMetadata | None, fate: PlannedSegmentFate
 ) -> None:
-    """A segment of the same id that holds something else is of another log."""
+    """
+    The fate of a segment goes by its state, and one with other content under its id is of another
+    log.
+    """
     (planned,) = plan_of(shard_with(segment(1, 0, 9))).segments
     assert fate_in_metadata(planned, found) is fate

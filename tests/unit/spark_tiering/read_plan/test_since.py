@@ -70,7 +70,7 @@ def test_since_when_what_was_expired_before_it_was_read_then_it_is_a_gap() -> No
 
 
 def test_since_when_all_of_a_partition_is_gone_then_it_is_named() -> None:
-    """Expired whole: nothing to read, and nothing to be silent about."""
+    """A partition that expired whole is named as a gap."""
     first = plan_of(shard_with(segment(1, 0, 99)))
     second = plan_of(shard_with(segment(1, 0, 99, state=DELETING)), since=parse_token(first.token))
     assert rows(second) == []
@@ -82,7 +82,7 @@ def test_since_when_all_of_a_partition_is_gone_then_it_is_named() -> None:
 
 
 def test_since_when_a_topic_was_made_anew_then_its_successor_is_read_from_its_start() -> None:
-    """Another topic id is another topic; the one that is gone is named."""
+    """A recreated topic is read from its start, and the deleted one is named."""
     first = plan_of(shard_with(segment(1, 0, 99)))
     anew = replace(ORDERS, topic_id=OTHER_ID)
     second = plan_of(shard_with(segment(2, 0, 49, of=anew)), since=parse_token(first.token))
@@ -94,7 +94,7 @@ def test_since_when_a_topic_was_made_anew_then_its_successor_is_read_from_its_st
 
 
 def test_since_when_a_partition_is_new_then_all_of_it_is() -> None:
-    """A topic that grew."""
+    """All offsets of a new partition are new."""
     first = plan_of(shard_with(segment(1, 0, 99)))
     grown = replace(ORDERS, partition=1)
     shard = shard_with(segment(1, 0, 99), segment(2, 0, 9, of=grown))
@@ -116,7 +116,7 @@ def test_since_when_an_older_segment_is_tiered_later_then_it_is_new() -> None:
 
 
 def test_since_when_the_token_is_of_other_metadata_then_is_refused() -> None:
-    """Offsets of another cluster mean nothing here."""
+    """A token of other metadata is refused, because its offsets mean nothing here."""
     plan = plan_of(shard_with(segment(1, 0, 99)))
     inputs = [PartitionInput(ORDERS, shard_with, 0)]
     for changed in ({"cluster_id": "another"}, {"metadata_topic_id": OTHER_ID}):

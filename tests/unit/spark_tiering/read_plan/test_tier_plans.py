@@ -125,14 +125,14 @@ class FewTopics:
 def test_facts_when_a_cluster_is_asked_then_has_what_deletes(
     settings: dict[str, str] | None, expected: dict[str, int]
 ) -> None:
-    """Retention that there is, and where each log begins."""
+    """The facts of a cluster hold retention and log start offsets."""
     found = facts_of_cluster(FewTopics(orders=settings), [ORDERS])
     assert found.retention_ms == expected
     assert found.log_starts == {ORDERS: 7}
 
 
 def test_facts_when_a_topic_is_gone_then_nothing_is_known_of_it() -> None:
-    """Nor of one that has its name and not its id: its successor begins elsewhere."""
+    """The facts of a deleted topic are unknown, also when another topic has its name."""
     cluster = FewTopics(logs={})
     assert facts_of_cluster(cluster, [ORDERS]) == QuestionFacts()
     successor = FewTopics(orders={})
@@ -159,7 +159,7 @@ def test_plan_when_it_is_made_again_then_is_of_the_positions_of_its_token() -> N
 
 
 def test_plan_when_the_log_has_lost_its_beginning_then_says_that_it_cannot_be_made() -> None:
-    """A metadata topic with a retention that it must not have."""
+    """A plan over a metadata log that lost its beginning is refused with that reason."""
     some = [segment(n, 10 * n, 10 * n + 9) for n in range(3)]
     log = MemoryTierLog()
     for one in some:
@@ -256,7 +256,7 @@ def test_plan_when_the_metadata_goes_on_meanwhile_then_is_of_its_positions_exact
 def test_plan_when_others_go_on_meanwhile_then_nothing_is_replayed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In the same metadata partition: the state is the same at both positions."""
+    """A plan of one topic replays nothing for events of others in the same metadata partition."""
     other = replace(ORDERS, partition=1)
     log = MemoryTierLog(places=1)
     first, newer = segment(1, 0, 9), segment(3, 0, 9, of=other)

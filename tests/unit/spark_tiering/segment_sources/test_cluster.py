@@ -99,7 +99,7 @@ def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
 
 
 def test_facts_when_a_topic_is_compacted_then_they_say_so() -> None:
-    """Also where it is deleted from as well; and how far the entries of its indexes lie apart."""
+    """The facts say whether a topic is compacted, also with deletion, and its index interval."""
     settings = {"cleanup.policy": "compact,delete", "index.interval.bytes": "100"}
     kafka = FakeTopics(
         kept=FakeTopic([FakeLog()], settings),
@@ -113,7 +113,7 @@ def test_facts_when_a_topic_is_compacted_then_they_say_so() -> None:
 
 
 def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> None:
-    """Rights on other topics are not needed, and their leaders are left in peace."""
+    """No request is made about unwanted topics, so that no rights on them are needed."""
     kafka = a_cluster()
     kafka.topics["tiered"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     with opened(kafka) as cluster:
@@ -154,7 +154,10 @@ def test_facts_when_a_leader_is_too_old_to_tell_of_the_tier_then_that_is_unknown
 
 
 def test_facts_when_settings_may_not_be_read_then_nothing_is_told() -> None:
-    """A tiered topic must never be taken for one that is not."""
+    """
+    Without the right to read settings the facts of a topic are an error, since a tiered one might
+    pass for untiered.
+    """
     kafka = a_cluster()
     kafka.topics["tiered"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="DESCRIBE_CONFIGS"):
@@ -174,7 +177,7 @@ ENDS = {"start": (EARLIEST, 0), "end": (LATEST, 100), "on disk": (EARLIEST_LOCAL
 
 @pytest.mark.parametrize(("time", "expected"), ENDS.values(), ids=ENDS)
 def test_offsets_when_asked_then_are_those_of_leaders(time: int, expected: int) -> None:
-    """By the number that Kafka knows each end by."""
+    """Each end of a log is requested from the leader by its Kafka number."""
     kafka = a_cluster()
     wanted = kafka.partition("tiered")
     with opened(kafka) as cluster:
@@ -183,7 +186,7 @@ def test_offsets_when_asked_then_are_those_of_leaders(time: int, expected: int) 
 
 
 def test_offsets_when_the_tier_is_empty_then_its_end_is_told_as_such() -> None:
-    """-1 is an answer for the end of the tier, and none for the ends of a log."""
+    """An end of -1 means an empty tier, and is invalid for the ends of a log."""
     kafka = a_cluster()
     held = kafka.topics["tiered"].partitions[0]
     held.ends = dict.fromkeys(held.ends, -1)
@@ -236,7 +239,7 @@ def test_change_when_made_then_is_one_request_and_all_else_stays() -> None:
 
 
 def test_change_when_only_checked_then_nothing_is_changed() -> None:
-    """Whether the cluster would take it can be known before anything is done."""
+    """A validated change reports the cluster's answer and changes nothing."""
     kafka = a_cluster()
     with opened(kafka) as cluster:
         cluster.alter_topic_settings("tiered", {"retention.ms": "5"}, is_only_checked=True)
@@ -266,7 +269,7 @@ def test_change_when_it_is_not_taken_then_the_error_says_what_helps(
 
 
 def test_cluster_when_nobody_answers_then_opening_fails_and_leaves_nothing() -> None:
-    """One clear error in the time that was given, and no thread behind it."""
+    """A cluster without an answer gives one error within the time limit and leaves no thread."""
     kafka = a_cluster()
     kafka.down.add(0)
     with (
@@ -278,7 +281,7 @@ def test_cluster_when_nobody_answers_then_opening_fails_and_leaves_nothing() -> 
 
 
 def test_cluster_when_closed_then_calls_are_refused_and_connections_are_closed() -> None:
-    """Closing twice does no harm."""
+    """A closed cluster refuses calls and has no connection, and a second close is harmless."""
     kafka = a_cluster()
     with opened(kafka) as cluster:
         cluster.partition_facts(lambda _: True)

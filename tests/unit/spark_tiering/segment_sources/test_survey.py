@@ -108,8 +108,7 @@ def test_partition_when_it_is_surveyed_then_has_segments_history_and_facts() -> 
 
 
 def test_partition_when_offline_then_its_files_tell_what_is_stable() -> None:
-    """From the newest snapshot on: the transaction that was open there has ended; nothing else is
-    known."""
+    """Offline, the stable end follows from the newest snapshot and the markers behind it."""
     (one,), _ = surveyed(found())
     assert one.source.last_stable_offset == 257
     assert (one.source.is_tiered, one.source.log_start, one.source.retention_ms) == (
@@ -126,7 +125,7 @@ def test_partition_when_offline_then_nothing_is_stable_that_may_not_be_replicate
 
 
 def test_partition_when_nothing_tells_what_is_stable_then_it_is_unknown() -> None:
-    """Without a snapshot, and not from its start: unknown, not the end of the log."""
+    """Offline, the stable end is unknown without a snapshot or the start of the log."""
     files = example_partition().without(".snapshot", "0000.log")
     (one,), _ = surveyed(found(files))
     assert one.source.last_stable_offset is None
@@ -206,8 +205,9 @@ def test_unusable_when_the_source_tells_of_it_then_stays_told() -> None:
 
 
 def test_partition_when_its_leaders_are_not_known_then_has_no_history() -> None:
-    """A check point that is missing or damaged is a reason to leave its segments out, not an error
-    of the survey."""
+    """
+    A partition whose checkpoint file is missing or damaged has no history, and the survey goes on.
+    """
     for content in (None, b"0\n1\ntorn"):
         files = changed(example_partition(), checkpoint=content)
         (one,), unusable = surveyed(found(files), facts={ORDERS: FACTS})
@@ -245,7 +245,7 @@ CHOICES: dict[str, tuple[list[FoundPartition], int]] = {
 def test_f113_replicas_when_there_are_several_then_one_log_is_taken(
     replicas: list[FoundPartition], expected: int
 ) -> None:
-    """A plan is made from one log: the leader's, else the one that reaches furthest."""
+    """Of several replicas the survey takes the leader's log, or else the longest."""
     (one,), unusable = surveyed(*replicas, facts={ORDERS: FACTS})
     assert [replica.files is one.files for replica in replicas].index(True) == expected
     gone = [replica for replica in replicas if isinstance(replica.files, Gone)]

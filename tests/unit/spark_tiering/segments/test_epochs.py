@@ -47,7 +47,9 @@ def batch(base_offset: int, epoch: int) -> LogBatch:
 def test_check_point_when_it_is_not_right_then_says_how(
     content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
-    """Text that is none, epochs that do not rise, and none at all are findings."""
+    """
+    A checkpoint file that is not text, has epochs that do not rise, or is missing is a finding.
+    """
     found = epochs_of_file("f", content)
     assert isinstance(found, SegmentFinding)
     assert found.kind is kind
@@ -55,7 +57,7 @@ def test_check_point_when_it_is_not_right_then_says_how(
 
 
 def test_check_point_when_it_is_right_then_has_the_history() -> None:
-    """Line ends and the last of them do not matter, as with Kafka."""
+    """A checkpoint file has its history whatever its line ends, as with Kafka."""
     assert epochs_of_file("f", b"0\n3\n4 0\n6 251\n9 400\n") == HISTORY
     assert epochs_of_file("f", b"0\r\n2\r\n4 0\r\n6 251") == HISTORY[:2]
 
@@ -84,7 +86,7 @@ def test_history_when_cut_then_is_the_segments(
 
 
 def test_f109_epoch_when_it_is_not_known_then_is_not_guessed() -> None:
-    """The first offset belongs to no epoch that is known: there is no list, not a shorter one."""
+    """The epochs are unknown when the first offset belongs to no known one."""
     assert epochs_within(((6, 251),), 240, 300) is None
     assert epochs_within((), 240, 300) is None
 
@@ -99,7 +101,7 @@ def test_f109_epoch_when_it_is_not_known_then_is_not_guessed() -> None:
     ],
 )
 def test_epochs_when_the_log_has_others_then_are_wrong(batches: list[LogBatch], text: str) -> None:
-    """Each batch carries the epoch of its leader."""
+    """The epochs are wrong when the log's batches have others."""
     judge = EpochsJudge("f", HISTORY)
     for one in batches:
         judge.note(one)
@@ -108,7 +110,7 @@ def test_epochs_when_the_log_has_others_then_are_wrong(batches: list[LogBatch], 
 
 
 def test_epochs_of_an_offset_below_the_history_when_judged_then_are_wrong() -> None:
-    """A batch without a known epoch is a finding, even where it has none itself."""
+    """Epochs are wrong when they begin above the first offset of the log."""
     judge = EpochsJudge("f", ((4, 10),))
     judge.note(batch(5, -1))
     assert judge.finding is not None
@@ -138,7 +140,7 @@ def test_epochs_when_made_from_the_log_then_are_those_that_batches_prove(
 
 
 def test_epochs_when_there_are_too_many_then_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log with an epoch for each batch does not fill the memory."""
+    """A log with a new epoch in each batch does not use memory for all of them."""
     monkeypatch.setattr(epochs, "EPOCHS_MAX", 3)
     made = EpochsOfLog(())
     for number in range(4):

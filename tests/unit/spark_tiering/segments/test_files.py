@@ -67,7 +67,7 @@ def test_stream_when_the_size_was_told_wrong_then_says_so(told: int, text: str) 
 
 
 def test_stream_when_the_file_has_gone_then_says_so() -> None:
-    """A file that vanished between listing and reading is one that changed."""
+    """A stream of a vanished file raises that it changed."""
     stream = FileStream(MemoryFiles({}), "f", 10, SegmentPart.LOG)
     assert stream.next_piece() == b""
     assert str(stream.finding) == "log: changed: f: 0 of 10 bytes at byte 0 of 10"

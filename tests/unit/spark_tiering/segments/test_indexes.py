@@ -62,7 +62,7 @@ def judge_times(content: bytes, batches: list[LogBatch] = BATCHES) -> SegmentFin
     ],
 )
 def test_offset_index_when_look_ups_begin_early_enough_then_is_right(content: bytes) -> None:
-    """However sparse: versions of Kafka choose other batches, and other offsets of them."""
+    """An offset index is right when every look-up begins early enough, however sparse it is."""
     assert judge_offsets(content) is None
 
 
@@ -124,7 +124,7 @@ def test_offset_index_when_look_ups_begin_early_enough_then_is_right(content: by
 def test_offset_index_when_it_is_not_right_then_says_how(
     content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
-    """One finding for the file, with the first entry that is wrong."""
+    """A wrong offset index is one finding with its first wrong entry."""
     found = judge_offsets(content)
     assert found is not None
     assert found.kind is kind
@@ -142,7 +142,10 @@ def test_offset_index_when_it_is_not_right_then_says_how(
     ],
 )
 def test_time_index_when_nothing_later_lies_before_then_is_right(content: bytes) -> None:
-    """However sparse, as long as the last time is the largest of the segment."""
+    """
+    A time index is right when no later record lies before an entry and its last time is the
+    segment's largest.
+    """
     assert judge_times(content) is None
 
 
@@ -180,7 +183,7 @@ def test_time_index_when_nothing_later_lies_before_then_is_right(content: bytes)
 def test_time_index_when_it_is_not_right_then_says_how(
     content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
-    """One finding for the file, with the first entry that is wrong."""
+    """A wrong time index is one finding with its first wrong entry."""
     found = judge_times(content)
     assert found is not None
     assert found.kind is kind
@@ -188,7 +191,7 @@ def test_time_index_when_it_is_not_right_then_says_how(
 
 
 def test_time_index_when_no_record_has_a_time_then_is_empty() -> None:
-    """Times of -1 are none; and one of 0 is a time, although its entry may be all zeros."""
+    """A time index is empty when all times are -1, while a time of 0 is one."""
     timeless = [batch._replace(max_timestamp_ms=-1) for batch in BATCHES]
     assert judge_times(b"", timeless) is None
     single = BATCHES[0]._replace(last_offset=BASE, max_timestamp_ms=0)

@@ -24,7 +24,7 @@ def read_bytes(files: MemoryFiles, ending: str) -> int:
 
 
 def test_state_when_the_offset_has_a_snapshot_then_no_log_is_read() -> None:
-    """A sound snapshot is the state."""
+    """The state at an offset with a sound snapshot needs no log."""
     files = example_partition()
     found = state_at(files, 251)
     assert found.producers is not None
@@ -36,7 +36,7 @@ def test_state_when_the_offset_has_a_snapshot_then_no_log_is_read() -> None:
 def test_state_when_its_snapshot_is_no_good_then_an_older_one_is_gone_on_from(
     content: bytes | None,
 ) -> None:
-    """Only the segments since the nearest sound snapshot are read."""
+    """With a bad snapshot the state continues from an older one over the segments since."""
     files = example_partition().without(SNAPSHOT)
     if content is not None:
         files.contents[SNAPSHOT] = content
@@ -72,7 +72,7 @@ def test_state_when_a_log_before_is_damaged_then_is_not_known() -> None:
 
 
 def test_state_when_a_listed_segment_has_gone_then_is_not_known() -> None:
-    """Segments may vanish after they were listed."""
+    """The state is unknown when a listed segment has vanished."""
     files = example_partition().without(".snapshot")
     segments = list_segments(files.facts())
     del files.contents["00000000000000000120.log"]
@@ -92,7 +92,10 @@ def test_epochs_when_asked_for_then_come_from_the_start_of_the_log() -> None:
 
 
 def test_last_stable_offset_when_a_transaction_is_open_then_lies_at_its_first_offset() -> None:
-    """Without the active segment, in which it is aborted, the transaction from 245 on is open."""
+    """
+    The last stable offset is the first offset of the open transaction, 245, without the active
+    segment that aborts it.
+    """
     files = example_partition()
     assert last_stable_offset(files) == LastStable(257, "")
     files.contents["00000000000000000251.log"] = b""
@@ -102,7 +105,10 @@ def test_last_stable_offset_when_a_transaction_is_open_then_lies_at_its_first_of
 
 
 def test_last_stable_offset_of_a_broker_when_it_was_stopped_then_is_its_log_end() -> None:
-    """The newest snapshot stands at the end, so that only the active segment is read."""
+    """
+    After a clean stop the last stable offset is the log end, by the newest snapshot and the active
+    segment alone.
+    """
     files = recorded_partition()
     assert last_stable_offset(files).offset == 139
     assert read_bytes(files, "000.log") == read_bytes(files, "062.log") == 0
@@ -117,7 +123,10 @@ def test_last_stable_offset_of_a_broker_when_it_was_stopped_then_is_its_log_end(
 def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_before_that(
     tail: bytes,
 ) -> None:
-    """A broker that writes, or crashed, leaves such tails: the log ends with its last batch."""
+    """
+    With an unfinished tail in the active segment the last stable offset lies at or below the last
+    whole batch.
+    """
     files = example_partition()
     files.contents["00000000000000000251.log"] += tail
     assert last_stable_offset(files).offset == 257
@@ -167,7 +176,7 @@ def test_snapshot_beyond_the_end_of_the_log_when_met_then_is_not_believed() -> N
 
 
 def test_snapshot_within_a_segment_when_met_then_only_what_follows_is_noted() -> None:
-    """A broker that was stopped left one in the middle of a segment."""
+    """From a snapshot within a segment only the batches behind it are applied."""
     files = recorded_partition().without("112.snapshot", "139.snapshot", "062.snapshot")
     whole = recorded_partition()
     found = state_at(files, 112)
@@ -179,7 +188,7 @@ def test_snapshot_within_a_segment_when_met_then_only_what_follows_is_noted() ->
 
 
 def test_producers_that_a_snapshot_has_not_when_it_is_gone_on_from_then_stay_forgotten() -> None:
-    """The broker forgot producer 4000 before offset 240; its batches below that change nothing."""
+    """A producer that a snapshot has forgotten, as 4000 before offset 240, stays forgotten."""
     files = example_partition().without(SNAPSHOT)
     files.contents["00000000000000000240.snapshot"] = GOOD["00000000000000000120.snapshot"]
     found = state_at(files, 251)

@@ -103,7 +103,9 @@ def test_transaction_index_when_nothing_was_aborted_then_is_not_copied() -> None
 
 
 def test_sparser_index_of_an_older_broker_when_inspected_then_is_taken_as_it_is() -> None:
-    """Other bytes than ours are no reason: one entry that leads to the right place is enough."""
+    """
+    A sparser index of an older broker is copied as it is when its entries lead to the right places.
+    """
     sparse = GOOD[f"{SECOND}.index"][8:16]
     report = second_of(changed(example_partition(), index=sparse))
     assert report.findings == ()
@@ -111,7 +113,10 @@ def test_sparser_index_of_an_older_broker_when_inspected_then_is_taken_as_it_is(
 
 
 def test_f109_state_when_nothing_tells_it_then_no_snapshot_is_made_up() -> None:
-    """An empty one would forget an open transaction: the segment is not copied."""
+    """
+    Without a known state no empty snapshot is made, because it would forget open transactions, and
+    the segment is not copied.
+    """
     report = second_of(changed(example_partition(), snapshot=None, snapshot_before=None))
     assert kinds(report) == [
         (SNAPSHOT, SegmentFindingKind.MISSING),
@@ -132,7 +137,7 @@ def test_state_when_the_segment_before_told_it_then_makes_the_snapshot() -> None
 
 
 def test_snapshot_before_when_what_is_known_contradicts_it_then_is_not_gone_on_from() -> None:
-    """A wrong snapshot does not make the next one wrong."""
+    """A wrong earlier snapshot is not used, so that the next one stays right."""
     stranger = {77: ProducerEntry(77, 0, 5, 60, 0, T_MS, -1, 50)}
     files = changed(example_partition(), snapshot_before=format_snapshot(stranger), snapshot=None)
     first, second = inspect_all(files)
@@ -199,7 +204,10 @@ def test_file_that_is_right_when_the_state_before_is_not_known_then_is_taken() -
 def test_f109_epochs_when_the_check_point_is_wrong_then_come_from_the_log_or_block(
     checkpoint: bytes | None, kind: SegmentFindingKind
 ) -> None:
-    """From the start of the log its batches prove them; a segment alone does not know the rest."""
+    """
+    With a wrong checkpoint file, epochs come from a log complete from its start, or the segment is
+    not copied.
+    """
     files = changed(example_partition(), checkpoint=checkpoint)
     alone, known = second_of(files), inspect_all(files)[1]
     assert kinds(alone) == [(EPOCHS, kind), (EPOCHS, SegmentFindingKind.UNKNOWN)]
@@ -212,7 +220,10 @@ def test_f109_epochs_when_the_check_point_is_wrong_then_come_from_the_log_or_blo
 
 
 def test_abort_when_its_data_lies_before_and_nothing_tells_of_it_then_blocks() -> None:
-    """The marker alone does not say from where on readers have to drop."""
+    """
+    An abort whose data lies before the segment, with unknown state, blocks the copy, as its first
+    offset is missing.
+    """
     txn = Producer(9, 0, 0, is_transactional=True)
     log = marker_batch(20, T_MS, txn) + data_batch(21, T_MS, count=1)
     files = MemoryFiles({f"{20:020d}.log": log, f"{22:020d}.log": b""})
@@ -222,7 +233,10 @@ def test_abort_when_its_data_lies_before_and_nothing_tells_of_it_then_blocks() -
 
 
 def test_log_that_no_broker_would_have_taken_when_inspected_then_blocks() -> None:
-    """Plain data in an open transaction: the state behind it is not known, and says why."""
+    """
+    A log that no broker accepts, with plain data in an open transaction, blocks the copy with that
+    reason.
+    """
     txn = Producer(9, 0, 0, is_transactional=True)
     plain = dataclasses.replace(txn, is_transactional=False)
     log = data_batch(0, T_MS, producer=txn) + data_batch(10, T_MS, producer=plain)
@@ -239,7 +253,10 @@ def test_log_that_no_broker_would_have_taken_when_inspected_then_blocks() -> Non
 def test_index_when_it_would_be_too_large_then_is_not_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An interval of nothing does not fill the memory; the file that is there is still taken."""
+    """
+    An index that an interval of zero would make too large is not made, and an existing one is
+    copied.
+    """
     monkeypatch.setattr(passing, "INDEX_BYTES_MAX", 64)
     segment, rules = ListedSegment(120, 251), InspectionRules(index_interval_bytes=0)
     files = example_partition()

@@ -77,7 +77,7 @@ def test_snapshot_when_only_the_segment_is_known_then_is_held_to_that(
 
 
 def test_coordinator_epoch_when_no_marker_was_seen_then_is_not_held_to_anything() -> None:
-    """It stands in markers only, and the producer's may lie before the segment."""
+    """A coordinator epoch is not checked without a marker of that producer in the segment."""
     quiet = IDLE._replace(last_offset=120)
     told = quiet._replace(coordinator_epoch=4)
     assert judge_snapshot("f", {1: told}, {1: quiet}, 100, is_whole=False) is None

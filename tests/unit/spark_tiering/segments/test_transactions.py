@@ -111,7 +111,7 @@ def test_index_when_readers_drop_what_was_aborted_then_is_right(content: bytes) 
 def test_index_when_aborted_records_would_be_read_or_good_ones_dropped_then_is_wrong(
     content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
-    """A reader with read_committed believes this file and nothing else."""
+    """A transaction index that lets aborted records through or drops good ones is wrong."""
     found = judge(content)
     assert found is not None
     assert found.kind is kind
@@ -142,7 +142,7 @@ def test_index_when_the_beginning_is_not_known_then_only_what_was_seen_counts(
 
 
 def test_entry_of_a_marker_that_ended_nothing_when_all_is_known_is_wrong() -> None:
-    """It would drop records of the producer that were committed before."""
+    """An entry of a marker that ended no transaction is wrong when the whole state is known."""
     found = judge(GOOD, seen=[SECOND])
     assert found is not None
     assert "ends no transaction" in found.detail

@@ -29,7 +29,7 @@ def walk(
 
 @pytest.mark.parametrize("piece_bytes", [61, 64, 299, 300, 1171, 1172, 1500, 4096])
 def test_batches_when_walked_then_are_the_same_in_pieces_of_any_size(piece_bytes: int) -> None:
-    """Where a piece ends makes no difference, be it smaller than a batch or larger than all."""
+    """The batches of a walk are the same in pieces of any size."""
     found, batches = walk(LOG * 3, piece_bytes=piece_bytes)
     assert found.finding is None
     assert found.stop == 3 * len(LOG)
@@ -105,7 +105,7 @@ def test_log_when_it_is_not_sound_then_says_what_and_where(
 
 @pytest.mark.parametrize("told", [1, 1170, 1171, 1500, 5000])
 def test_log_when_its_size_was_told_wrong_then_says_so(told: int) -> None:
-    """Neither too much nor too little is taken for the log."""
+    """A log longer or shorter than announced is a finding."""
     found, _ = walk(LOG, told=told)
     assert found.finding is not None
     assert found.finding.kind in {SegmentFindingKind.CHANGED, SegmentFindingKind.TORN}
@@ -120,7 +120,7 @@ def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
 
 
 def test_log_when_it_is_empty_then_has_no_batches() -> None:
-    """Nothing is a clean log."""
+    """An empty log has no batches and no fault."""
     found, batches = walk(b"")
     assert (found.finding, batches, found.stop) == (None, [], 0)
 
@@ -158,7 +158,7 @@ def test_large_batch_when_walked_then_is_never_held_whole() -> None:
 def test_marker_when_it_cannot_be_read_then_is_of_another_kind(
     section: bytes, count: int, expected: str | None
 ) -> None:
-    """Only a whole marker ends a transaction, and an emptied control batch is none at all."""
+    """A control batch without a whole marker is of another kind and ends no transaction."""
     batch = forge(section, count, attributes=0x30, producer_id=7, producer_epoch=0)
     found, batches = walk(batch)
     assert found.finding is None

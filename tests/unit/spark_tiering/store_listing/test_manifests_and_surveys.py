@@ -45,7 +45,7 @@ def store(*strays: str) -> MemoryStore:
 
 
 def test_manifests_of_a_store_are_those_of_whole_segments() -> None:
-    """Of topics that are wanted, one after the other."""
+    """A store's manifests are those of whole segments of the wanted topics, in order."""
     found = list(list_manifests(store(), PREFIX))
     assert [one.name.segment_id for one in found] == [one.id for one in SEGMENTS[:3]]
     assert [one.name.start_offset for one in found] == [0, 100, 0]
@@ -70,7 +70,7 @@ def test_topics_and_partitions_of_a_store_are_known_by_their_folders() -> None:
 
 
 def test_folder_names_that_are_no_topics_or_partitions_are_told() -> None:
-    """As they are written, and not otherwise."""
+    """A folder whose name is no canonical topic or partition is reported."""
     good = f"orders-{tp().topic_id}/"
     assert read_topic_folder(f"x{good}", "x") == TopicFolder(f"x{good}", "orders", tp().topic_id)
     for bad in ("orders/", f"{good}0/", good[:-1], f"-{'A' * 21}B/", ""):

@@ -27,7 +27,7 @@ _ODD = st.text(st.sampled_from("abAQgw09-_./\n"), max_size=8)
 
 
 def test_key_of_a_segment_when_read_names_all_of_it() -> None:
-    """And gives the key again."""
+    """A segment's key is read into all of its parts and written back the same."""
     prefixes = Prefixes("kafka/", ("", "old/"))
     found = prefixes.read(KEY)
     assert found == SegmentKey(0, ONE.partition, bytes(ONE.uuid), 1500, 1)
@@ -77,7 +77,7 @@ def test_key_that_is_no_segments_is_told_apart(key: str, kind: OtherKey) -> None
 
 
 def test_f125_key_under_two_prefixes_belongs_to_the_longest() -> None:
-    """Where it is understood there; so it is counted once."""
+    """A key under two prefixes belongs to the longest, so that it counts once."""
     prefixes = Prefixes("", ("a/", "a/b/"))
     for number, prefix in enumerate(("", "a/", "a/b/")):
         assert prefixes.owner(object_key(ONE, 0, ObjectKind.LOG, prefix)) == number
@@ -96,6 +96,6 @@ def test_key_when_shown_is_one_safe_line(key: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["a\n", "x" * 1_025, "\udcff"])
 def test_prefix_that_no_key_has_is_refused(prefix: str) -> None:
-    """Before anything is listed."""
+    """An impossible prefix is refused before anything is listed."""
     with pytest.raises(InvalidArgument, match="no key has the prefix"):
         check_prefixes(("", prefix))

@@ -39,7 +39,7 @@ def drain(body: RequestBody) -> bytes:
 
 
 def test_body_when_measured_and_begun_anew_is_the_same_again() -> None:
-    """The library looks for the length, reads, and reads again for a repeat."""
+    """A body gives the same bytes when it is measured, read and read again for a repeat."""
     body = RequestBody(Told(RIGHT, b"012", b"", b"3456789"))
     assert len(body) == 10
     for _ in range(2):

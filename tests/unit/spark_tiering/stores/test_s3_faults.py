@@ -76,7 +76,7 @@ def answered(status: int, code: str) -> aws.ClientError:
     ids=lambda value: value.value if isinstance(value, S3FaultKind) else type(value).__name__,
 )
 def test_exception_when_sorted_is_of_one_kind(error: Exception, kind: S3FaultKind) -> None:
-    """Codes count before statuses, and every exception has a kind, with its words."""
+    """Each exception has one kind, by its code before its status."""
     fault = sort_fault("PutObject", error)
     assert fault.kind is kind
     assert fault.detail.startswith("PutObject: ")

@@ -64,11 +64,11 @@ def test_settings_when_shown_or_sent_hold_no_credential() -> None:
 def test_body_when_nothing_else_protects_it_is_signed(
     signing: BodySigning, endpoint: str, is_signed: bool
 ) -> None:
-    """Over TLS and within the machine the checksum suffices; over a plain network it does not."""
+    """A body is signed on a plain network, while TLS or the same machine need only the checksum."""
     assert S3Settings("objects", signing=signing).is_body_signed(endpoint) is is_signed
 
 
 def test_f127_credential_chain_when_documented_is_the_one_that_is_walked() -> None:
-    """The places that are named are those of the library, in its order."""
+    """The documented credential chain is the library's, in its order."""
     resolver = botocore.session.Session().get_component("credential_provider")
     assert tuple(provider.METHOD for provider in resolver.providers) == CREDENTIAL_CHAIN

@@ -117,7 +117,10 @@ def test_image_when_nothing_was_stored_then_empty() -> None:
 
 
 def test_images_when_nothing_moves_then_taken_in_one_round_at_the_position() -> None:
-    """One question for the end of each metadata partition, and every partition once."""
+    """
+    Unchanged images take one round, with one request for each metadata partition's end and every
+    partition once.
+    """
     metadata = Moving()
     first, second, other = on_place(0), on_place(0, 1), on_place(2)
     put(metadata, first, 0)
@@ -201,7 +204,7 @@ def test_f113_image_when_it_never_keeps_still_then_left_out_and_others_are_not()
 
 
 def test_f113_image_when_a_segment_moves_between_two_pages_then_no_mixture_is_given() -> None:
-    """At every point of a listing at which a copy may be finished, the image is of one moment."""
+    """An image is of one moment when a copy finishes at any point of the listing."""
     partition = on_place(1)
     before = put(Moving(), partition, 0, 10)
     after = [replace(one, state=SegmentState.COPY_SEGMENT_FINISHED) for one in before]
@@ -233,7 +236,7 @@ def test_f113_image_when_a_segment_moves_between_two_pages_then_no_mixture_is_gi
 
 @pytest.mark.parametrize("error", [NotReady("replaying"), NotAssigned("no"), LogDamaged("bad")])
 def test_image_when_one_partition_cannot_be_read_then_only_it_is_missing(error: RlmmError) -> None:
-    """Its trouble is its own."""
+    """Only the partition that cannot be read is missing."""
     metadata = Moving()
     lost, fine = on_place(1), on_place(1, 1)
     put(metadata, fine, 0)
@@ -272,7 +275,7 @@ def test_image_when_it_is_readable_again_then_not_missing() -> None:
 def test_image_when_its_metadata_partition_cannot_catch_up_then_all_of_that_are_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And nothing of it is listed."""
+    """All user partitions of a lagging metadata partition are missing, and none is listed."""
     metadata = Moving()
     behind, other = on_place(1), on_place(2)
 
@@ -288,7 +291,7 @@ def test_image_when_its_metadata_partition_cannot_catch_up_then_all_of_that_are_
 
 
 def test_image_when_nothing_can_be_read_then_why_is_raised() -> None:
-    """Rather than an image without anything, that would plan nothing."""
+    """An image without any readable partition raises the reason."""
     error = NotAssigned("not yours")
     with pytest.raises(NotAssigned, match="not yours"):
         PartitionImages(left_out={tp(): error}).of(HeldMetadata(partition_count=COUNT))
@@ -298,7 +301,7 @@ def test_image_when_nothing_can_be_read_then_why_is_raised() -> None:
 def test_image_when_something_is_missing_then_told_in_one_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """However much it is."""
+    """Missing partitions are reported in one line, however many."""
     metadata = Moving()
     missing = [tp(partition=number) for number in range(20)]
     metadata.refusals = dict.fromkeys(missing, NotReady("replaying"))

@@ -60,7 +60,7 @@ class ClosableTransport(asyncio.BaseTransport):
 
 
 def test_service_when_it_is_there_then_its_connection_is_closed_again() -> None:
-    """One attempt, which leaves nothing open."""
+    """A service that answers takes one attempt, and its connection is closed."""
     address = Address(None)
     require_reached(address)
     assert address.attempts == 1
@@ -70,7 +70,7 @@ def test_service_when_it_is_there_then_its_connection_is_closed_again() -> None:
 def test_service_when_it_is_just_starting_then_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A refusal is not the last word for a few seconds."""
+    """A service that is starting, which refuses for some seconds, is waited for."""
     monkeypatch.setattr(reaching, "_PAUSE_S", 0.0)
     address = Address(REFUSED, REFUSED, None)
     require_reached(address)
@@ -91,7 +91,9 @@ def test_service_when_it_is_just_starting_then_is_waited_for(
 def test_service_when_nobody_takes_a_connection_then_is_said_in_one_line(
     error: OSError, says: str
 ) -> None:
-    """The system's words, once, and where it was looked for."""
+    """
+    A service that accepts no connection gives one line with the system's error and the address.
+    """
     with pytest.raises(SidecarUnavailable) as raised:
         require_reached(Address(error), patience_s=0.0)
     text = str(raised.value)
@@ -101,7 +103,9 @@ def test_service_when_nobody_takes_a_connection_then_is_said_in_one_line(
 
 
 def test_service_when_nothing_is_heard_then_is_given_up() -> None:
-    """An address where packets vanish costs the time of a connection, not that of the metadata."""
+    """
+    An address that drops packets fails after the connection timeout, not after the metadata's.
+    """
     with pytest.raises(SidecarUnavailable, match=r"nobody answered for 0\.01 s"):
         require_reached(Silent(None), connect_s=0.01)
 
@@ -116,7 +120,7 @@ def test_service_when_it_falls_silent_then_its_refusal_is_told(
 
 
 def test_service_that_is_not_trusted_when_asked_then_is_asked_once() -> None:
-    """No patience makes a certificate right."""
+    """An untrusted service is tried once."""
     address = Address(ssl.SSLCertVerificationError(1, "certificate verify failed"))
     with pytest.raises(SidecarUnavailable):
         require_reached(address)
@@ -149,7 +153,7 @@ class SpeaksHttp(socketserver.BaseRequestHandler):
 
 
 def test_address_of_http_when_opened_then_says_what_is_likely_wrong() -> None:
-    """The service's other port is the nearest mistake, and a length of frames explains nothing."""
+    """An HTTP port gives an error that names the service's other port."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), SpeaksHttp) as server:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()

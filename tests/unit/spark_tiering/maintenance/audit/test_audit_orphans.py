@@ -47,7 +47,7 @@ def tier() -> Iterator[AuditedTier]:
 def test_f119_objects_of_a_segment_whose_deletion_is_in_the_log_are_orphans(
     tier: AuditedTier,
 ) -> None:
-    """The state forgets it, and the log of the metadata is the proof."""
+    """Objects of a segment whose deletion ended are orphans, with the metadata log as proof."""
     tier.bring(segment_of(1, 0, 99), DF, kinds=(LOG, INDEXES))
     tier.bring(segment_of(2, 100, 199), CF)
     report = tier.audit()
@@ -78,7 +78,7 @@ def test_f119_objects_that_no_metadata_knows_when_nothing_proves_it_are_no_orpha
 def test_f119_events_of_a_segment_when_none_is_the_end_of_its_deletion_prove_nothing(
     tier: AuditedTier,
 ) -> None:
-    """The log has something of it, and the state refused that."""
+    """Events that the state refused, or other than the end of its deletion, prove no orphan."""
     one = segment_of(1)
     tier.say(update(one.id, CF), update(one.id, DS))
     tier.put(one)
@@ -104,7 +104,7 @@ def test_f119_objects_that_no_metadata_knows_when_young_are_in_flight(tier: Audi
 def test_f119_unknown_segment_when_all_of_it_lies_below_the_log_start_is_an_orphan(
     tier: AuditedTier, log_start: int, verdict: SetVerdict
 ) -> None:
-    """Its end is in its manifest: one that reaches above the log start is none."""
+    """An unknown segment is an orphan only when its manifest ends below the log start offset."""
     with_cluster(tier, log_start=log_start)
     tier.put(segment_of(1, 0, 99))
     report = tier.audit()
@@ -149,7 +149,9 @@ def test_f119_unknown_segment_below_the_log_start_when_its_manifest_tells_nothin
 def test_f119_topic_that_the_cluster_does_not_know_is_proof_only_where_it_surely_is_gone(
     tier: AuditedTier,
 ) -> None:
-    """A topic that our rights hide looks like one that is gone, and proves nothing."""
+    """
+    A topic missing from the cluster proves orphans only when the caller's rights show all topics.
+    """
     with_cluster(tier)
     assert tier.cluster is not None
     tier.put(segment_of(1, partition=GONE))
@@ -169,7 +171,7 @@ def test_f119_topic_that_the_cluster_does_not_know_is_proof_only_where_it_surely
 def test_audit_of_an_archive_when_its_topics_are_gone_then_takes_nothing_for_a_proof(
     tier: AuditedTier, *, is_embedded: bool
 ) -> None:
-    """An archive outlives the topics that it was made of, and has gaps by design."""
+    """Deleted topics prove no orphans of an archive, which outlives them and has gaps by design."""
     tier.cluster = told_cluster(ORDERS, log_start=10**6)
     tier.history.topic.cluster_id = "told" if is_embedded else "another"
     if is_embedded:
@@ -216,7 +218,7 @@ def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last
 def test_f116_topic_deletion_that_is_finished_is_over_though_objects_are_left(
     tier: AuditedTier,
 ) -> None:
-    """These are orphans, and no deletion goes on."""
+    """Objects left after a finished topic deletion are orphans, and no open deletion is listed."""
     tier.put(segment_of(1))
     tier.end_partition(FINISHED, ORDERS)
     assert codes(tier.audit()) == {"TIER-ORPHAN": 1}

@@ -75,7 +75,7 @@ def test_audit_when_an_object_of_a_finished_segment_is_missing_then_is_corrupt(
 def test_audit_when_all_objects_of_a_finished_segment_are_missing_then_is_corrupt(
     tier: AuditedTier,
 ) -> None:
-    """A segment of which the store has nothing is not passed over."""
+    """A finished segment without any object makes the audit corrupt."""
     tier.bring(segment_of(1), CF, kinds=())
     report = tier.audit()
     assert report.overall is AuditVerdict.CORRUPT
@@ -100,7 +100,7 @@ def test_audit_when_sizes_are_not_those_that_were_told_then_is_corrupt(tier: Aud
 
 
 def test_audit_when_the_told_size_is_right_then_says_nothing(tier: AuditedTier) -> None:
-    """The sum of all three objects."""
+    """The right total size of all three objects gives no finding."""
     one = segment_of(1)
     tier.put(one)
     size = sum(map(len, tier.store.objects.values()))
@@ -153,7 +153,7 @@ def test_f114_deletion_that_was_never_finished_when_old_is_told(
 
 
 def test_findings_when_there_are_many_are_told_in_part_and_counted(tier: AuditedTier) -> None:
-    """The first hundred of a kind one by one."""
+    """The audit shows the first hundred findings of a kind and counts all."""
     for number in range(130):
         tier.bring(segment_of(number + 1, 100 * number, 100 * number + 99), CF, kinds=())
     report = tier.audit()
@@ -165,7 +165,10 @@ def test_findings_when_there_are_many_are_told_in_part_and_counted(tier: Audited
 def test_objects_named_by_another_offset_than_the_metadata_says_are_a_contradiction(
     tier: AuditedTier,
 ) -> None:
-    """The segment is not found where it is looked for."""
+    """
+    Objects named by another offset than the metadata's are a contradiction, since brokers do not
+    find them.
+    """
     one = segment_of(1, 100, 199)
     tier.bring(one, CF, start=101)
     report = tier.audit()
@@ -205,7 +208,9 @@ def test_gap_when_it_lies_below_the_log_start_is_none(
 
 
 def test_tier_when_its_ends_do_not_meet_the_log_then_has_gaps(tier: AuditedTier) -> None:
-    """Below the first segment, and between the last one and the local log."""
+    """
+    A tier whose ends do not meet the log has gaps below its first segment or before the local log.
+    """
     with_cluster(tier, log_start=0, local_start=500)
     tier.bring(segment_of(1, 100, 199), CF)
     report = tier.audit()
@@ -216,7 +221,10 @@ def test_tier_when_its_ends_do_not_meet_the_log_then_has_gaps(tier: AuditedTier)
 
 
 def test_segments_that_hold_the_same_offsets_are_told_and_counted(tier: AuditedTier) -> None:
-    """As after a change of leaders: no leftover, but paid for twice."""
+    """
+    Segments that hold the same offsets, as after a change of leaders, are reported and counted and
+    no leftover.
+    """
     tier.bring(segment_of(1, 0, 99, size_bytes=1_000), CF)
     tier.bring(segment_of(2, 50, 149, size_bytes=1_000), CF)
     report = tier.audit()
@@ -226,7 +234,7 @@ def test_segments_that_hold_the_same_offsets_are_told_and_counted(tier: AuditedT
 
 
 def test_epochs_that_do_not_rise_with_offsets_are_a_contradiction(tier: AuditedTier) -> None:
-    """Look-ups go by both."""
+    """Epochs that do not rise with offsets are a contradiction, because look-ups use both."""
     tier.bring(segment_of(1, 0, 99, epochs={0: 50, 1: 10}), CF)
     report = tier.audit()
     assert report.overall is AuditVerdict.CORRUPT
@@ -234,7 +242,7 @@ def test_epochs_that_do_not_rise_with_offsets_are_a_contradiction(tier: AuditedT
 
 
 def test_keys_that_are_nobodys_are_counted_with_examples(tier: AuditedTier) -> None:
-    """A foreign bucket, Kafka's test storage, and keys that no terminal should see."""
+    """Unknown keys are counted with examples in safe characters."""
     layout = f"orders-3-{ORDERS.topic_id}/{0:020d}-{'B' * 21}A"
     for key in (
         f"{layout}.log", f"{layout}.leader_epoch_checkpoint", "photo.jpg",
@@ -266,7 +274,7 @@ def test_objects_in_an_archive_are_told_and_are_no_leftovers(tier: AuditedTier) 
 
 
 def test_topics_that_are_not_wanted_are_neither_listed_nor_told(tier: AuditedTier) -> None:
-    """By pattern; the metadata and the store alike."""
+    """Topics outside the pattern are neither listed in the store nor reported from the metadata."""
     tier.close()
     tier = AuditedTier(topics=SegmentSelection(without_topics=("go*",)))
     tier.bring(segment_of(1), CF)
@@ -306,7 +314,7 @@ def test_audit_when_it_is_stopped_then_judges_nothing(tier: AuditedTier) -> None
 
 
 def test_audit_when_nothing_is_named_to_look_into_then_says_so(tier: AuditedTier) -> None:
-    """Neither a store nor an inventory; or a prefix that no key has."""
+    """An audit without store and inventory, or with an impossible prefix, is refused."""
     tier.close()
     tier = AuditedTier(store=None)
     with pytest.raises(ConfigError, match="--store"):

@@ -58,7 +58,9 @@ def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
 
 
 def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -> None:
-    """The audit that follows is clean, and every deletion is reported."""
+    """
+    The deletion removes exactly the orphans and reports each one, and the next audit is clean.
+    """
     kept = {key for key in tier.store.objects if "00000000000000001000" in key}
     assert tier.audit().overall is AuditVerdict.DIRTY
     done = tier.delete()
@@ -97,7 +99,10 @@ def test_f119_orphans_when_not_asked_for_are_not_deleted(tier: AuditedTier) -> N
 
 
 def test_f119_orphan_when_the_metadata_knows_it_by_now_is_kept(tier: AuditedTier) -> None:
-    """The metadata is read anew before the deletion, not taken from the audit."""
+    """
+    An orphan that the metadata has come to know is kept, since the deletion reads the metadata
+    again.
+    """
     tier.audit()
     tier.say(segment_of(2, 100, 199))
     done = tier.delete()
@@ -171,7 +176,7 @@ def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
 def test_f119_orphan_when_written_to_since_is_kept(
     tier: AuditedTier, kinds: tuple[ObjectKind, ...], modified_ms: int
 ) -> None:
-    """Younger than it may be, or an object that was not there before."""
+    """An orphan with a young object, or one that was not there before, is kept."""
     tier.store.objects.clear()
     tier.put(segment_of(1, 0, 99), kinds=(LOG,))
     tier.audit()
@@ -180,7 +185,7 @@ def test_f119_orphan_when_written_to_since_is_kept(
 
 
 def test_f118_orphan_when_somebody_has_deleted_it_is_success(tier: AuditedTier) -> None:
-    """Wholly, in part, or in the very moment."""
+    """An orphan that another process deletes wholly or partly, at any moment, is a success."""
     tier.audit()
     tier.remove(segment_of(1, 0, 99))
     tier.remove(segment_of(2, 100, 199), LOG, INDEXES)
@@ -198,7 +203,10 @@ def test_orphans_when_more_than_may_be_deleted_are_left(tier: AuditedTier) -> No
 
 
 def test_orphans_when_their_proof_is_not_one_of_those_named_are_kept(tier: AuditedTier) -> None:
-    """So do the objects of another cluster look that shares the bucket."""
+    """
+    Orphans of another kind of proof than those allowed are kept, because another cluster may share
+    the bucket.
+    """
     tier.put(segment_of(4, partition=GONE))
     tier.audit()
     assert OrphanProof.TOPIC_UNKNOWN in {one.proof for one in tier.orphans}
@@ -210,7 +218,7 @@ def test_orphans_when_their_proof_is_not_one_of_those_named_are_kept(tier: Audit
 
 
 def test_deletion_when_the_store_fails_is_told_and_the_others_go_on(tier: AuditedTier) -> None:
-    """It can be repeated."""
+    """A failed deletion is reported, the others go on, and a repeat is possible."""
     tier.audit()
 
     def away(name: str, key: str) -> None:
@@ -227,7 +235,7 @@ def test_deletion_when_the_store_fails_is_told_and_the_others_go_on(tier: Audite
 def test_deletion_when_it_is_stopped_then_tells_what_is_done(
     tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between two batches."""
+    """A stopped deletion ends between two batches and reports its progress."""
     monkeypatch.setattr(deleting, "BATCH", 1)
     tier.audit()
     said = iter(["", "SIGTERM"])
@@ -250,7 +258,7 @@ def test_orphans_when_the_metadata_is_a_copy_are_not_deleted_by_it() -> None:
 
 
 def test_list_of_orphans_when_read_back_is_what_was_kept(tier: AuditedTier) -> None:
-    """Every field."""
+    """The kept list of orphans reads back with every field."""
     tier.audit()
     assert [parse_loose(format_loose(one)) for one in tier.orphans] == tier.orphans
     lines = [format_head("/nowhere", 1), *map(format_loose, tier.orphans)]

@@ -73,7 +73,7 @@ def test_event_when_people_read_it_then_says_what_the_record_says() -> None:
 
 
 def test_digest_when_anything_differs_then_is_another() -> None:
-    """Places, times, nulls against nothing, the order."""
+    """The digest differs for other places, times, order, or null instead of empty."""
 
     def of(*rows: BackupRow | LostOffsets) -> str:
         digest = BackupDigest()
@@ -101,7 +101,7 @@ def test_digest_when_anything_differs_then_is_another() -> None:
     ],
 )  # fmt: skip
 def test_header_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
-    """Of another format or version, or with numbers that there cannot be."""
+    """A header of another format or version, or with impossible numbers, is refused."""
     with pytest.raises(LineFault):
         parse_header(header_fields(HEADER) | changed)
 
@@ -127,7 +127,7 @@ def test_row_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("line", [b"{}", b"[]\n", b"{,}\n", b"\xff\n", b"[" * 99_999 + b"\n"])
 def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
-    """Without its end it was cut."""
+    """A line that is no JSON object, as a cut one, is refused."""
     with pytest.raises(LineFault):
         parse_line(line)
 

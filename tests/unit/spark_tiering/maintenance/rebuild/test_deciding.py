@@ -70,7 +70,9 @@ def decided(
 def test_decide_when_a_set_is_whole_then_the_metadata_says_what_it_is(
     present: tuple[SegmentMetadata, ...], fate: RebuildFate
 ) -> None:
-    """Broker and event time are those of the start, and the flag is younger than brokers."""
+    """
+    A whole set of objects gives the segment of its manifest, with broker and time of its start.
+    """
     assert [one.fate for one in decided(read(ONE), present=present)] == [fate]
 
 
@@ -102,14 +104,17 @@ def test_decide_when_a_set_is_not_whole_then_nothing_is_invented() -> None:
 
 
 def test_decide_when_the_store_has_no_objects_then_the_segment_is_lost() -> None:
-    """Unless the copy is open, or it is being deleted: then that is as it should be."""
+    """A segment without objects is lost, unless its copy is open or its deletion began."""
     assert [one.fate for one in decided(present=(ONE,))] == [RebuildFate.LOST]
     for state in (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED):
         assert decided(present=(replace(ONE, state=state),)) == []
 
 
 def test_decide_when_another_segment_holds_its_offsets_then_it_is_not_brought_back() -> None:
-    """A finish that comes late would take the place of the newer copy, or cut it in two."""
+    """
+    A segment whose offsets another one holds is not restored, since its late finish would displace
+    or cut that one.
+    """
     inner = whole_segment(2, 10, 60)
     found = decided(read(inner), read(ONE), present=(ONE,))
     assert {one.segment_id: one.fate for one in found} == {
@@ -135,7 +140,10 @@ def test_decide_when_the_cluster_has_no_such_topic_then_it_is_named() -> None:
 
 
 def test_decide_when_several_are_missing_then_their_events_have_the_order_of_their_times() -> None:
-    """The one that was begun last is found, where two hold the same offsets."""
+    """
+    Events of several missing segments have the order of their times, so that look-ups find the last
+    one begun.
+    """
     older, newer = (
         whole_segment("older", event_timestamp_ms=5),
         whole_segment("newer", event_timestamp_ms=6),
@@ -145,7 +153,7 @@ def test_decide_when_several_are_missing_then_their_events_have_the_order_of_the
 
 
 def test_differences_when_fields_differ_then_each_is_named_with_both_values() -> None:
-    """So that it can be seen which of the two was changed."""
+    """Each differing field is named with both values."""
     known = replace(ONE, last_offset=98, epochs=((1, 0),), max_timestamp_ms=7, txn_index_empty=True)
     said = differences(replace(ONE, txn_index_empty=False), known)
     assert [one.split()[0] for one in said] == ["last_offset", "epochs", "max_timestamp_ms", "a"]
@@ -164,7 +172,10 @@ def test_covers_when_several_reach_far_then_any_that_has_all_is_enough() -> None
 
 
 def test_overlaps_when_segments_hold_the_same_offsets_then_neighbours_are_told() -> None:
-    """With the doubt, where the manifest of the earlier one was written later."""
+    """
+    Neighbours with the same offsets are reported, with a doubt where the earlier one's manifest was
+    written later.
+    """
     events = [
         SegmentDecision(RebuildFate.MISSING, one.id, one.start_offset, one, modified_ms=modified_ms)
         for one, modified_ms in (

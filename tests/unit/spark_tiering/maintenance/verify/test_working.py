@@ -83,8 +83,8 @@ def tier_of(files: MemoryFiles, form: str) -> list[TieredBytes]:
 @pytest.mark.parametrize("form", FORMS)
 def test_partition_of_a_broker_when_looked_at_then_nothing_is_found(form: str) -> None:
     """
-    Five codecs, transactions over several segments and both versions of them, a restart in the
-    middle, and a change of leaders: as a broker of 4.3.1 wrote it.
+    Verify finds nothing in a recorded partition of a 4.3.1 broker with five codecs, both
+    transaction versions, a restart and a change of leaders.
     """
     made = tier_of(recorded_partition(), form)
     assert len(made) == len(list_segments(recorded_partition().facts())) - 1
@@ -132,7 +132,7 @@ def test_segment_when_its_log_has_a_hole_then_a_topic_may_be_compacted() -> None
 def test_metadata_when_it_says_otherwise_than_the_log_then_it_is_told(
     changes: dict[str, Any], code: str
 ) -> None:
-    """The objects agree among each other."""
+    """Metadata that differs from log and objects, which agree with each other, is a finding."""
     tiered = example("plain")
     other = replace(tiered.segment, **changes)
     keys = tiered.keys
@@ -155,7 +155,7 @@ def test_records_when_metadata_begins_behind_them_then_nothing_is_found() -> Non
 
 
 def test_hostile_metadata_when_looked_at_then_is_told_and_nothing_is_asked() -> None:
-    """A key that leads elsewhere."""
+    """Hostile metadata with a key that leads elsewhere is a finding without a request."""
     tiered = example("plain")
     custom = format_custom_metadata(CustomMetadata(1, "../../", "etc/passwd"), 1000)
     verdict = look(tiered.store, replace(tiered.segment, custom_metadata=custom))
@@ -186,7 +186,10 @@ def test_store_when_it_fails_again_and_again_then_the_rest_is_left_alone() -> No
 
 
 def test_unit_when_its_store_or_ring_cannot_be_opened_then_says_why(tmp_path: Path) -> None:
-    """That is no finding about a segment by itself."""
+    """
+    A unit whose store or key ring cannot be opened reports the reason, which is no finding about a
+    segment.
+    """
     segment = example("plain").segment
     nowhere = LocalSettings(tmp_path / "no/such")
     assert "no/such" in verify_unit(unit(segment, store=nowhere)).failed
@@ -197,7 +200,10 @@ def test_unit_when_its_store_or_ring_cannot_be_opened_then_says_why(tmp_path: Pa
 
 @pytest.mark.parametrize("form", FORMS)
 def test_readable_bytes_of_an_object_are_those_of_whole_chunks(form: str) -> None:
-    """A log that is stored as it is can be read to the byte."""
+    """
+    The readable bytes of a damaged object are its whole chunks, or all bytes of an uncompressed
+    log.
+    """
     tiered = example(form)
     manifest = tiered.open().manifest
     stored = len(tiered.store.objects[tiered.keys[ObjectKind.LOG]])
