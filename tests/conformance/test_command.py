@@ -1,4 +1,4 @@
-"""The command `rlmm conformance run`: what it prints, and its exit codes."""
+"""The command `rlmm conformance run`: its output and exit codes."""
 
 from __future__ import annotations
 

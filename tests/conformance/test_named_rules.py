@@ -1,4 +1,4 @@
-"""Each named rule shown by the smallest history, and what a proof takes and does not take."""
+"""Named rules, each shown by its smallest history, and the proofs that they allow."""
 
 from __future__ import annotations
 

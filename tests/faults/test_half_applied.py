@@ -55,7 +55,7 @@ def _stretches_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Injected(BaseException):
-    """Not even an `Exception`: an interrupt must leave the state whole as well."""
+    """Not an `Exception`, since an interrupt must leave the state whole as well."""
 
 
 class FailingStep:

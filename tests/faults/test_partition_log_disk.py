@@ -77,7 +77,6 @@ def break_write(disk: FaultyDisk, how: int | str) -> None:
 async def faulty_log(
     root: Path, settings: LogSettings = EACH
 ) -> AsyncIterator[tuple[FaultyDisk, LogRegistry, PartitionLog]]:
-    """Open a log with one record, `first`, on a disk that fails on command."""
     disk = FaultyDisk()
     registry, log = await open_log(root, settings, disk=disk)
     async with registry:

@@ -148,14 +148,14 @@ def fresh_kafka(kafka_jars: Jars, tmp_path: Path) -> Iterator[FreshKafka]:
 def started_cluster(
     kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    """Three nodes, started once per module; `kafka_cluster` has all of them up."""
+    """Start three nodes once per module; `kafka_cluster` has all of them up."""
     with Cluster(kafka_jars, tmp_path_factory.mktemp("kafka") / "cluster") as cluster:
         yield cluster.start()
 
 
 @pytest.fixture
 def kafka_cluster(started_cluster: Cluster) -> Cluster:
-    """Three nodes, all of them up when the test begins."""
+    """Return three nodes that are all up when the test begins."""
     return started_cluster.start()
 
 
@@ -163,7 +163,6 @@ def kafka_cluster(started_cluster: Cluster) -> Cluster:
 def secured_kafka(
     kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SecuredKafka]:
-    """A broker that authenticates and authorizes its clients."""
     with SecuredKafka(kafka_jars, tmp_path_factory.mktemp("kafka") / "secured") as secured:
         yield secured.start()
 
@@ -187,6 +186,9 @@ class StockPeers:
 
 @pytest.fixture
 def stock_peer(kafka_jars: Jars, tmp_path: Path) -> Iterator[StockPeers]:
-    """Starts stock metadata managers: `stock_peer(bootstrap, partitions=..., settings=...)`."""
+    """
+    Return a factory of stock metadata managers: `stock_peer(bootstrap, partitions=...,
+    settings=...)`.
+    """
     with contextlib.closing(StockPeers(kafka_jars, tmp_path)) as peers:
         yield peers

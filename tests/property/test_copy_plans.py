@@ -76,7 +76,7 @@ def images(
 ) -> PartitionImage:
     """
     Draw the metadata of one partition, of this history or another, with or without the source's
-    source's bounds. In a tidy one the tier ends where a segment of the source begins.
+    bounds. In a tidy one the tier ends where a segment of the source begins.
     """
     partition, segments = tp("orders", number), []
     ranges = draw(st.lists(ranges_near(bounds), max_size=5))

@@ -82,7 +82,7 @@ def test_batch_when_written_and_read_then_nothing_has_changed(
 
 
 def check_readers_agree(batch: Batch) -> None:
-    """Every way of reading *batch* gives the same records and the same damage."""
+    """Check that every way of reading *batch* gives the same records and the same damage."""
     found = list(batch.records(inflated_bytes_max=1_000_000))
     values = batch.values(inflated_bytes_max=1_000_000)
     good = [each for each in found if isinstance(each, Record)]
@@ -110,7 +110,7 @@ def check_readers_agree(batch: Batch) -> None:
 
 
 def check_walk(data: bytes) -> None:
-    """A walk over *data* accounts for every byte and reads every batch."""
+    """Check that a walk over *data* accounts for every byte and reads every batch."""
     position = 0
     for found in walk(data):
         assert found.start == position

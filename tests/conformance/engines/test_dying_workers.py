@@ -1,4 +1,4 @@
-"""What engines on Spark do when workers die, when they are told to stop, and with unfit workers."""
+"""Engines on Spark when workers die, when a call is cancelled, and with unfit workers."""
 
 from __future__ import annotations
 

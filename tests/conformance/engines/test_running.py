@@ -1,4 +1,4 @@
-"""What every engine does with units, wherever it runs them."""
+"""Units on every engine, wherever it runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of every log: what is appended is there, once, in order, byte for byte."""
+"""Appends, the contract of every log: each record is there once, in order, byte for byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failure scenarios as far as the log decides, on a log in files whose disk misbehaves."""
+"""Failure scenarios of a log in files whose disk misbehaves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PRODUCER = Producer(7, 0, 0, is_transactional=True)
 
 
 class Misbehaving(Disk):
-    """A disk that is slow to list a folder, full, or broken, as long as it is told to be."""
+    """A disk that is slow to list a folder, full, or broken, until a test resets it."""
 
     def __init__(self) -> None:
         self.slow_folder: Path | None = None
@@ -59,8 +59,6 @@ class Misbehaving(Disk):
 
 
 class Opened:
-    """A log of three partitions with one event in each, its disk and its clock."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.disk = Misbehaving()

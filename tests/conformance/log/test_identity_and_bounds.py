@@ -1,4 +1,4 @@
-"""The contract of every log: who it is, and what it holds."""
+"""Identity and bounds, the contract of every log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract of every log: reading from an offset on, and waiting for what comes."""
+"""Reads, the contract of every log: from an offset on, and waiting for new records."""
 
 from __future__ import annotations
 

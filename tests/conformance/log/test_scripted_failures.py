@@ -1,4 +1,4 @@
-"""Failure scenarios as far as the log decides, on a topic whose misfortunes are scripted."""
+"""Failure scenarios of a log on a topic with scripted faults."""
 
 from __future__ import annotations
 

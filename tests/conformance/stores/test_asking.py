@@ -1,4 +1,4 @@
-"""What every store tells of what is there, and how it says what is not."""
+"""Questions to every store: ranges, listings, times and absent objects."""
 
 from __future__ import annotations
 

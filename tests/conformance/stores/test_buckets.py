@@ -1,4 +1,4 @@
-"""What holds for every bucket: who may, who is not known, and how much memory a write takes."""
+"""Buckets: rights, credentials and the memory of a write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Pattern:
-    """A large content that is never in memory."""
+    """A large content that is never held in memory."""
 
     def __init__(self, size_bytes: int) -> None:
         self._piece = bytes(range(256)) * (MIB // 256)

@@ -31,7 +31,7 @@ class Told(NamedTuple):
 
 
 def raced(place: Place, prefix: str, numbers: Sequence[int], now_ms: int) -> list[Told]:
-    """What each job is told that begins now, together with all others; then most have ended."""
+    """Start a job beside all the others, return its outcome, and then end most of them."""
     begin = threading.Barrier(len(numbers))
     judged = threading.Barrier(len(numbers))
 

@@ -1,4 +1,4 @@
-"""What every store does with what is written: once, whole, or not at all."""
+"""Writing to every store: once, whole, or not at all."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Failing:
         self.sum = given.sum
 
     def pieces(self) -> Iterator[bytes]:
-        """Half of it, and then the failure; of nothing, the failure at once."""
+        """Yield half of the content and then fail; with an empty content fail at once."""
         if not self._is_begun:
             raise self._error
         return cut_off(self._given, self.sum.size_bytes // 2, self._error)

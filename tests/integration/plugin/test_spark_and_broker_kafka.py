@@ -1,4 +1,4 @@
-"""Spark and a broker on our plugins share a tier: what the one copies the other reads."""
+"""Spark and a broker on our plugins share a tier and read each other's copies."""
 
 from __future__ import annotations
 

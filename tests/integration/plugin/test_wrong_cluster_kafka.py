@@ -57,7 +57,7 @@ def refusal(ask: Callable[..., object], *about: object) -> str:
 
 
 def assert_told_nothing(peer: StockPeer, partition: TopicIdPartition) -> None:
-    """Every question and write is refused with an error after which a broker tries again."""
+    """Check that every question and write gets an error after which a broker tries again."""
     assert not peer.is_ready(partition)
     refusals = [
         refusal(peer.lookup, partition, 0, 0),

@@ -1,4 +1,4 @@
-"""The nine steps on a stock broker under a running producer, and what it would take ill."""
+"""The nine steps of an adoption on a stock broker under a running producer, and their refusals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ RECORDS = 120
 
 @pytest.fixture(scope="module")
 def slow_kafka(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredKafka]:
-    """One broker that copies slowly, for all of this module: a test uses a topic of its own."""
+    """
+    Start one broker that copies slowly for the whole module; each test uses a topic of its own.
+    """
     folder = tmp_path_factory.mktemp("kafka") / "slow"
     with tiered_node(kafka_jars, folder, {**PATIENT, **SLOW_COPYING}) as node:
         yield TieredKafka(node.start())
@@ -202,7 +204,7 @@ async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_
     await kafka.wait_until_tiered(topic, 1)
 
     def overlap(metadata: TierMetadata, partition: TopicIdPartition) -> None:
-        """Somebody's copy of half of the segment that comes next."""
+        """Start a foreign copy of half of the next segment."""
         segment_id = SegmentId(partition, Uuid.of(1, 2))
         half = SegmentMetadata(
             segment_id, 28, 40, 77, 1_000, 1_000, ((0, 28),), 1_000, txn_index_empty=True

@@ -1,4 +1,4 @@
-"""What a stock broker's log may hold, tiered by a job and digested by the broker."""
+"""Logs of a stock broker with every kind of batch, tiered by a job and accepted by the broker."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ DAY_MS = 86_400_000
 
 
 class Local(NamedTuple):
-    """A segment as the broker has it itself."""
-
     log: bytes
     has_aborts: bool
 
 
 def local_files(kafka: TieredKafka, topic: str) -> dict[int, Local]:
-    """Every segment of partition 0 that the broker still has, by its first offset."""
+    """Return the broker's remaining segments of partition 0 by base offset."""
     found = {}
     for path in kafka.local_segments(topic):
         base = int(path.stem)

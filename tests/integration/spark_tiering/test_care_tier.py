@@ -1,4 +1,4 @@
-"""A tier as jobs of care have it: its metadata as it is now, and who may write it."""
+"""A tier for maintenance jobs: its present metadata, and the right to write it."""
 
 from __future__ import annotations
 

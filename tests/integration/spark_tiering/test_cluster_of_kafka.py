@@ -1,4 +1,4 @@
-"""A stock broker asked for what tiering needs to know, and told to change settings of a topic."""
+"""A stock broker asked for the facts that tiering needs, and for changes of topic settings."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ async def test_log_dir_of_kafka_when_surveyed_then_has_what_the_cluster_tells(
 def surveyed(
     data: Path, cluster: TierCluster, topics: set[str]
 ) -> tuple[list[tuple[TopicIdPartition, set[str]]], list[str]]:
-    """A survey of *topics*, its facts shown to fit each other."""
+    """Return a survey of *topics* after a check that its facts fit each other."""
     facts = cluster.partition_facts(topics.__contains__)
     found, unusable = survey(
         LogDirSource(LogDirSettings((str(data),))),

@@ -1,6 +1,6 @@
 """
-The data source over every place that tells of segments, and over places that are wrong: planned and
-read in this process, as Spark's workers do it.
+The data source over every place with metadata of segments, and over wrong places: planned and read
+in this process, as Spark's workers do it.
 """
 
 from __future__ import annotations

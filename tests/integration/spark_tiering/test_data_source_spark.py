@@ -57,7 +57,6 @@ def log() -> WrittenLog:
 
 @pytest.fixture(scope="module")
 def tier(log: WrittenLog, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The options of a tier in a folder; nobody changes it."""
     folder = tmp_path_factory.mktemp("data-source") / "tier"
     log.into_store(LocalStore(LocalSettings(folder)), PREFIX)
     return {"store": str(folder), "prefix": PREFIX, "subscribe": "orders"}

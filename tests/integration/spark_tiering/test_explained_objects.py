@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 def copied(folder: Path) -> SegmentMetadata:
-    """A segment that was copied into *folder*, compressed."""
     task = copy_task(example_partition(), options=ZSTD)
     with open_store(LocalSettings(folder)) as store:
         run(task, store)
@@ -41,7 +40,7 @@ def copied(folder: Path) -> SegmentMetadata:
 
 
 async def asked(segment: SegmentMetadata, store: CheckedStore, *, is_sure: bool = False) -> Any:
-    """What `rlmm explain` says of an offset of *segment*, and its exit code."""
+    """Return the output of `rlmm explain` for an offset of *segment* and its exit code."""
     history = History()
     update = SegmentUpdate(segment.id, 1, 0, None, SegmentState.COPY_SEGMENT_FINISHED)
     await history.add(segment, update)

@@ -1,4 +1,4 @@
-"""`rlmm tier export`: plans of what was really copied, whoever is asked, and made again."""
+"""`rlmm tier export`: plans of real copies, from every source, and plans made again."""
 
 from __future__ import annotations
 

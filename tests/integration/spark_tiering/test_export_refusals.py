@@ -1,4 +1,4 @@
-"""`rlmm tier export` refuses what cannot be meant, in one line and before anything is done."""
+"""`rlmm tier export` refuses contradicting requests in one line before it does anything."""
 
 from __future__ import annotations
 

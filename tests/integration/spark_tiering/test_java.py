@@ -1,4 +1,4 @@
-"""Which Java is found, among programs that say what Java says."""
+"""Java, found among programs that print a Java's version."""
 
 from __future__ import annotations
 

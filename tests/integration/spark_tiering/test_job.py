@@ -1,4 +1,4 @@
-"""Whole jobs in one process: what they copy, and what they leave where something goes away."""
+"""Jobs in one process: their copies, and the state they leave after a failure."""
 
 from __future__ import annotations
 

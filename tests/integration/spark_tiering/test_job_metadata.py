@@ -1,4 +1,4 @@
-"""Jobs whose metadata a service holds: the same outcome, and what they do when it fails them."""
+"""Jobs whose metadata a service holds: the same outcome, and failures of the service."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_f106_job_when_the_metadata_is_not_ready_then_writes_nothing(
 
 
 def _disturb(script: LogScript, at: int, *, is_away: bool) -> None:
-    """A metadata partition has no leader, or delivers nothing of what it has."""
+    """Take the leader of a metadata partition away, or stop its deliveries."""
     if is_away:
         script.lose_leader(at)
     else:

@@ -76,29 +76,24 @@ def delete_lowest(place: TierPlace) -> None:
 
 
 def cut_log(place: TierPlace) -> None:
-    """A segment has lost its last batch."""
     log = place.file(SECOND.file(".log"))
     log.write_bytes(log.read_bytes()[:-78])
 
 
 def change_epochs(place: TierPlace) -> None:
-    """The check point tells of one more leader epoch."""
     place.file("leader-epoch-checkpoint").write_text("0\n3\n4 0\n5 100\n6 251\n")
 
 
 def lower_stability(place: TierPlace) -> None:
-    """The high watermark is lower than it was."""
     ends = {TopicPartition(one.topic, one.partition): 100 for one in (ORDERS, PAYMENTS)}
     (place.log_dir / "replication-offset-checkpoint").write_bytes(format_offsets(ends))
 
 
 def lose_partition(place: TierPlace) -> None:
-    """The partition has moved to another broker."""
     shutil.rmtree(place.file(""))
 
 
 def begin_metadata_anew(place: TierPlace) -> None:
-    """The metadata log is another one, under the same name."""
     shutil.rmtree(place.archive)
     asyncio.run(begin_log(place.archive / "log"))
 

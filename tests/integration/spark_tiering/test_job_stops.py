@@ -1,4 +1,4 @@
-"""Jobs that are asked to stop: what was begun is finished, and the next one goes on."""
+"""Jobs stopped by a request: running copies are finished, and the next job continues."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _look_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every unit asks for the mark: none of these lasts as long as an answer counts."""
+    """Make every unit ask for the mark, since these run shorter than an answer is valid."""
     monkeypatch.setattr(pausing, "UNMARKED_AGE_S", 0.0)
 
 
 def check_stopped(
     place: TierPlace, report: JobReport, why: str, finished: int, left_open: int = 0
 ) -> None:
-    """What ran is finished, the rest is not begun, and the next job ends clean."""
+    """
+    Check that running copies are finished, the rest is not begun, and the next job ends clean.
+    """
     assert report.stopped == why
     assert not report.is_fine
     assert report.count(CopyFate.FINISHED) == finished
@@ -165,7 +167,7 @@ def test_job_when_told_to_stop_while_it_plans_then_reads_no_further_segment(
     file = tmp_path / "stop"
 
     class Reading(WatchedUnits):
-        """Tells of each segment that is read."""
+        """Report each segment that is read."""
 
         def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
             def told(outcome: object) -> None:

@@ -1,4 +1,4 @@
-"""What only a folder can do wrong: leftovers, rights, full disks, names that files cannot have."""
+"""Local store: leftovers, rights, full disks, and names that files cannot have."""
 
 from __future__ import annotations
 

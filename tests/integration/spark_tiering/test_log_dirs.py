@@ -1,4 +1,4 @@
-"""Log folders as a source: what is found in them, and all that only looks like a partition."""
+"""Log folders as a source: their partitions, and entries that only look like one."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_folder_when_it_is_a_file_then_is_of_no_use(log_dir: Path) -> None:
 
 
 def refuse_to_open(monkeypatch: pytest.MonkeyPatch, path: Path, error: OSError) -> None:
-    """Have one file refused; who runs tests may be a user to whom nothing is forbidden."""
+    """Refuse to open one file, since the user of the tests may be root."""
     opened = Path.open
 
     def refuse(asked: Path, *arguments: Any) -> object:

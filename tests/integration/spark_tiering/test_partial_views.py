@@ -1,6 +1,6 @@
 """
-Jobs that judge objects by the metadata, beside a service that reads a part of it: what they are not
-told of would look as if nobody owned it. Commands that only show something do with the part.
+Jobs that judge objects by the metadata refuse a service that reads a part of it, because objects of
+the other part would look unowned. Commands that only show something accept it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 
 @contextmanager
 def partly_assigned() -> Iterator[str]:
-    """The address of a service that reads all metadata partitions but one, and is well with it."""
+    """
+    Start a healthy service that reads all metadata partitions but one, and return its address.
+    """
     with ServedMetadata(Assignment.of_metadata(range(1, PLACES))) as served:
         yield served.address
 

@@ -1,4 +1,4 @@
-"""Events that were rebuilt are published: what is missing by then, and nothing else."""
+"""Rebuilt events are published: those that are still missing, and nothing else."""
 
 from __future__ import annotations
 

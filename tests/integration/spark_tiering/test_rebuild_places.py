@@ -1,4 +1,4 @@
-"""Metadata made anew from a real bucket, and from a folder whose manifests are read on Spark."""
+"""Metadata rebuilt from a real bucket, and from a folder whose manifests are read on Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What requests to S3 say: conditions, checksums, signatures, encryption, classes, who pays."""
+"""S3 requests: conditions, checksums, signatures, encryption, storage classes, requester pays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def do_everything(bucket: Bucket, **settings: Any) -> None:
 
 
 def said(stub: ObjectStub, header: str, *operations: str) -> set[str | None]:
-    """What requests of *operations* said in a header; of all of them where none is named."""
+    """Return the values of a header in the requests of *operations*, or of all requests."""
     found = {
         asked.headers.get(header)
         for asked in stub.asked

@@ -80,7 +80,7 @@ async def write_transactions(login: Login, rng: random.Random, count: int) -> No
 
 
 async def write_everything(node: Node, seed: int) -> None:
-    """Five codecs, idempotent or not, and transactions; one of them stays open over segments."""
+    """Write in five codecs, idempotent or not, and in transactions, of which one spans segments."""
     rng = random.Random(seed)
     lasting = AIOKafkaProducer(**node.login.for_aiokafka(), transactional_id=f"lasting-{seed}")
     async with lasting:

@@ -1,4 +1,4 @@
-"""What a client of sidecars makes of answers that are late, cut off, or none of a sidecar's."""
+"""Answers of sidecars that are late, cut off or invalid."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SILENCE = Silence()
 
 
 def reply(status: int, body: bytes = b"", *headers: str, length: int | None = None) -> bytes:
-    """Build an answer; *length* is the promised length where that is wrong."""
+    """Build an answer; *length* is the declared length where it is wrong."""
     lines = [f"HTTP/1.1 {status} x", f"Content-Length: {len(body) if length is None else length}"]
     return "\r\n".join([*lines, *headers, "", ""]).encode() + body
 
@@ -98,7 +98,7 @@ WHOLE = reply(206, CONTENT, RANGE)
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Nobody waits; the pauses that there would have been."""
+    """Collect pauses instead of waiting."""
     made: list[float] = []
     monkeypatch.setattr(time, "sleep", made.append)
     return made

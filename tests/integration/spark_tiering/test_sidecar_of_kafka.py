@@ -63,7 +63,9 @@ def files_of(source: SidecarSegmentSource, topic: str) -> SidecarFiles:
 
 
 def served_of(files: SidecarFiles) -> dict[ListedSegment, bool]:
-    """Every segment, and whether its log is given; what is refused is so because of offsets."""
+    """
+    Map each segment to whether its log is served; each refusal is checked to be about offsets.
+    """
     return {segment: given(files, segment) for segment in list_segments(files.facts())}
 
 

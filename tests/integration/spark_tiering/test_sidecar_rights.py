@@ -1,4 +1,4 @@
-"""Who a sidecar's client is, and whom it trusts: tokens from files, certificates, authorities."""
+"""Rights of a sidecar's client: tokens from files, certificates, authorities."""
 
 from __future__ import annotations
 

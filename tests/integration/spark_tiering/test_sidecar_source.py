@@ -69,7 +69,7 @@ def write_token(path: Path, token: str) -> str:
 
 
 def found_at(*brokers: Broker, token_file: str, **options: Any) -> list[FoundPartition]:
-    """What the sidecars have; nothing of theirs is of no use."""
+    """Return the partitions of the sidecars, of which none is unusable."""
     addresses = tuple(broker.url for broker in brokers)
     source = open_source(SidecarSourceSettings(addresses, token_file=token_file, **options))
     found, unusable = source.partitions()
@@ -326,7 +326,7 @@ async def test_survey_when_nobody_tells_the_sidecar_then_its_partition_is_of_no_
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Nobody waits; the pauses that there would have been."""
+    """Collect pauses instead of waiting."""
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     return pauses

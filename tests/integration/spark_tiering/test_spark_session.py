@@ -1,4 +1,4 @@
-"""Sessions of Spark's: how they are set, how quiet they are, and what is said without one."""
+"""Spark sessions: their settings, their silence, and their errors."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_connect_address_when_it_is_none_or_has_a_secret_in_it_then_is_refused_w
 
 
 def job_of_spark(place: TierPlace) -> subprocess.Popen[str]:
-    """`rlmm tier run` in a group of its own, once it has begun to write objects."""
+    """Start `rlmm tier run` in its own process group and return once it writes objects."""
     flags = Command(place).flags(no_spark=None, master=f"local[{SLOTS}]", max_requests_per_s="8")
     process = subprocess.Popen(
         [sys.executable, "-m", "rlmm", "tier", "run", *flags],

@@ -53,7 +53,6 @@ def environment_of_ours(folder: Path) -> Path:
 
 
 def packed_environment(environment: Path, archive: Path) -> Path:
-    """Pack the environment as an archive that works at any path."""
     with tarfile.open(archive, "w:gz", compresslevel=1) as file:
         file.add(environment, ".")
     return archive
@@ -96,7 +95,6 @@ class Cluster(NamedTuple):
     """Those, as an archive."""
 
     def submit(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """`tests.support.spark.units_program` by spark-submit, with our packages as an archive."""
         program = (f"--py-files={self.packages}", units_program.__file__, *arguments)
         variables = {"PYSPARK_PYTHON": str(self.python)}
         with self.submitting(*program, **variables) as process:
@@ -104,7 +102,7 @@ class Cluster(NamedTuple):
         return subprocess.CompletedProcess(program, process.returncode, output, errors)
 
     def submitting(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-        """Spark-submit with further arguments; nothing that tests are run with is handed on."""
+        """Run spark-submit with further arguments and without the environment of the test run."""
         conf = {
             "spark.executor.memory": "512m",
             "spark.executor.cores": "1",

@@ -1,4 +1,4 @@
-"""`rlmm tier expire` for archives: what goes, what is gone on with, and what is refused."""
+"""`rlmm tier expire` for archives: deletions, continued deletions and refusals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Command:
-    """A command for tests that change nothing."""
     command = Command(TierPlace(tmp_path_factory.mktemp("copied")))
     assert command.place.run().is_fine
     return command

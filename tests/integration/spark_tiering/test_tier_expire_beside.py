@@ -1,4 +1,4 @@
-"""`rlmm tier expire` beside copy jobs, other prefixes, and clusters whose topics they are."""
+"""`rlmm tier expire` beside copy jobs, other prefixes, and clusters that own the topics."""
 
 from __future__ import annotations
 

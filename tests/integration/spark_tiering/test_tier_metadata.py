@@ -1,4 +1,4 @@
-"""What every access to the metadata does, whoever answers."""
+"""Tier metadata by every kind of access."""
 
 from __future__ import annotations
 

@@ -39,14 +39,13 @@ NOBODY = "127.0.0.1:1"
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
-    """Whatever became of an access, its threads are over."""
     before = set(threading.enumerate())
     yield
     assert set(threading.enumerate()) - before == set()
 
 
 class Clusters:
-    """Stands where logs of clusters are opened: topics in memory, by their servers."""
+    """Open logs of in-memory topics by bootstrap servers in place of clusters."""
 
     def __init__(self) -> None:
         self.topics: list[MemoryTopic] = []

@@ -1,4 +1,4 @@
-"""What a job publishes on a real cluster's topic, and what Kafka's own manager makes of it."""
+"""Tier metadata on a real cluster's topic, beside Kafka's own manager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metadata by a service: what is assigned, who may ask, and what moves meanwhile."""
+"""Tier metadata by a service: assignment, rights, and concurrent changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rlmm tier` given what cannot be: one line, the exit code of its kind, and nothing published."""
+"""`rlmm tier` with impossible input: one line, the exit code of its kind, and nothing published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rlmm tier` about topics whose copying is off: windows shown, and what is refused at once."""
+"""`rlmm tier` about topics whose copying is off: open windows and early refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which segments may be copied, from what is known before any is read."""
+"""Candidates for a copy, judged before any segment is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tier has and lacks, by leader epoch and offset."""
+"""Coverage of the tier by leader epoch and offset."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def copied(
     *,
     state: SegmentState = CF,
 ) -> SegmentMetadata:
-    """The metadata of a copy of [start, next_offset), finished unless said otherwise."""
+    """Return the metadata of a copy of [start, next_offset), finished by default."""
     name = f"{start}-{next_offset}-{epochs}"
     return started(name, start, next_offset - 1, epochs, state=state)
 

@@ -90,8 +90,6 @@ def read_plan_fault(content: bytes) -> str:
 
 
 def raised(read: Callable[[bytes], object]) -> Callable[[bytes], str]:
-    """The outcome of a reader that raises our errors."""
-
     def outcome(content: bytes) -> str:
         try:
             read(content)
@@ -188,7 +186,7 @@ RAW: dict[str, Callable[[bytes], bytes]] = {
 
 
 def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Each place of a document; of a list its first item, and the second where it is a pair."""
+    """Yield each place of a document; of a list its first item, and its second if it is a pair."""
     if path:
         yield path
     if isinstance(value, dict):
@@ -200,7 +198,9 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 
 def spoiled(content: bytes, seal: Callable[[dict[str, Any]], None]) -> Iterator[tuple[str, bytes]]:
-    """The document with each place changed in each way, sealed again; by place and change."""
+    """
+    Return the document with each place changed in each way and sealed again, by place and change.
+    """
     loaded = json.loads(content)
     for path in places(loaded):
         name = ".".join(map(str, path))

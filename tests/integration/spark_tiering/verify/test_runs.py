@@ -1,4 +1,4 @@
-"""Whole runs: prefixes that changed, what happens meanwhile, samples, budgets and stops."""
+"""Runs of verify: changed prefixes, concurrent changes, samples, budgets and stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is decided of metadata: quiet, safe to copy beside, ended, and looked at afterwards."""
+"""Decisions about metadata: quiet, safe to copy beside, ended copies, and checks afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drivers that die in a window, at every step of it, and whoever takes the window up."""
+"""Killed windows: drivers that die at every step, and the next drivers that take the window up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CS, CF, DS, DF = SegmentState
 
 
 def steps_of(made: AdoptedWorld) -> int:
-    """How many steps an undisturbed adoption takes."""
+    """Return the number of steps of an undisturbed adoption."""
     made.adopt()
     return made.steps
 
@@ -33,7 +33,7 @@ DEATHS += [(True, step) for step in range(1, steps_of(troubled()) + 1)]
 
 
 def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
-    """What holds when a window was taken up and closed, or never journalled."""
+    """Check the facts that hold after a window was taken up and closed, or was never journalled."""
     if found.journals:
         assert outcome.standing in CLOSED or outcome.why is not None
         if outcome.standing is TopicStatus.REFUSED:

@@ -1,4 +1,4 @@
-"""What became of topics, for people and for programs."""
+"""Reports of adoptions, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def outcome_of_adoption() -> TopicOutcome:
 
 
 def outcome_of_trouble() -> TopicOutcome:
-    """One in which a copy fails for good, each time it is tried."""
+    """Return an outcome in which one copy fails for good at each try."""
     one = source(
         cut(0, 10, 20, 30, is_active=True), partition=tp("orders", 0), is_tiered=True, log_start=0
     )

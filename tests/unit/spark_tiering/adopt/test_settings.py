@@ -1,4 +1,4 @@
-"""What of a topic's settings is refused, kept, changed and restored."""
+"""Topic settings: refused, kept, changed and restored."""
 
 from __future__ import annotations
 

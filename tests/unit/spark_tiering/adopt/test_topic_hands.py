@@ -32,8 +32,6 @@ FACTS = ClusterPartition(
 
 
 class TieredCluster:
-    """Says that the one topic is tiered."""
-
     cluster_id = "cluster-1"
 
     def partition_facts(
@@ -48,8 +46,6 @@ class TieredCluster:
 
 
 class CountedUnits(InProcess):
-    """Tells how many units came back."""
-
     def __init__(self) -> None:
         super().__init__()
         self.done = 0

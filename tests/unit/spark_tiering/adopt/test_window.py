@@ -22,7 +22,7 @@ CS, CF, DS, DF = SegmentState
 
 
 def step_before(state: SegmentState, start: int) -> int:
-    """The step at which a driver dies that has not yet said that a copy has come to *state*."""
+    """Return the step at which a driver dies before it publishes that a copy has *state*."""
     for step in range(1, 1000):
         found = died(step, is_troubled=False)
         found.dies_at = None

@@ -1,4 +1,4 @@
-"""What an adoption refuses, changes that are not made, and windows that are there already."""
+"""Window refusals, failed changes, and windows that exist already."""
 
 from __future__ import annotations
 

@@ -23,7 +23,6 @@ ORDERS, LOGS = tp("orders", 0), tp("logs", 1)
 
 
 def world(mode: CopyMode = CopyMode.ARCHIVE) -> World:
-    """Two partitions with four and three segments."""
     is_tiered = mode is CopyMode.ADOPT
     log_start = 0 if is_tiered else None
     return World(
@@ -51,14 +50,13 @@ def fates(carried: object, partition: object = ORDERS) -> list[str]:
 
 
 def troubled(mode: CopyMode) -> World:
-    """One in which something is ended, too."""
     found = world(mode)
     found.outcomes[20] = UnitOutcome.CONFLICT
     return found
 
 
 def every_death() -> list[tuple[CopyMode, int]]:
-    """Every step of a job at which its driver may die, in both modes."""
+    """Yield every step of a job at which its driver may die, in both modes."""
     deaths = []
     for mode in CopyMode:
         undisturbed = troubled(mode)

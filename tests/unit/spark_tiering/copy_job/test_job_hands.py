@@ -1,4 +1,4 @@
-"""The hands of a real job: what a task is told, and what becomes of results, claims and objects."""
+"""Job hands: tasks, results, claims and objects of a real job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class HeldClaims:
-    """Says whether a topic is this job's, or fails; keeps how old the answer might be."""
+    """Answer whether a topic is this job's, or fail, and record the allowed age of the answer."""
 
     def __init__(self, answer: bool | StoreUnavailable) -> None:
         self.asked: list[tuple[JobTopic, int]] = []
@@ -44,8 +44,6 @@ class HeldClaims:
 
 
 class TwoSlots(InProcess):
-    """Gives what it is told to; has two slots."""
-
     def __init__(self, *results: CopyResult | UnitLost) -> None:
         super().__init__(slots=2)
         self.results = results

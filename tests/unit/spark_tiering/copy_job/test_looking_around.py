@@ -104,7 +104,7 @@ def test_look_when_there_is_a_cluster_then_it_tells_what_is_stable_and_where_log
 
 @dataclass
 class Told(HeldSource):
-    """Says which cluster its segments are of, as a broker's folder does."""
+    """Name the cluster of its segments, as a broker's folder does."""
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         found, unusable = super().partitions()

@@ -1,4 +1,4 @@
-"""Plans from what is there now: what is read for them, how often, and what is told of the rest."""
+"""Planning: the segments read for a plan, and the reasons for those left out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OTHER = tp("others", 1)
 
 
 class CountingUnits(InProcess):
-    """Counts the units that it is given; those at an offset in *lost* never come back."""
+    """Count its units and lose those at an offset in *lost*."""
 
     def __init__(self, lost: tuple[int, ...] = ()) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ def planned(engine: CountingUnits | None = None, **parts: Any) -> CopyPlan:
 
 
 def left_out(plan: CopyPlan) -> list[tuple[NotCopiedReason, int]]:
-    """Why segments are left out, and where they begin."""
+    """Return the reasons and base offsets of the segments left out."""
     return [(run.reason, run.first_offset) for one in plan.partitions for run in one.left_out]
 
 

@@ -1,4 +1,4 @@
-"""What a job tells when it is over."""
+"""The report at the end of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What asks a job to stop."""
+"""Stopping: stop files, pause marks, deadlines and signals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waves: how many copies begin together, and what becomes of those that begin side by side."""
+"""Waves: how many copies begin together, and how concurrent copies end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ FINISHING = range(20, 22)
 
 
 def world(waves: WaveSize) -> World:
-    """Two partitions with four segments each, begun in turns."""
     sources = [
         source(cut(*range(0, 50, 10), is_active=True), partition=partition)
         for partition in (ORDERS, LOGS)
@@ -178,7 +177,7 @@ def test_driver_when_it_dies_at_any_step_then_the_next_job_ends_clean(
 
 
 def stored_in_any_order(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """A log that stores events that come together in any order, and dies in the middle of that."""
+    """A log that stores concurrent events in any order and fails in the middle of them."""
     shuffled = random.Random(seed)
 
     def told(
@@ -318,7 +317,7 @@ def test_finish_when_somebody_has_said_it_already_then_all_of_them_are_finished(
 
 
 class Recording(HeldMetadata):
-    """Metadata that keeps which events came together; the one that begins at 10 is rejected."""
+    """Metadata that records which events came together and rejects the one at offset 10."""
 
     def __init__(self) -> None:
         super().__init__()

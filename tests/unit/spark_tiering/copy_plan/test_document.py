@@ -144,7 +144,7 @@ def test_document_when_it_is_no_plan_then_one_line_says_why(content: bytes, text
 
 
 def set_at(*path: str | int, value: object) -> Callable[[dict[str, Any]], object]:
-    """A change of what stands at *path*."""
+    """Return a change of the value at *path*."""
 
     def change(loaded: dict[str, Any]) -> None:
         inner: Any = loaded

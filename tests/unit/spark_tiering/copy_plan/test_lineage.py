@@ -1,4 +1,6 @@
-"""Segments that the tier has in part: copied whole, or refused; and what brokers would find."""
+"""
+Segments that the tier has in part: copied whole or refused, and the offsets that brokers find.
+"""
 
 from __future__ import annotations
 

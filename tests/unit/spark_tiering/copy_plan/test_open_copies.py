@@ -1,4 +1,4 @@
-"""What becomes of copies that were started and not finished, by the evidence."""
+"""Open copies that were started and not finished, decided by the evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a partition a query covers, and what is lost."""
+"""Covering: the extents of a query in a partition, and lost offsets."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class State:
-    """What segments tell, by their first offset; *asked* has what was read."""
+    """The state by the segments' first offsets; *asked* lists the segments that were read."""
 
     def __init__(
         self,
@@ -36,7 +36,6 @@ class State:
 
 
 def aborted(first: int, last: int, stable: int | None = None) -> AbortedTransaction:
-    """A transaction whose marker is at *last*."""
     return AbortedTransaction(9, first, last, last + 1 if stable is None else stable)
 
 

@@ -1,4 +1,4 @@
-"""Extents of what a frozen plan holds."""
+"""Extents of a frozen plan's segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be said to the source, what it means, and what is refused."""
+"""Options of the data source: values, defaults and refusals."""
 
 from __future__ import annotations
 

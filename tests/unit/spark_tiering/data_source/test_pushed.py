@@ -1,4 +1,4 @@
-"""Filters of Spark's as bounds on what is read."""
+"""Pushed filters of Spark as bounds of a read."""
 
 from __future__ import annotations
 

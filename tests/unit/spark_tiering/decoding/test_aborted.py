@@ -1,4 +1,6 @@
-"""Entries of transaction indexes: their bytes, which a read needs, whose batches they take out."""
+"""
+Aborted transactions: the bytes of index entries, the search for them, and the batches they drop.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a decoder promises to who calls it."""
+"""The decoder's promises to its caller."""
 
 from __future__ import annotations
 

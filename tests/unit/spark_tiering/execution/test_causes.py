@@ -1,4 +1,4 @@
-"""Why jobs failed, out of what Spark and Java print."""
+"""Causes of failed jobs, from the output of Spark and Java."""
 
 from __future__ import annotations
 

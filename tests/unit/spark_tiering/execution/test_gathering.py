@@ -1,4 +1,4 @@
-"""Outcomes gathered, whoever tells them."""
+"""Gathering of outcomes from every source."""
 
 from __future__ import annotations
 

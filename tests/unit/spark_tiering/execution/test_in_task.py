@@ -1,4 +1,4 @@
-"""What a worker does beside its units."""
+"""In-task work of a worker beside its units."""
 
 from __future__ import annotations
 

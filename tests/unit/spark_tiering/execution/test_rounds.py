@@ -1,4 +1,4 @@
-"""Units as jobs: what is tried again, and how a call ends, over jobs that fail as a table says."""
+"""Rounds of units as jobs: repeats, and the end of a call, over jobs that fail by a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FakeJobs:
-    """Jobs that run units in this process, one after the other, until one of *deadly* comes."""
+    """Run units in this process, one after the other, until one of *deadly* comes."""
 
     def __init__(self, deadly: Sequence[int] = (), *, probe_fails: bool = False) -> None:
         self.kill_timeout_s = 0.0

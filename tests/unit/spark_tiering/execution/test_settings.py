@@ -1,4 +1,4 @@
-"""What can be said of an engine."""
+"""Settings of an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units that look whether they may begin: how often, and what a store that fails means."""
+"""Pausing: how often units ask for the mark, and a store that fails."""
 
 from __future__ import annotations
 

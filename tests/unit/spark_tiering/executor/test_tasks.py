@@ -1,4 +1,4 @@
-"""What units are told, and what they tell."""
+"""Tasks of units and their outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pace of one slot, by a clock that nobody waits for."""
+"""The throttle of one slot, by a clock without waits."""
 
 from __future__ import annotations
 

@@ -28,8 +28,6 @@ FILES = MemoryFiles({LOG: b"x" * 100, INDEX: b"y" * 8})
 
 
 class Broken(MemoryFiles):
-    """Files that raise one thing."""
-
     def __init__(self, error: Exception) -> None:
         super().__init__({})
         self.error = error

@@ -1,4 +1,4 @@
-"""Who started the copies that are open."""
+"""Evidence of the jobs that started open copies."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 def open_copy(segment: SegmentId, base: int, state: int = 0) -> SegmentMetadata:
-    """A copy of [base, base + 10) that is open, since the moment at which all jobs live."""
+    """Return an open copy of [base, base + 10), started while all jobs are alive."""
     known = copy_plans.copied(segment, base, base + 10, copy_plans.STARTED)
     return replace(known, event_timestamp_ms=NOW_MS, state=type(known.state)(state))
 
 
 def plan_of(*known: SegmentMetadata, told: tuple[OpenCopyEvidence, ...] = ()) -> CopyPlan:
-    """A plan for three segments, of which the metadata knows *known*."""
+    """Return a plan for three segments, of which the metadata knows *known*."""
     return make_plan(
         copy_plans.rules(),
         copy_plans.metadata(copy_plans.image(*known)),

@@ -1,4 +1,4 @@
-"""The beats of one's own job."""
+"""The heart of a job and its heartbeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects of jobs: written once, whatever becomes of the answers."""
+"""Objects of jobs: written once, whatever the store answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job leaves about itself."""
+"""Records that a job keeps about itself."""
 
 from __future__ import annotations
 

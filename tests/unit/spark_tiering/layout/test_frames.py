@@ -1,4 +1,4 @@
-"""Frames: what is written says its size and checks itself; nothing is read beyond what is asked."""
+"""Frames: written with size and checksum, and never read beyond their limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects made while their sources pass by: what they become, and sources that are not as told."""
+"""Making of objects from streams, and sources that differ from their announcement."""
 
 from __future__ import annotations
 

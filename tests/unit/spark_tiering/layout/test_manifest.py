@@ -1,4 +1,4 @@
-"""Manifests: byte by byte those of the plugin, and what is ours only where it does not look."""
+"""Manifests: byte for byte the plugin's, with our note only where the plugin does not look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reading manifests: what the plugin reads is read, everything else is a finding with its place."""
+"""
+Manifest documents: accepted exactly where the plugin reads them, and otherwise a finding with its
+place.
+"""
 
 from __future__ import annotations
 

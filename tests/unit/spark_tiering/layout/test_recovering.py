@@ -41,7 +41,6 @@ SEGMENT = SegmentMetadata(
 
 
 def recovered(manifest: Manifest, name: ObjectName = NAME) -> SegmentMetadata | LayoutFinding:
-    """What comes of *manifest* under *name*."""
     return recover_from(name, manifest, 900)
 
 

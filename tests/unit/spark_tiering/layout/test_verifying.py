@@ -1,4 +1,4 @@
-"""What a store has against what manifest and metadata say."""
+"""Verifying of a store's objects by manifest and metadata."""
 
 from __future__ import annotations
 

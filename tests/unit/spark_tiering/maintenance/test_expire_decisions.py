@@ -1,4 +1,4 @@
-"""What of a partition goes, and why; and whose business a topic is."""
+"""Decisions of expire about partitions, and about the owner of a topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run tells of what it did, or would do."""
+"""Reports of expire for runs and dry runs."""
 
 from __future__ import annotations
 

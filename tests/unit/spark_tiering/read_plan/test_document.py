@@ -293,7 +293,7 @@ def test_token_when_it_is_read_then_says_what_its_plan_stands_on() -> None:
 
 
 def sealed(values: Any) -> str:
-    """A token of *values*, with a sum that fits."""
+    """Return a token of *values* with a correct checksum."""
     packed = msgpack.packb(values)
     content = packed + hashlib.sha256(packed).digest()[:SUM_BYTES]
     return PREFIX + base64.urlsafe_b64encode(content).rstrip(b"=").decode()

@@ -1,4 +1,4 @@
-"""What a frozen plan reads, and what it says is missing and why."""
+"""Planning of reads: the segments of a frozen plan, and its gaps with reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan may be asked for, and what nobody can mean."""
+"""Questions for a plan, and contradicting ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people and programs are told of a plan, and of one that is looked at again."""
+"""Reports of a plan, and of a repeated check, for people and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is new since another plan, and what became of what that one had or lacked."""
+"""Plans since another plan: new segments, and the fate of earlier ones and of gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of an open tier: what a cluster is asked, and plans that are made again."""
+"""Plans of an open tier: facts of a cluster, and plans that are made again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a replica's log is its leader's, whatever has become of either."""
+"""Agreement of a replica's log with its leader's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HISTORY = ((0, 0), (2, 100), (5, 300))
 
 
 def agreed(history: Epochs, leader: Epochs, leader_next_offset: int) -> int | None:
-    """Ask a leader with the history *leader* until nothing more is asked."""
+    """Ask a leader with the history *leader* until the replica needs no more answers."""
     agreement = ReplicaAgreement(history)
     for _ in range(len(history) + 1):
         if agreement.asks is None:
@@ -28,7 +28,9 @@ def agreed(history: Epochs, leader: Epochs, leader_next_offset: int) -> int | No
 
 
 def end_of(leader: Epochs, next_offset: int, epoch: int) -> tuple[int, int]:
-    """What Kafka's leader answers: its largest epoch that is not above *epoch*, and its end."""
+    """
+    Answer as Kafka's leader does: its largest epoch at or below *epoch*, and that epoch's end.
+    """
     if not leader or epoch > leader[-1][0]:
         return -1, -1
     ends = [*(start for _, start in leader[1:]), next_offset]
@@ -82,8 +84,8 @@ def test_replica_when_the_answer_makes_no_sense_then_nothing_is_agreed(
 @st.composite
 def logs(draw: st.DrawFn) -> tuple[list[int], list[int]]:
     """
-    The epoch of each record of a replica and of its leader: equal up to somewhere, behind that
-    odd ones here and even ones there, the last of all the leader's.
+    Draw the epoch of each record of a replica and of its leader: equal up to some offset, then odd
+    ones here and even ones there; the last is the leader's.
     """
     common = sorted(draw(st.lists(st.integers(0, 4), max_size=8)))
     least = common[-1] if common else 0
@@ -96,7 +98,6 @@ def logs(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 
 
 def history_of(records: list[int]) -> Epochs:
-    """The history that a log of *records* has."""
     return tuple((epoch, records.index(epoch)) for epoch in sorted(set(records)))
 
 

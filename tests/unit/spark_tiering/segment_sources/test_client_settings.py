@@ -1,4 +1,4 @@
-"""How a client gets in, from what Java's own tools are given."""
+"""Client settings from the properties of Java's tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The cluster for who waits: facts of partitions, offsets, settings of topics and their changes."""
+"""
+The cluster for blocking callers: facts of partitions, offsets, settings of topics and their
+changes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""From a source and the cluster's facts to what a plan is made from, over partitions in memory."""
+"""
+The survey: from a source and the cluster's facts to the input of a plan, over partitions in memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leader epochs: what is known, whether the log agrees, and the cut to carry."""
+"""Leader epochs: known ones, agreement with the log, and the part for a copy."""
 
 from __future__ import annotations
 

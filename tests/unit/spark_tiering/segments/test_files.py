@@ -1,4 +1,4 @@
-"""Streams of files whose lengths are not believed."""
+"""Files as streams whose announced lengths are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offset and time indexes, judged by what they mean."""
+"""Offset and time indexes, judged by the look-ups they give."""
 
 from __future__ import annotations
 

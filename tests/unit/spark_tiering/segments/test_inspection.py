@@ -1,4 +1,4 @@
-"""One segment, inspected: what is found, what is made anew, and what a copy is made of."""
+"""Inspection of one segment: its findings, rebuilt files, and the parts of a copy."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def marker(
     *,
     epoch: int = 0,
 ) -> LogBatch:
-    """A marker of coordinator epoch 3; without a kind, the control batch is empty."""
+    """Return a marker of coordinator epoch 3, or an empty control batch without a kind."""
     said = None if kind is None else TransactionMarker(kind, 3, 2000 + offset)
     return LogBatch(
         0, 78, offset, offset, 0, 2000 + offset, producer_id, epoch, -1, True, True, said

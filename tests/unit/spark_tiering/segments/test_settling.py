@@ -1,4 +1,4 @@
-"""What a copy takes for each part: the file as it is, what is made anew, or nothing at all."""
+"""Settling of each part of a copy: the file as it is, a rebuilt one, or none."""
 
 from __future__ import annotations
 

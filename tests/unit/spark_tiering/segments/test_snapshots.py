@@ -1,4 +1,4 @@
-"""A producer snapshot against what the log leads to."""
+"""Producer snapshots compared with the log's state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALL = (IDLE, BUSY, ENDED)
 
 
 def judge(found: tuple[ProducerEntry, ...], *, is_whole: bool = True) -> str:
-    """What is wrong with a snapshot of *found*; empty when nothing is."""
+    """Return the fault of a snapshot of *found*, or an empty text."""
     wrong = judge_snapshot(
         "f", {one.producer_id: one for one in found}, {one.producer_id: one for one in ALL}, 100,
         is_whole=is_whole,

@@ -30,7 +30,9 @@ def marker(ended: EndedTransaction) -> LogBatch:
 def judge(
     content: bytes, *, is_whole: bool = True, seen: list[EndedTransaction] | None = None
 ) -> SegmentFinding | None:
-    """Judge a file; *seen* are the transactions whose beginning the state knows, all by default."""
+    """
+    Judge a file; *seen* are the transactions whose first offset the state knows, by default all.
+    """
     stream = FileStream(MemoryFiles({"x": content}), "x", len(content), SegmentPart.TXN_INDEX)
     judged = TxnIndexJudge(stream, is_whole=is_whole)
     for ended in ALL:

@@ -1,4 +1,4 @@
-"""Inventories read: what is an object in them, and what is wrong with them in one line."""
+"""Inventories: their objects, and faults in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics, partitions and manifests of a store, and what of it is to be listed."""
+"""Manifests and surveys: topics, partitions and manifests of a store, and the parts to list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a key is, where several prefixes are in use."""
+"""Names of objects where several prefixes are in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contents, and cutting what passes by."""
+"""Contents, and parts cut from a stream."""
 
 from __future__ import annotations
 

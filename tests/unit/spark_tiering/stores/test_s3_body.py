@@ -1,4 +1,4 @@
-"""A content as a body: what the library may do with it, and what never leaves."""
+"""A content as a request body: its uses by the client library, and bytes that never leave."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Told:
         self._pieces = pieces
 
     def pieces(self) -> Iterator[bytes]:
-        """The pieces, or what is raised in their place."""
+        """Yield the pieces, or raise the error set in their place."""
         for piece in self._pieces:
             if isinstance(piece, Exception):
                 raise piece

@@ -1,4 +1,4 @@
-"""What the client library's exceptions mean, by class; and what is tried again for each."""
+"""Faults of the client library by class, and the repeats for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said of a bucket, and what is refused before anything is asked."""
+"""Settings of a bucket, and early refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images of one moment, of metadata that moves while it is asked for."""
+"""Images of one moment, of metadata that changes meanwhile."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ COUNT = 3
 
 class Moving:
     """
-    Metadata that moves on before a question, where a test says so; what it holds is as simple as a
-    test needs it. Pages of a listing are asked for one segment at a time.
+    Metadata that changes before a question where a test says so. Pages of a listing have one
+    segment.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether anybody listens: told within seconds, and patiently where it may only be starting."""
+"""Reaching a service: a fast answer when it is absent, and patience while it starts."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_mistyped_address_when_opened_then_is_told_long_before_the_time_out(
 
 
 class SpeaksHttp(socketserver.BaseRequestHandler):
-    """Answers whatever it hears as a server of HTTP does."""
+    """Answer any bytes as an HTTP server does."""
 
     def handle(self) -> None:
         if self.request.recv(4096):

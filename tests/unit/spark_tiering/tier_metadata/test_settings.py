@@ -1,4 +1,4 @@
-"""How an access is told where the metadata is."""
+"""Settings of an access to the metadata."""
 
 from __future__ import annotations
 

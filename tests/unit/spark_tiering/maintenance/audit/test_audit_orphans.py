@@ -1,4 +1,4 @@
-"""What an audit calls an orphan, and by which proof; topics that are deleted."""
+"""Orphans of an audit with their proofs, and deleted topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit says of a tier in memory: finished segments, leftovers, figures."""
+"""Auditing of a tier in memory: finished segments, leftovers, figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units in waves: how many at a time, and what ends them."""
+"""Waves of units: their size, and the ends of a run."""
 
 from __future__ import annotations
 

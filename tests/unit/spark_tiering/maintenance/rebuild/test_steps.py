@@ -1,4 +1,4 @@
-"""What of a file is still to be published, what contradicts, and what goes together."""
+"""Steps of an application: events to publish, contradictions, and groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which segments, in which units; what is lost with faults; and what lies between segments."""
+"""Deciding for verify: segments and units, lost offsets, and gaps between segments."""
 
 from __future__ import annotations
 
