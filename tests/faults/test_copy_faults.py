@@ -176,7 +176,10 @@ def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
     trouble: Trouble,
     outcome: UnitOutcome,
 ) -> None:
-    """The outcome says whether a repeat may help, and the writer removes the objects it wrote."""
+    """
+    The outcome says whether a repeat may help, no manifest exists, and a deletion removes the
+    partial objects.
+    """
     fail(stub, "PutObject", nth, *[trouble] * 9)
     task = example_task(bucket)
     result = run(task, store)

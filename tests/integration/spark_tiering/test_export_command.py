@@ -198,8 +198,8 @@ def test_export_when_a_token_is_named_then_its_plan_is_made_again_to_the_byte(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
     """
-    An export of a token makes the same plan byte for byte, whatever happened to its segments since,
-    also for a plan of news.
+    An export of a token, also of a `--since` plan, makes the same plan byte for byte, whatever
+    happened to its segments.
     """
     files = {name: tmp_path / f"{name}.json" for name in ("one", "two", "again", "thrice")}
     middle = place.segments()[0].last_offset + 1

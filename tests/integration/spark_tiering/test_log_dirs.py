@@ -204,8 +204,8 @@ def test_log_dir_when_its_properties_are_odd_then_the_node_is_as_far_as_known(
     log_dir: Path, text: str, expected: int | None
 ) -> None:
     """
-    The node id of a log folder with odd properties is unknown, and the survey still works without
-    it.
+    The survey takes the node id from odd properties where it can read it, and works without node id
+    and high watermark.
     """
     (log_dir / "meta.properties").write_text(text)
     (log_dir / "replication-offset-checkpoint").write_bytes(b"torn")

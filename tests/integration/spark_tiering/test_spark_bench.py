@@ -99,7 +99,10 @@ def store() -> Iterator[ObjectStore]:
 def test_object_when_it_was_put_then_length_and_checksum_are_told_and_it_stays(
     store: ObjectStore, size_bytes: int
 ) -> None:
-    """A second put of a key is refused, whether the store keeps contents or not."""
+    """
+    A stored object has its length and checksum, and a second put finds equal content and refuses
+    other content, whether the store keeps contents or not.
+    """
     key, content = f"a/{size_bytes}", BytesContent(bytes(size_bytes))
     store.put(key, content)
     facts = store.head(key)
@@ -126,7 +129,7 @@ def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
 
 def test_traits_when_the_store_is_probed_then_the_first_writer_wins(store: ObjectStore) -> None:
     """
-    The probed store keeps the first writer, so jobs can claim topics, without parts and checksums.
+    The probed store returns checksums and refuses a second put, by which a job claims its topics.
     """
     traits = store.probe("probed/")
     assert traits.refuses_second_put

@@ -100,8 +100,8 @@ def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twic
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    After a change of the prefix the objects under both are deleted without a doubled request for
-    each.
+    After a change of the prefix expire deletes the objects under both prefixes without a second
+    request for all of them.
     """
     place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
     assert place.run().is_fine

@@ -155,7 +155,10 @@ def test_logs_when_two_batches_are_damaged_then_both_ranges_are_told(
 def test_log_when_a_compressed_chunk_is_damaged_then_its_batches_are_lost(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """A damaged compressed chunk loses exactly the batches it touches."""
+    """
+    A damaged compressed chunk loses its batches, up to the next batch that the offset index leads
+    to.
+    """
     place = tiered(ZSTD)
     one = stored(place)
     one.forget_sums()

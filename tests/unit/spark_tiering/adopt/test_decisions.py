@@ -121,8 +121,8 @@ def test_brokers_when_the_tier_is_whole_then_may_copy(partition: AdoptedPartitio
 
 def test_leader_when_it_copies_again_then_is_to_know_the_highest_finished_offset() -> None:
     """
-    A leader that copies again must report the highest finished offset of its lineage, and none when
-    the tier is empty.
+    A leader that copies again has to report the highest finished offset of its lineage, and nothing
+    when the tier has none.
     """
     assert highest_tiered(seen()) is None
     assert highest_tiered(seen(copied("a", 0, 10, CS))) is None
@@ -136,8 +136,8 @@ def test_leader_when_it_copies_again_then_is_to_know_the_highest_finished_offset
 
 def test_open_copies_when_ended_then_from_the_top_down_and_brokers_ones_stay() -> None:
     """
-    Open copies of a finished job are ended from the top down, and a broker's only when retention
-    would delete them.
+    Open copies of a finished job are ended from the top down, and a broker's open copies are left
+    to its retention.
     """
     opened = [
         copied("a", 10, 20, CS),

@@ -29,7 +29,7 @@ def first(jobs: JobStore) -> AdoptionJournal:
 
 
 def test_journal_when_written_then_is_read_as_it_was() -> None:
-    """A journal entry in the store reads back as the whole written value."""
+    """A journal entry reads back as it was written."""
     journal = replace(first(store()), trouble="why not")
     assert parse_journal(format_journal(journal)) == journal
 

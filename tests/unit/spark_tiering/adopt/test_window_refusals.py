@@ -39,8 +39,8 @@ def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() ->
 @pytest.mark.parametrize("why", ["policy", "when it is made"])
 def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) -> None:
     """
-    A change that the cluster refuses in validation refuses the topic, and a later refusal leaves
-    nothing changed.
+    A change that the cluster refuses, in validation or when it is made, refuses the topic and
+    leaves nothing changed.
     """
     found = world(refuses_change=why)
     outcome = found.adopt()

@@ -76,7 +76,7 @@ def fates(carried: object, partition: object = ORDERS) -> list[str]:
 def test_waves_when_copies_are_small_then_have_more_of_them_up_to_their_bounds(
     waves: WaveSize, most: int
 ) -> None:
-    """Waves of small copies have more of them, up to the limits, so that they last long enough."""
+    """Waves of small copies hold more copies, up to their limits."""
     found, seen = world(waves), 0
 
     def count(_: object) -> None:
@@ -141,8 +141,8 @@ def test_topic_when_lost_while_copies_begin_then_nothing_is_published_about_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
-    After the loss of a topic while copies begin the job publishes no event about it, also not for
-    copies it has read.
+    A job that loses a topic while copies begin publishes no event about it, not even for copies
+    that it had already checked.
     """
     answers = iter(["", "", "lost"])
     monkeypatch.setattr(WorldHands, "why_not_ours", lambda *_: next(answers, "lost"))
@@ -237,8 +237,8 @@ def test_finishes_when_a_wave_is_small_then_are_said_several_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
-    Small waves publish several finishes at a time when results come lowest first, and waves of few
-    copies publish each one alone.
+    A wave of small copies publishes several finishes at a time when results come lowest first, and
+    a wave of few copies publishes each one alone.
     """
     sizes: list[int] = []
     move_all = WorldPublisher.move_all

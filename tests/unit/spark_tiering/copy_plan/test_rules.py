@@ -85,7 +85,7 @@ def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
 def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, count: int) -> None:
     """
     A segment whose newest record is exactly the minimum age is copied; a younger record, also one
-    of the future, makes it wait.
+    of the future, makes it wait, unless the rules set no age.
     """
     segments = [
         segment(0, 10, newest_ms=NOW_MS - 5),

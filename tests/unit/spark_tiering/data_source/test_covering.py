@@ -68,7 +68,10 @@ def test_cover_when_it_reaches_beyond_both_ends_then_each_is_named_for_what_it_i
 
 
 def test_cover_when_a_start_lies_behind_everything_then_that_is_told() -> None:
-    """A start behind all offsets is an error, since it may be another topic's."""
+    """
+    A start behind all offsets, perhaps another topic's, reads nothing and names the offsets up to
+    it as missing.
+    """
     assert covered(500, 400) == ([], [(400, 500, NOT_THERE_YET)])
 
 

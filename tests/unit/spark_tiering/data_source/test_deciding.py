@@ -86,8 +86,8 @@ def test_decide_when_a_transaction_is_open_at_the_tiers_end_then_it_ends_before_
 
 def test_decide_when_offsets_are_missing_then_it_is_unknown_from_where_one_was_open() -> None:
     """
-    Behind missing offsets only the transactions that were open there are undecided, from their
-    first offset.
+    Where offsets are missing, rows are undecided from the first offset of a transaction open there
+    up to the gap, and decided again behind it.
     """
     partition = held(extent(0, 100), extent(200, 300))
     state = State({}, {0: {50}, 200: set()})
@@ -159,7 +159,7 @@ def test_decide_when_all_is_known_to_be_decided_then_indexes_are_read_and_no_sta
 
 
 def test_piece_when_transactions_lie_outside_of_it_then_it_is_not_sent_them() -> None:
-    """A task gets only the transactions that lie within its piece."""
+    """A task gets only the transactions that overlap its piece."""
     several = (aborted(10, 20), aborted(30, 90), aborted(95, 110))
     assert of_piece(several, 25, 95) == (several[1],)
     assert of_piece(several, 20, 96) == several

@@ -117,7 +117,10 @@ def test_time_index_when_a_time_is_looked_for_then_all_before_the_offset_is_olde
 
 
 def test_time_index_when_an_end_is_looked_for_then_a_later_record_lies_there() -> None:
-    """The place of an end time is an entry that follows a later record, or none."""
+    """
+    The end of a read by time is an entry's offset where a later record lies, or none where no
+    record is later.
+    """
     index = times((1_000, 519), (2_000, 539))
     assert index.last_offset(999) == 519
     assert index.last_offset(1_000) == 539

@@ -170,8 +170,8 @@ def test_prune_when_offsets_are_bounded_then_extents_are_cut() -> None:
 
 def test_prune_when_a_segment_has_more_than_is_read_of_it_then_its_times_end_nothing() -> None:
     """
-    A segment that is read in part ends nothing by its times, because its newest record may lie
-    outside that part.
+    A segment that is read in part does not end a read by its times, because its newest record may
+    lie outside that part.
     """
     partly = (
         extent(0, 100, segment=(0, 150), history_behind=100, max_ms=9_000),

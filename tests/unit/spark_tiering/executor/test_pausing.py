@@ -58,8 +58,8 @@ def test_mark_when_it_is_there_then_no_unit_begins(place: Place) -> None:
 
 def test_mark_when_many_small_units_begin_then_is_asked_for_once_a_second(place: Place) -> None:
     """
-    Units of one process ask for the mark once a second, outside their rate limit, because asking
-    takes longer than a small copy.
+    Units of one process ask for the mark once a second, within their rate limit, and these requests
+    do not count as the unit's.
     """
     place.watch = place.watch_at(PaceLimits(requests_per_s=0.5))
     for _ in range(10):
