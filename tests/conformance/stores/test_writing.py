@@ -74,8 +74,8 @@ def test_f107_f128_put_when_repeated_writes_once(
     store: ObjectStore, prefix: str, size_bytes: int
 ) -> None:
     """
-    The first put writes, a second put finds the object by length and checksum, and other objects
-    stay unchanged.
+    The first put writes, a second put finds the object by length and checksum, and a put of other
+    content conflicts and leaves it unchanged.
     """
     key, given, other = f"{prefix}one.log", content(size_bytes), content(size_bytes or 1, 1)
     assert store.put(key, given) == ObjectWritten(*given.sum)

@@ -202,8 +202,8 @@ async def test_import_when_the_topic_stamps_records_then_it_is_told(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
     """
-    An import refuses a topic that holds other records, deletes old ones at once or stamps its own
-    times.
+    An import into a topic with log append time reports the new times, and a topic with other
+    records or a short retention is refused.
     """
     access = await own_access(kafka_broker, **{"message.timestamp.type": "LogAppendTime"})
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")

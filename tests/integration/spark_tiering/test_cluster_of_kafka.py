@@ -88,7 +88,8 @@ async def test_facts_of_kafka_when_a_topic_is_compacted_then_they_say_so(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
     """
-    The facts tell a compacted topic for both forms of the policy and for the broker's default.
+    The facts say whether a topic is compacted, also beside deletion, and give its index interval or
+    the broker's default.
     """
     kept, plain = own_topic("compacted"), own_topic("plain")
     settings = {"cleanup.policy": "delete,compact", "index.interval.bytes": "100"}

@@ -114,7 +114,10 @@ def test_folder_when_its_identity_is_torn_then_is_of_no_use(log_dir: Path, conte
 
 
 def test_folder_when_it_does_not_say_its_topic_id_then_the_cluster_has_to(log_dir: Path) -> None:
-    """A folder without a topic id file, from an older broker, takes the id from the cluster."""
+    """
+    A folder without a topic id, from an older broker, is usable, and the cluster has to give the
+    id.
+    """
     add_partition(log_dir, topic_id=None)
     (one,), unusable = look(log_dir)
     assert (one.partition.topic_id, unusable) == (UNKNOWN_TOPIC_ID, [])

@@ -32,7 +32,7 @@ def test_data_key_when_sealed_by_openssl_is_opened() -> None:
 
 
 def test_data_key_when_sealed_again_is_opened_again() -> None:
-    """A data key that is sealed again differs in bytes and opens to the same key."""
+    """A data key opens after each of several randomised sealings."""
     key = PrivateKey(pem(IDS[0]), "here")
     for _ in range(5):
         assert key.open(seal_key(DATA_KEY, IDS[0])) == DATA_KEY

@@ -144,8 +144,8 @@ def test_f116_deletion_of_a_partition_when_something_is_left_then_is_not_finishe
 
 def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_goes() -> None:
     """
-    A partition deletion that cannot be started removes nothing, and its mark alone has no effect on
-    segments.
+    A partition deletion that cannot be started removes nothing, since a mark alone may still be
+    withdrawn.
     """
     actions = world(MARKED, failing={"STARTED 7": "log-unavailable: away"})
     carrying = carried(actions)

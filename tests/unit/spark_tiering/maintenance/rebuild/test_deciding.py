@@ -112,8 +112,8 @@ def test_decide_when_the_store_has_no_objects_then_the_segment_is_lost() -> None
 
 def test_decide_when_another_segment_holds_its_offsets_then_it_is_not_brought_back() -> None:
     """
-    A segment whose offsets another one holds is not restored, since its late finish would displace
-    or cut that one.
+    A segment that lies wholly within a present one is not restored, since its late finish would
+    displace or cut that one.
     """
     inner = whole_segment(2, 10, 60)
     found = decided(read(inner), read(ONE), present=(ONE,))
