@@ -134,7 +134,10 @@ COPYING = {
 def test_f102_f121_driver_when_it_died_while_it_copied_then_its_leftovers_are_named(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
-    """Dirty exactly as long as something is open; Clean once the next job has gone on."""
+    """
+    The audit is dirty while a copy of a dead driver is open, and clean after the next job has
+    finished it.
+    """
     with dying_at(point, monkeypatch):
         place.run()
     expected = expected_codes(place)

@@ -133,7 +133,10 @@ ENDING = [
 def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_one_ends_it(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """A deletion that was begun is gone on with: its objects go, and then the last event comes."""
+    """
+    The next driver finishes a deletion that a killed one began: its objects go, and then the last
+    event comes.
+    """
     drivers.run(*command(place, "--no-spark"), dies_at=Point("indexes"))
     for path in place.file("").glob("00000000000000000000.*"):
         path.unlink()  # by the broker: nobody can go on with its copy
@@ -152,7 +155,10 @@ def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_on
 def test_f102_f121_driver_when_killed_at_every_single_point_then_the_next_job_ends_clean(
     tmp_path: Path, drivers: Drivers
 ) -> None:
-    """Between any two effects, and in the middle of each object."""
+    """
+    After a kill of the driver between any two effects, or in the middle of any object, the next job
+    ends clean.
+    """
     (tmp_path / "whole").mkdir()
     whole = TierPlace(tmp_path / "whole", partitions=(ORDERS,))
     points = len(drivers.run(*command(whole, "--no-spark")).passed)

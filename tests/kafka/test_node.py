@@ -91,7 +91,7 @@ def test_node_when_started_takes_its_classes_from_the_archive(
 
 
 def test_node_when_a_property_is_bad_shows_why_it_did_not_start(fresh_kafka: FreshKafka) -> None:
-    """A start that fails ends at once, with the broker's own words from the fatal line on."""
+    """A start that fails ends at once with the broker's output from the fatal line on."""
     node = fresh_kafka.node({"log.retention.ms": "a while"})
     with pytest.raises(ProcessFailed, match=r"Invalid value a while for configuration") as raised:
         node.start()

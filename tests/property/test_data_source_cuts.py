@@ -90,7 +90,7 @@ def test_any_cut_of_any_range_gives_the_rows_of_one_naive_read(
     cuts: dict[str, int | None],
     is_committed: bool,
 ) -> None:
-    """Each row once and in order: bounds in the middle of batches, slices at index entries."""
+    """Any cut, within batches or at index entries, gives each row once and in order."""
     log, places = _written(seed)
     stable = log.stable_end if is_committed else log.tier_end
     first, behind = sorted(int(end * stable) for end in ends)

@@ -143,7 +143,7 @@ def expected(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
 def test_rebuild_when_deletions_are_known_then_equals_what_it_came_from(
     tier: list[tuple[SegmentMetadata, str]],
 ) -> None:
-    """Every look-up, every segment and every field."""
+    """A rebuild with known deletions equals the original in every look-up, segment and field."""
     past = {
         segment.id: SegmentState.DELETE_SEGMENT_STARTED
         if stage == "deleting"
@@ -171,7 +171,7 @@ def test_rebuild_when_deletions_are_known_then_equals_what_it_came_from(
 def test_rebuild_when_nothing_was_deleted_then_the_service_answers_as_before(
     tier: list[tuple[SegmentMetadata, str]],
 ) -> None:
-    """Beside the metadata itself that was lost, and no rule of ours."""
+    """A rebuild without deletions answers as the lost metadata did."""
     tier = [(one, "finished" if stage != "open" else stage) for one, stage in tier]
     shard = PythonShard(0)
     rebuilt(tier, {}, shard)

@@ -52,7 +52,7 @@ def test_batch_when_written_and_read_then_nothing_has_changed(
     producer: Producer,
     leader_epoch: int,
 ) -> None:
-    """Any records, offsets, codec and producer survive the way through the bytes."""
+    """Any records, offsets, codec and producer read back from a written batch."""
     base_offset, last_offset, written = shape
     data = build_batch(
         written,
@@ -129,13 +129,13 @@ def check_walk(data: bytes) -> None:
 
 @given(st.binary(max_size=400))
 def test_walk_when_given_any_bytes_then_accounts_for_each(data: bytes) -> None:
-    """No input raises, and none is passed over in silence."""
+    """A walk over any bytes accounts for each and never raises."""
     check_walk(data)
 
 
 @given(st.data())
 def test_walk_when_batches_are_mutated_then_never_raises(data: st.DataObject) -> None:
-    """Sound batches with bytes changed, cut, inserted or repeated, CRC and all."""
+    """A walk over batches that are changed, cut, inserted or repeated never raises."""
     shapes = data.draw(st.lists(st.tuples(records(), st.sampled_from(Compression)), max_size=3))
     whole = bytearray(
         b"".join(
@@ -156,7 +156,7 @@ def test_walk_when_batches_are_mutated_then_never_raises(data: st.DataObject) ->
 def test_batch_when_mutated_under_a_valid_crc_then_readers_agree_and_never_raise(
     shape: tuple[int, int, list[Record]], compression: Compression, data: st.DataObject
 ) -> None:
-    """A CRC proves nothing about a writer's good will: behind it everything is checked again."""
+    """Readers of a mutated batch under a right CRC agree and never raise."""
     base_offset, last_offset, found = shape
     batch = bytearray(
         build_batch(found, base_offset, last_offset=last_offset, compression=compression)

@@ -38,7 +38,10 @@ async def test_identity_when_asked_again_then_is_the_same(under_test: LogUnderTe
 
 
 async def test_identity_when_opened_again_then_is_the_same(under_test: LogUnderTest) -> None:
-    """A log that was closed and opened again is the same log: state read from it is still good."""
+    """
+    A log that was closed and opened again has the same identity, so that state read from it stays
+    valid.
+    """
     identity = await under_test.log.identity(timeout_s=ANSWER_S)
     log = await under_test.reopen()
     assert await log.identity(timeout_s=ANSWER_S) == identity

@@ -82,7 +82,8 @@ def test_report_when_something_is_left_then_names_it_and_is_not_fine() -> None:
 
 def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_finding() -> None:
     """
-    A report of a limited run has no finding for the rest, and a run stopped by a signal has one.
+    A report of a limited run is fine and one of a run stopped by a signal is not, and neither has a
+    finding for the rest.
     """
     plan = plan_of()
     limited = tuple(

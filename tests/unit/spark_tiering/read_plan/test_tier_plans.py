@@ -186,7 +186,8 @@ def test_plan_when_the_log_was_cut_then_says_where() -> None:
 
 def test_plan_when_what_was_asked_is_not_in_its_token_then_its_file_is_asked_for() -> None:
     """
-    A token too short for its question asks for the plan's file, which makes the same plan again.
+    A token that does not hold its plan's question needs the plan's file, which makes the same plan
+    again.
     """
     one = segment(1, 0, 9)
     log = MemoryTierLog()

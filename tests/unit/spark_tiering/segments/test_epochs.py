@@ -140,7 +140,7 @@ def test_epochs_when_made_from_the_log_then_are_those_that_batches_prove(
 
 
 def test_epochs_when_there_are_too_many_then_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log with a new epoch in each batch does not use memory for all of them."""
+    """A log with too many epochs makes them unknown instead of filling the memory."""
     monkeypatch.setattr(epochs, "EPOCHS_MAX", 3)
     made = EpochsOfLog(())
     for number in range(4):

@@ -254,7 +254,7 @@ def test_index_when_it_would_be_too_large_then_is_not_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """
-    An index that an interval of zero would make too large is not made, and an existing one is
+    An index that an interval of zero would make too large blocks the copy, while an existing one is
     copied.
     """
     monkeypatch.setattr(passing, "INDEX_BYTES_MAX", 64)

@@ -71,7 +71,8 @@ def test_decide_when_a_set_is_whole_then_the_metadata_says_what_it_is(
     present: tuple[SegmentMetadata, ...], fate: RebuildFate
 ) -> None:
     """
-    A whole set of objects gives the segment of its manifest, with broker and time of its start.
+    A whole set is missing, equal, different, open or deleted by the metadata, and a difference in
+    broker, event time or transaction flag does not count.
     """
     assert [one.fate for one in decided(read(ONE), present=present)] == [fate]
 
