@@ -149,7 +149,7 @@ def test_record_when_it_is_a_bomb_of_headers_then_memory_follows_its_bytes(
 def test_record_when_it_claims_headers_that_have_no_room_then_none_are_reserved_for(
     memory: Memory,
 ) -> None:
-    """One record or many with a false number of headers reserve no memory for them."""
+    """A record with a false number of headers reserves no memory for them."""
     body = b"\x00\x00\x00" + field(None) + field(b"v") + varint(500_000) + b"\x00\x01"
     log = forge(varint(len(body)) + body, 1)
     memory.begin()

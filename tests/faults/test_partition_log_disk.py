@@ -298,7 +298,7 @@ async def test_opening_when_reads_fail_then_is_unavailable_and_nothing_is_cut(
 async def test_opening_when_the_disk_is_full_then_the_log_is_read_all_the_same(
     tmp_path: Path,
 ) -> None:
-    """Indexes are derived: without room for them a crashed log opens, and they come later."""
+    """A crashed log opens on a full disk without its indexes, which are written later."""
     settings = replace(EACH, segment_bytes=150)
     registry, log = await open_log(tmp_path / "root", settings)
     async with registry:
@@ -370,7 +370,10 @@ async def test_f17_tick_when_the_disk_is_full_then_goes_on_and_notes_when_there_
 async def test_registry_when_the_disk_is_full_then_is_not_opened_and_says_so(
     tmp_path: Path,
 ) -> None:
-    """Not the configuration is wrong: a restart helps once there is room."""
+    """
+    A registry on a full disk is refused as unavailable and not as misconfigured, since a restart
+    helps once there is room.
+    """
     registry, _ = await open_log(tmp_path, EACH)
     await registry.close()
     disk = FaultyDisk()

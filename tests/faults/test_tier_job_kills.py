@@ -84,7 +84,7 @@ def uploads(place: TierPlace) -> list[OpenUpload]:
 def test_f102_f121_driver_when_killed_nowhere_then_passes_every_phase(
     place: TierPlace, drivers: Drivers
 ) -> None:
-    """The points at which drivers are killed below are points that a driver comes to."""
+    """A driver without a kill passes every phase at which the tests below kill it."""
     ended = drivers.run(*command(place, "--no-spark"))
     assert ended.exit_code == 0, ended.output
     for point in PHASES:
