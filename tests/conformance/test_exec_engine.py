@@ -66,9 +66,7 @@ def test_engine_when_behind_a_pipe_gives_the_same_report() -> None:
 
 
 def test_served_model_when_run_offers_scenarios_only() -> None:
-    """
-    The report names the operations that an engine does not offer and leaves their scenarios out.
-    """
+    """The report names the suites that an engine does not offer and leaves them out."""
     report = run_all(ExecEngine(f"{SERVE} --engine model"))
     assert not report.failed
     assert not report.documented

@@ -1,5 +1,5 @@
 """
-The fixtures with which a test gets a real Kafka, wherever the test stands: a pytest plugin.
+Fixtures that give a test a real Kafka, in any folder: a pytest plugin.
 
     kafka_jars      session   the jars; asks for what has to be installed
     kafka_broker    session   one broker that tiers, shared: a test uses topics of its own
@@ -8,10 +8,10 @@ The fixtures with which a test gets a real Kafka, wherever the test stands: a py
     secured_kafka   module    one broker with a door of every kind
     stock_peer      function  starts Kafka's own metadata manager beside a broker
 
-Who asks for one of them is marked `kafka`, gets more time, and runs in one worker with all others,
-see `scheduling`; who asks only while it runs, through `request`, puts the mark itself. Everything
-ends with its scope, and with the process that started it. Where a test fails, the ends of the logs
-of its brokers are shown.
+A test with one of them gets the mark `kafka` and more time, and runs in one worker with all others,
+see `scheduling`; a test that gets one at run time, through `request`, sets the mark itself. Each
+ends with its scope, and with the process that started it. The report of a failing test shows the
+ends of its brokers' logs.
 """
 
 from __future__ import annotations

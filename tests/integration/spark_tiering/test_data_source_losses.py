@@ -304,7 +304,8 @@ def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
     tmp_path: Path,
 ) -> None:
     """
-    A bucket of unrelated files holds no segment of the topic, while a missing folder is an error.
+    A bucket of unrelated files is refused as one without the topic, and a missing folder is an
+    error of its own.
     """
     foreign = tmp_path / "foreign"
     (foreign / "photos/2024").mkdir(parents=True)

@@ -104,7 +104,7 @@ def test_export_when_each_source_is_asked_then_plans_are_equal_to_the_byte(
 def test_export_when_manifests_alone_are_asked_then_the_same_is_read(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """An export by manifests alone gives the same rows while the metadata is away."""
+    """An export by manifests alone plans the same segments while the metadata is away."""
     export(*flags, "--save", str(tmp_path / "whole.json"))
     shutil.rmtree(place.archive)
     result = export(
