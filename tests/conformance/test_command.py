@@ -1,4 +1,4 @@
-"""The command `rlmm conformance run`: what it prints, and its exit codes."""
+"""The command `rlmm conformance run`: its output and exit codes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ def vectors(tmp_path: Path) -> Path:
 
 
 def test_run_when_nothing_fails_prints_what_the_document_shows() -> None:
-    """The output in the document is the output of the command, and the exit code is 0."""
+    """The command prints the output shown in the document and exits with 0."""
     result = CliRunner().invoke(cli, ["conformance", "run"])
     assert result.exit_code == 0
     assert f"$ rlmm conformance run\n{result.stdout}```" in DOCUMENT.read_text("utf-8")
 
 
 def test_run_when_a_step_fails_names_it_and_exits_with_one(vectors: Path) -> None:
-    """A failure is one line: file, scenario, step, operation, expected, actual."""
+    """
+    A failed step is one line with file, scenario, step, operation, expected and actual answer, and
+    exit code 1.
+    """
     result = CliRunner().invoke(cli, ["conformance", "run", "--vectors", str(vectors)])
     assert result.exit_code == 1
     assert (
@@ -79,7 +82,10 @@ def test_run_when_asked_for_json_prints_every_difference(vectors: Path) -> None:
 
 
 def test_run_when_given_several_files_runs_them_all(vectors: Path, tmp_path: Path) -> None:
-    """Each file is a corpus of its own: names may repeat between files."""
+    """
+    The command runs each of several files as a corpus of its own, so that names may repeat between
+    files.
+    """
     other = tmp_path / "w.json"
     other.write_text(
         json.dumps([{"name": "one", "level": "cache", "steps": [add("a", 0, 9), ask("list", [])]}])
@@ -110,7 +116,7 @@ def test_run_when_files_are_given_for_another_suite_is_a_usage_error(vectors: Pa
 
 
 def test_run_when_given_the_packaged_file_by_path_finds_the_same() -> None:
-    """The packaged corpus is an ordinary file of the format."""
+    """The packaged corpus given by path runs with the same result."""
     path = Path(__file__).parents[2] / "rlmm_conformance" / "data" / PACKAGED
     options = ["--vectors", str(path), "--output", "json"]
     report = json.loads(CliRunner().invoke(cli, ["conformance", "run", *options]).stdout)

@@ -59,14 +59,14 @@ def run_all(engine: EngineUnderTest) -> ConformanceReport:
 
 
 def test_engine_when_behind_a_pipe_gives_the_same_report() -> None:
-    """The protocol loses nothing: every suite, every answer and every proof are the same."""
+    """An engine behind a pipe gives the same suites, answers and proofs as in process."""
     direct, piped = run_all(PythonEngine()), run_all(ExecEngine(SERVE))
     assert piped.suites == direct.suites
     assert not piped.not_offered
 
 
 def test_served_model_when_run_offers_scenarios_only() -> None:
-    """The report names what an engine does not offer and leaves it out."""
+    """The report names the suites that an engine does not offer and leaves them out."""
     report = run_all(ExecEngine(f"{SERVE} --engine model"))
     assert not report.failed
     assert not report.documented
@@ -144,7 +144,7 @@ def test_child_when_it_cannot_be_greeted_ends_the_run_with_three(command: str, s
 def test_child_when_it_fails_on_the_way_names_scenario_and_step(
     tmp_path: Path, command: str, says: str
 ) -> None:
-    """The line names file, scenario, step and operation, and the exit code is 3."""
+    """A child that fails gives a line with file, scenario, step and operation, and exit code 3."""
     vectors = tmp_path / "v.json"
     steps = [{"op": "load", "expect": "ok"}, {"op": "list", "expect": []}]
     vectors.write_text(json.dumps([{"name": "one", "level": "store", "steps": steps}]))
@@ -158,7 +158,7 @@ def test_child_when_it_fails_on_the_way_names_scenario_and_step(
 
 @pytest.mark.parametrize("lie", ["5", "true", '"zz"', "[1]", '{"error": "bang"}', "1e999"])
 def test_child_when_it_answers_wrongly_fails_the_step(tmp_path: Path, lie: str) -> None:
-    """A wrong answer of any type is a failed step: exit code 1 and one line for it."""
+    """A wrong answer of any type is a failed step with exit code 1 and one line."""
     vectors = tmp_path / "v.json"
     steps = [{"op": "load", "expect": "ok"}, {"op": "list", "expect": []}]
     vectors.write_text(json.dumps([{"name": "one", "level": "store", "steps": steps}]))
@@ -179,14 +179,14 @@ def test_child_when_it_cannot_be_started_ends_the_run_with_three() -> None:
 
 @pytest.mark.parametrize("name", ["exec:", "exec:'", "ruby", "exec"])
 def test_engine_when_its_name_means_nothing_is_a_usage_error(name: str) -> None:
-    """A name that is no engine, or a command line that is none, ends with 2."""
+    """The command ends with 2 for an unknown engine or an unusable command line."""
     result = CliRunner().invoke(cli, ["conformance", "run", "--engine", name])
     assert result.exit_code == 2
     assert result.stderr.startswith("rlmm: config: ")
 
 
 def test_child_when_it_never_answers_is_given_up_and_killed() -> None:
-    """Every wait has its deadline, and a child that stays is gone afterwards."""
+    """Every wait for a child has a deadline, and a child that does not end is killed."""
     engine = ExecEngine(child(HELLO, then="sys.stdin.read()"), answer_timeout_ms=SOON_MS)
     with pytest.raises(EngineFailed, match=r"no answer within 0\.2 s"):
         engine.begin("one", Level.STORE, initialized=False)
@@ -195,7 +195,7 @@ def test_child_when_it_never_answers_is_given_up_and_killed() -> None:
 
 
 def test_child_when_it_never_greets_is_given_up() -> None:
-    """The first answer has a deadline of its own."""
+    """The first answer of a child has a deadline of its own."""
     command = child(then="sys.stdin.read()")
     with pytest.raises(EngineFailed, match="no answer within"):
         ExecEngine(command, answer_timeout_ms=SOON_MS, start_timeout_ms=SOON_MS)
@@ -214,7 +214,7 @@ def test_child_when_it_does_not_read_is_given_up() -> None:
 
 
 def test_child_when_it_ignores_the_end_of_input_is_killed() -> None:
-    """Closing waits a moment for a child to leave, and leaves no process behind."""
+    """A close waits a moment for a child that ignores the end of its input, and then kills it."""
     engine = ExecEngine(child(HELLO, then="import signal\nsignal.pause()"), NEVER_MS)
     engine.close()
     assert engine._child._process.returncode == -9
@@ -235,7 +235,7 @@ def test_child_when_it_floods_its_error_stream_still_answers(
 
 
 def test_child_when_its_answer_has_no_end_is_given_up() -> None:
-    """An answer is limited, not collected until memory ends."""
+    """The runner limits the length of an answer and gives the child up."""
     endless = "sys.stdin.readline()\nwhile True:\n    sys.stdout.write('x' * 65536)"
     engine = ExecEngine(child(HELLO, then=endless))
     with pytest.raises(EngineFailed, match="an answer of more than 16777216 bytes"):

@@ -60,7 +60,7 @@ def test_f73_slot_when_its_segment_is_deleted_falls_to_the_other_that_covers() -
 
 
 def test_f74_segment_when_overwritten_stays_in_listing_and_size() -> None:
-    """A displaced segment can still be found by retention."""
+    """A displaced segment stays in listing and size, so that retention can find it."""
     steps = [
         *copied("a", 0, 100),
         *copied("b", 101, 200),
@@ -72,7 +72,10 @@ def test_f74_segment_when_overwritten_stays_in_listing_and_size() -> None:
 
 
 def test_f75_offset_when_only_an_older_segment_covers_it_is_found() -> None:
-    """No hole of the slots hides data that a finished segment holds."""
+    """
+    An offset that only an older finished segment covers is found, although the slots have a hole
+    there.
+    """
     late = [*copied("a", 0, 200), *copied("b", 0, 100), ask("get", None, epoch=0, offset=150)]
     inner = [*copied("a", 0, 200), *copied("b", 50, 100), ask("get", None, epoch=0, offset=150)]
     assert rules_of(*late) == ["cover-lookup"]
@@ -80,7 +83,7 @@ def test_f75_offset_when_only_an_older_segment_covers_it_is_found() -> None:
 
 
 def test_f76_highest_offset_when_segments_are_deleted_does_not_fall() -> None:
-    """The watermark is the epoch's own end in the segment, and only ever rises."""
+    """The highest offset of an epoch is its own end in the segment and never falls."""
     steps = [
         *copied("a", 0, 100, {"0": 0, "1": 60}),
         ask("highest", 59, epoch=0),
@@ -94,7 +97,7 @@ def test_f76_highest_offset_when_segments_are_deleted_does_not_fall() -> None:
 
 
 def test_f77_listing_when_states_differ_holds_all_but_the_deleted() -> None:
-    """Started, finished, displaced and being deleted are listed, by rising start offset."""
+    """The listing has started, finished, displaced and deleting segments by rising start offset."""
     steps = [
         add("started", 300, 399),
         *copied("displaced", 0, 50),
@@ -110,7 +113,10 @@ def test_f77_listing_when_states_differ_holds_all_but_the_deleted() -> None:
 
 
 def test_f79_history_when_replayed_a_second_time_ends_in_the_same_state() -> None:
-    """Repeated adds are dropped or replaced, repeated finishes and deletions change nothing."""
+    """
+    A second replay of a history gives the same state: repeated adds are dropped or replaced, and
+    repeated finishes and deletions change nothing.
+    """
     history = [*copied("a", 0, 9), *copied("b", 10, 19), *copied("c", 20, 29), *deleted("c")]
     questions = [
         ask("list_epoch", ["a", "b"], epoch=0),
@@ -130,7 +136,7 @@ def test_f79_history_when_replayed_a_second_time_ends_in_the_same_state() -> Non
 
 
 def test_f80_finish_when_it_comes_before_its_start_is_lost() -> None:
-    """A finish without its start is not found, and the later start stays unfinished."""
+    """A finish before its start is refused as not found, and the later start stays unfinished."""
     steps = [
         update("a", FINISHED, {"error": "not_found"}),
         add("a", 0, 9),
@@ -141,7 +147,7 @@ def test_f80_finish_when_it_comes_before_its_start_is_lost() -> None:
 
 
 def test_f81_event_when_it_follows_a_finished_partition_deletion_is_kept() -> None:
-    """Nothing stops: the event is stored, and readiness starts anew."""
+    """An event after a finished partition deletion is stored, and readiness starts again."""
     steps = [
         *READY,
         *copied("a", 0, 9),
@@ -156,7 +162,7 @@ def test_f81_event_when_it_follows_a_finished_partition_deletion_is_kept() -> No
 
 
 def test_f82_partition_delete_when_out_of_order_is_stored_as_kafka_stores_it() -> None:
-    """In any order every record is applied, and a finished deletion removes the state."""
+    """Partition deletion records apply in any order, and a finished one removes the state."""
     steps = [
         ask("partition_delete", "applied", state=MARKED),
         ask("partition_delete", "applied", state=STARTED),
@@ -172,7 +178,7 @@ def test_f82_partition_delete_when_out_of_order_is_stored_as_kafka_stores_it() -
 
 
 def test_f82_partition_deletion_when_finished_again_removes_what_came_since() -> None:
-    """The same record a second time is no mere repeat: it empties the partition again."""
+    """A second finished deletion of a partition removes the events stored since the first one."""
     finished = ask("partition_delete", "applied", state=DELETED)
     emptied = [ask("list", []), update("a", FINISHED, "dropped")]
     steps = [finished, *READY, add("a", 0, 9), finished, *READY, *emptied]
@@ -192,7 +198,10 @@ def test_f83_partition_when_unknown_unready_or_empty_gives_three_answers() -> No
 
 
 def test_f84_segment_when_its_fields_cannot_be_meant_is_refused() -> None:
-    """No epochs, an end before the start and a negative start are illegal arguments."""
+    """
+    A segment without epochs, with an end before its start, or with a negative start is an illegal
+    argument.
+    """
     refused: Step = {"expect": {"error": "illegal_argument"}}
     steps = [
         add("a", 0, 9, {}) | refused,

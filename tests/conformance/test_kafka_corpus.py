@@ -55,7 +55,7 @@ def test_python_engine_when_scenario_is_played_never_fails(scenario: Scenario) -
 def test_python_engine_when_scenario_is_played_answers_as_model_with_all_rules(
     scenario: Scenario,
 ) -> None:
-    """The named rules are all there is: with every one of them on, model and engine agree."""
+    """The Python engine and the model agree in every step when all named rules are on."""
     engine = PythonEngine()
     engine.begin(scenario.name, scenario.level, initialized=scenario.initialized)
     for step, answer in zip(
@@ -65,7 +65,9 @@ def test_python_engine_when_scenario_is_played_answers_as_model_with_all_rules(
 
 
 def test_python_engine_when_whole_corpus_runs_differs_only_by_cover_and_shard() -> None:
-    """Nothing fails and nothing is left out, in any suite; the differences are the known ones."""
+    """
+    The engine fails no step in any suite, leaves none out, and has only the known differences.
+    """
     engine = PythonEngine()
     report = run(engine, [CORPUS], load_record_vectors(), list(Suite), skip_missing=False)
     assert [(suite.suite, suite.checks, suite.not_asked) for suite in report.suites] == [

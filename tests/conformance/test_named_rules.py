@@ -1,4 +1,4 @@
-"""Each named rule shown by the smallest history, and what a proof takes and does not take."""
+"""Named rules, each shown by its smallest history, and the proofs that they allow."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ EXAMPLES: dict[ConformanceRule, tuple[str, list[Step], Json]] = {
 def test_rule_when_its_example_is_played_is_proved_for_the_real_engine(
     rule: ConformanceRule,
 ) -> None:
-    """The real engine follows the rule, and the runner names exactly that rule, quirk or not."""
+    """The real engine follows each rule in its example, and the runner names exactly that rule."""
     level, steps, answer = EXAMPLES[rule]
     (found,) = differences(PythonEngine(), *steps, level=level)
     assert (found.step, found.actual, found.rule_names) == (len(steps), answer, rule)
@@ -79,7 +79,10 @@ def test_rule_when_its_example_is_played_is_proved_for_the_real_engine(
 
 @pytest.mark.parametrize("rule", ConformanceRule)
 def test_rule_when_switched_on_alone_changes_its_example(rule: ConformanceRule) -> None:
-    """In the model each rule is a switch of its own: off it is Kafka, on it is the difference."""
+    """
+    Each rule alone changes its example in the model: off it gives Kafka's answer, on it the
+    difference.
+    """
     level, steps, answer = EXAMPLES[rule]
     assert not differences(ModelEngine(KAFKA), *steps, level=level)
     (found,) = differences(ModelEngine(frozenset({rule})), *steps, level=level)
@@ -88,7 +91,7 @@ def test_rule_when_switched_on_alone_changes_its_example(rule: ConformanceRule) 
 
 @pytest.mark.parametrize("rule", ConformanceRule)
 def test_rule_when_documented_has_every_text(rule: ConformanceRule) -> None:
-    """No rule goes without title, both behaviours, reason and example."""
+    """Every rule has title, both behaviours, reason and example."""
     text = RULE_TEXTS[rule]
     assert all((text.title, text.kafka, text.rlmm, text.reason, text.example))
 
@@ -98,7 +101,7 @@ def test_rule_when_documented_has_every_text(rule: ConformanceRule) -> None:
     "lie", ["zz", 7, True, ["zz"], {"error": "not_ready"}, {"answer": None}], ids=repr
 )
 def test_wrong_answer_when_no_rule_gives_it_fails(rule: ConformanceRule, lie: Json) -> None:
-    """An answer that no set of rules gives has failed, also where a rule allows another one."""
+    """An answer that no set of rules gives fails, also where a rule allows another answer."""
     level, steps, _ = EXAMPLES[rule]
     op = str(steps[-1]["op"])
     found = differences(Liar(KAFKA, op, lie), *steps, level=level)[-1]
@@ -108,7 +111,9 @@ def test_wrong_answer_when_no_rule_gives_it_fails(rule: ConformanceRule, lie: Js
 
 
 def test_wrong_answer_when_scenario_is_marked_quirk_still_fails() -> None:
-    """The mark of a scenario excuses nothing: only a proof does."""
+    """
+    A wrong answer fails in a scenario marked as a quirk as well, since only a proof excuses it.
+    """
     steps = [*LATE_SHORTER_COPY, ask("get", "b", epoch=0, offset=50)]
     (found,) = differences(Liar(KAFKA, "get", "a"), *steps)
     assert found.rules is None
@@ -116,7 +121,7 @@ def test_wrong_answer_when_scenario_is_marked_quirk_still_fails() -> None:
 
 @pytest.mark.parametrize("lie", [True, 1.0, "1"], ids=["bool", "float", "text"])
 def test_right_answer_when_given_of_the_wrong_type_fails(lie: bool | float | str) -> None:
-    """True is not 1 and text is not a number: a type is part of an answer."""
+    """An answer of the wrong type fails, as True for 1 or text for a number."""
     steps = [*copied("a", 0, 1), ask("highest", 1, epoch=0)]
     assert not differences(ModelEngine(), *steps)
     (found,) = differences(Liar(KAFKA, "highest", lie), *steps)
@@ -145,7 +150,7 @@ def test_difference_when_two_rules_are_needed_names_both() -> None:
 
 
 def test_fixed_expectation_when_met_passes_and_kafka_s_own_answer_fails() -> None:
-    """Where a fixed expectation is given, it is the only one."""
+    """A fixed expectation is the only accepted answer, and Kafka's own fails there."""
     listing = ask("list_epoch", ["c", "b"], epoch=0) | {"expect_fixed": ["c", "a", "b"]}
     steps = [*TAIL_PRESENT, listing]
     assert not differences(ModelEngine(frozenset({ConformanceRule.KAFKA_20932})), *steps)
@@ -155,7 +160,9 @@ def test_fixed_expectation_when_met_passes_and_kafka_s_own_answer_fails() -> Non
 
 
 def test_fixed_expectation_when_another_rule_differs_names_only_that_rule() -> None:
-    """Rules that the expectation already stands on are not part of the difference."""
+    """
+    A difference names only the rule that differs, not those that the fixed expectation includes.
+    """
     steps = [
         *LATE_SHORTER_COPY,
         ask("get", None, epoch=0, offset=150) | {"expect_fixed": None},
@@ -165,7 +172,7 @@ def test_fixed_expectation_when_another_rule_differs_names_only_that_rule() -> N
 
 
 def test_step_when_an_earlier_one_differs_is_still_played() -> None:
-    """A failure does not end its scenario: later steps are judged as well."""
+    """Steps after a failed one are played and judged as well."""
     steps = [
         *copied("a", 0, 9),
         ask("get", "zz", epoch=0, offset=5),
@@ -176,7 +183,7 @@ def test_step_when_an_earlier_one_differs_is_still_played() -> None:
 
 
 def test_listing_when_ids_tie_may_come_in_any_order() -> None:
-    """A proof that depends on a listing does not depend on the order of ids that tie in it."""
+    """A listing may have ids with equal offsets in any order."""
     ties = [add("s0", 0, 10), add("s1", 0, 20), add("s2", 5, 30, {"0": 5})]
     listing = ask("list_epoch", {"error": "not_found"}, epoch=0)
     again = [add("d", 0, 9, {"0": 0}), add("d", 0, 9, {"1": 0}), update("d", DELETE_STARTED)]

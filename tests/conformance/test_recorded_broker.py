@@ -113,7 +113,7 @@ def test_f56_every_record_lies_where_the_partitioner_says(record_set: RecordSet)
 
 @BY_PARTITION
 def test_a_brokers_history_is_applied_without_remark(record_set: RecordSet) -> None:
-    """Nothing a healthy broker writes is rejected, undecodable, a duplicate or worth a remark."""
+    """A healthy broker's history has no rejected, undecodable, duplicate or remarkable record."""
     shard = PythonShard(record_set.partition)
     report = shard.apply(record_set)
     assert report.complete

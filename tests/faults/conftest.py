@@ -23,13 +23,11 @@ SILENCE_MS = 1_500
 
 @pytest.fixture
 def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Return any credentials; the stub does not check them."""
     known_as("somebody", "something", tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def without_pauses(monkeypatch: pytest.MonkeyPatch, credentials: None) -> None:
-    """Repeat requests without a pause."""
     retries = "spark_tiering.stores.s3_calls.S3Retries"
     monkeypatch.setattr(retries, lambda: S3Retries(lambda _: None))
 
@@ -53,7 +51,6 @@ def store(bucket: Bucket) -> Iterator[S3Store]:
 
 @pytest.fixture
 def hasty(bucket: Bucket) -> Iterator[S3Store]:
-    """A store that waits for an answer only for a moment."""
     with bucket.opened(read_timeout_ms=SILENCE_MS) as store:
         yield store
 

@@ -134,7 +134,10 @@ COPYING = {
 def test_f102_f121_driver_when_it_died_while_it_copied_then_its_leftovers_are_named(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
-    """Dirty exactly as long as something is open; Clean once the next job has gone on."""
+    """
+    The audit is dirty while a copy of a dead driver is open, and clean after the next job has
+    finished it.
+    """
     with dying_at(point, monkeypatch):
         place.run()
     expected = expected_codes(place)
@@ -163,7 +166,10 @@ ENDING = [
 def test_f108_f114_f115_driver_when_it_died_while_it_ended_a_copy_then_that_is_named(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, point: Point
 ) -> None:
-    """The audit names what a begun deletion left of its objects; after DF it left nothing."""
+    """
+    The audit names the objects left by a deletion that its driver began; after
+    DELETE_SEGMENT_FINISHED none is left.
+    """
     with dying_at(Point("indexes"), monkeypatch):
         place.run()
     for path in place.file("").glob("00000000000000000000.*"):
@@ -200,7 +206,8 @@ def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftover
     trouble: StoreTrouble, options: CopyOptions
 ) -> None:
     """
-    The audit names what an unfinished copy lacks; once the copy is finished, it names nothing.
+    The audit names the objects that an unfinished copy lacks, and names nothing once the copy is
+    finished.
     """
     for call in range(12):
         tier = AuditedTier(PREFIX)

@@ -94,7 +94,7 @@ def manifests(stub: ObjectStub) -> list[str]:
 def test_copy_when_requests_are_refused_or_cut_then_is_whole(
     stub: ObjectStub, store: S3Store, bucket: Bucket, nth: int, trouble: Trouble
 ) -> None:
-    """503s and cuts cost repeats and nothing else."""
+    """A copy survives refused and cut requests by repeats and is whole."""
     fail(stub, "PutObject", nth, trouble, trouble)
     task = example_task(bucket)
     assert run(task, store).outcome is UnitOutcome.COPIED
@@ -107,7 +107,10 @@ def test_copy_when_requests_are_refused_or_cut_then_is_whole(
 def test_f126_copy_when_an_answer_comes_too_late_then_its_object_is_found(
     stub: ObjectStub, hasty: S3Store, bucket: Bucket, options: CopyOptions, nth: int
 ) -> None:
-    """A time-out after success: the object is looked for, and neither lost nor written twice."""
+    """
+    After a timed-out write that succeeded, the writer finds its object, which is neither lost nor
+    written twice.
+    """
     fail(stub, "PutObject", nth, Trouble.ANSWER_LATE)
     task = example_task(bucket, options)
     assert run(task, hasty).outcome is UnitOutcome.COPIED
@@ -129,7 +132,9 @@ def test_f126_copy_when_nobody_can_say_whether_it_was_written_is_unknown_and_can
     nth: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Unknown is an outcome of its own, with nothing behind it; a resumption looks first."""
+    """
+    A copy of unknown outcome writes no further object, and a resumption looks at the objects first.
+    """
     attempts = 2  # each of them takes a whole time-out
     policy = POLICIES[S3FaultKind.TIMED_OUT]._replace(attempts_max=attempts)
     monkeypatch.setitem(POLICIES, S3FaultKind.TIMED_OUT, policy)
@@ -176,7 +181,10 @@ def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
     trouble: Trouble,
     outcome: UnitOutcome,
 ) -> None:
-    """The outcome says whether a repeat may help, and the writer removes what it began."""
+    """
+    The outcome says whether a repeat may help, no manifest exists, and a deletion removes the
+    partial objects.
+    """
     fail(stub, "PutObject", nth, *[trouble] * 9)
     task = example_task(bucket)
     result = run(task, store)
@@ -208,7 +216,10 @@ def test_copy_when_the_store_keeps_other_bytes_than_were_sent_then_is_a_conflict
 def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_reading(
     stub: ObjectStub, store: S3Store, bucket: Bucket, action: SegmentAction
 ) -> None:
-    """The store checked what was sent; the writer reads back what was there before."""
+    """
+    The store checks the bytes of each put, and the writer reads back objects that were there
+    before.
+    """
     stub.tells_sums = False
     task = example_task(bucket)
     assert run(task, store).outcome is UnitOutcome.COPIED
@@ -248,7 +259,7 @@ def test_objects_in_an_archive_when_found_are_named(
 def test_copy_in_parts_when_requests_fail_then_is_whole(
     stub: ObjectStub, store: S3Store, bucket: Bucket, operation: str, trouble: Trouble
 ) -> None:
-    """A large log is sent in parts that are repeated one by one."""
+    """A log sent in parts repeats failed parts one by one and is whole."""
     stub.befall(operation, trouble)
     task = large_task(bucket)
     result = run(task, store)
@@ -285,7 +296,7 @@ def test_f122_copy_in_parts_when_the_source_fails_in_the_middle_then_no_upload_i
 def test_f105_store_that_hangs_when_a_unit_writes_to_it_then_the_unit_ends(
     stub: ObjectStub, hasty: S3Store, bucket: Bucket
 ) -> None:
-    """A socket's time-out, and then the unit's: there is more patience than time."""
+    """A unit on a store that hangs ends at its own deadline after the socket's timeouts."""
     attempts = POLICIES[S3FaultKind.TIMED_OUT].attempts_max
     stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
     time = Time()
@@ -310,7 +321,10 @@ class _Calls:
 def test_requests_of_a_copy_when_nothing_fails_are_counted_as_they_are_made(
     stub: ObjectStub, store: S3Store, bucket: Bucket
 ) -> None:
-    """By requests jobs are throttled and bills are foreseen; that the bucket is there is free."""
+    """
+    The count of a copy's requests equals the requests made, without the check of the bucket, as
+    limits and costs depend on it.
+    """
     small, large = example_task(bucket), large_task(bucket)
     for task in (small, replace(small, options=ZSTD), large, incompressible_task(bucket)):
         stub.asked.clear()

@@ -40,7 +40,7 @@ def memory() -> Iterator[Memory]:
 
 
 def test_log_when_its_zeros_are_many_then_none_of_them_is_held(memory: Memory) -> None:
-    """A file may have been given a gigabyte beforehand."""
+    """A gigabyte of preallocated zeros is not held in memory."""
     decoder, zeros = BatchDecoder(wanted()), bytes(1 << 20)
     assert len(list(decoder.feed(ONE))) == 1
     memory.begin()
@@ -56,7 +56,7 @@ def test_log_when_its_zeros_are_many_then_none_of_them_is_held(memory: Memory) -
 def test_section_when_it_is_a_bomb_then_it_is_refused_within_the_limit(
     codec: Compression, memory: Memory
 ) -> None:
-    """32 MiB behind a few bytes: no more is held than the buffer, which is there anyway."""
+    """A small section that inflates to 32 MiB is refused with no more memory than the buffer."""
     bomb = forge(deflate(codec, bytes(32 << 20)), 1, attributes=codec, base_offset=1)
     memory.begin()
     with in_small(portion_bytes=100_000):
@@ -74,7 +74,7 @@ def test_section_when_it_is_a_bomb_then_it_is_refused_within_the_limit(
 def test_section_when_it_passes_the_limit_and_not_the_buffer_then_it_is_refused(
     codec: Compression, size: int, is_read: bool
 ) -> None:
-    """The caller's limit holds even where the buffer has more room."""
+    """A section beyond the caller's limit is refused although the buffer has room for it."""
     log = build_batch([Record(0, 0, None, bytes(size))], 0, compression=codec)
     found = decode(log, wanted(inflated_bytes_max=100_000))
     assert bool(found.rows) == is_read
@@ -83,7 +83,7 @@ def test_section_when_it_passes_the_limit_and_not_the_buffer_then_it_is_refused(
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_section_when_it_fits_the_limit_and_no_buffer_then_it_is_read(codec: Compression) -> None:
-    """A batch may be larger than all that is inflated together."""
+    """A batch larger than the buffer and within the limit is read."""
     large = build_batch([Record(1, 0, None, 700_000 * b"v")], 1, compression=codec)
     small = build_batch(records_of([b"two"], 2), 2, compression=codec)
     with in_small(portion_bytes=1_000):
@@ -94,7 +94,7 @@ def test_section_when_it_fits_the_limit_and_no_buffer_then_it_is_read(codec: Com
 def test_section_when_it_is_one_of_zeros_then_its_records_are_not_reserved_for(
     memory: Memory,
 ) -> None:
-    """A count of 2^31 - 1 before 20 MB of zeros reserves memory for the bytes alone."""
+    """A record count of 2^31 - 1 before 20 MB of zeros reserves memory for the bytes alone."""
     bomb = forge(
         deflate(Compression.ZSTD, bytes(20_000_000)), 2**31 - 1,
         attributes=Compression.ZSTD, last_offset_delta=2**31 - 1,
@@ -107,7 +107,10 @@ def test_section_when_it_is_one_of_zeros_then_its_records_are_not_reserved_for(
 def test_records_when_they_are_as_small_as_can_be_then_rows_come_some_at_a_time(
     memory: Memory,
 ) -> None:
-    """50,000 records of nothing in one batch, and of three headers of nothing."""
+    """
+    Batches of 50,000 empty records, and of records with three empty headers, give their rows in
+    portions.
+    """
     count = 50_000
     for headers in (b"\x00", varint(3) + (field(b"") + field(None)) * 3):
         section = b"".join(record(at, None, headers=headers) for at in range(count))
@@ -128,7 +131,10 @@ def test_records_when_they_are_as_small_as_can_be_then_rows_come_some_at_a_time(
 def test_record_when_it_is_a_bomb_of_headers_then_memory_follows_its_bytes(
     memory: Memory, count: int
 ) -> None:
-    """Two bytes make a header; more of them than any record has are refused."""
+    """
+    A record with more headers than the limit, two bytes each, is refused, and memory follows its
+    bytes.
+    """
     headers = varint(count) + (field(b"") + field(None)) * count
     log = forge(record(0, b"v", headers=headers), 1)
     memory.begin()
@@ -143,7 +149,7 @@ def test_record_when_it_is_a_bomb_of_headers_then_memory_follows_its_bytes(
 def test_record_when_it_claims_headers_that_have_no_room_then_none_are_reserved_for(
     memory: Memory,
 ) -> None:
-    """Neither by one record nor by many of them."""
+    """A record with a false number of headers reserves no memory for them."""
     body = b"\x00\x00\x00" + field(None) + field(b"v") + varint(500_000) + b"\x00\x01"
     log = forge(varint(len(body)) + body, 1)
     memory.begin()

@@ -28,7 +28,9 @@ def run(*arguments: str) -> tuple[int, str]:
 
 
 def test_readers_when_fed_damaged_bytes_never_crash() -> None:
-    """Five thousand damaged values, record sets and images give values, and keep every rule."""
+    """
+    Readers of five thousand damaged values, record sets and images return values and break no rule.
+    """
     code, output = run("--count", "5000", "--seed", "7")
     assert code == 0, output
     assert "0 crashes" in output
@@ -40,7 +42,7 @@ def test_readers_when_fed_damaged_bytes_never_crash() -> None:
 
 @pytest.mark.long
 def test_readers_when_fed_a_hundred_thousand_damaged_inputs_never_crash() -> None:
-    """The long form, over two processes."""
+    """Readers of a hundred thousand damaged inputs, in two processes, never crash."""
     done = CliRunner().invoke(fuzz.main, ["--count", "100000", "--seed", "11"])
     assert done.exit_code == 0, done.output
 
@@ -116,7 +118,7 @@ def test_values_when_damaged_reach_every_reason_to_refuse_one() -> None:
 
 
 def test_record_sets_when_damaged_reach_damage_inside_sealed_batches() -> None:
-    """Damage under a sound CRC reaches the readers of records and the decompressors."""
+    """Damaged record sets with a right CRC reach the record readers and the decompressors."""
     case = cases.Case(Counter())
     cases.record_sets(Random(1), case, 1500)
     reached = {what.partition(": ")[2] for what in case.counts}

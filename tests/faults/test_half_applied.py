@@ -55,7 +55,7 @@ def _stretches_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Injected(BaseException):
-    """Not even an `Exception`: an interrupt must leave the state whole as well."""
+    """Not an `Exception`, since an interrupt must leave the state whole as well."""
 
 
 class FailingStep:
@@ -224,7 +224,7 @@ def check_whole(shard: PythonShard, case: Case, expected: Outcome) -> None:
 def test_f87_error_at_any_step_of_any_event_then_leaves_nothing_half_applied(
     case: Case, step: str
 ) -> None:
-    """Line by line, and instruction by instruction, from the first that the event runs."""
+    """An error at any line or instruction of any event leaves no event half applied."""
     expected = outcome_of_case(case)
     at = 0
     while True:
@@ -267,7 +267,7 @@ def failing_calls(monkeypatch: pytest.MonkeyPatch, at: int) -> list[int]:
 def test_f87_no_memory_for_any_change_of_the_slots_then_leaves_nothing_half_applied(
     case: Case,
 ) -> None:
-    """The same where the slots themselves refuse a change."""
+    """A memory error at any change of the slots leaves no event half applied."""
     expected = outcome_of_case(case)
     at = 0
     while True:
@@ -317,7 +317,10 @@ def test_f87_errors_again_and_again_in_any_history_then_lead_to_the_same_state(s
 def test_f87_error_within_a_record_set_then_the_position_stands_behind_the_last_whole_event() -> (
     None
 ):
-    """Given again, the same record set goes on with the event that failed."""
+    """
+    After an error within a record set the position is behind the last whole event, and a repeat
+    continues with the failed one.
+    """
     events = [*copied("a", 0, 99), *copied("b", 0, 199), delete_started("b"), delete_finished("b")]
     given = record_set(batch_of(events))
     whole = new_shard()

@@ -68,7 +68,7 @@ def damage_of(data: bytes, **limits: int) -> DamagedRecords:
 
 @pytest.mark.parametrize("at", range(CRC_FROM, len(TWO)))
 def test_batch_when_any_covered_byte_is_flipped_then_the_crc_tells(at: int) -> None:
-    """Each bit behind the CRC field is held by it, and the batches around stay readable."""
+    """The CRC detects each flipped bit behind its field, and the batches around stay readable."""
     for bit in (0x01, 0x80):
         flipped = bytearray(TWO)
         flipped[at] ^= bit
@@ -97,7 +97,10 @@ def test_batch_when_any_uncovered_byte_is_flipped_then_nothing_before_it_is_lost
 
 
 def test_record_set_when_cut_at_any_byte_then_ends_cleanly() -> None:
-    """A cut set gives its whole batches, then a partial tail; none when the cut is between."""
+    """
+    A record set cut at any byte gives its whole batches and then a partial tail, or none between
+    batches.
+    """
     data = ONE + TWO + FOUR
     bounds = [0, len(ONE), len(ONE) + len(TWO), len(data)]
     for size in range(len(data)):
@@ -116,14 +119,14 @@ def test_record_set_when_cut_at_any_byte_then_ends_cleanly() -> None:
 
 @pytest.mark.parametrize("size", [1, 11, 12, 17, 60, 61, 62, 10_000_000])
 def test_record_set_when_it_ends_in_zeros_then_the_tail_is_a_preallocated_files(size: int) -> None:
-    """A file that was given its size beforehand ends behind its last batch."""
+    """A preallocated file ends behind its last batch."""
     first, tail = walk(ONE + bytes(size))
     assert isinstance(first, Batch)
     assert tail == PartialTail(len(ONE), size, is_zeros=True)
 
 
 def test_record_set_when_zeros_are_not_the_end_then_they_are_damage() -> None:
-    """Zeros with something behind them are no tail: the loss is named."""
+    """Zeros before further bytes are damage with its place, not a tail."""
     first, damaged = walk(ONE + bytes(5_000) + FOUR)
     assert isinstance(first, Batch)
     assert isinstance(damaged, DamagedBatch)
@@ -141,7 +144,7 @@ def test_record_set_when_the_middle_is_damaged_then_the_rest_is_read() -> None:
 
 @pytest.mark.parametrize("step", [-1, 1], ids=["short", "long"])
 def test_record_set_when_a_length_is_one_off_then_the_walk_ends_in_damage(step: int) -> None:
-    """A wrong length leads into the middle of something; that is noticed at once."""
+    """A batch length that is off by one ends the walk in damage."""
     wrong = bytearray(TWO)
     wrong[8:12] = (len(TWO) - 12 + step).to_bytes(4, "big")
     first, second, *rest = walk(ONE + bytes(wrong) + FOUR)
@@ -158,7 +161,10 @@ def test_record_set_when_a_length_is_one_off_then_the_walk_ends_in_damage(step: 
 def test_record_when_a_length_is_absurd_under_a_valid_crc_then_is_damage_or_null(
     place: str, length: int
 ) -> None:
-    """No length in a record is followed beyond the batch, wherever it stands."""
+    """
+    An absurd length in a record under a right CRC is damage or null, and is not followed beyond the
+    batch.
+    """
     lie = varint(length)
     start = b"\x00\x00" + varint(1)
     bodies = {
@@ -188,7 +194,10 @@ def test_record_when_a_length_is_absurd_under_a_valid_crc_then_is_damage_or_null
 
 
 def test_record_when_varints_run_on_past_the_batch_then_what_follows_is_not_read() -> None:
-    """A header's null value and the next key's length may not be taken from the next batch."""
+    """
+    A varint that runs past the batch, as a header's null value, is not completed from the next
+    batch.
+    """
     for overrun in (1, 5, 9, 10):
         headers = varint(2) + field(b"k") + b"\xff" * overrun
         body = b"\x00\x00\x00" + field(None) + field(b"v") + headers
@@ -204,7 +213,7 @@ def test_record_when_varints_run_on_past_the_batch_then_what_follows_is_not_read
 
 
 def test_compiled_reader_when_given_hostile_sections_then_stays_within_the_padding() -> None:
-    """Behind the padding lies a page that must not be touched; the widest over-read misses it."""
+    """The compiled reader never reads beyond the padding, even for the widest hostile section."""
     guarded_at = 16 * mmap.PAGESIZE
     memory = mmap.mmap(-1, guarded_at + mmap.PAGESIZE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -231,7 +240,7 @@ def test_compiled_reader_when_given_hostile_sections_then_stays_within_the_paddi
 def test_batch_when_it_claims_more_records_than_bytes_then_nothing_is_reserved_for_them(
     count: int, peak_bytes: list[int]
 ) -> None:
-    """Memory follows the bytes that are there, not the header's count."""
+    """A false record count reserves no memory, which follows the bytes that are there."""
     data = forge(record(0, b"x"), count, last_offset_delta=5)
     assert damage_of(data).records_read == 1
     peak_bytes.append(tracemalloc.get_traced_memory()[1])
@@ -243,7 +252,7 @@ def test_batch_when_it_claims_more_records_than_bytes_then_nothing_is_reserved_f
 def test_batch_when_a_bomb_then_is_refused_within_the_limit(
     codec: Compression, peak_bytes: list[int]
 ) -> None:
-    """A section of 32 MiB behind a few bytes ends at the limit, in a value."""
+    """A small section that inflates to 32 MiB ends at the limit as a value."""
     limit = 1_000_000
     data = forge(deflate(codec, bytes(32 * 1024 * 1024)), 1, attributes=codec, last_offset_delta=9)
     tracemalloc.reset_peak()
@@ -256,7 +265,7 @@ def test_batch_when_a_bomb_then_is_refused_within_the_limit(
 
 
 def test_batch_when_a_bomb_passes_the_default_limit_then_is_refused() -> None:
-    """The reader has a limit where the caller names none."""
+    """The reader applies a default limit when the caller names none."""
     section = deflate(Compression.ZSTD, bytes(INFLATED_BYTES_MAX + 1))
     assert len(section) < 10_000
     damage = damage_of(forge(section, 1, attributes=Compression.ZSTD))
@@ -267,7 +276,7 @@ def test_batch_when_a_bomb_passes_the_default_limit_then_is_refused() -> None:
 def test_batch_when_its_compressed_section_is_rotten_then_all_its_records_are_lost(
     codec: Compression,
 ) -> None:
-    """A section that its codec cannot have written is damage from the first offset on."""
+    """A section that its codec cannot have written is damage from its first offset on."""
     damage = damage_of(
         forge(b"\x82SNAPPY\x00 rotten", 3, base_offset=40, attributes=codec, last_offset_delta=4)
     )
@@ -300,7 +309,7 @@ def test_batch_when_its_codec_is_unknown_then_its_records_are_lost(codec_id: int
 def test_record_when_it_is_a_bomb_of_headers_then_values_stay_cheap(
     peak_bytes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two bytes make a header: a batch full of them may not become gigabytes of objects."""
+    """A batch full of two-byte headers uses memory in proportion to its bytes."""
     headers = varint(10_000) + (field(b"") + field(None)) * 10_000
     data = forge(b"".join(record(n, b"x", headers=headers) for n in range(6)), 6)
     monkeypatch.setattr(records, "COMPILED_BYTES_MAX", len(data) - 1)

@@ -35,7 +35,7 @@ def fault_of(log: bytes, **asked: Any) -> DecodingFault:
 
 @pytest.mark.parametrize("at", range(CRC_FROM, len(TWO)))
 def test_batch_when_any_covered_byte_is_flipped_then_is_a_fault_with_its_place(at: int) -> None:
-    """The rows before it are given, none of it or behind it are."""
+    """The rows before a batch with a flipped byte are given, and none of it or behind it."""
     flipped = bytearray(TWO)
     flipped[at] ^= 0x10
     found = decode(ONE + bytes(flipped) + FOUR)
@@ -84,7 +84,7 @@ def test_log_when_it_ends_in_zeros_then_they_are_named(size: int, piece_bytes: i
     "piece_bytes", [len(ONE), len(ONE) + 100, 1 << 20], ids=["batch", "within", "whole"]
 )
 def test_log_when_zeros_are_not_the_end_then_they_are_no_length(piece_bytes: int) -> None:
-    """Something behind them was lost, whether it is in the same piece or in a later one."""
+    """Zeros before further bytes, in the same piece or a later one, are a fault."""
     log = ONE + bytes(2 * len(ONE)) + ONE
     found = decode(log, piece_bytes=piece_bytes)
     assert found.fault is not None
@@ -145,7 +145,7 @@ def test_batch_when_it_lies_under_a_right_crc_then_the_lie_has_a_name(
 
 
 def test_records_when_their_offsets_do_not_rise_then_those_before_are_given() -> None:
-    """Equal and falling offsets in a batch are no order."""
+    """The records before the first equal or falling offset of a batch are given."""
     for second in (0, 1):
         log = forge(record(1, b"a") + record(second, b"b"), 2)
         assert values(decode(log)) == [b"a"]
@@ -264,7 +264,10 @@ def test_header_when_its_key_is_no_utf8_then_it_is_shown_as_clients_show_it() ->
 
 
 def test_base_offset_when_it_is_changed_then_the_end_is_not_believed() -> None:
-    """It is in no CRC: a batch that seems to lie behind the end shows itself by the next one."""
+    """
+    A changed base offset, which no CRC covers, shows by the next batch, and the end is not
+    believed.
+    """
     changed = bytearray(TWO)
     changed[3] = 1
     fault = fault_of(ONE + bytes(changed) + FOUR, next_offset=3)
@@ -278,7 +281,7 @@ def test_base_offset_when_it_is_changed_then_the_end_is_not_believed() -> None:
 def test_section_when_it_is_rotten_then_the_batches_before_it_are_given(
     codec: Compression,
 ) -> None:
-    """Also those that are inflated together with it."""
+    """The batches before a rotten section are given, also those inflated together with it."""
     good = build_batch(records_of([b"a", b"b"], 0), 0, compression=codec)
     rotten = forge(b"\x82SNAPPY\x00 rotten", 3, base_offset=2, attributes=codec)
     found = decode(good + rotten + good)

@@ -77,7 +77,6 @@ def break_write(disk: FaultyDisk, how: int | str) -> None:
 async def faulty_log(
     root: Path, settings: LogSettings = EACH
 ) -> AsyncIterator[tuple[FaultyDisk, LogRegistry, PartitionLog]]:
-    """Open a log with one record, `first`, on a disk that fails on command."""
     disk = FaultyDisk()
     registry, log = await open_log(root, settings, disk=disk)
     async with registry:
@@ -103,7 +102,9 @@ async def assert_goes_on(log: PartitionLog, root: Path, stored: dict[int, bytes 
 async def test_append_when_the_write_fails_then_is_refused_and_cut_back(
     tmp_path: Path, how: int | str
 ) -> None:
-    """A failed or short write leaves nothing of the append, on disk or for readers."""
+    """
+    A failed or short write refuses the append and leaves nothing of it on disk or for readers.
+    """
     async with faulty_log(tmp_path / "root") as (disk, _, log):
         size = log_files(tmp_path / "root")[0].stat().st_size
         break_write(disk, how)
@@ -118,7 +119,7 @@ async def test_append_when_the_write_fails_then_is_refused_and_cut_back(
 async def test_append_when_a_threads_write_fails_then_is_refused_and_cut_back(
     tmp_path: Path,
 ) -> None:
-    """Large appends, which a thread writes, fail in the same way."""
+    """A failed write by a thread, as for large appends, is refused and cut back."""
     async with faulty_log(tmp_path / "root") as (disk, _, log):
         disk.shorten(700_000)
         with pytest.raises(AppendRefused, match="short write, 700000 of"):
@@ -172,7 +173,9 @@ async def test_append_when_it_cannot_be_cut_back_then_is_uncertain_and_the_parti
 async def test_partition_when_offline_at_the_end_then_the_next_start_recovers(
     tmp_path: Path,
 ) -> None:
-    """An offline partition is not marked as cleanly closed."""
+    """
+    A partition that was offline at the end is not marked as closed, and the next start recovers it.
+    """
     async with faulty_log(tmp_path) as (disk, registry, log):
         disk.shorten(40)
         disk.fail("truncate")
@@ -214,7 +217,7 @@ async def test_sync_when_it_fails_then_all_who_wait_are_uncertain_and_no_sync_fo
 async def test_sync_when_too_many_files_are_open_then_idle_ones_make_room(
     tmp_path: Path,
 ) -> None:
-    """A process that is short of descriptors has lost nothing: no partition goes offline."""
+    """A process with too many open files closes idle ones, and no partition goes offline."""
     async with faulty_log(tmp_path) as (disk, _, log):
         await log.roll()  # with everything that is noted once
         await log.append(batch(b"second"))
@@ -247,7 +250,7 @@ async def test_sync_when_it_fails_at_an_interval_then_the_partition_is_offline(
 async def test_roll_when_the_disk_is_full_then_the_append_is_refused(
     tmp_path: Path, call: str, reason: str
 ) -> None:
-    """Without room for a new segment or a recovery point the old segment stays, and serves on."""
+    """A full disk at a roll refuses the append, and the old segment goes on serving."""
     settings = replace(EACH, segment_bytes=150)
     async with faulty_log(tmp_path / "root", settings) as (disk, _, log):
         disk.fail(call, errno.ENOSPC)
@@ -260,7 +263,7 @@ async def test_roll_when_the_disk_is_full_then_the_append_is_refused(
 async def test_index_when_it_cannot_be_written_at_a_roll_then_is_written_later(
     tmp_path: Path,
 ) -> None:
-    """An index is derived: without room for it appends go on, and it comes with a later sync."""
+    """An index that cannot be written at a roll is written with a later sync, and appends go on."""
     async with faulty_log(tmp_path, replace(EACH, segment_bytes=150)) as (disk, registry, log):
         await registry.checkpoint()
         disk.fail("replace_file", errno.ENOSPC)
@@ -277,7 +280,7 @@ async def test_index_when_it_cannot_be_written_at_a_roll_then_is_written_later(
 async def test_opening_when_reads_fail_then_is_unavailable_and_nothing_is_cut(
     tmp_path: Path,
 ) -> None:
-    """A disk that cannot be read now leads to no cut."""
+    """An opening with failing reads is refused and cuts nothing."""
     registry, log = await open_log(tmp_path / "root", EACH)
     async with registry:
         await log.append(batch(b"first"))
@@ -295,7 +298,7 @@ async def test_opening_when_reads_fail_then_is_unavailable_and_nothing_is_cut(
 async def test_opening_when_the_disk_is_full_then_the_log_is_read_all_the_same(
     tmp_path: Path,
 ) -> None:
-    """Indexes are derived: without room for them a crashed log opens, and they come later."""
+    """A crashed log opens on a full disk without its indexes, which are written later."""
     settings = replace(EACH, segment_bytes=150)
     registry, log = await open_log(tmp_path / "root", settings)
     async with registry:
@@ -367,7 +370,10 @@ async def test_f17_tick_when_the_disk_is_full_then_goes_on_and_notes_when_there_
 async def test_registry_when_the_disk_is_full_then_is_not_opened_and_says_so(
     tmp_path: Path,
 ) -> None:
-    """Not the configuration is wrong: a restart helps once there is room."""
+    """
+    A registry on a full disk is refused as unavailable and not as misconfigured, since a restart
+    helps once there is room.
+    """
     registry, _ = await open_log(tmp_path, EACH)
     await registry.close()
     disk = FaultyDisk()

@@ -68,7 +68,9 @@ def assert_old_or_new(root: Path, step: int, steps: list[str]) -> None:
 def test_f16_snapshot_when_the_process_ends_at_any_step_then_is_the_old_or_the_new_one(
     tmp_path: Path,
 ) -> None:
-    """An exception at each call of the system, clean-up impossible, leaves whole files."""
+    """
+    An exception at any system call, without clean-up, leaves the old snapshot or the new one whole.
+    """
     steps = ["create"]
     for step in itertools.count():
         root = tmp_path / str(step)
@@ -91,7 +93,9 @@ def test_f16_snapshot_when_the_process_ends_at_any_step_then_is_the_old_or_the_n
 def test_f16_first_snapshot_when_the_process_ends_at_any_step_then_is_there_or_not(
     tmp_path: Path,
 ) -> None:
-    """Where there was none before, there is a whole one afterwards, or none; and another can be."""
+    """
+    A first snapshot that is interrupted at any step is whole or absent, and another can be written.
+    """
     steps = ["create"]
     for step in itertools.count():
         root = tmp_path / str(step)
@@ -112,7 +116,7 @@ def test_f16_first_snapshot_when_the_process_ends_at_any_step_then_is_there_or_n
 def test_f16_path_when_the_process_ends_at_any_step_of_replacing_it_then_is_whole(
     tmp_path: Path,
 ) -> None:
-    """A file that takes the place of another of the same name is the old or the new one."""
+    """A file that replaces another of the same name is the old or the new one at every step."""
     path = tmp_path / "file"
     steps: list[str] = []
     for step in itertools.count():
@@ -132,7 +136,7 @@ def test_f16_path_when_the_process_ends_at_any_step_of_replacing_it_then_is_whol
 async def test_f16_snapshot_when_killed_at_any_step_then_is_the_old_or_the_new_one(
     tmp_path: Path,
 ) -> None:
-    """SIGKILL at each call of the system leaves whole files."""
+    """A SIGKILL at any system call leaves the old snapshot or the new one whole."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.support.engine.snapshot_process", "steps", str(tmp_path),
         stdout=asyncio.subprocess.PIPE, cwd=tree.ROOT,

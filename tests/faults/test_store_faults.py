@@ -91,7 +91,10 @@ def test_f126_put_when_another_object_is_found_after_a_lost_answer_is_a_conflict
 
 
 def test_f126_put_when_nobody_ever_answers_is_unknown(stub: ObjectStub, hasty: S3Store) -> None:
-    """Where the last attempt had no answer and nothing is there yet, it may still come."""
+    """
+    A put whose last attempt had no answer is unknown while no object is there, because it may still
+    arrive.
+    """
     attempts = POLICIES[S3FaultKind.TIMED_OUT].attempts_max
     stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
     outcome = hasty.put(KEY, content(PIECE))
@@ -103,7 +106,7 @@ def test_f126_put_when_nobody_ever_answers_is_unknown(stub: ObjectStub, hasty: S
 def test_f126_put_when_looking_fails_too_is_settled_by_the_condition(
     stub: ObjectStub, store: S3Store
 ) -> None:
-    """A repeat meets the object of the first attempt, and finds that it is its own."""
+    """A repeated put meets the object of its first attempt and recognises it as its own."""
     store.head(KEY)
     stub.befall("PutObject", Trouble.ANSWER_LOST)
     stub.befall("HeadObject", Trouble.DENIED)
@@ -114,7 +117,10 @@ def test_f126_put_when_looking_fails_too_is_settled_by_the_condition(
 def test_put_when_the_store_keeps_asking_for_patience_gives_up_and_nothing_is_there(
     stub: ObjectStub, store: S3Store, bucket: Bucket
 ) -> None:
-    """Patience has an end, pauses grow to a limit, and it is known that nothing was written."""
+    """
+    A put that the store keeps delaying gives up after bounded, growing pauses, and has written
+    nothing.
+    """
     policy = POLICIES[S3FaultKind.THROTTLED]
     stub.befall("PutObject", *[Trouble.THROTTLED] * 100)
     with pytest.raises(StoreUnavailable, match="SlowDown"):
@@ -140,7 +146,7 @@ def test_put_when_bytes_are_damaged_again_and_again_is_refused(
 def test_range_when_the_answer_is_short_is_asked_for_again(
     stub: ObjectStub, hasty: S3Store, bucket: Bucket
 ) -> None:
-    """Half of a range is never taken for all of it."""
+    """A short answer to a range is requested again and never taken for the whole."""
     hasty.put(KEY, content(PIECE))
     troubles = (Trouble.SHORT, Trouble.ANSWER_LOST, Trouble.ANSWER_LATE, Trouble.THROTTLED)
     stub.befall("GetObject", *troubles)
@@ -149,7 +155,7 @@ def test_range_when_the_answer_is_short_is_asked_for_again(
 
 
 def test_range_when_the_answer_stays_short_is_an_error(stub: ObjectStub, store: S3Store) -> None:
-    """Where no answer is whole, none is given."""
+    """A range whose every answer is short is an error."""
     store.put(KEY, content(PIECE))
     stub.befall("GetObject", *[Trouble.SHORT] * 100)
     with pytest.raises(StoreUnavailable):
@@ -157,7 +163,7 @@ def test_range_when_the_answer_stays_short_is_an_error(stub: ObjectStub, store: 
 
 
 def test_listing_when_a_page_is_short_is_asked_for_again(stub: ObjectStub, store: S3Store) -> None:
-    """A page that cannot be read to its end is not the end of the listing."""
+    """A listing page that ends early is requested again and is not the end of the listing."""
     keys = [f"a/{number}" for number in range(7)]
     stub.objects = {key: Kept(b"x") for key in keys}
     stub.befall("ListObjectsV2", Trouble.SHORT, Trouble.BROKEN, Trouble.ANSWER_LOST)
@@ -172,7 +178,7 @@ def test_listing_when_a_page_is_short_is_asked_for_again(stub: ObjectStub, store
 def test_part_when_its_request_fails_is_sent_again(
     stub: ObjectStub, store: S3Store, trouble: Trouble
 ) -> None:
-    """A part is repeated alone, from memory, and the object is whole."""
+    """A failed part is sent again alone, from memory, and the object is whole."""
     stub.befall("UploadPart", trouble, trouble)
     given = content(PARTS)
     assert store.put_stream(KEY, ContentStream(given.pieces(), lambda: given.sum)) == ObjectWritten(
@@ -187,7 +193,7 @@ def test_part_when_its_request_fails_is_sent_again(
 def test_f126_completion_when_the_answer_is_lost_is_looked_for(
     stub: ObjectStub, hasty: S3Store, trouble: Trouble
 ) -> None:
-    """An upload that was completed and not confirmed is found as an object."""
+    """A completed upload whose answer was lost is found as an object."""
     stub.befall("CompleteMultipartUpload", trouble)
     given = content(PARTS)
     assert isinstance(hasty.put(KEY, given), ObjectIdentical)
@@ -209,7 +215,7 @@ def test_f126_completion_when_the_answer_is_lost_is_looked_for(
 def test_f122_upload_when_it_cannot_go_on_is_ended(
     stub: ObjectStub, hasty: S3Store, operation: str, trouble: Trouble, error: type[Exception]
 ) -> None:
-    """No open upload is left, and it is known that there is no object."""
+    """An upload that cannot go on is ended, and leaves neither object nor open upload."""
     stub.befall(operation, *[trouble] * 100)
     with pytest.raises(error):
         hasty.put(KEY, content(PARTS))
@@ -241,7 +247,7 @@ def test_upload_when_it_cannot_be_ended_is_named_and_left_to_the_sweep(
 
 
 def test_upload_when_somebody_sweeps_it_is_refused(stub: ObjectStub, store: S3Store) -> None:
-    """A writer whose upload another process ended writes nothing and reports that."""
+    """A writer whose upload another process ended writes no object and reports that."""
     given = content(PARTS)
 
     def pieces() -> Iterator[bytes]:
@@ -258,7 +264,9 @@ def test_upload_when_somebody_sweeps_it_is_refused(stub: ObjectStub, store: S3St
 def test_upload_of_more_parts_than_can_be_when_written_is_refused(
     stub: ObjectStub, store: S3Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end of the numbers of parts is met before the store refuses it, and nothing is left."""
+    """
+    A write with more parts than S3 allows is refused before the store does so, and leaves nothing.
+    """
     monkeypatch.setattr("spark_tiering.stores.s3_parts.PARTS_MAX", 2)
     outcome = store.put(KEY, content(PARTS))
     assert isinstance(outcome, PutRefused)
@@ -288,7 +296,7 @@ def test_endpoint_that_ignores_conditions_when_probed_is_named(
 def test_put_where_conditions_are_ignored_looks_first(
     stub: ObjectStub, bucket: Bucket, size_bytes: int
 ) -> None:
-    """Without conditions an object that is there is seen before anything is sent."""
+    """Without conditions a put finds an existing object before it sends anything."""
     stub.ignores_conditions = True
     given = content(size_bytes)
     with bucket.opened(has_conditional_puts=False) as store:

@@ -72,7 +72,7 @@ def check_rerun(place: TierPlace, drivers: Drivers, objects: dict[str, int], *mo
 def test_f114_run_when_killed_nowhere_then_passes_every_phase(
     place: TierPlace, drivers: Drivers
 ) -> None:
-    """The points at which runs are killed below are points that a run comes to."""
+    """A run without a kill passes every phase at which the tests below kill it."""
     objects = place.objects()
     ended = expire(place, drivers, "--retention-bytes", BYTES)
     assert ended.exit_code == 0, ended.output
@@ -85,7 +85,10 @@ def test_f114_run_when_killed_nowhere_then_passes_every_phase(
 def test_f114_f118_run_when_killed_in_any_phase_then_the_next_one_ends_clean(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """Also without the limit by which it was decided, where the deletion was begun."""
+    """
+    A run killed in any phase is finished by the next one, also without the limit that began a
+    deletion.
+    """
     objects = place.objects()
     ended = expire(place, drivers, "--retention-bytes", BYTES, dies_at=point)
     assert ended.exit_code is None, ended.output
@@ -164,7 +167,7 @@ def test_f116_deletion_of_a_partition_when_killed_at_any_step_then_is_brought_to
 def test_f114_f118_run_when_killed_at_every_single_point_then_the_next_one_ends_clean(
     tmp_path: Path, drivers: Drivers
 ) -> None:
-    """A kill between any two effects leaves a clean rerun."""
+    """A run killed between any two effects is finished by the next one."""
     (tmp_path / "whole").mkdir()
     whole = TierPlace(tmp_path / "whole", partitions=(ORDERS,))
     assert whole.run().is_fine

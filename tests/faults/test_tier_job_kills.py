@@ -84,7 +84,7 @@ def uploads(place: TierPlace) -> list[OpenUpload]:
 def test_f102_f121_driver_when_killed_nowhere_then_passes_every_phase(
     place: TierPlace, drivers: Drivers
 ) -> None:
-    """The points at which drivers are killed below are points that a driver comes to."""
+    """A driver without a kill passes every phase at which the tests below kill it."""
     ended = drivers.run(*command(place, "--no-spark"))
     assert ended.exit_code == 0, ended.output
     for point in PHASES:
@@ -133,7 +133,10 @@ ENDING = [
 def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_one_ends_it(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """A deletion that was begun is gone on with: its objects go, and then the last event comes."""
+    """
+    The next driver finishes a deletion that a killed one began: its objects go, and then the last
+    event comes.
+    """
     drivers.run(*command(place, "--no-spark"), dies_at=Point("indexes"))
     for path in place.file("").glob("00000000000000000000.*"):
         path.unlink()  # by the broker: nobody can go on with its copy
@@ -152,7 +155,10 @@ def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_on
 def test_f102_f121_driver_when_killed_at_every_single_point_then_the_next_job_ends_clean(
     tmp_path: Path, drivers: Drivers
 ) -> None:
-    """Between any two effects, and in the middle of each object."""
+    """
+    After a kill of the driver between any two effects, or in the middle of any object, the next job
+    ends clean.
+    """
     (tmp_path / "whole").mkdir()
     whole = TierPlace(tmp_path / "whole", partitions=(ORDERS,))
     points = len(drivers.run(*command(whole, "--no-spark")).passed)
@@ -192,7 +198,9 @@ SHORT = (Point("event:CS", 2), Point("came-back"))
 def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_a_rerun_ends_clean(
     place: TierPlace, drivers: Drivers, point: Point
 ) -> None:
-    """Spark ends with its driver; the rerun finds or ends what its tasks wrote meanwhile."""
+    """
+    Spark ends with its driver, and the rerun finds or ends the objects its tasks wrote meanwhile.
+    """
     ended = drivers.run(*command(place, "--master", f"local[{SLOTS}]"), dies_at=point)
     assert ended.exit_code is None, ended.output
     drivers.wait_for_orphans()
@@ -204,7 +212,7 @@ def test_f102_f121_driver_of_spark_when_killed_then_nothing_is_left_running_and_
 def test_worker_when_killed_in_the_middle_of_a_copy_then_nothing_is_copied_twice(
     place: TierPlace, spark_session: SparkSession, times: int
 ) -> None:
-    """Spark tries a copy again after its worker died; a copy whose workers all die stays open."""
+    """Spark repeats a copy after its worker died, and a copy whose workers all die stays open."""
     marks = place.folder / "marks"
     with place.opened(engine_over(spark_session)) as at:
         at.source = KillingSource(at.source, str(marks), SECOND.file(".log"), times)

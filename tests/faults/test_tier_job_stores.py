@@ -66,7 +66,7 @@ def fates(report: JobReport) -> list[str]:
 def test_f107_job_to_a_bucket_when_nothing_fails_then_all_is_copied_once(
     place: TierPlace, options: CopyOptions
 ) -> None:
-    """The bucket gives back the source, and a second job sends nothing."""
+    """The bucket gives back the source, and a second job sends no object."""
     assert place.run(options=options).is_fine
     place.check_clean()
     assert not place.run(options=options).receipts
@@ -104,7 +104,10 @@ def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_
     attempts: int,
     outcome: UnitOutcome,
 ) -> None:
-    """One copy stays open and is named; no other partition is held up by it."""
+    """
+    Failing requests leave one copy open and named, delay no other partition, and the next job
+    finishes it.
+    """
     engine = befalling(stub, "PutObject", *[Trouble.NOTHING] * nth, *[trouble] * attempts)
     report = place.run(engine=engine, store=store_for(place, trouble))
     assert fates(report) == ["left-open"] * 2
@@ -138,7 +141,7 @@ def test_f108_job_when_an_object_is_damaged_on_its_way_again_and_again_then_ends
 def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """The deletion is begun and stays begun: nothing is called deleted that is there."""
+    """A deletion whose objects stay is not finished, and the next job deletes them."""
     damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
 
     def befall(task: CopyTask) -> None:
@@ -212,7 +215,8 @@ def test_job_to_an_endpoint_that_ignores_conditions_when_run_then_says_so(
     place: TierPlace, stub: ObjectStub
 ) -> None:
     """
-    The report names what the endpoint does not do, since two jobs at once are not kept apart there.
+    The report names the conditions that the endpoint ignores, because two jobs at once are not kept
+    apart there.
     """
     stub.ignores_conditions = True
     report = place.run()

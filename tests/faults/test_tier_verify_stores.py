@@ -37,7 +37,7 @@ def place(tmp_path: Path, stub: ObjectStub) -> TierPlace:
 def test_request_when_it_fails_once_then_nothing_is_found(
     place: TierPlace, stub: ObjectStub, trouble: Trouble
 ) -> None:
-    """The store repeats the request."""
+    """Verify finds nothing when a request fails once, because the store repeats it."""
     stub.befall("GetObject", Trouble.NOTHING, trouble, Trouble.NOTHING, trouble)
     stub.befall("HeadObject", Trouble.NOTHING, trouble)
     assert verify(place, DEEP).is_fine
@@ -46,7 +46,7 @@ def test_request_when_it_fails_once_then_nothing_is_found(
 def test_requests_when_they_keep_failing_then_a_segment_was_not_looked_at(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """It is neither whole nor missing, and the others are looked at."""
+    """A segment whose requests keep failing counts as not verified, and the others are verified."""
     attempts = POLICIES[S3FaultKind.THROTTLED].attempts_max
     stub.befall("GetObject", *[Trouble.THROTTLED] * attempts)
     report = verify(place)
@@ -72,7 +72,10 @@ def test_segment_when_it_may_not_be_read_then_that_is_told(
 def test_object_when_it_is_archived_then_its_class_is_told(
     place: TierPlace, stub: ObjectStub, kind: ObjectKind
 ) -> None:
-    """It is there, and brokers cannot read it: not until it is restored."""
+    """
+    An archived object is reported with its class, since brokers cannot read it before it is
+    restored.
+    """
     one = stored(place)
     stub.objects[one.keys[kind]].storage_class = "GLACIER"
     for options in (None, DEEP):
@@ -84,7 +87,9 @@ def test_object_when_it_is_archived_then_its_class_is_told(
 def test_store_when_it_tells_no_sums_then_only_reading_finds_a_changed_bit(
     place: TierPlace, stub: ObjectStub
 ) -> None:
-    """Lengths are right; the sum of the writer cannot be compared without reading."""
+    """
+    Without a store's checksums only a full read finds a changed bit in an object of right length.
+    """
     stored(place).flip(ObjectKind.LOG, 300)
     stub.tells_sums = False
     assert verify(place).is_fine
@@ -94,7 +99,9 @@ def test_store_when_it_tells_no_sums_then_only_reading_finds_a_changed_bit(
 def test_bucket_when_it_is_not_there_or_nobody_may_ask_then_that_is_raised(
     place: TierPlace, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error concerns the store as a whole, not a segment."""
+    """
+    A missing or forbidden bucket raises an error of the store and is no finding about a segment.
+    """
     assert isinstance(place.store_settings, S3Settings)
     absent = replace(place.store_settings, bucket="nobody-made-this")
     with pytest.raises(StoreAbsent, match="nobody-made-this"):

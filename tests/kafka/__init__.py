@@ -1,5 +1,5 @@
 """
-A real Apache Kafka for tests: how it is fetched, started, secured, tiered with, and stopped.
+A real Apache Kafka for tests: fetched, started, secured, tiered with, and stopped.
 
-Tests ask for the fixtures of `fixtures`; nothing here knows what rlmm does with a broker.
+Tests use the fixtures of `fixtures`; nothing here depends on rlmm's use of a broker.
 """

@@ -116,7 +116,7 @@ async def produce(
 ) -> list[int]:
     """
     Write records one by one, each acknowledged before the next, and return their offsets.
-    Timestamps count up by one per record from *timestamp_ms*, when that is given.
+    Timestamps count up by one per record from *timestamp_ms* if given.
     """
     offsets = []
     async with producer(login) as client:

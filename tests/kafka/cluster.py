@@ -31,8 +31,6 @@ REPLICATED = {
 
 
 class Cluster(Closing):
-    """Nodes 1 to 3; a record that all in-sync replicas have survives the loss of any one node."""
-
     def __init__(
         self,
         jars: Jars,

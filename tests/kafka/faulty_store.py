@@ -43,7 +43,7 @@ class Fault(Enum):
 
 @dataclass(slots=True)
 class FaultyStore:
-    """Requests whose first line matches a pattern meet its fault, as long as the pattern is set."""
+    """A proxy that applies a fault to requests whose first line matches its pattern."""
 
     upstream: tuple[str, int]
     endpoint: str = ""

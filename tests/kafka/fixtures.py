@@ -1,5 +1,5 @@
 """
-The fixtures with which a test gets a real Kafka, wherever the test stands: a pytest plugin.
+Fixtures that give a test a real Kafka, in any folder: a pytest plugin.
 
     kafka_jars      session   the jars; asks for what has to be installed
     kafka_broker    session   one broker that tiers, shared: a test uses topics of its own
@@ -8,10 +8,10 @@ The fixtures with which a test gets a real Kafka, wherever the test stands: a py
     secured_kafka   module    one broker with a door of every kind
     stock_peer      function  starts Kafka's own metadata manager beside a broker
 
-Who asks for one of them is marked `kafka`, gets more time, and runs in one worker with all others,
-see `scheduling`; who asks only while it runs, through `request`, puts the mark itself. Everything
-ends with its scope, and with the process that started it. Where a test fails, the ends of the logs
-of its brokers are shown.
+A test with one of them gets the mark `kafka` and more time, and runs in one worker with all others,
+see `scheduling`; a test that gets one at run time, through `request`, sets the mark itself. Each
+ends with its scope, and with the process that started it. The report of a failing test shows the
+ends of its brokers' logs.
 """
 
 from __future__ import annotations
@@ -148,14 +148,14 @@ def fresh_kafka(kafka_jars: Jars, tmp_path: Path) -> Iterator[FreshKafka]:
 def started_cluster(
     kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    """Three nodes, started once per module; `kafka_cluster` has all of them up."""
+    """Start three nodes once per module; `kafka_cluster` has all of them up."""
     with Cluster(kafka_jars, tmp_path_factory.mktemp("kafka") / "cluster") as cluster:
         yield cluster.start()
 
 
 @pytest.fixture
 def kafka_cluster(started_cluster: Cluster) -> Cluster:
-    """Three nodes, all of them up when the test begins."""
+    """Return three nodes that are all up when the test begins."""
     return started_cluster.start()
 
 
@@ -163,7 +163,6 @@ def kafka_cluster(started_cluster: Cluster) -> Cluster:
 def secured_kafka(
     kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SecuredKafka]:
-    """A broker that authenticates and authorizes its clients."""
     with SecuredKafka(kafka_jars, tmp_path_factory.mktemp("kafka") / "secured") as secured:
         yield secured.start()
 
@@ -187,6 +186,9 @@ class StockPeers:
 
 @pytest.fixture
 def stock_peer(kafka_jars: Jars, tmp_path: Path) -> Iterator[StockPeers]:
-    """Starts stock metadata managers: `stock_peer(bootstrap, partitions=..., settings=...)`."""
+    """
+    Return a factory of stock metadata managers: `stock_peer(bootstrap, partitions=...,
+    settings=...)`.
+    """
     with contextlib.closing(StockPeers(kafka_jars, tmp_path)) as peers:
         yield peers

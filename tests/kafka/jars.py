@@ -1,9 +1,9 @@
 """
 Kafka's jars and ours beside them: fetched, checked, compiled and archived once, then found.
 
-All of it lies in a cache folder that is named by what it was made from, so that a change of version
-or source makes a new one. A marker is written last: what an interrupted run left is made again. One
-lock holds for every worker and every run of the same tree.
+They lie in a cache folder named by their sources, so that a change of version or source makes a new
+one. A marker is written last, so that the folder of an interrupted run is made again. One lock
+holds for every worker and every run of the same tree.
 """
 
 from __future__ import annotations

@@ -205,7 +205,6 @@ class Node(KeptProcess):
         return self
 
     def close(self) -> None:
-        """Kill the process and free its port. Idempotent."""
         self.kill()
         for port in self._ports.values():
             port.release()

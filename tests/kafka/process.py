@@ -154,7 +154,6 @@ class ChildProcess:
         return self._process.poll() is None
 
     def end(self, how: signal.Signals, grace_s: float = GRACE_S) -> int:
-        """Send a signal and return the exit status; kill after the grace time. Idempotent."""
         if self._status is None:
             self._process.send_signal(how)
             try:

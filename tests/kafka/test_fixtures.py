@@ -73,7 +73,7 @@ def test_tests_when_java_is_missing_are_skipped_with_one_line(pytester: pytest.P
 def test_tests_when_java_is_missing_in_ci_fail(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where everything has to be tested, nothing is skipped."""
+    """In CI a missing Java fails the tests instead of skipping them."""
     monkeypatch.setenv("CI", "true")
     result = pytester.runpytest_inprocess(*ALONE)
     result.assert_outcomes(errors=2)
@@ -117,7 +117,7 @@ def test_tests_whose_id_does_not_say_it_are_refused(pytester: pytest.Pytester) -
 def test_tests_when_distributed_run_with_all_that_use_brokers_in_one_worker(
     pytester: pytest.Pytester,
 ) -> None:
-    """One of two workers runs every test with a broker, from all files."""
+    """All tests with a broker run in one of two workers."""
     pytester.makeconftest(PLUGIN)
     for name in ("test_kafka_here", "test_there"):
         pytester.makepyfile(**{name: WITH_AND_WITHOUT})
@@ -129,7 +129,7 @@ def test_tests_when_distributed_run_with_all_that_use_brokers_in_one_worker(
 
 
 def test_test_when_it_fails_shows_what_its_broker_said(pytester: pytest.Pytester) -> None:
-    """The end of the log stands in the report of a failing test, and only there."""
+    """The report of a failing test, and of no other, shows the end of its broker's log."""
     pytester.makeconftest(
         PLUGIN
         + """

@@ -64,7 +64,7 @@ def test_jars_when_cached_are_not_fetched_again(maven: Maven) -> None:
 
 
 def test_jars_when_the_marker_is_missing_are_fetched_again(maven: Maven) -> None:
-    """A folder that an interrupted run may have left is not believed."""
+    """A folder without its marker, as an interrupted run leaves it, is fetched again."""
     lib = maven.fetched()
     (lib / "a.jar").write_bytes(b"half")
     (lib.parent / "done").unlink()

@@ -38,7 +38,9 @@ END_DEADLINE_S = 20
 
 
 async def test_broker_when_written_to_gives_back_the_same(kafka_broker: TieredKafka) -> None:
-    """A client reads what another one wrote, in order, at the acknowledged offsets."""
+    """
+    A client reads the records that another client wrote, in order, at the acknowledged offsets.
+    """
     await create_topic(kafka_broker.login, "written", partitions=2)
     values = [b"first", b"second", b"third"]
     # Brokers take no time that is to come, and their retention takes away what is a week old.
@@ -51,7 +53,9 @@ async def test_broker_when_written_to_gives_back_the_same(kafka_broker: TieredKa
 
 
 async def test_node_when_killed_or_stopped_comes_back_on_its_port(fresh_kafka: FreshKafka) -> None:
-    """After a kill and after a clean stop the same address serves what was acknowledged."""
+    """
+    A node that was killed or stopped serves its acknowledged records at the same address again.
+    """
     node = fresh_kafka.node().start()
     address = node.bootstrap
     await create_topic(node.login, "kept")
@@ -87,7 +91,7 @@ def test_node_when_started_takes_its_classes_from_the_archive(
 
 
 def test_node_when_a_property_is_bad_shows_why_it_did_not_start(fresh_kafka: FreshKafka) -> None:
-    """A start that fails ends at once, with the broker's own words from the fatal line on."""
+    """A start that fails ends at once with the broker's output from the fatal line on."""
     node = fresh_kafka.node({"log.retention.ms": "a while"})
     with pytest.raises(ProcessFailed, match=r"Invalid value a while for configuration") as raised:
         node.start()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("version", OTHERS)
 def test_pom_when_of_another_version_differs_in_nothing_else(tmp_path: Path, version: str) -> None:
-    """One place names the version."""
+    """The POM of another version differs in the version alone."""
     written = pom_of(version, tmp_path).read_text()
     assert written != POM.read_text()
     assert written.replace(version, USUAL) == POM.read_text()
@@ -23,7 +23,7 @@ def test_pom_when_of_another_version_differs_in_nothing_else(tmp_path: Path, ver
 
 @pytest.mark.parametrize("version", OTHERS)
 def test_digests_when_of_another_version_are_those_of_its_jars(version: str) -> None:
-    """The broker's own jar is among them, of that version and of no other."""
+    """The digests of a version are those of its jars, the broker's own among them."""
     names = [line.split()[1] for line in listing_of(version).read_text().splitlines()]
     assert [name for name in names if name.startswith("kafka_2.13-")] == [
         f"kafka_2.13-{version}.jar"
@@ -32,7 +32,7 @@ def test_digests_when_of_another_version_are_those_of_its_jars(version: str) -> 
 
 @pytest.mark.parametrize("version", [*OTHERS, USUAL])
 def test_topic_when_of_any_version_has_small_segments(version: str) -> None:
-    """By the one setting that this version has."""
+    """A topic of any version gets small segments by the one setting of that version."""
     sizes = {name: text for name, text in tiered_topic(version).items() if "segment.bytes" in name}
     assert list(sizes.values()) == [str(SEGMENT_BYTES)]
     is_old = version in {"3.9.2", "4.0.2"}

@@ -1,8 +1,8 @@
 """
 A broker that tiers: Kafka's own metadata manager, and a tier in a local folder.
 
-Intervals are short, so that what takes minutes in production takes a second. Waiting is for facts:
-files of the tier, files of the broker, records of the metadata topic.
+Intervals are short, so that minutes of production take a second. Tests wait for facts: files of the
+tier, files of the broker, records of the metadata topic.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ def naive_gaps(model: Model, partition: TopicIdPartition, log_start: int) -> int
 def test_f114_f116_f119_f121_audit_of_any_history_equals_a_naive_comparison(
     steps: list[tuple[tuple[Any, ...], bool]], log_start: int
 ) -> None:
-    """Every set of objects has the verdict that it should have, and so has the whole."""
+    """The audit gives every set of objects, and the whole, the verdict of a naive comparison."""
     tier = AuditedTier(cluster=told_cluster(*PARTITIONS[:1], log_start=log_start))
     assert tier.cluster is not None
     tier.cluster.ends = {

@@ -82,7 +82,8 @@ def test_f119_orphans_when_others_copy_and_delete_meanwhile_are_exactly_the_orph
     order: list[int], pauses: list[int]
 ) -> None:
     """
-    The audit names exactly the orphans, whatever other jobs do between its calls to the store.
+    The audit names exactly the orphans, however other jobs copy and delete between its calls to the
+    store.
     """
     tier, kept, orphans = filled()
     try:

@@ -58,8 +58,8 @@ def test_replay_when_bounded_by_offset_then_equals_one_record_after_the_other(
     written: MixedLog, last: int, bytes_max: int
 ) -> None:
     """
-    The replay ends inside batches, holes and lost ranges as well as between them, and beyond the
-    end.
+    A replay bounded by offset equals a replay record by record, in batches, holes and lost ranges
+    and beyond the end.
     """
     replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
     entries = told_of(asyncio.run(read(replay)))
@@ -71,7 +71,8 @@ def test_replay_when_bounded_by_time_then_ends_before_the_first_later_record(
     written: MixedLog, limit_ms: int, bytes_max: int
 ) -> None:
     """
-    Older records may follow the first later one; markers and records without a time end no replay.
+    A replay bounded by time ends before the first later record, and markers and records without a
+    time do not end it.
     """
     replay = PartitionReplay(
         written.log, 0, ReplayEnd(time_ms=limit_ms), timeout_s=5, bytes_max=bytes_max
@@ -100,7 +101,7 @@ def test_replay_when_read_on_to_a_second_bound_then_equals_one_replay(
 def test_tally_when_bounded_then_counts_every_offset_once(
     written: MixedLog, last: int, bytes_max: int
 ) -> None:
-    """Also of the part of a batch that counts: nothing is lost silently."""
+    """A bounded tally counts every offset once, also in a partly counted batch."""
     replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
     happened = asyncio.run(read(replay))
     tally = replay.shard.statistics().tally

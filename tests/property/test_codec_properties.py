@@ -54,7 +54,9 @@ def require_sense(value: bytes) -> None:
 
 @given(strategies.EVENTS)
 def test_event_when_encoded_then_decodes_to_itself(event: Event) -> None:
-    """Every event of every kind, over the full range of its fields, survives the record form."""
+    """
+    Every event of every kind, over the full range of its fields, decodes from its record to itself.
+    """
     value = encode_any(event)
     assert decode(value) == event
     require_sense(value)
@@ -62,7 +64,9 @@ def test_event_when_encoded_then_decodes_to_itself(event: Event) -> None:
 
 @given(strategies.EVENTS)
 def test_f59_event_when_encoded_strictly_then_is_refused_or_has_kafkas_bytes(event: Event) -> None:
-    """Strictness depends on the kind and state alone, and never changes a byte."""
+    """
+    Strict encoding refuses an event by kind and state alone, and otherwise writes Kafka's bytes.
+    """
     started = SegmentState.COPY_SEGMENT_STARTED
     match event:
         case SegmentMetadata():

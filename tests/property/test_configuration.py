@@ -68,14 +68,14 @@ SERVERS = {"kafka_bootstrap_servers": "one:9092"}
 def test_properties_when_written_in_any_form_then_are_read_back(
     properties: dict[str, str], random: Any
 ) -> None:
-    """However keys and values are escaped, broken and separated, they come back."""
+    """Properties are read back however keys and values are escaped, broken and separated."""
     text = written(properties, random)
     assert {entry.key: entry.value for entry in parse_properties(text)} == properties
 
 
 @given(st.text(LATIN | st.sampled_from("\\\n=: u0")))
 def test_properties_when_they_are_anything_then_are_read_or_refused(text: str) -> None:
-    """No text ends in anything but properties or our error, and lines are counted from one."""
+    """Any text is read as properties or refused with our error, with lines counted from one."""
     with suppress(ConfigError):
         assert all(1 <= entry.line <= text.count("\n") + text.count("\r") + 1
                    for entry in parse_properties(text))  # fmt: skip
@@ -83,7 +83,7 @@ def test_properties_when_they_are_anything_then_are_read_or_refused(text: str) -
 
 @given(st.text(st.sampled_from("ab\"'\\;= \n/*.")))
 def test_login_when_it_is_anything_then_is_read_or_refused(text: str) -> None:
-    """No line ends in anything but a login or our error."""
+    """Any line is read as a login or refused with our error."""
     with suppress(ConfigError):
         assert parse_login(text).module
 
@@ -99,7 +99,9 @@ def outcome(flags: dict[str, str], environ: dict[str, str]) -> LoadedConfigurati
 def test_f97_value_when_it_is_anything_then_is_taken_or_refused_by_its_key(
     name: str, text: str, is_flag: bool
 ) -> None:
-    """Failure scenario F97: either a configuration, or one line with the key and its source."""
+    """
+    Failure scenario F97: any value gives a configuration, or one line with the key and its source.
+    """
     key = KEYS[name]
     others = SERVERS if key.section.startswith("kafka") and name not in SERVERS else {}
     flags = {**others, **({name: text} if is_flag else {})}

@@ -76,7 +76,7 @@ def images(
 ) -> PartitionImage:
     """
     Draw the metadata of one partition, of this history or another, with or without the source's
-    source's bounds. In a tidy one the tier ends where a segment of the source begins.
+    bounds. In a tidy one the tier ends where a segment of the source begins.
     """
     partition, segments = tp("orders", number), []
     ranges = draw(st.lists(ranges_near(bounds), max_size=5))
@@ -190,7 +190,10 @@ def of_partition(world: MetadataImage, plan: PartitionCopyPlan) -> PartitionImag
 def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(
     world: World,
 ) -> None:
-    """Copied or left out for a reason; gone on with, ended, or left open for a reason."""
+    """
+    Every plan copies each segment or leaves it out with a reason, and continues, ends or leaves
+    each open copy with a reason.
+    """
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     for part, of_source in zip(
@@ -222,7 +225,9 @@ def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(
 def test_any_plan_when_made_then_leaves_no_gap_and_keeps_its_budgets(
     world: World,
 ) -> None:
-    """Below each copy every segment is copied or covered; costs are within every limit."""
+    """
+    Every segment below a copy is copied or covered, and the plan's costs stay within every limit.
+    """
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     for part in plan.partitions:
@@ -265,8 +270,8 @@ def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_wa
     world: World, random: Random
 ) -> None:
     """
-    Brokers find the same offsets after the copies, along every line of leaders, whatever order
-    older copies finished in.
+    Brokers find the same offsets as before plus the copied ones, along every line of leaders, in
+    whatever order older copies finished.
     """
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
@@ -304,7 +309,10 @@ def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_wa
 def test_any_plan_when_written_and_read_then_is_the_same_and_not_stale(
     world: World, random: Random
 ) -> None:
-    """Its document becomes the plan again; the same input in another order, the same document."""
+    """
+    A plan reads back from its document, is not stale, and does not depend on the order of its
+    input.
+    """
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     content = format_plan(plan)

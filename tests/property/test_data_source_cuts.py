@@ -90,7 +90,7 @@ def test_any_cut_of_any_range_gives_the_rows_of_one_naive_read(
     cuts: dict[str, int | None],
     is_committed: bool,
 ) -> None:
-    """Each row once and in order: bounds in the middle of batches, slices at index entries."""
+    """Any cut, within batches or at index entries, gives each row once and in order."""
     log, places = _written(seed)
     stable = log.stable_end if is_committed else log.tier_end
     first, behind = sorted(int(end * stable) for end in ends)
@@ -154,7 +154,10 @@ def test_a_time_as_a_bound_means_the_offset_of_the_first_record_that_is_not_olde
     part: float,
     is_end: bool,
 ) -> None:
-    """As on a broker, records after that offset count, whatever their time."""
+    """
+    A bound by time means the first record that is not older, and records after it count whatever
+    their time, as on a broker.
+    """
     log, places = _written(seed)
     rows = log.rows()
     spans = sorted(int(row.timestamp.timestamp() * 1000) for row in rows)

@@ -116,7 +116,10 @@ def test_decoder_when_columns_are_left_out_then_the_others_are_the_same(
 def test_decoder_when_offsets_and_times_are_asked_for_then_the_others_are_left_out_and_counted(
     log: bytes, data: st.DataObject
 ) -> None:
-    """Ranges that begin and end anywhere, also within a batch."""
+    """
+    The decoder gives exactly the rows of its range of offsets and times, which may begin and end
+    within a batch, and counts the others.
+    """
     everything = parsed_by_aiokafka(log)
     offsets = [row.offset for row in everything] or [0]
     times = [row.timestamp_ms for row in everything] or [0]
@@ -142,7 +145,10 @@ def test_decoder_when_offsets_and_times_are_asked_for_then_the_others_are_left_o
 def test_decoder_when_bytes_are_damaged_then_rows_are_those_before_it_and_it_has_a_name(
     log: bytes, chance: Random, is_small: bool
 ) -> None:
-    """Anything wrong anywhere, with a CRC that holds and without: never a row that is not there."""
+    """
+    After any damage, with a right CRC or a wrong one, the decoder gives the rows before it and a
+    named fault.
+    """
     if not log:
         return
     for _ in range(8):
@@ -203,7 +209,7 @@ def test_decoder_when_bytes_are_anything_then_there_is_no_row_or_a_fault(
 def test_decoder_when_there_are_many_batches_of_many_sizes_then_rows_are_those_of_aiokafka() -> (
     None
 ):
-    """The ways of many and of few as they are, each used: hundreds of batches, one very long."""
+    """The decoder gives aiokafka's rows for hundreds of batches and for one very long one."""
     chance = random.Random(11)
     log, offset = b"", 0
     for number in range(300):

@@ -123,7 +123,7 @@ def test_decoder_when_transactions_were_aborted_then_their_rows_are_left_out(
 def test_txn_index_when_bytes_are_anything_then_entries_make_sense_or_there_is_a_fault(
     content: bytes,
 ) -> None:
-    """Entries are whole, of the known version, in order, and no longer than they are."""
+    """Any index bytes give whole, ordered entries of the known version, or a fault."""
     found = read_txn_index(content)
     if isinstance(found, DecodingFault):
         assert found.detail

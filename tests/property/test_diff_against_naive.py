@@ -122,7 +122,10 @@ def test_diff_between_two_offsets_equals_that_of_two_dictionaries(
 def test_diff_between_two_times_equals_that_of_two_dictionaries(
     written: MixedLog, times: list[int], bytes_max: int
 ) -> None:
-    """Each time ends before the first record that is later."""
+    """
+    The diff between two times, each ending before the first later record, equals that of two
+    dictionaries.
+    """
     replay = PartitionReplay(
         written.log, 0, ReplayEnd(time_ms=times[0]), timeout_s=5, bytes_max=bytes_max
     )
@@ -133,7 +136,10 @@ def test_diff_between_two_times_equals_that_of_two_dictionaries(
 
 @pytest.mark.parametrize("seed", range(12))
 def test_diff_in_a_dense_history_equals_that_of_two_dictionaries(seed: int) -> None:
-    """Where ids come back, segments move, and partitions are deleted and go on."""
+    """
+    In a history where ids return, segments move, and partitions are deleted and continued, the diff
+    equals that of two dictionaries.
+    """
     rng = random.Random(seed)
     history = DenseHistory(rng)
     log = written([history.event() for _ in range(60)], rng)

@@ -118,8 +118,6 @@ STEP = st.sampled_from(
 
 
 class EngineMachine(RuleBasedStateMachine):
-    """Two engines on one topic to which everything happens."""
-
     def __init__(self) -> None:
         super().__init__()
         self.loop = VirtualTimeLoop()
@@ -267,7 +265,7 @@ class EngineMachine(RuleBasedStateMachine):
     # ----------------------------------------------------------------------------- invariants
 
     def answers_are_current_and_true(self) -> None:
-        """I2, and every answer is what the log says up to the position."""
+        """Check I2: every answer follows from the log up to the position."""
         self.at_once(self._check_answers)
 
     def _check_answers(self) -> None:
@@ -303,7 +301,7 @@ class EngineMachine(RuleBasedStateMachine):
             assert (found or []) == expected.segments(user)
 
     def offsets_add_up(self) -> None:
-        """I4: every offset that a shard passed is counted exactly once."""
+        """Check I4: a shard counts every offset that it passed exactly once."""
         self.at_once(self._check_sums)
 
     def _check_sums(self) -> None:

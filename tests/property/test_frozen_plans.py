@@ -101,7 +101,7 @@ def test_ranges_and_gaps_are_what_was_asked_and_what_the_engine_answers(
 def test_window_of_time_has_every_segment_that_may_hold_it(
     history: tuple[list[SegmentMetadata], list[Move]], one: int, other: int
 ) -> None:
-    """From where a look-up by time begins to where it ends, to the segment."""
+    """The plan of a time window has exactly the segments between its look-ups by time."""
     first_ms, behind_ms = sorted((one, other))
     shard = shard_of(events_of(history))
     whole = plan_of(shard)

@@ -120,7 +120,9 @@ def test_history_equals_every_record_looked_at_one_by_one(
 
 @pytest.mark.parametrize("seed", range(12))
 def test_history_in_a_dense_log_equals_every_record_looked_at_one_by_one(seed: int) -> None:
-    """Where segments displace each other all the time."""
+    """
+    The history equals that of the naive reader where segments displace each other all the time.
+    """
     rng = random.Random(seed)
     history = DenseHistory(rng)
     log = written([history.event() for _ in range(60)], rng)

@@ -37,7 +37,7 @@ def played(history: list[Event], shard: PythonShard | None = None) -> PythonShar
 
 @given(strategies.histories())
 def test_shard_when_exported_and_imported_then_is_the_same(history: list[Event]) -> None:
-    """Image, answers and counts all come back."""
+    """An exported and imported shard has the same image, answers and counts."""
     before = played(history)
     image = before.image()
     after = PythonShard.from_image(image)
@@ -71,7 +71,7 @@ def test_shard_when_imported_half_way_then_goes_on_as_if_nothing_had_happened(
 
 @given(strategies.histories())
 def test_partition_when_exported_and_imported_then_is_the_same(history: list[Event]) -> None:
-    """The image of one user partition stands for itself, and sound state gives sound state."""
+    """The image of one user partition restores it alone, and sound state gives sound state."""
     shard = played(history)
     _, _, states = read_shard_image(shard.image())
     for state in states:
@@ -85,7 +85,7 @@ def test_partition_when_exported_and_imported_then_is_the_same(history: list[Eve
 
 @given(st.lists(strategies.segments(), max_size=4))
 def test_image_when_its_values_are_extreme_then_is_read_back(segments: list[Event]) -> None:
-    """No value that an event can have is lost in an image."""
+    """Every value that an event can have survives in an image."""
     shard = played(segments)
     assert PythonShard.from_image(shard.image()).image() == shard.image()
 
@@ -117,7 +117,7 @@ def test_image_when_it_is_arbitrary_bytes_then_is_refused_or_is_what_it_says(ima
 def test_row_when_it_is_told_to_be_sound_at_once_then_is_what_is_written(
     history: list[Event], random: Random
 ) -> None:
-    """The quick judgement never takes a row that the slow one would refuse."""
+    """The quick check accepts no row that the full check would refuse."""
     _, _, states = read_shard_image(played(history).image())
     for state in states:
         partition = decode_partition_key(state.key)
@@ -139,6 +139,6 @@ def test_row_when_it_is_told_to_be_sound_at_once_then_is_what_is_written(
 
 @pytest.mark.parametrize("custom", [None, b"", b"x", bytes(126), bytes(127)], ids=str)
 def test_row_of_the_common_form_is_told_to_be_sound_at_once(custom: bytes | None) -> None:
-    """One epoch and short custom metadata, which nearly all rows have, take the quick way."""
+    """Rows with one epoch and short custom metadata, the most common form, pass the quick check."""
     row = row_of(started(segment_id(1), custom_metadata=custom))
     assert is_sound_row(row) is (custom is None or len(custom) < 127)

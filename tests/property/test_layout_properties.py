@@ -69,7 +69,9 @@ def test_any_range_of_any_log_when_read_back_by_its_manifest_is_the_sources(
     bounds: tuple[int, int],
     fetch_bytes: int,
 ) -> None:
-    """Made, described, read and fetched: the bytes are the log's, and no fetch is too large."""
+    """
+    Any range of any log reads back by its manifest as the log's bytes, and no fetch is too large.
+    """
     log = random.Random(seed).randbytes(random_bytes) + bytes(zeros)
     made = LogObject(
         cut(log, sizes), len(log), is_compressed=is_compressed, chunk_bytes=chunk_bytes
@@ -95,7 +97,7 @@ def test_any_range_of_any_log_when_read_back_by_its_manifest_is_the_sources(
 
 @given(sizes=SIZES)
 def test_any_sizes_when_written_are_read_back(sizes: list[int]) -> None:
-    """The sizes come back from one text."""
+    """Any chunk sizes read back from their text."""
     assert decode_sizes(encode_sizes(sizes)) == array("q", sizes)
     assert parse_sizes(format_sizes(sizes)) == array("q", sizes)
 
@@ -108,7 +110,7 @@ def test_any_sizes_when_written_are_read_back(sizes: list[int]) -> None:
 def test_any_custom_metadata_when_written_is_read_back(
     size: int | None, texts: tuple[str | None, str | None], others: dict[int, bytes]
 ) -> None:
-    """Any set of fields comes back."""
+    """Any custom metadata reads back with all of its fields."""
     custom = CustomMetadata(size, *texts, others)
     assert parse_custom_metadata(format_custom_metadata(custom, 10_000)) == custom
 

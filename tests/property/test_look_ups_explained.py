@@ -67,18 +67,24 @@ def check(events: list[Event]) -> None:
 
 
 def test_look_up_where_an_epoch_begins_at_the_least_offset_is_explained_as_java_reckons() -> None:
-    """Before the least offset comes the greatest, so the epoch before never ends."""
+    """
+    An epoch that begins at the least offset makes the epoch before it endless, as in Java's
+    arithmetic.
+    """
     check([started(FIRST, 0, 0, {0: 0, 1: INT64_MIN}), finished(FIRST)])
 
 
 @given(HISTORIES)
 def test_look_up_is_explained_by_the_rule_that_answers(events: list[Event]) -> None:
-    """For any history, in every epoch and at every offset."""
+    """The explanation names the rule that answers a look-up, for any history, epoch and offset."""
     check(events)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_look_up_in_a_dense_history_is_explained_by_the_rule_that_answers(seed: int) -> None:
-    """Where segments displace each other all the time."""
+    """
+    The explanation names the rule that answers a look-up where segments displace each other all the
+    time.
+    """
     history = DenseHistory(random.Random(seed))
     check([history.event() for _ in range(60)])

@@ -140,7 +140,10 @@ async def test_log_when_cut_around_a_batch_then_goes_on_behind_what_is_whole(fil
 def test_log_when_cut_at_any_byte_below_the_recovery_point_then_is_offline_and_unchanged(
     files: Path,
 ) -> None:
-    """Synced batches that are gone are no torn tail: nothing is cut further, nothing is served."""
+    """
+    A log cut below its recovery point goes offline unchanged and serves nothing, since synced
+    batches are missing.
+    """
     content = log_files(files)[0].read_bytes()
     for size in range(SAFE_BYTES):
         with pytest.raises(LogDamaged, match="synced up to 3"), recovered(files, content[:size]):

@@ -143,7 +143,7 @@ def expected(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
 def test_rebuild_when_deletions_are_known_then_equals_what_it_came_from(
     tier: list[tuple[SegmentMetadata, str]],
 ) -> None:
-    """Every look-up, every segment and every field."""
+    """A rebuild with known deletions equals the original in every look-up, segment and field."""
     past = {
         segment.id: SegmentState.DELETE_SEGMENT_STARTED
         if stage == "deleting"
@@ -171,7 +171,7 @@ def test_rebuild_when_deletions_are_known_then_equals_what_it_came_from(
 def test_rebuild_when_nothing_was_deleted_then_the_service_answers_as_before(
     tier: list[tuple[SegmentMetadata, str]],
 ) -> None:
-    """Beside the metadata itself that was lost, and no rule of ours."""
+    """A rebuild without deletions answers as the lost metadata did."""
     tier = [(one, "finished" if stage != "open" else stage) for one, stage in tier]
     shard = PythonShard(0)
     rebuilt(tier, {}, shard)
@@ -183,7 +183,7 @@ def test_rebuild_when_nothing_was_deleted_then_the_service_answers_as_before(
 def test_rebuild_when_its_application_is_broken_off_then_a_second_one_completes_it(
     tier: list[tuple[SegmentMetadata, str]], stop_after: int
 ) -> None:
-    """The second run publishes what the first one left, and nothing twice."""
+    """The second run publishes the events that the first run did not, and no event twice."""
     shard, whole = PythonShard(0), PythonShard(0)
     rebuilt(tier, {}, shard, stop_after)
     rebuilt(tier, {}, shard)

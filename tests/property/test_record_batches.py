@@ -52,7 +52,7 @@ def test_batch_when_written_and_read_then_nothing_has_changed(
     producer: Producer,
     leader_epoch: int,
 ) -> None:
-    """Any records, offsets, codec and producer survive the way through the bytes."""
+    """Any records, offsets, codec and producer read back from a written batch."""
     base_offset, last_offset, written = shape
     data = build_batch(
         written,
@@ -82,7 +82,7 @@ def test_batch_when_written_and_read_then_nothing_has_changed(
 
 
 def check_readers_agree(batch: Batch) -> None:
-    """Every way of reading *batch* gives the same records and the same damage."""
+    """Check that every way of reading *batch* gives the same records and the same damage."""
     found = list(batch.records(inflated_bytes_max=1_000_000))
     values = batch.values(inflated_bytes_max=1_000_000)
     good = [each for each in found if isinstance(each, Record)]
@@ -110,7 +110,7 @@ def check_readers_agree(batch: Batch) -> None:
 
 
 def check_walk(data: bytes) -> None:
-    """A walk over *data* accounts for every byte and reads every batch."""
+    """Check that a walk over *data* accounts for every byte and reads every batch."""
     position = 0
     for found in walk(data):
         assert found.start == position
@@ -129,13 +129,13 @@ def check_walk(data: bytes) -> None:
 
 @given(st.binary(max_size=400))
 def test_walk_when_given_any_bytes_then_accounts_for_each(data: bytes) -> None:
-    """No input raises, and none is passed over in silence."""
+    """A walk over any bytes accounts for each and never raises."""
     check_walk(data)
 
 
 @given(st.data())
 def test_walk_when_batches_are_mutated_then_never_raises(data: st.DataObject) -> None:
-    """Sound batches with bytes changed, cut, inserted or repeated, CRC and all."""
+    """A walk over batches that are changed, cut, inserted or repeated never raises."""
     shapes = data.draw(st.lists(st.tuples(records(), st.sampled_from(Compression)), max_size=3))
     whole = bytearray(
         b"".join(
@@ -156,7 +156,7 @@ def test_walk_when_batches_are_mutated_then_never_raises(data: st.DataObject) ->
 def test_batch_when_mutated_under_a_valid_crc_then_readers_agree_and_never_raise(
     shape: tuple[int, int, list[Record]], compression: Compression, data: st.DataObject
 ) -> None:
-    """A CRC proves nothing about a writer's good will: behind it everything is checked again."""
+    """Readers of a mutated batch under a right CRC agree and never raise."""
     base_offset, last_offset, found = shape
     batch = bytearray(
         build_batch(found, base_offset, last_offset=last_offset, compression=compression)
@@ -181,7 +181,7 @@ PIECES = st.one_of(HOSTILE, st.integers(-3, 40).map(varint), st.binary(max_size=
 def test_section_when_made_of_hostile_numbers_then_readers_agree_whatever_follows(
     section: bytes, record_count: int, last_offset_delta: int, behind: bytes
 ) -> None:
-    """Bytes after a batch never change what readers get from it."""
+    """Bytes after a batch never change the records that readers return of it."""
     batch_bytes = forge(section, record_count, last_offset_delta=last_offset_delta)
     (alone,) = walk(batch_bytes)
     assert isinstance(alone, Batch)

@@ -87,7 +87,10 @@ def check_restores(batches: list[bytes], positions: list[int], images: dict[int,
 def test_i1_restore_anywhere_and_the_rest_then_equals_the_whole_replay(
     events: list[Event], cuts: list[int], positions: list[int], seed: int
 ) -> None:
-    """For any history, at any position, however far back the log is delivered again."""
+    """
+    A restore at any position plus the rest equals the whole replay, for any history and any
+    redelivery.
+    """
     batches = log_of(events, [cut for cut in cuts if cut <= len(events)], random.Random(seed))
     images = images_of(batches)
     known = sorted(images)
@@ -96,7 +99,9 @@ def test_i1_restore_anywhere_and_the_rest_then_equals_the_whole_replay(
 
 @pytest.mark.parametrize("seed", range(6))
 def test_i1_restore_everywhere_in_a_dense_history_then_equals_the_whole_replay(seed: int) -> None:
-    """Long histories of few segments, restored at every single position."""
+    """
+    A restore at every single position of a dense history plus the rest equals the whole replay.
+    """
     rng = random.Random(seed)
     history = DenseHistory(rng)
     events = [history.event() for _ in range(70)]
@@ -110,7 +115,7 @@ def test_i1_restore_everywhere_in_a_dense_history_then_equals_the_whole_replay(s
 
 @given(HISTORIES)
 def test_f4_redelivery_of_everything_then_changes_nothing(events: list[Event]) -> None:
-    """Repeated finishes of displaced segments and repeated starts of deleted ones included."""
+    """A redelivery of all events, with repeated finishes and starts, changes nothing."""
     given_set = record_set(batch_of(events)) if events else record_set()
     shard = new_shard()
     apply(shard, given_set)
@@ -122,7 +127,7 @@ def test_f4_redelivery_of_everything_then_changes_nothing(events: list[Event]) -
 
 @given(HISTORIES)
 def test_image_then_depends_on_events_and_offsets_only(events: list[Event]) -> None:
-    """Given as values, as records, or one record set each: the image is the same."""
+    """The image is the same for events given as values, as records or as single record sets."""
     values, single, whole = new_shard(), new_shard(), new_shard()
     for offset, event in enumerate(events):
         values.apply_event(event)

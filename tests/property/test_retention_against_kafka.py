@@ -80,7 +80,10 @@ def test_f117_retention_when_a_leader_tells_its_epochs_then_deletes_what_kafka_d
     log_start: int,
     data: Any,
 ) -> None:
-    """The same segments, in the same order, and the same new start; copies at work included."""
+    """
+    Retention deletes Kafka's segments in Kafka's order with Kafka's new start, also beside open
+    copies.
+    """
     epochs, segments = history
     at_work = {one.id for one in segments if one.state is CS and data.draw(st.booleans())}
     leader = Leader(truncated(epochs, log_start), log_start, END, now_ms=NOW_MS, **given)
@@ -105,8 +108,7 @@ def test_f115_f117_f120_expiry_when_segments_alone_tell_the_epochs_then_deletes_
     history: tuple[dict[int, int], list[SegmentMetadata]], given: dict[str, int], keeps: bool
 ) -> None:
     """
-    Where each segment comes from one leader's log, an archive expires as its leader would expire
-    it.
+    An archive expires segments as the leader would, where each segment comes from one leader's log.
     """
     epochs, segments = history
     real = [one for one in segments if is_valid(one, END, filtered(epochs)) and one.state is not CS]

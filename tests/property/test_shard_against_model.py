@@ -290,13 +290,18 @@ class ShardAgainstModel(RuleBasedStateMachine):
 
 
 def test_shard_under_any_history_then_answers_as_the_model() -> None:
-    """Every query, verdict and structure, after every step, in every form an event can come in."""
+    """
+    A shard gives the model's queries, verdicts and structure after every step, in every form of an
+    event.
+    """
     run_state_machine_as_test(ShardAgainstModel)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_shard_under_a_dense_history_then_answers_as_the_model(seed: int) -> None:
-    """Long histories of few segments, where everything gets in the way of everything."""
+    """
+    A shard gives the model's answers in long histories of few segments that displace each other.
+    """
     rng = random.Random(seed)
     history = DenseHistory(rng)
     sides = SideBySide()

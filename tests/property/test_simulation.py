@@ -41,7 +41,7 @@ def failures(tried: Tried) -> str:
 
 @pytest.mark.parametrize("first", range(0, 2 * CHUNK if is_short() else SEEDS, CHUNK))
 def test_simulation_when_anything_may_happen_then_invariants_hold(first: int) -> None:
-    """No seed makes an engine violate an invariant."""
+    """An engine violates no invariant for any seed."""
     tried = try_seeds(first, first + CHUNK)
     assert not tried.failed, failures(tried)
 
@@ -49,7 +49,7 @@ def test_simulation_when_anything_may_happen_then_invariants_hold(first: int) ->
 @pytest.mark.long
 @pytest.mark.timeout(6 * 3600)
 def test_simulation_of_many_seeds_when_anything_may_happen_then_invariants_hold() -> None:
-    """As above, for as many seeds as `RLMM_SIMULATION_SEEDS` says."""
+    """An engine violates no invariant for as many seeds as `RLMM_SIMULATION_SEEDS` sets."""
     found = Tried()
     for tried in try_many(SEEDS, SEEDS + SEEDS_LONG, workers=2):
         found.add(tried)
@@ -67,7 +67,7 @@ def test_simulation_when_a_seed_is_run_again_then_its_story_is_the_same(seed: in
 
 
 def test_simulation_when_many_seeds_have_run_then_everything_was_tried() -> None:
-    """Every step is taken, and every kind of answer, outcome and recovery is met."""
+    """Many seeds together take every step and meet every kind of answer, outcome and recovery."""
     tried = try_seeds(0, CHUNK)
     for step in STEPS:
         assert tried.counts[f"step: {step.__name__}"], step.__name__
@@ -103,7 +103,7 @@ def test_simulation_when_many_seeds_have_run_then_everything_was_tried() -> None
     ],
 )
 def test_simulation_when_an_engine_is_broken_then_catches_it(broken: Broken) -> None:
-    """An engine with one thing wrong in it violates the invariant that is about that thing."""
+    """An engine with one planted fault violates the invariant about it."""
     limit = CAUGHT_WITHIN_LONG if broken.name in RARE else CAUGHT_WITHIN
     with broken.applied():
         for seed in range(limit):

@@ -49,7 +49,7 @@ def require_equal(slots: Slots, model: dict[int, bytes], asked: int) -> None:
 def test_slots_when_anything_is_done_to_them_then_answer_as_a_dict(
     chunk_max: int, steps: list[tuple[str, int]]
 ) -> None:
-    """However short its chunks are, the map is a sorted dict, after every single step."""
+    """The slots equal a sorted dict after every step, however short their chunks are."""
     slots, model = Slots(), dict[int, bytes]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rlmm.metadata.slots.CHUNK_MAX", chunk_max)

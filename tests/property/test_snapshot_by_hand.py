@@ -160,7 +160,10 @@ def require_same_epoch(shard: PythonShard, partition: Any, read: UserPartition, 
 
 @pytest.mark.parametrize("block_bytes", [1, 60, 1 << 20])
 def test_file_when_it_holds_one_of_everything_then_the_reader_agrees(block_bytes: int) -> None:
-    """All states, epochs, strays, displaced copies, custom metadata and deletions."""
+    """
+    The reader agrees on a file with all states, epochs, strays, displaced copies, custom metadata
+    and deletions.
+    """
     shard = shard_of(EVERYTHING)
     read = {one.topic: one for one in read_snapshot(file_of(shard))[1]}
     assert {one.state for one in read["busy"].segments} == set(plain_snapshot_reader.STATES)
@@ -182,7 +185,7 @@ def test_file_when_a_partition_is_being_deleted_then_the_reader_agrees(
 
 
 def test_file_when_it_is_empty_then_the_reader_agrees() -> None:
-    """A shard of which nothing is known has a file, too."""
+    """The reader agrees on the file of an empty shard."""
     require_same(shard_of([]), block_bytes=1)
 
 
@@ -204,7 +207,7 @@ def test_header_when_read_by_hand_then_every_field_is_at_its_place() -> None:
 
 @pytest.mark.parametrize("at", [0, 9, 30, 120, -100, -40, -1])
 def test_file_when_a_byte_differs_then_the_reader_refuses_it(at: int) -> None:
-    """The digest covers the whole file, as the page says."""
+    """The reader refuses a file with any changed byte, since the digest covers the whole file."""
     content = bytearray(file_of(shard_of(EVERYTHING)))
     content[at] ^= 1
     with pytest.raises(ValueError, match="digest"):
@@ -212,7 +215,9 @@ def test_file_when_a_byte_differs_then_the_reader_refuses_it(at: int) -> None:
 
 
 def test_reader_then_takes_nothing_from_rlmm_and_is_short() -> None:
-    """Else it would prove nothing about the page; and the page names it."""
+    """
+    The reader imports nothing from rlmm and is short, so that it proves the page, which names it.
+    """
     path = tree.ROOT / "tests/support/engine/plain_snapshot_reader.py"
     source = path.read_text(encoding="utf-8")
     imported = {

@@ -101,7 +101,7 @@ def test_f3_f4_snapshot_when_taken_anywhere_then_the_rest_gives_what_a_replay_gi
 
 @pytest.mark.parametrize("block_bytes", [60, 250_000], ids=["many blocks", "one block"])
 def test_f8_snapshot_when_any_bit_of_it_differs_then_is_refused(block_bytes: int) -> None:
-    """There is no bit of a file, position and digest included, that may differ."""
+    """A snapshot with any changed bit, position and digest included, is refused."""
     shard = full_shard(PartitionDeleteState.DELETE_PARTITION_MARKED)
     content = file_of(shard, block_bytes=block_bytes)
     for bit in range(len(content) * 8):
@@ -113,7 +113,7 @@ def test_f8_snapshot_when_any_bit_of_it_differs_then_is_refused(block_bytes: int
 
 @given(strategies.RANDOM)
 def test_f8_snapshot_when_damaged_then_is_refused(random: Random) -> None:
-    """Bytes replaced, added, removed, moved or cut off: none of it is used."""
+    """A snapshot with bytes replaced, added, removed, moved or cut off is refused."""
     for _ in range(20):
         damaged = strategies.damaged(random, SMALL)
         if damaged != SMALL:
@@ -152,7 +152,10 @@ def test_f10_snapshot_when_it_is_arbitrary_bytes_then_is_refused(rest: bytes, ki
 def test_f10_snapshot_when_a_number_is_huge_then_nothing_is_allocated_by_it(
     number: int, at: int, width: int
 ) -> None:
-    """The reader's memory stays within what the file could fill, wherever 2^60 stands."""
+    """
+    A huge number anywhere in a snapshot makes the reader allocate no more memory than the file
+    could fill.
+    """
     size = number.to_bytes(8)[-width:]
     forged = resealed(SMALL[:at] + size + SMALL[at + width :])
     tracemalloc.start()
@@ -165,7 +168,7 @@ def test_f10_snapshot_when_a_number_is_huge_then_nothing_is_allocated_by_it(
 
 
 def test_snapshot_of_equal_state_is_equal_but_for_the_time() -> None:
-    """Two files of one state differ in their time alone."""
+    """Snapshots of equal state differ in their time alone."""
     first, second = shard_of(segments(50)), shard_of(segments(50))
     assert file_of(first) == file_of(second)
     header = header_of(first)

@@ -202,5 +202,5 @@ def test_verify_of_a_healthy_history_has_notes_at_most(steps: list[tuple[str, in
 def test_verify_of_what_healthy_clusters_do_is_a_note(
     steps: list[tuple[str, int]], code: str
 ) -> None:
-    """The healthy histories contain what could be taken for a fault."""
+    """Verify reports no fault in a healthy history, at most a note."""
     assert code in played(steps).seen

@@ -61,7 +61,7 @@ def over_the_wire(value: object) -> object:
 def test_partition_and_segment_when_sent_come_back(
     partition: TopicIdPartition, segment: SegmentMetadata
 ) -> None:
-    """Any valid value comes back, and the fast path makes the same bytes."""
+    """Any partition and segment come back as sent, and the fast path writes the same bytes."""
     assert values.read_partition(over_the_wire(values.partition_value(partition))) == partition
     sent = values.segment_value(segment)
     assert values.read_segment(segment.id.partition, over_the_wire(sent)) == segment
@@ -83,7 +83,7 @@ def test_event_when_sent_comes_back(
 def test_options_when_sent_come_back(
     read: options.FreshnessOptions, write: options.WriteOptions, timeout_ms: int | None
 ) -> None:
-    """Every option comes back, and an unset option is not sent."""
+    """Every option comes back as sent, and an unset option is not sent."""
     assert options.read_read_options(over_the_wire(options.read_options_value(read))) == read
     assert options.read_write_options(over_the_wire(options.write_options_value(write))) == write
     assert (

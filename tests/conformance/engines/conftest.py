@@ -46,7 +46,6 @@ def rdd_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
 
 @pytest.fixture(params=["rdd", *(pytest.param(kind, marks=pytest.mark.long) for kind in SLOW)])
 def dying_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
-    """One of every kind, for tests that kill many workers; some kinds are slow to start one."""
     with made(request, request.param) as engine:
         yield engine
 
@@ -58,7 +57,7 @@ def early_engine(request: pytest.FixtureRequest) -> Iterator[ExecutionEngine]:
 
 
 def made(request: pytest.FixtureRequest, kind: str) -> ExecutionEngine:
-    """An engine; Spark is started for the first who asks."""
+    """Return an engine; the first caller starts Spark."""
     if kind == "in-process":
         return InProcess()
     if kind == "threads":

@@ -1,4 +1,4 @@
-"""What engines on Spark do when workers die, when they are told to stop, and with unfit workers."""
+"""Engines on Spark when workers die, when a call is cancelled, and with unfit workers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def test_unit_when_its_worker_is_killed_once_then_is_run_again(
     spark_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """A worker that was killed costs a second try within the same job, and no result."""
+    """A worker killed once costs its unit a second try within the same job and no result."""
     units = [Unit(3, "", tmp_path), Unit(4, "die-once", tmp_path), Unit(5, "", tmp_path)]
     tries_before = 1
     assert spark_engine.run_units(units, work) == [9, tries_before, 25]
@@ -36,7 +36,7 @@ def test_unit_when_its_worker_is_killed_once_then_is_run_again(
 def test_unit_when_it_always_kills_its_worker_then_it_alone_is_lost(
     dying_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """The job fails, and all but the one unit have their results; it was tried in two jobs."""
+    """A unit that always kills its worker is lost alone, after two jobs."""
     told: list[object] = []
     units = [Unit(number, "die" if number == 3 else "", tmp_path) for number in range(6)]
     outcomes = dying_engine.run_units(units, work, told.append)
@@ -49,7 +49,7 @@ def test_unit_when_it_always_kills_its_worker_then_it_alone_is_lost(
 def test_unit_when_its_job_fails_beside_it_then_is_not_run_by_two_workers_at_a_time(
     dying_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """The worker of a job that failed has ended before its unit is given to another one."""
+    """The worker of a failed job has ended before another worker gets its unit."""
     units = [Unit(1, "hang-once", tmp_path), Unit(2, "die-beside", tmp_path)]
     was_running, lost = dying_engine.run_units(units, work)
     assert was_running is False
@@ -59,7 +59,7 @@ def test_unit_when_its_job_fails_beside_it_then_is_not_run_by_two_workers_at_a_t
 def test_outcome_when_its_task_has_ended_then_is_told_while_others_still_run(
     early_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """The second unit waits for what happens when the first one's outcome is told."""
+    """The engine reports the first unit's outcome while the second unit still runs."""
 
     def hear(outcome: object) -> None:
         if outcome == 1:
@@ -72,7 +72,10 @@ def test_outcome_when_its_task_has_ended_then_is_told_while_others_still_run(
 def test_units_when_they_are_run_then_each_is_a_task_of_its_own(
     spark_engine: ExecutionEngine,
 ) -> None:
-    """No two units share a task: what kills one has killed no other."""
+    """
+    The engine runs each unit in a task of its own, so that a unit that kills its worker kills no
+    other unit.
+    """
     tasks = spark_engine.run_units([Unit(number, "task") for number in range(20)], work)
     assert len(set(tasks)) == 20
 
@@ -80,7 +83,7 @@ def test_units_when_they_are_run_then_each_is_a_task_of_its_own(
 def test_units_when_they_are_run_then_each_is_run_once(
     spark_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """Nothing makes Spark run a job a second time."""
+    """Spark runs each job once."""
     spark_engine.run_units([Unit(number, "", tmp_path) for number in range(12)], work)
     assert [runs(tmp_path, number) for number in range(12)] == [1] * 12
 
@@ -88,7 +91,7 @@ def test_units_when_they_are_run_then_each_is_run_once(
 def test_call_when_it_is_cancelled_then_no_worker_goes_on(
     spark_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """A unit that hangs is ended with its worker before the call returns."""
+    """A cancelled call ends a hanging unit with its worker before it returns."""
 
     def cancel() -> None:
         wait_for(tmp_path / "hanging")
@@ -105,7 +108,7 @@ def test_call_when_it_is_cancelled_then_no_worker_goes_on(
 def test_call_when_it_is_interrupted_then_no_worker_goes_on(
     spark_engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """An interrupt from the keyboard ends the call with its job and workers; the next one works."""
+    """A keyboard interrupt ends the call with its job and workers, and the next call works."""
 
     units = [Unit(1, "hang", tmp_path), Unit(2, "interrupt", tmp_path, os.getpid())]
     with pytest.raises(KeyboardInterrupt):
@@ -132,7 +135,9 @@ def of_the_driver_alone(
 def test_engine_when_workers_have_another_version_then_is_unfit(
     rdd_engine: ExecutionEngine, not_waiting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Driver and workers that are not of one version are told so, and nothing is run."""
+    """
+    The engine runs nothing and names both versions when driver and workers have different versions.
+    """
     monkeypatch.setattr(rounds, "TaskContext", partial(TaskContext, version="0.0.1"))
     with pytest.raises(EngineUnfit, match=r"no unit can run: the driver is rlmm 0\.0\.1, a worker"):
         rdd_engine.run_units([Unit(1), Unit(2)], work)
@@ -143,7 +148,7 @@ def test_engine_when_workers_cannot_import_the_function_then_is_unfit(
     not_waiting: None,
     of_the_driver_alone: Callable[[object], object],
 ) -> None:
-    """A package that was not shipped is named in one line."""
+    """A package missing on the workers is named in one line."""
     said = (
         r"no unit can run: a worker cannot read what it is to run: ModuleNotFoundError:"
         r" No module named 'of_the_driver_alone' \(task_entry\.py:\d+\)"

@@ -1,4 +1,4 @@
-"""What every engine does with units, wherever it runs them."""
+"""Units on every engine, wherever it runs them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 def test_outcomes_when_all_units_are_done_then_stand_in_the_order_of_the_units(
     engine: ExecutionEngine,
 ) -> None:
-    """Each unit has its outcome, whichever was done first."""
+    """The outcomes stand in the order of the units, whichever unit was done first."""
     units = [Unit(number) for number in range(20)]
     assert engine.run_units(units, work) == [number**2 for number in range(20)]
 
 
 def test_outcomes_when_there_are_no_units_then_are_none(engine: ExecutionEngine) -> None:
-    """Nothing to do is done at once, and nobody is told anything."""
+    """An engine without units returns at once and reports no outcome."""
     told: list[object] = []
     assert engine.run_units([], work, told.append) == []
     assert not told
@@ -35,7 +35,10 @@ def test_outcomes_when_there_are_no_units_then_are_none(engine: ExecutionEngine)
 def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
     engine: ExecutionEngine,
 ) -> None:
-    """Who asks to be told needs no lock, and hears of each unit once."""
+    """
+    The engine reports each unit's outcome once, in the thread that called it, so that the caller
+    needs no lock.
+    """
     told: list[object] = []
     threads: set[threading.Thread] = set()
 
@@ -60,7 +63,9 @@ def test_outcome_when_it_is_known_then_is_told_once_by_the_thread_that_called(
 def test_unit_when_it_fails_then_it_alone_is_lost(
     engine: ExecutionEngine, does: str, why: str
 ) -> None:
-    """What raises, leaves or gives what cannot be sent is lost by itself, with the reason."""
+    """
+    A unit that raises, exits or returns a value that cannot be sent is lost alone, with the reason.
+    """
     outcomes = engine.run_units([Unit(4), Unit(5, does), Unit(6)], work)
     lost = outcomes[1]
     assert isinstance(lost, UnitLost)
@@ -72,7 +77,10 @@ def test_unit_when_it_fails_then_it_alone_is_lost(
 def test_unit_when_it_fails_then_is_not_tried_again(
     engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """What a unit says of itself is believed: only a worker that died is a reason to try again."""
+    """
+    The engine does not repeat a unit that failed by itself; it repeats a unit only when its worker
+    died.
+    """
     engine.run_units([Unit(1, "raise", tmp_path)], work)
     assert runs(tmp_path, 1) == 1
 
@@ -80,14 +88,14 @@ def test_unit_when_it_fails_then_is_not_tried_again(
 def test_unit_when_its_function_changes_it_then_the_caller_keeps_it_as_it_was(
     engine: ExecutionEngine,
 ) -> None:
-    """A unit travels as a copy, also to where it would not have to."""
+    """A unit gets a copy of its arguments, also on an engine in the same process."""
     unit = Unit(2)
     engine.run_units([unit], work)
     assert unit.seen == []
 
 
 def test_function_when_it_is_a_closure_then_is_run(engine: ExecutionEngine) -> None:
-    """A function need not be importable by its name."""
+    """A unit runs a closure, which no worker can import by name."""
     added = 10
     assert engine.run_units([1, 2], lambda unit: unit + added) == [11, 12]
     assert engine.run_units([1, 2], partial(pow, 3)) == [3, 9]
@@ -96,7 +104,7 @@ def test_function_when_it_is_a_closure_then_is_run(engine: ExecutionEngine) -> N
 def test_call_when_the_one_who_is_told_raises_then_ends_with_that(
     engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """The driver's own trouble ends the call, and the next one works."""
+    """An error of the caller's own callback ends the call, and the next call works."""
 
     class OwnTrouble(Exception):
         pass
@@ -112,7 +120,7 @@ def test_call_when_the_one_who_is_told_raises_then_ends_with_that(
 def test_engine_when_it_was_cancelled_then_runs_nothing_any_more(
     engine: ExecutionEngine, tmp_path: Path
 ) -> None:
-    """All units of a later call are lost, for the one reason."""
+    """A cancelled engine loses all units of a later call with one reason."""
     engine.cancel()
     outcomes = engine.run_units([Unit(1, "", tmp_path), Unit(2, "", tmp_path)], work)
     assert outcomes == [UnitLost(0, CANCELLED), UnitLost(1, CANCELLED)]
@@ -120,5 +128,5 @@ def test_engine_when_it_was_cancelled_then_runs_nothing_any_more(
 
 
 def test_slots_when_asked_then_are_as_many_as_were_given(engine: ExecutionEngine) -> None:
-    """An engine says how much it does at a time."""
+    """An engine reports the number of slots it was given."""
     assert engine.slots in (1, 2)

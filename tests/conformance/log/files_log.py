@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class FilesLogUnderTest:
-    """A log in a folder of its own, with a clock that stands still."""
-
     has_own_timers = False
     # Header 61, length 3, attributes, time, offset and null key 1 each, length 3, no headers 1.
     value_bytes_max = LogSettings().batch_bytes_max - 72

@@ -1,9 +1,9 @@
 """
 The logs that the contract suite runs over, each made empty with `PARTITION_COUNT` partitions.
 
-An implementation joins by one entry in `IMPLEMENTATIONS`: a name, the marks that its tests carry,
-and how one is made. What the protocol cannot do, because the outside world does it, stands in
-`LogUnderTest`.
+An implementation joins by one entry in `IMPLEMENTATIONS`: a name, the marks of its tests, and a
+function that makes it. `LogUnderTest` holds the operations of the outside world, which the protocol
+does not have.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class MakeLog(Protocol):
-    """Opens an empty log; what it needs of fixtures it takes from the request."""
+    """A function that opens an empty log and takes its fixtures from the request."""
 
     def __call__(
         self, request: pytest.FixtureRequest
@@ -34,8 +34,6 @@ class MakeLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """One log that the suite runs over."""
-
     name: str
     make: MakeLog
     marks: tuple[pytest.MarkDecorator, ...] = ()

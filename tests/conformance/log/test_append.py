@@ -1,4 +1,4 @@
-"""The contract of every log: what is appended is there, once, in order, byte for byte."""
+"""Appends, the contract of every log: each record is there once, in order, byte for byte."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVENTS_EACH = 8
 async def test_append_when_repeated_then_offsets_are_dense_and_bytes_are_kept(
     under_test: LogUnderTest,
 ) -> None:
-    """Each append gets the next offset, and a read gives back exactly its bytes."""
+    """Appends get consecutive offsets, and a read returns exactly their bytes."""
     offsets = [await under_test.log.append(0, value, timeout_s=ANSWER_S) for value in VALUES]
     assert offsets == list(range(len(VALUES)))
     assert await read_until(under_test.log, 0, 0, len(VALUES)) == list(enumerate(VALUES))
@@ -33,7 +33,7 @@ async def test_append_when_repeated_then_offsets_are_dense_and_bytes_are_kept(
 async def test_append_when_partitions_differ_then_each_counts_for_itself(
     under_test: LogUnderTest,
 ) -> None:
-    """Offsets of one partition say nothing about another."""
+    """Each partition counts its own offsets."""
     for partition in (1, 2, 1, 3, 1):
         await under_test.log.append(partition, b"%d" % partition, timeout_s=ANSWER_S)
     assert await read_until(under_test.log, 1, 0, 3) == [(0, b"1"), (1, b"1"), (2, b"1")]
@@ -43,7 +43,9 @@ async def test_append_when_partitions_differ_then_each_counts_for_itself(
 async def test_append_when_stored_then_is_a_record_of_its_own_with_a_null_key(
     under_test: LogUnderTest,
 ) -> None:
-    """An event is stored as Kafka's own manager stores it: null key, no headers, its own time."""
+    """
+    An event is stored as Kafka's own manager stores it: null key, no headers and its own time.
+    """
     await under_test.log.append(0, b"event", timeout_s=ANSWER_S)
     record_set = await read_on(under_test.log, 0, 0)
     (batch,) = walk(record_set.data)
@@ -58,7 +60,7 @@ async def test_append_when_stored_then_is_a_record_of_its_own_with_a_null_key(
 async def test_append_when_many_writers_at_once_then_every_offset_is_given_once(
     under_test: LogUnderTest,
 ) -> None:
-    """Offsets and events of concurrent appends belong together: none lost, none twice."""
+    """Concurrent appends get each offset exactly once, each with its own event."""
     stored: list[dict[int, bytes]] = [{} for _ in range(PARTITION_COUNT)]
     order: list[list[int]] = []
 
@@ -84,7 +86,10 @@ async def test_append_when_many_writers_at_once_then_every_offset_is_given_once(
 
 
 async def test_append_when_as_large_as_may_be_then_is_stored(under_test: LogUnderTest) -> None:
-    """A value of the largest size goes in, and comes out in one read however little is asked."""
+    """
+    The log stores a value of the largest size and returns it in one read, however small the limit
+    of the read.
+    """
     value = bytes(under_test.value_bytes_max)
     assert await under_test.log.append(0, value, timeout_s=ANSWER_S) == 0
     assert await read_until(under_test.log, 0, 0, 1, bytes_max=100) == [(0, value)]
@@ -93,7 +98,7 @@ async def test_append_when_as_large_as_may_be_then_is_stored(under_test: LogUnde
 async def test_append_when_too_large_then_is_refused_and_takes_no_offset(
     under_test: LogUnderTest,
 ) -> None:
-    """A value of one byte too many is surely not stored, and the log goes on as before."""
+    """A value one byte too large is refused without an offset, and the log goes on."""
     with pytest.raises(AppendRefused):
         await under_test.log.append(0, bytes(under_test.value_bytes_max + 1), timeout_s=ANSWER_S)
     assert await under_test.log.append(0, b"next", timeout_s=ANSWER_S) == 0
@@ -102,7 +107,10 @@ async def test_append_when_too_large_then_is_refused_and_takes_no_offset(
 
 
 async def test_append_when_opened_again_then_is_still_there(under_test: LogUnderTest) -> None:
-    """What was acknowledged outlives the log that acknowledged it; offsets go on behind it."""
+    """
+    An acknowledged append is still there when the log is opened again, and offsets continue behind
+    it.
+    """
     for value in VALUES:
         await under_test.log.append(2, value, timeout_s=ANSWER_S)
     log = await under_test.reopen()
@@ -113,7 +121,7 @@ async def test_append_when_opened_again_then_is_still_there(under_test: LogUnder
 async def test_observer_when_it_appends_then_is_refused_and_reads_on(
     under_test: LogUnderTest,
 ) -> None:
-    """A log without a producer reads everything, and writes nothing."""
+    """A log without a producer reads every record and refuses appends."""
     await under_test.log.append(0, b"event", timeout_s=ANSWER_S)
     observer = await under_test.reopen(is_observer=True)
     with pytest.raises(AppendRefused, match="an observer"):

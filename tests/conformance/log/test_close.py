@@ -27,7 +27,7 @@ CALLS: dict[str, Callable[[MetadataLog], Coroutine[Any, Any, object]]] = {
 
 
 async def test_close_when_reads_wait_then_they_end(under_test: LogUnderTest) -> None:
-    """No read outlives its log: each ends at once, with an error that says so."""
+    """A close ends all waiting reads at once with an error."""
     waiting = [
         asyncio.create_task(under_test.log.read(partition, 0, timeout_s=ANSWER_S))
         for partition in (0, 0, 1)
@@ -43,7 +43,7 @@ async def test_close_when_reads_wait_then_they_end(under_test: LogUnderTest) -> 
 async def test_close_when_appends_are_in_flight_then_each_is_told_or_uncertain(
     under_test: LogUnderTest,
 ) -> None:
-    """An append that was acknowledged is there after a close, and one that was refused is not."""
+    """An append acknowledged during a close is in the log afterwards, and a refused one is not."""
     values = [b"%d" % number for number in range(20)]
     appends = [
         asyncio.create_task(under_test.log.append(0, value, timeout_s=ANSWER_S)) for value in values
@@ -68,7 +68,7 @@ async def test_close_when_appends_are_in_flight_then_each_is_told_or_uncertain(
 
 
 async def test_close_when_repeated_then_does_nothing(under_test: LogUnderTest) -> None:
-    """Closing twice, also at once, is closing."""
+    """A second close, also a concurrent one, does nothing."""
     await asyncio.gather(under_test.log.close(), under_test.log.close())
     await under_test.log.close()
 
@@ -77,7 +77,7 @@ async def test_close_when_repeated_then_does_nothing(under_test: LogUnderTest) -
 async def test_call_when_closed_then_is_refused(
     under_test: LogUnderTest, call: Callable[[MetadataLog], Coroutine[Any, Any, object]]
 ) -> None:
-    """Nothing is answered from a log that is closed, and nothing stored."""
+    """A closed log refuses every call and stores no append."""
     await under_test.log.close()
     with pytest.raises(LogUnavailable, match="closed"):
         await call(under_test.log)
@@ -89,8 +89,8 @@ async def test_statistics_then_are_there_at_any_time_and_do_not_change(
     under_test: LogUnderTest,
 ) -> None:
     """
-    Figures are read without waiting, before the first call, in use and when closed; what was
-    handed out stays as it was.
+    Statistics can be read at any time without waiting, and a value already returned does not
+    change.
     """
     log = under_test.log
     first = log.statistics()

@@ -1,4 +1,4 @@
-"""Failure scenarios as far as the log decides, on a log in files whose disk misbehaves."""
+"""Failure scenarios of a log in files whose disk misbehaves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PRODUCER = Producer(7, 0, 0, is_transactional=True)
 
 
 class Misbehaving(Disk):
-    """A disk that is slow to list a folder, full, or broken, as long as it is told to be."""
+    """A disk that is slow to list a folder, full, or broken, until a test resets it."""
 
     def __init__(self) -> None:
         self.slow_folder: Path | None = None
@@ -59,8 +59,6 @@ class Misbehaving(Disk):
 
 
 class Opened:
-    """A log of three partitions with one event in each, its disk and its clock."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.disk = Misbehaving()
@@ -87,7 +85,7 @@ async def files(tmp_path: Path) -> AsyncIterator[Opened]:
 async def test_f31_read_when_the_tail_is_a_marker_then_the_position_reaches_the_end(
     files: Opened,
 ) -> None:
-    """Failure scenario F31: aborted records are delivered, and the marker behind them is passed."""
+    """Failure scenario F31: a read delivers aborted records and passes the marker behind them."""
     partition = await files.log._registry.partition(TOPIC, 0)
     marker = Producer(7, 0, -1, is_transactional=True)
     for batch in (
@@ -103,7 +101,7 @@ async def test_f31_read_when_the_tail_is_a_marker_then_the_position_reaches_the_
 async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(
     files: Opened,
 ) -> None:
-    """Failure scenario F38: a partition that is offline says so, and holds up no other."""
+    """Failure scenario F38: a damaged partition is reported as offline, and the others answer."""
     await files.log.close()
     path = files.folder / f"{TOPIC}-1" / "00000000000000000000.log"
     content = bytearray(path.read_bytes())
@@ -128,7 +126,10 @@ async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(
 async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_wait(
     files: Opened,
 ) -> None:
-    """Failure scenario F42: calls on a slow partition end at their deadline, others at once."""
+    """
+    Failure scenario F42: calls on a slowly opening partition end at their deadline, and others do
+    not wait.
+    """
     await files.log.close()
     files.disk.slow_folder = files.folder / f"{TOPIC}-1"
     await files.open()
@@ -159,7 +160,7 @@ async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_w
 async def test_close_when_a_partition_is_being_opened_then_no_call_is_answered_any_more(
     files: Opened,
 ) -> None:
-    """What comes after a close was called is not told as if the log were open."""
+    """A call that comes after a close began is refused while a partition is still being opened."""
     await files.log.close()
     files.disk.slow_folder = files.folder / f"{TOPIC}-1"
     await files.open()
@@ -184,7 +185,9 @@ async def test_close_when_a_partition_is_being_opened_then_no_call_is_answered_a
 async def test_append_when_the_disk_is_full_then_is_refused_until_there_is_room(
     files: Opened,
 ) -> None:
-    """A write that fails is surely not stored, takes no offset, and spoils nothing."""
+    """
+    An append on a full disk is refused without an offset, and appends succeed once there is room.
+    """
     files.disk.write_error = FULL
     for _ in range(3):
         with pytest.raises(AppendRefused, match="No space left on device"):
@@ -197,7 +200,9 @@ async def test_append_when_the_disk_is_full_then_is_refused_until_there_is_room(
 async def test_f68_append_when_the_medium_fails_then_is_uncertain_and_the_partition_offline(
     files: Opened,
 ) -> None:
-    """Failure scenario F68: a failed sync is permanent and seen by everyone, in one partition."""
+    """
+    Failure scenario F68: a failed sync takes its one partition offline for good, for every caller.
+    """
     files.disk.sync_error = BROKEN
     with pytest.raises(AppendUncertain, match="Input/output error"):
         await files.log.append(0, b"who knows", timeout_s=ANSWER_S)

@@ -1,4 +1,4 @@
-"""The contract of every log: who it is, and what it holds."""
+"""Identity and bounds, the contract of every log."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ async def test_identity_when_asked_then_names_cluster_topic_and_count(
 
 
 async def test_identity_when_asked_again_then_is_the_same(under_test: LogUnderTest) -> None:
-    """Appends and time do not change who a log is."""
+    """The identity of a log stays the same across appends and time."""
     identity = await under_test.log.identity(timeout_s=ANSWER_S)
     await under_test.log.append(0, b"a", timeout_s=ANSWER_S)
     assert await under_test.log.identity(timeout_s=ANSWER_S) == identity
 
 
 async def test_identity_when_opened_again_then_is_the_same(under_test: LogUnderTest) -> None:
-    """A log that was closed and opened again is the same log: state read from it is still good."""
+    """
+    A log that was closed and opened again has the same identity, so that state read from it stays
+    valid.
+    """
     identity = await under_test.log.identity(timeout_s=ANSWER_S)
     log = await under_test.reopen()
     assert await log.identity(timeout_s=ANSWER_S) == identity
@@ -47,7 +50,7 @@ async def test_identity_when_opened_again_then_is_the_same(under_test: LogUnderT
 async def test_bounds_when_nothing_was_written_then_begin_and_end_at_zero(
     under_test: LogUnderTest,
 ) -> None:
-    """An empty partition is known to be empty: bounds, not an error and not a missing answer."""
+    """An empty partition has bounds that begin and end at zero."""
     partitions = range(PARTITION_COUNT)
     bounds = await under_test.log.bounds(partitions, timeout_s=ANSWER_S)
     assert bounds == dict.fromkeys(partitions, LogBounds(0, 0))
@@ -56,7 +59,9 @@ async def test_bounds_when_nothing_was_written_then_begin_and_end_at_zero(
 async def test_bounds_when_written_then_each_partition_has_its_own(
     under_test: LogUnderTest,
 ) -> None:
-    """Bounds count what was appended to that partition; only what was asked for is told."""
+    """
+    Bounds count the appends of each partition, and the answer holds only the requested partitions.
+    """
     for partition, count in ((0, 3), (2, 1)):
         for number in range(count):
             await under_test.log.append(partition, b"%d" % number, timeout_s=ANSWER_S)
@@ -67,7 +72,7 @@ async def test_bounds_when_written_then_each_partition_has_its_own(
 async def test_bounds_when_an_append_was_acknowledged_then_include_it(
     under_test: LogUnderTest,
 ) -> None:
-    """Bounds are asked freshly: an acknowledged append lies within them at once."""
+    """Bounds include an acknowledged append at once."""
     for _ in range(3):
         offset = await under_test.log.append(1, b"a", timeout_s=ANSWER_S)
         bounds = await under_test.log.bounds({1}, timeout_s=ANSWER_S)
@@ -77,14 +82,14 @@ async def test_bounds_when_an_append_was_acknowledged_then_include_it(
 async def test_bounds_when_nothing_is_asked_for_then_nothing_is_told(
     under_test: LogUnderTest,
 ) -> None:
-    """The bounds of no partition are an empty answer."""
+    """The bounds of no partitions are an empty answer."""
     assert await under_test.log.bounds((), timeout_s=ANSWER_S) == {}
 
 
 async def test_bounds_when_records_were_deleted_then_begin_where_the_log_does(
     under_test: LogUnderTest,
 ) -> None:
-    """The log start is the first offset that is still there."""
+    """The log start offset is the first offset that still exists."""
     for number in range(5):
         await under_test.log.append(3, b"%d" % number, timeout_s=ANSWER_S)
     await under_test.delete_records(3, 2)
@@ -115,7 +120,7 @@ async def test_f61_partition_when_there_is_none_then_is_refused_before_any_io(
 async def test_read_when_the_position_is_no_offset_then_is_refused_before_any_io(
     under_test: LogUnderTest, position: int
 ) -> None:
-    """A negative position is a mistake of the caller, and no news about the log."""
+    """A negative position is refused as a caller's mistake before any I/O."""
     await under_test.log.identity(timeout_s=ANSWER_S)
     with pytest.raises(InvalidArgument, match=f"got {position}"):
         under_test.log.read(0, position, timeout_s=ANSWER_S).__await__().send(None)

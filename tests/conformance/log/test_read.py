@@ -1,4 +1,4 @@
-"""The contract of every log: reading from an offset on, and waiting for what comes."""
+"""Reads, the contract of every log: from an offset on, and waiting for new records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def reading(
 
 
 async def test_read_when_inside_the_log_then_goes_on_from_there(under_test: LogUnderTest) -> None:
-    """From any offset on, everything behind it is read and nothing before it is missed."""
+    """A read from any offset returns every later record and misses none."""
     values = [b"%d" % number for number in range(6)]
     await write(under_test.log, 0, *values)
     for position in range(6):
@@ -51,7 +51,10 @@ async def test_read_when_inside_the_log_then_goes_on_from_there(under_test: LogU
 async def test_read_when_within_a_limit_then_gives_whole_batches_and_no_more(
     under_test: LogUnderTest,
 ) -> None:
-    """A set is no larger than asked for, unless a single batch is; reading on finds the rest."""
+    """
+    A read returns whole batches within its limit, unless a single batch is larger, and the next
+    reads return the rest.
+    """
     values = [b"%03d" % number * 30 for number in range(10)]
     await write(under_test.log, 0, *values)
     found: list[tuple[int, bytes]] = []
@@ -69,7 +72,7 @@ async def test_read_when_within_a_limit_then_gives_whole_batches_and_no_more(
 async def test_read_when_a_batch_passes_the_limit_then_it_comes_whole(
     under_test: LogUnderTest,
 ) -> None:
-    """However little is asked for, a read that finds anything makes progress."""
+    """A read that finds a batch returns it whole, however small the limit."""
     await write(under_test.log, 0, b"large" * 500, b"next")
     record_set = await under_test.log.read(0, 0, timeout_s=ANSWER_S, bytes_max=1)
     assert record_set is not None
@@ -80,7 +83,9 @@ async def test_read_when_a_batch_passes_the_limit_then_it_comes_whole(
 async def test_read_when_beside_one_that_waits_then_gives_all_and_leaves_that_waiting(
     under_test: LogUnderTest,
 ) -> None:
-    """Whoever goes through the whole of a partition neither waits for its follower nor ends it."""
+    """
+    A reader of a whole partition neither waits for a waiting read of that partition nor ends it.
+    """
     log, values = under_test.log, [b"%d" % number for number in range(6)]
     await write(log, 0, *values)
     following = reading(log, 0, 6)
@@ -102,7 +107,7 @@ async def test_read_when_beside_one_that_waits_then_gives_all_and_leaves_that_wa
 
 
 async def test_read_when_nothing_comes_then_ends_at_its_deadline(under_test: LogUnderTest) -> None:
-    """At the end of the log a read waits, and says None when its time is up."""
+    """A read at the end of the log waits and returns None at its deadline."""
     await write(under_test.log, 0, b"a")
     waiting = reading(under_test.log, 0, 1, SHORT_S)
     await settled()
@@ -112,7 +117,7 @@ async def test_read_when_nothing_comes_then_ends_at_its_deadline(under_test: Log
 
 
 async def test_read_when_an_append_comes_then_it_is_woken(under_test: LogUnderTest) -> None:
-    """A read that waits at the end gets what is appended next."""
+    """A read that waits at the end of the log returns the next append."""
     waiting = reading(under_test.log, 1, 0)
     await settled()
     assert not waiting.done()
@@ -125,7 +130,7 @@ async def test_read_when_an_append_comes_then_it_is_woken(under_test: LogUnderTe
 async def test_read_when_it_waits_then_no_timer_fires(
     under_test: LogUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waiting is no polling: between the question and the append that answers it, no timer runs."""
+    """A waiting read starts no timer, as it does not poll."""
     if under_test.has_own_timers:
         pytest.skip("the client library below sets timers of its own")
     fired: list[str] = []
@@ -156,7 +161,7 @@ async def test_read_when_it_waits_then_no_timer_fires(
 async def test_read_when_there_is_much_then_others_get_their_turn(
     under_test: LogUnderTest,
 ) -> None:
-    """A loop that reads what is there already never keeps the event loop to itself."""
+    """A loop that reads existing records lets other tasks of the event loop run."""
     await write(under_test.log, 0, b"a")
     await read_on(under_test.log, 0, 0)
     turns: list[int] = []
@@ -169,7 +174,7 @@ async def test_read_when_there_is_much_then_others_get_their_turn(
 async def test_read_when_cancelled_then_leaves_nothing_and_harms_nobody(
     under_test: LogUnderTest,
 ) -> None:
-    """Of two reads that wait for the same, one is cancelled: the other gets it, and so do later."""
+    """A cancelled read disturbs no other read of the same position, now or later."""
     cancelled, kept = reading(under_test.log, 0, 0), reading(under_test.log, 0, 0)
     await settled()
     cancelled.cancel()
@@ -186,7 +191,7 @@ async def test_read_when_cancelled_then_leaves_nothing_and_harms_nobody(
 async def test_read_when_cancelled_as_its_answer_comes_then_nothing_is_lost(
     under_test: LogUnderTest,
 ) -> None:
-    """A read cancelled at the moment of the append has taken nothing with it."""
+    """A read cancelled at the moment of an append takes no record away."""
     waiting = reading(under_test.log, 0, 0)
     await settled()
     await write(under_test.log, 0, b"a")
@@ -198,7 +203,7 @@ async def test_read_when_cancelled_as_its_answer_comes_then_nothing_is_lost(
 async def test_read_when_another_partition_is_silent_then_is_not_held_up(
     under_test: LogUnderTest,
 ) -> None:
-    """Reads of several partitions are independent: one that waits delays none that has news."""
+    """A read that waits on one partition does not delay reads of others."""
     silent = reading(under_test.log, 0, 0)
     await settled()
     await write(under_test.log, 1, b"a", b"b")
@@ -213,7 +218,7 @@ async def test_read_when_another_partition_is_silent_then_is_not_held_up(
 async def test_read_when_several_read_the_same_then_each_gets_everything(
     under_test: LogUnderTest,
 ) -> None:
-    """Reading takes nothing away from other readers."""
+    """Several readers of a partition each get every record."""
     waiting = [reading(under_test.log, 0, 0) for _ in range(5)]
     await settled()
     await write(under_test.log, 0, b"a")
@@ -222,7 +227,7 @@ async def test_read_when_several_read_the_same_then_each_gets_everything(
 
 
 async def test_read_when_beyond_the_end_then_tells_the_bounds(under_test: LogUnderTest) -> None:
-    """A position that the log has not reached is an error that names the bounds, never a wait."""
+    """A read beyond the end of the log fails with its bounds and does not wait."""
     await write(under_test.log, 0, b"a", b"b")
     with pytest.raises(LogTruncated) as caught:
         await under_test.log.read(0, 5, timeout_s=ANSWER_S)
@@ -232,7 +237,9 @@ async def test_read_when_beyond_the_end_then_tells_the_bounds(under_test: LogUnd
 async def test_f66_read_when_the_head_was_cut_off_then_tells_the_bounds(
     under_test: LogUnderTest,
 ) -> None:
-    """Failure scenario F66: a position below the log start is an error, never a silent jump."""
+    """
+    Failure scenario F66: a read below the log start offset is an error and never jumps silently.
+    """
     values = [b"%d" % number for number in range(6)]
     await write(under_test.log, 0, *values)
     await under_test.delete_records(0, 4)
@@ -245,7 +252,9 @@ async def test_f66_read_when_the_head_was_cut_off_then_tells_the_bounds(
 async def test_f28_read_when_the_log_begins_at_40_then_begins_there(
     under_test: LogUnderTest,
 ) -> None:
-    """Failure scenario F28: a log that is empty at offset 40 is read from there on, and waits."""
+    """
+    Failure scenario F28: a log that is empty at offset 40 is read from 40 on, and the read waits.
+    """
     await write(under_test.log, 0, *(b"%d" % number for number in range(40)))
     await under_test.delete_records(0, 40)
     bounds = await under_test.log.bounds([0], timeout_s=ANSWER_S)

@@ -1,4 +1,4 @@
-"""Failure scenarios as far as the log decides, on a topic whose misfortunes are scripted."""
+"""Failure scenarios of a log on a topic with scripted faults."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ TAILS: dict[str, Callable[[LogScript], object]] = {
 async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_end(
     topic: MemoryLogUnderTest, tail: Callable[[LogScript], object]
 ) -> None:
-    """Failure scenario F31: reading on ends at the log's end, whatever the last offsets hold."""
+    """
+    Failure scenario F31: a reader reaches the end of the log although its last offsets hold no
+    data.
+    """
     tail(topic.script)
     bounds = (await topic.log.bounds([0], timeout_s=ANSWER_S))[0]
     assert isinstance(bounds, LogBounds)
@@ -92,7 +95,9 @@ async def test_f38_call_when_one_partition_has_no_leader_then_the_others_answer(
 async def test_f39_bounds_when_the_answer_lacks_a_partition_then_it_is_unknown(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Failure scenario F39: a partition that nobody told about is an error, never empty."""
+    """
+    Failure scenario F39: a partition missing from the answer is an error, never an empty partition.
+    """
     topic.script.fail_bounds(2, BoundsFault.MISSING)
     bounds = await topic.log.bounds([1, 2], timeout_s=ANSWER_S)
     assert bounds[1] == LogBounds(0, 1)
@@ -116,7 +121,10 @@ async def test_f40_read_when_the_leader_moves_then_goes_on_where_it_was(
 async def test_f41_call_when_the_brokers_come_back_then_works_without_being_opened_again(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Failure scenario F41: while nobody answers every call says so, and then all is well."""
+    """
+    Failure scenario F41: every call fails while no broker answers, and succeeds again once brokers
+    are back.
+    """
     topic.script.lose_brokers()
     with pytest.raises(LogUnavailable):
         await topic.log.identity(timeout_s=ANSWER_S)
@@ -134,7 +142,7 @@ async def test_f41_call_when_the_brokers_come_back_then_works_without_being_open
 async def test_f42_bounds_when_one_partition_hangs_then_only_that_question_waits(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Failure scenario F42: a question that hangs ends at its deadline and holds up nothing."""
+    """Failure scenario F42: a hanging request ends at its deadline and delays no other."""
     topic.script.fail_bounds(5, BoundsFault.HANGS)
     hanging = asyncio.create_task(topic.log.bounds([4, 5], timeout_s=3))
     await topic.clock.until_waiting()
@@ -150,7 +158,10 @@ async def test_f42_bounds_when_one_partition_hangs_then_only_that_question_waits
 
 
 async def test_f49_bounds_when_they_fail_for_a_while_then_heal(topic: MemoryLogUnderTest) -> None:
-    """Failure scenario F49: each question gets its own answer; no error outlives its cause."""
+    """
+    Failure scenario F49: each request gets its own answer, and no error lasts longer than its
+    cause.
+    """
     topic.script.fail_bounds(0)
     for _ in range(3):
         bounds = await topic.log.bounds([0], timeout_s=ANSWER_S)
@@ -162,7 +173,7 @@ async def test_f49_bounds_when_they_fail_for_a_while_then_heal(topic: MemoryLogU
 async def test_f49_bounds_when_they_hang_and_heal_in_time_then_are_told(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """A question that was waiting is answered when the trouble ends before its deadline."""
+    """A waiting request succeeds when the fault ends before its deadline."""
     topic.script.fail_bounds(0, BoundsFault.HANGS)
     hanging = asyncio.create_task(topic.log.bounds([0], timeout_s=3))
     await topic.clock.until_waiting()
@@ -173,7 +184,10 @@ async def test_f49_bounds_when_they_hang_and_heal_in_time_then_are_told(
 async def test_f66_read_when_the_head_moves_past_it_while_it_is_stalled_then_says_so(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Failure scenario F66: a read that waits below the log start is told, never left waiting."""
+    """
+    Failure scenario F66: a stalled read below the new log start offset fails instead of waiting
+    forever.
+    """
     topic.script.stall(0)
     topic.script.write(0, b"1", b"2")
     waiting = asyncio.create_task(topic.log.read(0, 0, timeout_s=ANSWER_S))
@@ -186,7 +200,10 @@ async def test_f66_read_when_the_head_moves_past_it_while_it_is_stalled_then_say
 async def test_f68_call_when_it_fails_then_says_whether_to_try_again(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Failure scenario F68: brokers that are away come back by themselves, rights do not."""
+    """
+    Failure scenario F68: an error says whether a repeat may help: for unreachable brokers yes, for
+    missing rights no.
+    """
     for happens, error, is_retriable in (
         (topic.script.lose_brokers, LogUnavailable, True),
         (topic.script.withdraw_rights, LogNotPermitted, False),
@@ -208,7 +225,7 @@ async def test_f68_call_when_it_fails_then_says_whether_to_try_again(
 async def test_f69_read_when_the_fetch_is_dead_then_the_bounds_give_it_away(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Failure scenario F69: reads bring nothing while freshly asked bounds show a growing log."""
+    """Failure scenario F69: fresh bounds show a growing log while fetches return nothing."""
     topic.script.stall(0)
     waiting = asyncio.create_task(topic.log.read(0, 1, timeout_s=3))
     await topic.clock.until_waiting()
@@ -224,7 +241,10 @@ async def test_f69_read_when_the_fetch_is_dead_then_the_bounds_give_it_away(
 async def test_f6_call_when_the_topic_was_created_anew_then_nothing_of_it_is_answered(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Failure scenario F6: until its identity is asked again, a log answers for the old topic."""
+    """
+    Failure scenario F6: a log serves nothing of a topic created anew until the caller asks for its
+    identity again.
+    """
     before = await topic.log.identity(timeout_s=ANSWER_S)
     waiting = asyncio.create_task(topic.log.read(0, 1, timeout_s=ANSWER_S))
     await settled()

@@ -1,4 +1,4 @@
-"""What the contract suite asks of an implementation beside the protocol, and how it looks at it."""
+"""The operations that the contract suite needs of an implementation beside the protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHORT_S = 0.2
 
 
 class LogUnderTest(Protocol):
-    """One log with an empty topic behind it, and the hands that the outside world has."""
+    """One log with an empty topic behind it, and the operations of the outside world on it."""
 
     @property
     def log(self) -> MetadataLog: ...

@@ -71,7 +71,7 @@ def seaweedfs_bucket(seaweedfs: Server) -> Bucket:
 
 
 def bucket_of(request: pytest.FixtureRequest, kind: str) -> Bucket:
-    """The bucket of one kind; its server is started for the first who asks."""
+    """Return the bucket of one kind; the first caller starts its server."""
     if kind == "stub":
         return stub_bucket(request.getfixturevalue("stub"))
     if kind == "moto":

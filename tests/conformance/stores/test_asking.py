@@ -1,4 +1,4 @@
-"""What every store tells of what is there, and how it says what is not."""
+"""Questions to every store: ranges, listings, times and absent objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ DAY_MS = 24 * 60 * 60 * 1_000
 def test_f124_range_when_asked_is_inclusive_and_cut_to_the_object(
     store: ObjectStore, prefix: str
 ) -> None:
-    """Both ends belong to a range, an end beyond the object is its end, a beginning is not."""
+    """
+    A range includes both ends, is cut to the object's end, and is refused when it begins behind it.
+    """
     key, whole = f"{prefix}one.log", bytes_of(content(1_000))
     store.put(key, content(1_000))
     assert store.get(key, 0, 0) == whole[:1]
@@ -49,7 +51,7 @@ def test_f124_range_when_asked_is_inclusive_and_cut_to_the_object(
 def test_range_of_an_empty_object_when_asked_is_out_of_range(
     store: ObjectStore, prefix: str
 ) -> None:
-    """An empty object has no byte, and is not the same as none."""
+    """An empty object has no byte to read and is not the same as an absent one."""
     key = f"{prefix}empty"
     store.put(key, content(0))
     assert store.get(key, 0, 0) == RangeBeyondObject(key, 0)
@@ -57,7 +59,7 @@ def test_range_of_an_empty_object_when_asked_is_out_of_range(
 
 
 def test_listing_when_prefixes_are_alike_keeps_them_apart(store: ObjectStore, prefix: str) -> None:
-    """Every key comes once, over pages, and begins with the prefix."""
+    """A listing over pages gives every key with exactly its prefix once."""
     names = ["a-b/1", "a-b/2", "a.c", "a/1", "a/2/x", "a/2/y-é", "ab", "b"]
     for number, name in enumerate(reversed(names)):
         assert isinstance(store.put(f"{prefix}{name}", content(number)), ObjectWritten)
@@ -72,7 +74,10 @@ def test_listing_when_prefixes_are_alike_keeps_them_apart(store: ObjectStore, pr
 def test_level_when_asked_tells_its_objects_and_each_folder_once(
     store: ObjectStore, prefix: str
 ) -> None:
-    """Over pages; a folder is what keys share up to the slash behind the prefix."""
+    """
+    A level lists its objects over several pages, and each folder (the keys' common part up to the
+    next slash) once.
+    """
     names = ["a-b/1", "a-b/2", "a.c", "a/1", "a/2/x", "a/2/y-é", "ab", "b", "c/1", "d/1/2/3"]
     for number, name in enumerate(names):
         assert isinstance(store.put(f"{prefix}{name}", content(number)), ObjectWritten)
@@ -95,7 +100,7 @@ def test_level_when_asked_tells_its_objects_and_each_folder_once(
 
 
 def test_times_when_told_are_of_now(store: ObjectStore, prefix: str) -> None:
-    """Listing and head tell when an object was made, in milliseconds."""
+    """Listing and head return the creation time of an object in milliseconds."""
     key = f"{prefix}one"
     store.put(key, content(1))
     facts = store.head(key, is_sum_wanted=False)
@@ -108,7 +113,7 @@ def test_times_when_told_are_of_now(store: ObjectStore, prefix: str) -> None:
 def test_f122_sweep_when_uploads_are_young_leaves_them(
     place: Place, store: ObjectStore, prefix: str
 ) -> None:
-    """Only what began before the moment is ended."""
+    """A sweep ends only uploads that began before the given moment."""
     if not place.has_ages:
         pytest.skip("this server tells one time for all uploads")
     place.leave_open(f"{prefix}one")
@@ -121,7 +126,7 @@ def test_f122_sweep_when_uploads_are_young_leaves_them(
 def test_probe_when_made_tells_what_the_store_does_and_leaves_nothing(
     place: Place, store: ObjectStore, prefix: str
 ) -> None:
-    """What a store does is seen, not believed."""
+    """The probe measures the abilities of the store and leaves no object."""
     assert store.probe(prefix) == place.traits
     assert list(store.list(prefix)) == []
     assert list(store.open_uploads(prefix)) == []
@@ -135,7 +140,7 @@ def test_probe_when_made_tells_what_the_store_does_and_leaves_nothing(
 def test_key_that_not_every_store_can_have_when_used_is_refused(
     store: ObjectStore, key: str
 ) -> None:
-    """Keys are names of objects, never ways through folders."""
+    """The stores refuse keys that could lead out of their folder."""
     for use in (lambda: store.put(key, content(1)), lambda: store.head(key)):
         with pytest.raises(InvalidArgument):
             use()
@@ -146,7 +151,7 @@ def test_key_that_not_every_store_can_have_when_used_is_refused(
 
 
 def test_store_when_its_place_is_gone_says_so(place: Place) -> None:
-    """A bucket or folder that is not there is an error of its own, never an empty one."""
+    """A missing bucket or folder is an error of its own, not an empty store."""
     with place.open_absent() as store:
         with pytest.raises(StoreAbsent, match=r"nobody-made-this|unmounted"):
             store.head("a/b")
@@ -163,6 +168,6 @@ def test_store_when_its_place_is_gone_says_so(place: Place) -> None:
 
 
 def test_store_when_sent_to_another_process_is_refused(store: ObjectStore) -> None:
-    """Connections and credentials stay where they were made."""
+    """A store refuses to be pickled, so that connections and credentials stay in their process."""
     with pytest.raises(TypeError, match="send the settings"):
         pickle.dumps(store)

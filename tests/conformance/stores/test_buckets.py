@@ -1,4 +1,4 @@
-"""What holds for every bucket: who may, who is not known, and how much memory a write takes."""
+"""Buckets: rights, credentials and the memory of a write."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Pattern:
-    """A large content that is never in memory."""
+    """A large content that is never held in memory."""
 
     def __init__(self, size_bytes: int) -> None:
         self._piece = bytes(range(256)) * (MIB // 256)
@@ -37,7 +37,7 @@ class Pattern:
 def test_f123_put_of_a_large_object_takes_the_memory_of_a_part(
     seaweedfs_bucket: Bucket, prefix: str, way: str
 ) -> None:
-    """Whatever its size, an object is never in memory; a part of it is."""
+    """A put holds one part of a large object in memory, never the object."""
     given = Pattern(48 * MIB)
     with seaweedfs_bucket.opened(single_put_bytes=GIB if way == "request" else MIB) as store:
         store.head(f"{prefix}warm")
@@ -58,7 +58,10 @@ def test_f123_put_of_a_large_object_takes_the_memory_of_a_part(
 def test_store_when_it_may_only_read_says_so_and_leaves_nothing(
     seaweedfs_bucket: Bucket, prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rights that do not suffice are an error of their own, for one request and for parts."""
+    """
+    Insufficient rights are an error of their own for single requests and uploads in parts, and no
+    part is left.
+    """
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", READER)
     with seaweedfs_bucket.opened() as store:
         for size_bytes in (10, 11 * MIB):
@@ -73,7 +76,7 @@ def test_store_when_it_may_only_read_says_so_and_leaves_nothing(
 def test_store_when_credentials_are_wrong_says_so_without_them(
     seaweedfs_bucket: Bucket, name: str, secret: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Credentials that are not known or not right are refused; no message repeats them."""
+    """Unknown or wrong credentials are refused in a message that does not repeat them."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", name)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
     with seaweedfs_bucket.opened() as store:
@@ -85,7 +88,10 @@ def test_store_when_credentials_are_wrong_says_so_without_them(
 def test_f127_store_when_there_are_no_credentials_names_where_they_are_looked_for(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody's request is never sent; the message is the chain that was walked."""
+    """
+    A store without credentials sends no request, and its message lists the credential chain it
+    searched.
+    """
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with bucket.opened() as store:

@@ -31,7 +31,7 @@ class Told(NamedTuple):
 
 
 def raced(place: Place, prefix: str, numbers: Sequence[int], now_ms: int) -> list[Told]:
-    """What each job is told that begins now, together with all others; then most have ended."""
+    """Start a job beside all the others, return its outcome, and then end most of them."""
     begin = threading.Barrier(len(numbers))
     judged = threading.Barrier(len(numbers))
 
@@ -56,8 +56,8 @@ def test_jobs_when_they_begin_at_one_moment_then_one_has_the_topics(
     place: Place, prefix: str
 ) -> None:
     """
-    Of several jobs one is told that it has the topics, and the others who has them; again and
-    again, whether the one before has ended or its beats are overdue.
+    Of several jobs that begin at one moment, one gets the topics and the others learn its name,
+    also after an earlier job ended or its heartbeats are overdue.
     """
     for at in range(ROUNDS):
         now_ms = NOW_MS + at * (TTL_MS + SKEW_MS + 1)
@@ -73,7 +73,7 @@ def test_jobs_when_they_begin_at_one_moment_then_one_has_the_topics(
 def test_job_when_it_beats_and_ends_then_the_store_has_its_last_beat_alone(
     store: ObjectStore, prefix: str
 ) -> None:
-    """Every beat takes the place of the one before, on every kind of store."""
+    """Each heartbeat replaces the previous one, on every kind of store."""
     job = Job(1, store, prefix=prefix).alive()
     assert job.heart.beat()
     job.heart.stop()

@@ -33,7 +33,10 @@ def settings_of(place: Place) -> StoreSettings:
 def test_f102_f107_f121_jobs_over_a_store_when_one_stopped_in_the_middle_then_all_is_copied_once(
     place: Place, prefix: str, tmp_path: Path, options: CopyOptions
 ) -> None:
-    """What is read back equals the source, a later job goes on, and the last one does nothing."""
+    """
+    After a job stopped in the middle, the next job copies the rest, the copies equal the source,
+    and a third job copies nothing.
+    """
     job = TierPlace(tmp_path, settings_of(place), prefix=prefix, options=options)
     first = job.run(engine=WatchedUnits(lost=[120]))
     assert first.count(CopyFate.FINISHED) == 2
@@ -47,7 +50,7 @@ def test_f102_f107_f121_jobs_over_a_store_when_one_stopped_in_the_middle_then_al
 def test_two_jobs_over_a_store_when_one_is_at_work_then_the_other_is_kept_out(
     place: Place, prefix: str, tmp_path: Path
 ) -> None:
-    """Claims lie in the store itself: whoever may copy sees who does."""
+    """A second job sees the first one's claims in the store and is kept out."""
     met: list[str] = []
 
     def start_another(task: CopyTask) -> None:
@@ -68,7 +71,7 @@ def test_two_jobs_over_a_store_when_one_is_at_work_then_the_other_is_kept_out(
 def test_job_that_may_only_read_when_run_then_publishes_nothing(
     seaweedfs_bucket: Bucket, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that looks at rights refuses the first write, which comes before the first event."""
+    """A job without write rights fails at its first object, before its first event."""
     job = TierPlace(tmp_path, seaweedfs_bucket.settings, prefix=prefix)
     known_as(READER, SECRET, tmp_path, monkeypatch)
     with pytest.raises(StoreNotPermitted, match="PutObject"):

@@ -1,4 +1,4 @@
-"""What every store does with what is written: once, whole, or not at all."""
+"""Writing to every store: once, whole, or not at all."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Failing:
         self.sum = given.sum
 
     def pieces(self) -> Iterator[bytes]:
-        """Half of it, and then the failure; of nothing, the failure at once."""
+        """Yield half of the content and then fail; with an empty content fail at once."""
         if not self._is_begun:
             raise self._error
         return cut_off(self._given, self.sum.size_bytes // 2, self._error)
@@ -73,7 +73,10 @@ def assert_nothing_is_left(store: ObjectStore, prefix: str) -> None:
 def test_f107_f128_put_when_repeated_writes_once(
     store: ObjectStore, prefix: str, size_bytes: int
 ) -> None:
-    """The first writes, the second finds it by length and checksum, others are left alone."""
+    """
+    The first put writes, a second put finds the object by length and checksum, and a put of other
+    content conflicts and leaves it unchanged.
+    """
     key, given, other = f"{prefix}one.log", content(size_bytes), content(size_bytes or 1, 1)
     assert store.put(key, given) == ObjectWritten(*given.sum)
     facts = store.head(key)
@@ -96,7 +99,7 @@ def test_f107_f128_put_when_repeated_writes_once(
 def test_stream_when_written_is_what_passed_by(
     store: ObjectStore, prefix: str, size_bytes: int
 ) -> None:
-    """A stream becomes the same object, and is compared where one is there."""
+    """A stream becomes the same object as bytes, and is compared with an existing object."""
     key, given, other = f"{prefix}one.log", content(size_bytes), content(size_bytes or 1, 1)
     whole = bytes_of(given)
     pieces = (whole[start : start + 70_000] for start in range(0, size_bytes, 70_000))
@@ -116,7 +119,10 @@ def test_stream_when_written_is_what_passed_by(
 def test_put_when_the_source_is_other_than_told_writes_nothing(
     store: ObjectStore, prefix: str, size_bytes: int, told: str
 ) -> None:
-    """What was told is held to, by content and by stream, before an object is there."""
+    """
+    A put whose source differs from the announced size or checksum writes no object, from bytes and
+    from a stream.
+    """
     given = content(size_bytes)
     wrong: dict[str, ContentSum | None] = {
         "other": ContentSum(size_bytes, given.sum.crc64nvme ^ 1),
@@ -140,7 +146,7 @@ def test_put_when_the_source_is_other_than_told_writes_nothing(
 def test_f108_f122_put_when_the_source_cannot_be_read_leaves_nothing(
     store: ObjectStore, prefix: str, size_bytes: int
 ) -> None:
-    """A read error in the middle is a refusal; no object and no open upload is left."""
+    """A read error in the middle refuses the put and leaves neither object nor open upload."""
     given, error = content(size_bytes), OSError(5, "Input/output error")
     failing = Failing(given, error)
     for outcome in (
@@ -160,7 +166,10 @@ def test_f108_f122_put_when_the_source_cannot_be_read_leaves_nothing(
 def test_put_when_the_source_raises_its_own_error_leaves_nothing(
     store: ObjectStore, prefix: str, size_bytes: int
 ) -> None:
-    """An error that is not about reading belongs to the source's owner and is raised as it is."""
+    """
+    An error of the source that is not about reading reaches its owner unchanged and leaves no
+    object.
+    """
     given = content(size_bytes)
     failing = Failing(given, LogUnavailable("the source is away"))
     with pytest.raises(LogUnavailable, match="the source is away"):
@@ -174,7 +183,7 @@ def test_put_when_the_source_raises_its_own_error_leaves_nothing(
 def test_put_when_many_write_at_once_lets_one_win(
     place: Place, prefix: str, size_bytes: int
 ) -> None:
-    """Of writers with other contents exactly one writes, and its object is whole."""
+    """Of several writers with different contents exactly one writes, and its object is whole."""
     if not place.is_atomic:
         pytest.skip("this server looks and then writes")
     key = f"{prefix}one.log"
@@ -200,7 +209,7 @@ def test_put_when_many_write_at_once_lets_one_win(
 
 
 def test_f118_delete_when_nothing_is_there_is_no_failure(store: ObjectStore, prefix: str) -> None:
-    """An object is taken away once; asking again changes nothing."""
+    """A second delete of an object succeeds and changes nothing."""
     key = f"{prefix}one.log"
     store.put(key, content(10))
     store.delete(key)
@@ -213,7 +222,10 @@ def test_f118_delete_when_nothing_is_there_is_no_failure(store: ObjectStore, pre
 def test_f121_f122_unfinished_write_is_no_object_and_is_swept_by_prefix(
     place: Place, store: ObjectStore, prefix: str
 ) -> None:
-    """What a killed writer left is listed apart, and is ended without touching its neighbours."""
+    """
+    The store lists a killed writer's upload apart from objects and ends it without touching its
+    neighbours.
+    """
     keys = [f"{prefix}{name}" for name in ("a/1.log", "a/2.log", "a/2.log.more", "a/3", "b/1.log")]
     for key in keys:
         place.leave_open(key)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 class Beside(Protocol):
-    """Starts services for a broker and kills them after the test."""
-
     def __call__(self, bootstrap: str, /) -> AbstractAsyncContextManager[Serving]: ...
 
 

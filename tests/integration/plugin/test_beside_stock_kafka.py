@@ -94,8 +94,8 @@ async def test_questions_when_asked_of_our_plugin_and_of_kafkas_own_manager_agre
     sidecar: Beside,
 ) -> None:
     """
-    Kafka's own manager reads what our plugin wrote: all listings, sizes, watermarks and a thousand
-    look-ups have equal answers.
+    Kafka's own manager reads the events our plugin wrote and gives equal listings, sizes,
+    watermarks and a thousand equal look-ups.
     """
     chance = random.Random(7)
     partition = new_partition("equal")

@@ -57,7 +57,7 @@ async def test_broker_copies_when_plain_compressed_or_sealed_then_spark_reads_an
     our_kafka: PluginKafka, tmp_path: Path
 ) -> None:
     """
-    Spark gives what was produced from plain, zstd and encrypted chunks in both isolation levels,
+    Spark reads the produced records from plain, zstd and encrypted chunks in both isolation levels,
     verify passes, and consumers read the same through the broker.
     """
     kafka, operator = our_kafka, folder_operator(our_kafka)

@@ -1,4 +1,4 @@
-"""A stock broker with both plugins: what is produced is tiered, trimmed, and read as it was."""
+"""A stock broker with both plugins: produced records are tiered, trimmed and read unchanged."""
 
 from __future__ import annotations
 

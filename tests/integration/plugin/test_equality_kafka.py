@@ -119,7 +119,7 @@ class BothFollow:
         ]
 
     async def keep_asking(self, partition: TopicIdPartition) -> None:
-        """Ask both without end; only a refusal is an error, since answers change meanwhile."""
+        """Ask both without end and fail only on a refusal, since other answers change meanwhile."""
         chance = random.Random(0)
         while True:
             asked = [one.of_peer() for one in questions_about(range(EPOCHS), 1_000, 5, chance)]

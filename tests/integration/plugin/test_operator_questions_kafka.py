@@ -50,8 +50,8 @@ async def test_operator_when_the_service_is_a_brokers_own_then_is_told_all_that_
     our_kafka: PluginKafka,
 ) -> None:
     """
-    The service answers every question as the topic does, with a note; it refuses by name what it
-    does not read, and the log tells of all.
+    The service answers every question about the broker's topic with a note, refuses by name the
+    questions it cannot answer, and logs all of them.
     """
     await our_kafka.create_topic("orders", partitions=2)
     story = CoreStory.of(our_kafka, "orders")

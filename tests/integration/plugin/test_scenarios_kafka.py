@@ -237,8 +237,8 @@ async def test_f108_copies_when_the_store_is_away_then_none_is_left_open_and_all
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
     """
-    F108: a segment whose deletion fails as well stays DS until the store is back; no start of a
-    copy stays open.
+    F108: a segment whose deletion fails as well stays in DELETE_SEGMENT_STARTED until the store is
+    back, and no started copy stays open.
     """
     store.faults["."] = Fault.CUT
     await kafka.create_topic("orders")
@@ -260,8 +260,8 @@ async def test_f116_topic_when_its_broker_is_killed_while_deleting_it_then_liste
     kafka: PluginKafka, store: FaultyStore
 ) -> None:
     """
-    F116: Kafka does not resume a deletion that its broker did not finish; the command lists what is
-    left, and removes it on request.
+    F116: Kafka does not resume a deletion that its broker did not finish; the command lists its
+    remains, and removes them on request.
     """
     await kafka.create_topic("orders")
     await produce(kafka.login, "orders", RECORDS)

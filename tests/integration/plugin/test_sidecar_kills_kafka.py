@@ -63,7 +63,10 @@ async def test_records_when_the_sidecar_is_killed_3_times_are_all_read_and_none_
 async def test_records_when_the_sidecar_is_ended_20_times_are_all_read_and_none_is_copied_twice(
     lasting_kafka: PluginKafka,
 ) -> None:
-    """Killed, stopped, and killed with its folder lost, at moments that another seed decides."""
+    """
+    Consumers read every record and no segment is copied twice, while the service is killed or
+    stopped 20 times at seeded moments, also with its folder lost.
+    """
     story = await outlived(lasting_kafka, new_seed(), 20, SIDECAR_OUTAGES)
     assert story.account.cut == story.copies().open == set()
 

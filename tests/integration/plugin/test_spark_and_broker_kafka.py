@@ -1,4 +1,4 @@
-"""Spark and a broker on our plugins share a tier: what the one copies the other reads."""
+"""Spark and a broker on our plugins share a tier and read each other's copies."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ async def test_bucket_when_broker_and_job_both_fill_it_then_everybody_reads_all_
     slow_kafka_with_bucket: tuple[PluginKafka, Operator], tmp_path: Path
 ) -> None:
     """
-    The broker and a job that uses the cluster's own topic fill a bucket; consumers of Python and
-    Java and Spark's data source give what was produced, and audit, verify and expire find nothing.
+    Broker and job fill one bucket through the cluster's own topic, Python and Java consumers and
+    Spark's data source read all produced records, and audit, verify and expire find nothing.
     """
     kafka, operator = slow_kafka_with_bucket
     await kafka.create_topic(TOPIC, partitions=len(PARTITIONS), settings=SPOKEN_FOR)

@@ -1,4 +1,4 @@
-"""Broker and service after a power cut: both begin anew, and what is tiered is read soon."""
+"""Broker and service after a power cut: both start again, and tiered records are soon readable."""
 
 from __future__ import annotations
 

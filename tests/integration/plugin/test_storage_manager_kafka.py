@@ -149,7 +149,10 @@ def assert_java_reads(probe: Probe, folder: Path, settings: Mapping[str, str]) -
 def test_segment_when_our_storage_manager_wrote_it_then_python_reads_it(
     probe: Probe, store: LocalStore, tmp_path: Path, *, is_compressed: bool
 ) -> None:
-    """Manifest, custom metadata, all of the log, a range of it, every index; and nothing else."""
+    """
+    Python reads manifest, custom metadata, whole log, a range and every index of our storage
+    manager's segment, which has no other object.
+    """
     files = tmp_path / "files"
     files.mkdir()
     (files / "LOG").write_bytes(LOG)
@@ -184,7 +187,7 @@ def test_segment_when_python_wrote_it_then_our_storage_manager_reads_it(
 def test_segment_when_it_is_encrypted_then_our_storage_manager_reads_it_by_the_key_ring(
     probe: Probe, store: LocalStore, tmp_path: Path, *, is_compressed: bool
 ) -> None:
-    """Both use the same file of keys."""
+    """The storage manager reads an encrypted segment by the key ring file that jobs use."""
     keys = KeyFiles(tmp_path / "keys")
     write_by_python(store, is_compressed=is_compressed)
     seal_segment(store, SEGMENT, PREFIX)

@@ -45,7 +45,9 @@ BACK = "Back"
 
 
 def test_the_lines_when_they_are_taken_out_again_are_those_that_were_added() -> None:
-    """The page adds and takes out the same keys, and the README of the plugin has them as well."""
+    """
+    The page takes out the same properties that it adds, and the plugin's README lists them as well.
+    """
     added = switching_page.properties(EACH)
     assert set(switching_page.properties(BACK)) == set(added)
     readme = (switching_page.PAGE.parent.parent / "broker_adapter/java/README.md").read_text()

@@ -109,8 +109,8 @@ async def test_a_broker_when_it_is_given_a_tiered_partition_begins_from_the_tier
     cluster: PluginCluster,
 ) -> None:
     """
-    A broker that is new to a partition whose records are all tiered takes its leader epochs from
-    there, serves every record when the other brokers are gone, and tiers on.
+    A broker new to a fully tiered partition takes its leader epochs from the tier, serves every
+    record when the other brokers are gone, and tiers on.
     """
     ledger = Ledger(TOPIC)
     partitions = await cluster.create_topic(TOPIC, [[1, 2]], ONE_IS_ENOUGH)

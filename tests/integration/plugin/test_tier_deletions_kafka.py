@@ -97,8 +97,8 @@ async def test_segments_when_too_many_or_too_old_leave_the_tier_and_the_metadata
     kafka: PluginKafka,
 ) -> None:
     """
-    `retention.ms` deletes segments whose newest record is too old, `retention.bytes` the oldest
-    segments.
+    `retention.ms` deletes segments whose newest record is too old, and `retention.bytes` deletes
+    the oldest segments.
     """
     accounts = TierAccounts(kafka)
     kept = await neighbour(kafka, "orders2")

@@ -68,7 +68,9 @@ async def tiered_story(kafka: PluginKafka, topic: str = "orders") -> CoreStory:
 async def test_records_when_the_tier_is_a_bucket_are_read_as_they_were_produced(
     our_kafka_with_bucket: tuple[PluginKafka, str],
 ) -> None:
-    """The common form: a bucket, and chunks as they are."""
+    """
+    Records from a bucket with uncompressed chunks, the common form, are read as they were produced.
+    """
     kafka, _ = our_kafka_with_bucket
     story = await tiered_story(kafka)
     await story.assert_read()

@@ -57,7 +57,7 @@ def refusal(ask: Callable[..., object], *about: object) -> str:
 
 
 def assert_told_nothing(peer: StockPeer, partition: TopicIdPartition) -> None:
-    """Every question and write is refused with an error after which a broker tries again."""
+    """Check that every question and write gets an error after which a broker tries again."""
     assert not peer.is_ready(partition)
     refusals = [
         refusal(peer.lookup, partition, 0, 0),
@@ -75,7 +75,10 @@ def assert_told_nothing(peer: StockPeer, partition: TopicIdPartition) -> None:
 async def test_plugin_when_the_log_is_the_services_own_then_told_nothing_and_both_are_named(
     peer_of: Callable[[str], StockPeer], socket_path: Path, tmp_path: Path
 ) -> None:
-    """The embedded log has a cluster id of its own, and no broker belongs to it."""
+    """
+    The plugin and the service name both cluster ids when the service uses an embedded log, and no
+    event is stored.
+    """
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "orders", 0)
     cluster_id = kafka_id()
     async with serving(tmp_path, *OF_A_SERVICE, "--sidecar-unix-path", str(socket_path)) as served:

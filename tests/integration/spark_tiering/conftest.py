@@ -22,19 +22,16 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Commands find no settings in the environment of the machine."""
     forget_environment(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> TierPlace:
-    """Two partitions with two segments each that can be copied."""
     return TierPlace(tmp_path)
 
 
 @pytest.fixture
 def tier(tmp_path: Path) -> Command:
-    """The command for a place whose segments are copied."""
     command = Command(TierPlace(tmp_path))
     assert command.place.run().is_fine
     return command
@@ -57,7 +54,6 @@ def store(tmp_path: Path) -> LocalStore:
 
 @pytest.fixture
 def read_options(log: WrittenLog, tmp_path: Path) -> dict[str, str]:
-    """Options of a reader of the tier."""
     return tier_in(tmp_path, log)
 
 

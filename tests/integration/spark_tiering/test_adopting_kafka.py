@@ -1,4 +1,4 @@
-"""The nine steps on a stock broker under a running producer, and what it would take ill."""
+"""The nine steps of an adoption on a stock broker under a running producer, and their refusals."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ RECORDS = 120
 
 @pytest.fixture(scope="module")
 def slow_kafka(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredKafka]:
-    """One broker that copies slowly, for all of this module: a test uses a topic of its own."""
+    """
+    Start one broker that copies slowly for the whole module; each test uses a topic of its own.
+    """
     folder = tmp_path_factory.mktemp("kafka") / "slow"
     with tiered_node(kafka_jars, folder, {**PATIENT, **SLOW_COPYING}) as node:
         yield TieredKafka(node.start())
@@ -73,8 +75,8 @@ async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
     """
-    Every range is copied once, the broker's own latest tiered offset moves, its retention then
-    deletes the local segments, its settings are as before, and no record is lost.
+    The adoption copies every range once, the broker continues behind the copies and trims its local
+    log, settings are restored, and no record is lost.
     """
     topic = "adopted"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
@@ -113,7 +115,7 @@ async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the
 async def test_f120_straggler_when_its_window_was_aborted_then_the_log_refuses_its_event(
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
-    """A late finish of a dead job takes no effect, and the broker never hears of one."""
+    """The metadata refuses a late finish event of a dead job, and brokers never see that copy."""
     topic = "late"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
     async with producing(slow_kafka.login, topic) as written:
@@ -146,7 +148,7 @@ WINDOW = {
 async def test_window_when_left_open_then_whoever_follows_the_cluster_sees_it(
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
-    """The service is told of topics that are not copied, as long as a window is open."""
+    """The service names topics with an open window, which brokers do not copy."""
     topic = "left-open"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
     log = await KafkaLog.open(settings_for(slow_kafka.login, METADATA_TOPIC, is_observer=True))
@@ -167,8 +169,8 @@ async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_e
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
     """
-    What a broker has that is not copied counts beside its copies, until it knows of them: with
-    retention on, publishing our copies would have deleted the oldest records.
+    A broker's uncopied segments count beside their published copies until it knows of them, so
+    publishing under retention by size would have deleted the oldest records.
     """
     topic = "counted"
     settings = {**ADOPTED_TOPIC, "retention.bytes": "300000"}
@@ -190,7 +192,10 @@ async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_e
 async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_its_end(
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
-    """A copy that overlaps another one would hide records from readers: it is never begun."""
+    """
+    The job copies nothing across the end of a tier that ends within a segment, because overlapping
+    copies would hide records.
+    """
     kafka = fresh_kafka.tiered({"remote.log.manager.copy.max.bytes.per.second": "256"})
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
     topic = "within"
@@ -199,7 +204,7 @@ async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_
     await kafka.wait_until_tiered(topic, 1)
 
     def overlap(metadata: TierMetadata, partition: TopicIdPartition) -> None:
-        """Somebody's copy of half of the segment that comes next."""
+        """Start a foreign copy of half of the next segment."""
         segment_id = SegmentId(partition, Uuid.of(1, 2))
         half = SegmentMetadata(
             segment_id, 28, 40, 77, 1_000, 1_000, ((0, 28),), 1_000, txn_index_empty=True
@@ -219,7 +224,10 @@ async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_
 async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiered_ones_adopted(
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
-    """By a pattern only what is tiered; by name also why not; one that is busy is left alone."""
+    """
+    A pattern adopts only tiered topics, a topic wanted by name is reported with its refusal, and a
+    busy topic is left alone.
+    """
     names = ["many-one", "many-two"]
     for name in names:
         await slow_kafka.create_topic(name, settings=ADOPTED_TOPIC)
@@ -278,7 +286,7 @@ SETTINGS = {
 async def test_topic_when_its_settings_would_cost_records_then_refused_before_anything(
     slow_kafka: TieredKafka, adopter: Adopter, case: str
 ) -> None:
-    """Refused by its name: no setting is changed, no event is published, no journal written."""
+    """Settings that would cost records are refused by name, without event, journal or change."""
     settings, reason = SETTINGS[case]
     own = {"remote.storage.enable": "false"} if case == "not-tiered" else {}
     await slow_kafka.create_topic(case, settings={**ADOPTED_TOPIC, **own})
@@ -308,7 +316,10 @@ async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anyth
     states: list[SegmentState],
     reason: AdoptionRefusal,
 ) -> None:
-    """What brokers would delete as soon as they begin to copy is seen, and nothing is changed."""
+    """
+    A gap that would let brokers delete records as soon as they copy is refused before anything
+    changes.
+    """
     await slow_kafka.create_topic(case, settings=ADOPTED_TOPIC)
     if case == "hole":
         await produce(slow_kafka.login, case, [b"x" * 500] * 30)
@@ -336,8 +347,8 @@ async def test_job_when_it_would_copy_beside_the_broker_then_refused(
     slow_kafka: TieredKafka, adopter: Adopter, tmp_path: Path
 ) -> None:
     """
-    Without a window nothing is copied of a tiered topic, as an archive or otherwise; nor with
-    metadata that its brokers never see. An archive is never made in the metadata that they do see.
+    Without a window the job refuses to copy a tiered topic, metadata that its brokers do not use,
+    and an archive in metadata that they do use.
     """
     topic = "beside"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)

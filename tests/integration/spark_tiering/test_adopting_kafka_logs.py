@@ -1,4 +1,4 @@
-"""What a stock broker's log may hold, tiered by a job and digested by the broker."""
+"""Logs of a stock broker with every kind of batch, tiered by a job and accepted by the broker."""
 
 from __future__ import annotations
 
@@ -31,14 +31,12 @@ DAY_MS = 86_400_000
 
 
 class Local(NamedTuple):
-    """A segment as the broker has it itself."""
-
     log: bytes
     has_aborts: bool
 
 
 def local_files(kafka: TieredKafka, topic: str) -> dict[int, Local]:
-    """Every segment of partition 0 that the broker still has, by its first offset."""
+    """Return the broker's remaining segments of partition 0 by base offset."""
     found = {}
     for path in kafka.local_segments(topic):
         base = int(path.stem)
@@ -52,9 +50,8 @@ async def test_log_of_every_kind_when_adopted_then_its_copies_are_the_brokers_se
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
     """
-    Five codecs, idempotent and transactional producers, aborts, headers, changes of the leader
-    epoch: each copy is the broker's segment byte for byte, with its epochs and its flag of aborts;
-    the broker goes on behind the last one, and lets go of its own.
+    The copies of a log with every kind of batch equal the broker's segments byte for byte, and the
+    broker continues behind them and trims its own.
     """
     kafka = fresh_kafka.tiered(SLOW_COPYING)
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
@@ -94,8 +91,8 @@ async def test_records_when_past_retention_then_their_copies_do_not_expire_in_th
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
     """
-    Brokers delete a copy of records that are past retention as soon as it is begun, and while
-    they copy nothing, their own segments: in a window neither, and all of it is copied.
+    In a window no copy of records past retention expires and all of them are copied, because
+    brokers neither copy nor delete.
     """
     kafka = fresh_kafka.tiered(RARELY)
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
@@ -116,8 +113,8 @@ async def test_topic_when_just_made_then_no_window_is_opened_for_it(
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
     """
-    A broker whose manager does not know a topic yet deletes nothing of its tier with it: there is
-    nothing to copy then, so that nothing is begun which could be left behind.
+    No window opens for a topic that the broker's manager does not know yet, because it has nothing
+    to copy.
     """
     kafka = fresh_kafka.tiered()
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")

@@ -85,7 +85,7 @@ def records_in(folder: Path) -> dict[str, str]:
 def test_backup_when_imported_into_a_blank_place_then_its_export_is_the_same(
     archive: Path, tmp_path: Path, name: str
 ) -> None:
-    """To the byte: ids, offsets, times, keys, headers; and it is served from as before."""
+    """The export of an import equals the backup byte for byte, and the new log serves it."""
     first, blank = tmp_path / name, tmp_path / "blank"
     content = exported(first, archive)
     tried = backup("import", first, "--embedded", blank)
@@ -107,7 +107,7 @@ def test_backup_when_imported_into_a_blank_place_then_its_export_is_the_same(
 def test_export_when_programs_read_it_then_everything_is_told(
     archive: Path, tmp_path: Path
 ) -> None:
-    """Bounds of each partition, what nobody understands, tombstones, and the digest."""
+    """The export holds the bounds of each partition, unknown records, tombstones and the digest."""
     report = tmp_path / "report.json"
     done = backup(
         "export", tmp_path / "a.jsonl", "--embedded", archive, "--output", "json", "--report",
@@ -126,7 +126,10 @@ def test_export_when_programs_read_it_then_everything_is_told(
 def test_import_when_it_was_broken_off_then_the_same_command_goes_on(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a signal, at any group: what is there is not appended twice."""
+    """
+    An import broken off at any group, by a signal, continues by the same command and appends no
+    record twice.
+    """
     monkeypatch.setattr(importing, "GROUP_ROWS", 3)
     file, blank = tmp_path / "a.jsonl", tmp_path / "blank"
     content = exported(file, archive)
@@ -145,7 +148,10 @@ def test_import_when_it_was_broken_off_then_the_same_command_goes_on(
 def test_import_when_a_log_is_there_and_empty_then_it_keeps_who_it_is(
     archive: Path, tmp_path: Path
 ) -> None:
-    """Only where another cluster's backup is meant; the same events are there afterwards."""
+    """
+    An import into an empty existing log of another cluster needs consent, keeps that log's identity
+    and stores the same events.
+    """
     file, begun = tmp_path / "a.jsonl", tmp_path / "begun"
     exported(file, archive)
     asyncio.run(begin_log(begun / "log"))
@@ -163,7 +169,10 @@ def test_import_when_a_log_is_there_and_empty_then_it_keeps_who_it_is(
 def test_import_when_the_log_cannot_take_it_then_nothing_is_appended(
     archive: Path, tmp_path: Path
 ) -> None:
-    """Another number of partitions, other events, a service: one line each."""
+    """
+    An import into a log with another number of partitions, other events or a running service is
+    refused in one line.
+    """
     file, other, full = tmp_path / "a.jsonl", tmp_path / "other", tmp_path / "full"
     exported(file, archive)
     asyncio.run(begin_log(other / "log", 4))
@@ -190,7 +199,7 @@ def test_import_when_the_log_cannot_take_it_then_nothing_is_appended(
 def test_import_when_another_backup_was_begun_there_then_nothing_is_appended(
     archive: Path, tmp_path: Path
 ) -> None:
-    """Equal first records are not enough to go on behind them."""
+    """An import refuses a log that holds equal first records of another backup."""
     exported(tmp_path / "a.jsonl", archive)
     whole = open_backup(tmp_path / "a.jsonl")
     rows = [row for row in whole.rows() if isinstance(row, BackupRow)]
@@ -211,7 +220,7 @@ def test_import_when_another_backup_was_begun_there_then_nothing_is_appended(
 def test_import_when_the_file_is_broken_then_nothing_is_begun(
     archive: Path, tmp_path: Path
 ) -> None:
-    """One clear line before a folder is made."""
+    """A broken file is refused in one line before a folder is made."""
     file = tmp_path / "a.jsonl"
     text = exported(file, archive).decode()
     for change in (text[: len(text) // 2], text.replace("orders", "orderz"), "{}\n", ""):
@@ -225,7 +234,10 @@ def test_import_when_the_file_is_broken_then_nothing_is_begun(
 def test_import_when_the_log_had_holes_then_the_new_offsets_are_told(
     archive: Path, tmp_path: Path
 ) -> None:
-    """Compaction and a trimmed head leave them; events keep their order."""
+    """
+    An import of a log with holes, from compaction or a trimmed head, keeps the order of events and
+    reports their new offsets.
+    """
     whole = open_backup(tmp_path / "a.jsonl") if exported(tmp_path / "a.jsonl", archive) else None
     assert whole is not None
     header = whole.header
@@ -249,7 +261,10 @@ def test_import_when_the_log_had_holes_then_the_new_offsets_are_told(
 def test_export_when_records_are_damaged_then_the_rest_is_written_and_it_is_told(
     archive: Path, tmp_path: Path
 ) -> None:
-    """Exit code 1, with the offsets that are lost; an import says what the backup lacks."""
+    """
+    An export of damaged records exits with 1 and names the lost offsets, and an import names the
+    gaps of the backup.
+    """
     log = next(path for path in sorted(archive.rglob("*.log")) if path.stat().st_size)
     content = bytearray(log.read_bytes())
     content[-3] ^= 0xFF
@@ -263,7 +278,7 @@ def test_export_when_records_are_damaged_then_the_rest_is_written_and_it_is_told
 
 
 def test_import_when_somebody_has_the_folder_then_says_so(archive: Path, tmp_path: Path) -> None:
-    """A service that runs on it must not find other events there."""
+    """An import refuses a folder that another process uses."""
     file = tmp_path / "a.jsonl"
     exported(file, archive)
 
@@ -282,7 +297,7 @@ def test_import_when_somebody_has_the_folder_then_says_so(archive: Path, tmp_pat
 def test_backup_while_it_runs_then_says_how_far_it_is_beside_its_answer(
     archive: Path, tmp_path: Path
 ) -> None:
-    """On standard error, out and in."""
+    """Export and import print their progress on standard error."""
     file = tmp_path / "kept.jsonl"
     out = backup("export", file, "--embedded", archive, "--output", "json")
     count = json.loads(out.stdout)["records"]
@@ -295,7 +310,7 @@ def test_backup_while_it_runs_then_says_how_far_it_is_beside_its_answer(
 def test_export_when_sigterm_comes_then_leaves_no_file_and_nothing_half_made(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Ctrl-C does."""
+    """An export that gets SIGTERM, like Ctrl-C, leaves no file."""
     monkeypatch.setattr(Meter, "reach", lambda *_: signal.raise_signal(signal.SIGTERM))
     kept = tmp_path / "kept"
     kept.mkdir()

@@ -73,8 +73,8 @@ async def test_apply_when_the_target_is_a_real_topic_then_it_has_the_segments(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
     """
-    Copies of two brokers of the same records come back as brokers had them; a second application
-    publishes nothing; what was deleted meanwhile does not come back.
+    A rebuild on a real topic restores the segments of two brokers, a second application publishes
+    nothing, and segments deleted meanwhile stay deleted.
     """
     access = await own_access(kafka_broker)
     older = whole_segment("older", partition=ORDERS, broker_id=1, event_timestamp_ms=1)
@@ -130,8 +130,8 @@ async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
     kafka_broker: TieredKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Keys, times, headers and tombstones, in the order of each partition; broken off and gone on
-    with; and an export afterwards holds the same.
+    An import into a real topic keeps keys, times, headers, tombstones and order, also after an
+    interruption, and its export is the same.
     """
     access = await own_access(kafka_broker)
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
@@ -168,7 +168,10 @@ async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
 async def test_backup_of_a_real_topic_when_it_has_holes_then_they_are_told(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """A trimmed head and the markers of transactions; an import closes the ranks."""
+    """
+    The backup of a topic with a trimmed head and transaction markers reports its holes, and the
+    import closes them.
+    """
     access = await own_access(kafka_broker)
     await committed(kafka_broker, access.topic, [b"%d" % number for number in range(5)])
     await committed(kafka_broker, access.topic, [b"last"])
@@ -198,7 +201,10 @@ async def committed(kafka: TieredKafka, topic: str, values: list[bytes]) -> None
 async def test_import_when_the_topic_stamps_records_then_it_is_told(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """One that holds anything else, or would delete old records at once, is left as it is."""
+    """
+    An import into a topic with log append time reports the new times, and a topic with other
+    records or a short retention is refused.
+    """
     access = await own_access(kafka_broker, **{"message.timestamp.type": "LogAppendTime"})
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
     extents = {0: BackupExtent(10, 16), 2: BackupExtent(0, 1)}

@@ -1,4 +1,4 @@
-"""A tier as jobs of care have it: its metadata as it is now, and who may write it."""
+"""A tier for maintenance jobs: its present metadata, and the right to write it."""
 
 from __future__ import annotations
 
@@ -44,14 +44,17 @@ def finish(request: CareRequest) -> tuple[list[str], list[str]]:
 
 
 def test_tier_when_its_log_is_embedded_then_each_moment_is_of_now(tmp_path: Path) -> None:
-    """A log that nobody has begun holds nothing; what is published is in the next moment."""
+    """
+    An embedded log that has no records yet is empty, and the next image contains each published
+    event.
+    """
     before, after = finish(CareRequest(embedded=tmp_path / "archive"))
     assert before == []
     assert after == ["logs 0 COPY_SEGMENT_FINISHED", "orders 0 COPY_SEGMENT_FINISHED"]
 
 
 async def test_tier_when_a_service_holds_it_then_the_same_is_seen() -> None:
-    """By the frame protocol; and topics that are not wanted are not there."""
+    """A service shows the same tier by its frame protocol, without unwanted topics."""
     async with serving(World(3), assignment=Assignment.everything()) as settings:
         source = SourceSettings(sidecar=settings.address)
         request = CareRequest(source, topics=SegmentSelection(without_topics=("logs",)), wait_s=20)
@@ -61,7 +64,7 @@ async def test_tier_when_a_service_holds_it_then_the_same_is_seen() -> None:
 
 
 def test_tier_when_its_log_is_a_copy_then_it_is_read_and_never_written(tmp_path: Path) -> None:
-    """Copied folders answer, and say that nothing can be published there."""
+    """A tier in copied folders answers reads and refuses events."""
     finish(CareRequest(embedded=tmp_path / "archive"))
     copied = SourceSettings(log_dirs=(tmp_path / "archive/log",))
     with open_tier(CareRequest(copied)) as tier:
@@ -75,7 +78,10 @@ def test_tier_when_its_log_is_a_copy_then_it_is_read_and_never_written(tmp_path:
 
 
 def test_request_when_two_sources_are_named_then_is_refused(tmp_path: Path) -> None:
-    """An embedded log beside a service; a cluster beside it is for its own facts."""
+    """
+    A request with both an embedded log and a service is refused, while a cluster beside it is
+    allowed.
+    """
     with pytest.raises(ConfigError, match="one of the two"):
         CareRequest(SourceSettings(sidecar="host:1"), tmp_path)
     beside = CareRequest(SourceSettings(bootstrap_servers="host:1"), tmp_path)

@@ -55,7 +55,10 @@ def store(tmp_path: Path) -> LocalStore:
 def test_f120_source_when_it_vanishes_or_changes_at_any_moment_then_no_manifest_is_left(
     tmp_path: Path, options: CopyOptions, trouble: SourceTrouble, outcome: UnitOutcome
 ) -> None:
-    """At every single call of the source: the unit says so, and what is left is no segment."""
+    """
+    A source that vanishes or changes at any call makes the unit fail with that reason and leaves no
+    manifest.
+    """
     healthy = FailingFiles(EXAMPLE, LOG, {})
     task = copy_task(healthy, options=options, planned_from=EXAMPLE)
     run(task, LocalStore(LocalSettings(tmp_path / "healthy", is_synced=False)))
@@ -74,7 +77,9 @@ def test_f120_source_when_it_vanishes_or_changes_at_any_moment_then_no_manifest_
 def test_f120_source_when_its_bytes_change_unseen_at_any_moment_then_no_mixture_is_copied(
     tmp_path: Path, options: CopyOptions
 ) -> None:
-    """What is sent is what was inspected: a bit that changes in between ends the unit."""
+    """
+    A bit that changes between inspection and upload ends the unit, so that no mixture is copied.
+    """
     healthy = FailingFiles(EXAMPLE, LOG, {})
     task = copy_task(healthy, options=options, planned_from=EXAMPLE)
     run(task, LocalStore(LocalSettings(tmp_path / "healthy", is_synced=False)))
@@ -94,7 +99,7 @@ def test_f120_source_when_its_bytes_change_unseen_at_any_moment_then_no_mixture_
 def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_repeated(
     store: LocalStore,
 ) -> None:
-    """What was judged must be what is copied; the log is what it was, so the copy stays open."""
+    """A companion file that changes after its inspection leaves the copy open for a repeat."""
 
     class Rewritten(MemoryFiles):
         looks = 0
@@ -117,7 +122,10 @@ def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_re
 def test_folder_that_an_executor_does_not_see_when_copied_is_a_failure_of_the_source(
     tmp_path: Path, store: LocalStore
 ) -> None:
-    """It is not taken for a segment that is gone: somebody forgot to mount it."""
+    """
+    A folder that the executor does not see is a source failure (a missing mount), not a missing
+    segment.
+    """
     files = PartitionFolder(str(tmp_path / "orders-3"))
     with pytest.raises(ConfigError):
         files.facts()
@@ -129,7 +137,10 @@ def test_folder_that_an_executor_does_not_see_when_copied_is_a_failure_of_the_so
 
 
 def test_segment_when_it_is_inspected_then_tells_what_its_copy_will_be_planned_with() -> None:
-    """The details are those of the report; what is in the way of a copy is among them."""
+    """
+    An inspection reports the details its copy is planned with, including the reasons against a
+    copy.
+    """
     told = inspect_task(InspectTask(ORDERS, EXAMPLE, SECOND, log_start=0))
     report = report_on(EXAMPLE, SECOND)
     assert told.details is not None
@@ -146,7 +157,10 @@ def test_segment_when_it_is_inspected_then_tells_what_its_copy_will_be_planned_w
 
 
 def test_segment_without_check_point_when_inspected_then_tells_epochs_by_the_whole_log() -> None:
-    """A log that is here from its start on proves its epochs; one that is not proves nothing."""
+    """
+    Without a checkpoint file, a log that is complete from its start proves its epochs, and any
+    other one proves none.
+    """
     files = changed(EXAMPLE, checkpoint=None)
     told = inspect_task(InspectTask(ORDERS, files, SECOND))
     assert told.details is not None

@@ -1,4 +1,4 @@
-"""A stock broker asked for what tiering needs to know, and told to change settings of a topic."""
+"""A stock broker asked for the facts that tiering needs, and for changes of topic settings."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ async def test_facts_of_kafka_when_a_transaction_is_open_then_end_below_it(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
     """
-    What is stable ends where the oldest open transaction begins, the high watermark does not; the
-    log start is where records were deleted up to.
+    The last stable offset is the start of the oldest open transaction, the high watermark lies
+    above it, and the log start offset is the offset records were deleted up to.
     """
     topic = own_topic("facts")
     await create_topic(kafka_broker.login, topic, settings={"retention.ms": "3600000"})
@@ -87,7 +87,10 @@ async def test_facts_of_kafka_when_a_transaction_is_open_then_end_below_it(
 async def test_facts_of_kafka_when_a_topic_is_compacted_then_they_say_so(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """Both of its policies, and the default of those that say nothing."""
+    """
+    The facts say whether a topic is compacted, also beside deletion, and give its index interval or
+    the broker's default.
+    """
     kept, plain = own_topic("compacted"), own_topic("plain")
     settings = {"cleanup.policy": "delete,compact", "index.interval.bytes": "100"}
     await create_topic(kafka_broker.login, kept, settings=settings)
@@ -101,7 +104,7 @@ async def test_facts_of_kafka_when_a_topic_is_compacted_then_they_say_so(
 async def test_offsets_of_kafka_when_a_topic_is_tiered_then_tell_tier_and_disk(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """The end of the tier is that of the last finished copy, and the disk begins above it."""
+    """The tier ends with its last finished copy, and the disk begins above it."""
     topic = own_topic("tiered")
     await kafka_broker.create_topic(topic)
     (partition,) = cluster.partition_facts(lambda name: name == topic)
@@ -127,7 +130,7 @@ async def test_offsets_of_kafka_when_a_topic_is_tiered_then_tell_tier_and_disk(
 async def test_offsets_of_kafka_when_a_topic_is_not_tiered_then_tier_is_empty(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """The tier's end is told as nothing, and the disk begins where the log does."""
+    """A topic that is not tiered has no tier end, and its disk begins at the log start offset."""
     topic = own_topic("plain")
     await create_topic(kafka_broker.login, topic, partitions=2)
     await produce(kafka_broker.login, topic, [b"value"] * 3, partition=1)
@@ -140,7 +143,7 @@ async def test_offsets_of_kafka_when_a_topic_is_not_tiered_then_tier_is_empty(
 async def test_epochs_of_kafka_when_asked_then_end_where_the_log_does(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """The epoch that is written under ends with the log; one that never was has no end."""
+    """The current leader epoch ends with the log, and an epoch never used has no end."""
     topic = own_topic("epochs")
     await create_topic(kafka_broker.login, topic)
     await produce(kafka_broker.login, topic, [b"value"] * 3)
@@ -153,8 +156,8 @@ async def test_kafka_when_it_is_started_anew_then_is_asked_as_before(
     fresh_kafka: FreshKafka,
 ) -> None:
     """
-    The same client finds the broker again; the epoch of before has ended where the new one begins,
-    and the folder agrees with that.
+    After a broker's restart the same client works, and the old epoch ends where the new one begins,
+    as in the folder.
     """
     node = fresh_kafka.node()
     node.start()
@@ -187,8 +190,8 @@ async def test_settings_of_kafka_when_changed_then_all_others_stay(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
     """
-    In one request some are set and some are given back to the broker; what is not named is as it
-    was, which Kafka's older request would have wiped.
+    One request sets some topic settings and unsets others, and all other settings keep their
+    values.
     """
     topic = own_topic("settings")
     await kafka_broker.create_topic(topic, settings={"retention.bytes": "100000"})
@@ -220,7 +223,7 @@ async def test_settings_of_kafka_when_changed_then_all_others_stay(
 async def test_settings_of_kafka_when_they_contradict_each_other_then_none_is_changed(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """The broker's reason comes through, and a request is taken as a whole or not at all."""
+    """A contradicting request changes no setting and fails with the broker's reason."""
     topic = own_topic("refused")
     await kafka_broker.create_topic(topic)
     before = explicit(cluster, topic)
@@ -242,8 +245,8 @@ async def test_log_dir_of_kafka_when_surveyed_then_has_what_the_cluster_tells(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
     """
-    A live folder and the leader's answers fit: segments, history, what is stable. The folder of a
-    topic that was deleted is still there, and nobody's partition.
+    The survey of a live log folder agrees with the leader's answers, and the folder of a deleted
+    topic belongs to no partition.
     """
     topic, gone = own_topic("surveyed"), own_topic("deleted")
     await create_topic(kafka_broker.login, topic, settings=SEGMENTS)
@@ -264,7 +267,7 @@ async def test_log_dir_of_kafka_when_surveyed_then_has_what_the_cluster_tells(
 def surveyed(
     data: Path, cluster: TierCluster, topics: set[str]
 ) -> tuple[list[tuple[TopicIdPartition, set[str]]], list[str]]:
-    """A survey of *topics*, its facts shown to fit each other."""
+    """Return a survey of *topics* after a check that its facts fit each other."""
     facts = cluster.partition_facts(topics.__contains__)
     found, unusable = survey(
         LogDirSource(LogDirSettings((str(data),))),
@@ -301,7 +304,7 @@ def properties_of(login: Login) -> dict[str, str]:
 async def test_kafka_when_it_asks_who_comes_then_a_client_properties_lets_in(
     secured_kafka: SecuredKafka, tmp_path: Path
 ) -> None:
-    """The file of Java's own tools is enough, and so is what stands in it."""
+    """The file of Java's client properties, or its content, authenticates the client."""
     topic = own_topic("secured")
     await create_topic(secured_kafka.admin_login, topic, settings={"retention.ms": "5000"})
     login = secured_kafka.login(Way.SCRAM_512_OVER_TLS, ALLOWED)
@@ -317,7 +320,10 @@ async def test_kafka_when_it_asks_who_comes_then_a_client_properties_lets_in(
 async def test_kafka_when_rights_are_missing_then_each_call_says_which(
     secured_kafka: SecuredKafka,
 ) -> None:
-    """Who may DESCRIBE sees the topic; reading its settings and changing them are rights apart."""
+    """
+    A user with DESCRIBE sees the topic, and each call names the right it lacks for reading or
+    changing settings.
+    """
     topic = own_topic("closed")
     await create_topic(secured_kafka.admin_login, topic)
     login = secured_kafka.login(Way.SCRAM_512_OVER_TLS, POWERLESS)

@@ -1,4 +1,4 @@
-"""A compacted topic of a stock broker: left out and named, and archived where that is asked for."""
+"""A compacted topic of a stock broker: left out and named, and archived on request."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ async def test_compacted_topic_of_kafka_when_archived_then_only_where_that_is_as
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
     """
-    What its cleaner has left is whole by every check but for the offsets that it took; segments of
-    which it has left nothing are no gap.
+    A compacted topic is archived only on request; segments that the cleaner emptied are no gap.
     """
     topic = own_topic("kept")
     await create_topic(kafka_broker.login, topic, settings=SETTINGS)
@@ -82,7 +81,7 @@ def planned(request: JobRequest) -> CopyPlan:
 
 
 def archived(request: JobRequest) -> list[int]:
-    """Sizes of the segments that a job has finished, in order."""
+    """Return the sizes of the finished segments in order."""
     with open_surroundings(request, engine=InProcess()) as at:
         report = run_job(at)
         assert report.is_fine, list(report.lines())
@@ -95,7 +94,7 @@ def archived(request: JobRequest) -> list[int]:
 
 
 async def write(login: Login, topic: str) -> None:
-    """A few keys again and again: idempotent, and in transactions ended either way."""
+    """Write a few keys repeatedly: idempotent, and in committed and aborted transactions."""
     rng = random.Random(1)
 
     async def send(producer: AIOKafkaProducer, number: int) -> None:
@@ -114,7 +113,7 @@ async def write(login: Login, topic: str) -> None:
 
 
 def is_clean(data: Path, topic: str) -> bool:
-    """Whether the cleaner has noted that it was everywhere below the active segment."""
+    """Return whether the cleaner's checkpoint reaches the active segment."""
     file = data / "cleaner-offset-checkpoint"
     noted = parse_offsets(file.read_bytes()) if file.exists() else {}
     active = list_segments(path.name for path in (data / f"{topic}-0").iterdir())[-1]
@@ -124,6 +123,6 @@ def is_clean(data: Path, topic: str) -> bool:
 
 
 def rolled_bytes(folder: Path) -> list[int]:
-    """Sizes of the logs of rolled segments, in order."""
+    """Return the sizes of the rolled logs in order."""
     listed = list_segments(path.name for path in folder.iterdir())
     return [(folder / one.file(LOG)).stat().st_size for one in listed if one.is_rolled]

@@ -60,7 +60,7 @@ def copied(address: str, log_bytes: int, form: str, single_put_bytes: int = 2**3
 def test_f123_large_segment_when_it_is_copied_to_a_bucket_then_takes_little_memory(
     log_bytes: int, form: str, single_put_bytes: int
 ) -> None:
-    """Pieces, a chunk and a part are held, and never the segment."""
+    """A copy to a bucket holds pieces, a chunk and a part in memory, never the segment."""
     with open_sink() as sink:
         assert copied(sink.endpoint, log_bytes, form, single_put_bytes) < MEMORY_BYTES_MAX
         assert len(sink.objects) == 6
@@ -72,5 +72,5 @@ def test_f123_large_segment_when_it_is_copied_to_a_bucket_then_takes_little_memo
 def test_f123_large_segment_when_it_is_copied_to_a_folder_then_takes_little_memory(
     tmp_path: Path, log_bytes: int, form: str
 ) -> None:
-    """The same holds for the store without a bucket."""
+    """A copy to a folder holds pieces and a chunk in memory, never the segment."""
     assert copied(str(tmp_path / "objects"), log_bytes, form) < MEMORY_BYTES_MAX

@@ -74,7 +74,9 @@ def manifest_of(task: CopyTask, store: LocalStore) -> Manifest:
 def test_segment_when_it_is_copied_then_reads_back_as_the_source(
     store: LocalStore, options: CopyOptions, listed: ListedSegment
 ) -> None:
-    """Log and indexes are the source's, byte for byte, and the manifest says what they are."""
+    """
+    The copied log and indexes equal the source byte for byte, and the manifest describes them.
+    """
     task = copy_task(EXAMPLE, listed, options=options)
     result = run(task, store)
     assert (result.outcome, result.detail, result.findings) == (UnitOutcome.COPIED, "", ())
@@ -94,7 +96,7 @@ def test_segment_when_it_is_copied_then_reads_back_as_the_source(
 
 
 def test_segments_that_a_broker_wrote_when_copied_then_read_back(store: LocalStore) -> None:
-    """A recorded partition of a real broker, each segment of it."""
+    """Each segment of a real broker's recorded partition reads back as its source."""
     files = recorded_partition()
     segments = [one for one in list_segments(files.facts()) if one.is_rolled]
     assert segments
@@ -111,7 +113,7 @@ def test_segments_that_a_broker_wrote_when_copied_then_read_back(store: LocalSto
 def test_f107_f128_segment_when_it_is_there_already_then_is_found_and_not_written(
     store: LocalStore, options: CopyOptions, action: SegmentAction
 ) -> None:
-    """A second run writes nothing, and tells the same sizes and sums as the first."""
+    """A second copy writes no object and reports the same sizes and checksums as the first."""
     task = copy_task(EXAMPLE, options=options)
     first = run(task, store)
     written = {found.key: found.modified_ms for found in store.list()}
@@ -131,7 +133,7 @@ def test_f107_f128_segment_when_it_is_there_already_then_is_found_and_not_writte
 def test_f102_f121_copy_when_it_is_resumed_then_writes_only_what_is_missing(
     store: LocalStore, options: CopyOptions
 ) -> None:
-    """Objects that the attempt before left are compared, and not sent again."""
+    """A resumed copy compares existing objects and sends only the missing ones."""
     task = copy_task(EXAMPLE, options=options)
     run(task, store)
     keys = object_keys(task.segment.id, task.segment.start_offset, task.prefix)
@@ -179,7 +181,9 @@ def test_segment_when_it_is_not_what_was_planned_then_nothing_is_written(
     files: MemoryFiles,
     outcome: UnitOutcome,
 ) -> None:
-    """The unit says why, and the store has nothing of it."""
+    """
+    A segment that differs from its plan ends the unit with a reason, and the store gets no object.
+    """
     result = run(copy_task(files, planned_from=EXAMPLE, **planned), store)
     assert result.outcome is outcome, name
     assert result.detail
@@ -190,7 +194,7 @@ def test_segment_when_it_is_not_what_was_planned_then_nothing_is_written(
 def test_segment_with_wrong_files_when_it_is_copied_then_they_are_made_anew_and_named(
     store: LocalStore,
 ) -> None:
-    """What the log proves is copied instead of what a file says, and the result tells it."""
+    """The writer rebuilds wrong companion files from the log, and the result names them."""
     files = changed(EXAMPLE, index=b"\0" * 80, timeindex=None, snapshot=b"nothing")
     task = copy_task(files)
     result = run(task, store)
@@ -210,7 +214,10 @@ def test_segment_with_wrong_files_when_it_is_copied_then_they_are_made_anew_and_
 def test_unit_that_runs_twice_at_once_when_one_overtakes_then_both_end_with_the_same_objects(
     store: LocalStore, options: CopyOptions, overtaken_at: ObjectKind
 ) -> None:
-    """A speculative attempt is no second writer: whoever comes later finds what is there."""
+    """
+    Of two attempts of one unit, the later one finds the other's objects and both end with the same
+    objects.
+    """
     task = copy_task(EXAMPLE, options=options)
 
     class Overtaken:
@@ -245,7 +252,7 @@ def test_unit_that_runs_twice_at_once_when_one_overtakes_then_both_end_with_the_
 def test_conflict_when_another_object_is_there_then_it_is_left_as_it_is(
     store: LocalStore, kind: ObjectKind, options: CopyOptions, action: SegmentAction
 ) -> None:
-    """Nothing is replaced, and no manifest says that it were a segment."""
+    """A foreign object in the place of the copy is left as it is, and no manifest is written."""
     task = copy_task(EXAMPLE, options=options, action=action)
     key = object_key(task.segment.id, task.segment.start_offset, kind, task.prefix)
     store.put(key, BytesContent(b"somebody else's"))
@@ -259,7 +266,7 @@ def test_conflict_when_another_object_is_there_then_it_is_left_as_it_is(
 def test_completion_when_an_object_is_not_what_its_manifest_says_then_is_a_conflict(
     store: LocalStore, settings: LocalSettings
 ) -> None:
-    """Whatever is missing, damaged, or of other metadata is told before anything is finished."""
+    """Completion reports a missing, damaged or foreign object before it finishes anything."""
     task = replace(copy_task(EXAMPLE), action=SegmentAction.COMPLETE)
     assert run(task, store).outcome is UnitOutcome.CONFLICT
     run(replace(task, action=SegmentAction.COPY), store)
@@ -279,7 +286,7 @@ def test_completion_when_an_object_is_not_what_its_manifest_says_then_is_a_confl
 
 
 def test_f105_unit_when_its_time_is_up_then_ends_wherever_it_is(store: LocalStore) -> None:
-    """A source that takes too long ends the unit at its next piece, and nothing is left behind."""
+    """A unit past its time ends at the next piece of its source and leaves no object."""
     task = copy_task(EXAMPLE, deadline_s=30.0)
     result = run(task, store, Time(step_s=1.0))
     assert result.outcome is UnitOutcome.TIMED_OUT
@@ -290,7 +297,7 @@ def test_f105_unit_when_its_time_is_up_then_ends_wherever_it_is(store: LocalStor
 
 
 def test_unit_of_a_paused_job_when_it_would_begin_then_does_nothing(store: LocalStore) -> None:
-    """A pause that is there before a unit begins is seen by it."""
+    """A unit that finds the job paused does nothing."""
     task = copy_task(EXAMPLE, pause_key="rlmm-jobs/jobs/job-20231114/pause")
     store.put(task.pause_key, BytesContent(b"{}"))
     assert run(task, store).outcome is UnitOutcome.STOPPED
@@ -302,7 +309,7 @@ def test_unit_of_a_paused_job_when_it_would_begin_then_does_nothing(store: Local
 def test_task_when_it_is_sent_to_a_worker_then_is_carried_out_there(
     tmp_path: Path, settings: LocalSettings
 ) -> None:
-    """Task and result travel; the store of the thread that works is opened where it works."""
+    """A task and its result pickle, and the worker opens its own store."""
     folder = tmp_path / "orders-3"
     folder.mkdir()
     for name, content in EXAMPLE.contents.items():
@@ -325,7 +332,7 @@ def test_task_when_it_is_sent_to_a_worker_then_is_carried_out_there(
 
 
 def test_store_that_cannot_be_opened_when_a_unit_needs_it_is_its_outcome(tmp_path: Path) -> None:
-    """An executor without the folder, or with wrong settings, says so for its unit alone."""
+    """A missing folder or wrong settings on one executor fail that unit alone."""
     absent = LocalSettings(tmp_path / "not" / "mounted")
     result = copy_segment(copy_task(EXAMPLE, store=absent))
     assert result.outcome is UnitOutcome.STORE_FAILED
@@ -336,7 +343,7 @@ def test_store_that_cannot_be_opened_when_a_unit_needs_it_is_its_outcome(tmp_pat
 
 
 def test_compacted_segment_when_holes_are_allowed_then_is_copied(store: LocalStore) -> None:
-    """Offsets that compaction took are no damage where the rules say so."""
+    """A compacted segment is copied when the rules allow holes."""
     log = EXAMPLE.contents[LOG]
     files = changed(EXAMPLE, log=log[: 1171 * 3] + log[1171 * 4 :], index=None, timeindex=None)
     assert run(copy_task(files, planned_from=EXAMPLE), store).outcome is UnitOutcome.SOURCE_CHANGED

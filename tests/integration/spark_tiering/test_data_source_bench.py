@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 def test_window_of_time_when_it_is_one_minute_of_a_tier_then_little_of_it_is_read(
     tmp_path: Path,
 ) -> None:
-    """By option and by filters pushed down: below what is asked, and every row of it."""
+    """
+    A query of one minute, by option or by pushed-down filters, reads few bytes of the tier and
+    returns every row of that minute.
+    """
     run = Run()
     measure_window(run, QUICK.large, tmp_path)
     assert [figure.at_most for figure in run.asked] == [WINDOW_SHARE_MAX] * 2

@@ -1,6 +1,4 @@
-"""
-The data source beside who else reads a real topic: a Kafka consumer, and Spark's own Kafka source.
-"""
+"""The data source beside a Kafka consumer and Spark's own Kafka source on a real topic."""
 
 from __future__ import annotations
 
@@ -68,7 +66,9 @@ async def send(producer: AIOKafkaProducer, topic: str, rng: random.Random, count
 
 
 async def fill(login: Login, topic: str, rng: random.Random) -> None:
-    """Five codecs; transactions that are committed, aborted, and one that is open over segments."""
+    """
+    Produce in five codecs, in committed and aborted transactions and in one that spans segments.
+    """
     lasting = AIOKafkaProducer(**login.for_aiokafka(), transactional_id=f"lasting-{topic}")
     async with lasting:
         await lasting.begin_transaction()
@@ -101,7 +101,7 @@ async def fill(login: Login, topic: str, rng: random.Random) -> None:
 
 
 async def consumed(login: Login, topic: str, level: str, behind: int) -> list[Row]:
-    """What a consumer gets below *behind*, as rows."""
+    """Return the records that a consumer gets below *behind*, as rows."""
     rows: list[Row] = []
     async with consumer(login, topic, 0, isolation_level=level) as client:
         (partition,) = client.assignment()
@@ -125,7 +125,7 @@ async def consumed(login: Login, topic: str, level: str, behind: int) -> list[Ro
 
 
 def tiered(folder: Path, store: LocalStore) -> int:
-    """Copy the rolled segments of a topic; says behind which offset they end."""
+    """Copy the rolled segments of a topic and return the offset behind the last one."""
     (found,) = (
         one
         for one in LogDirSource(LogDirSettings((str(folder.parent),))).partitions()[0]
@@ -172,8 +172,8 @@ async def test_data_source_when_a_consumer_and_sparks_own_source_read_as_well_th
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
     """
-    Keys, values, headers, timestamps of both types, offsets; five codecs; committed and
-    uncommitted; from the tier, on Spark and here, and from the broker's own folder.
+    The data source, Spark's own source, a consumer and the broker's folder give equal rows for five
+    codecs and both isolation levels.
     """
     node = fresh_kafka.node()
     node.start()
@@ -242,7 +242,7 @@ def both(topic: str, bootstrap: str, place: dict[str, str]) -> list[Query]:
 
 
 def test_connector_jars_when_they_are_fetched_then_there_are_four(kafka_jars: object) -> None:
-    """Those of `tests/kafka/spark_connector`, checked."""
+    """The four connector jars of `tests/kafka/spark_connector` are fetched and checked."""
     assert kafka_jars
     assert len(connector_jars()) == 4
 

@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 def test_gap_when_a_segment_is_missing_then_it_is_an_error_or_left_out(
     log: WrittenLog, read_options: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """By name and offsets; the other rows are all there where losses are borne."""
+    """
+    A missing segment is an error with its offsets, or its rows alone are left out where losses are
+    allowed.
+    """
     gone = log.tiered[2]
     path_of(read_options, gone, ObjectKind.MANIFEST).unlink()
     told = f"orders-0: no offsets {gone.start_offset} to {gone.last_offset}"
@@ -55,7 +58,7 @@ def test_gap_when_a_segment_is_missing_then_it_is_an_error_or_left_out(
 def test_gap_when_committed_rows_are_read_then_none_of_an_undecided_transaction_is_given(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """Markers may have been in what is missing."""
+    """A committed read returns no row of a transaction whose marker may lie in a gap."""
     gone = log.tiered[2]
     path_of(read_options, gone, ObjectKind.MANIFEST).unlink()
     options = {**read_options, "isolationLevel": "read_committed"}
@@ -71,7 +74,10 @@ def test_gap_when_committed_rows_are_read_then_none_of_an_undecided_transaction_
 def test_expired_when_a_start_lies_below_the_tier_then_it_is_named(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """`earliest` is what is there; an offset that is named is meant."""
+    """
+    A read that starts at an offset below the tier names the expired offsets, while `earliest`
+    starts at the first available one.
+    """
     gone = log.tiered[0]
     for kind in ObjectKind:
         path_of(read_options, gone, kind).unlink()
@@ -86,7 +92,7 @@ def test_expired_when_a_start_lies_below_the_tier_then_it_is_named(
 def test_end_when_it_lies_behind_the_tier_then_it_is_named(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """What is not tiered yet is not silently left out."""
+    """A read that ends behind the tier names the offsets that are not tiered yet."""
     end = log.tier_end
     options = {**read_options, "endingOffsets": f'{{"orders": {{"0": {end + 10}}}}}'}
     with pytest.raises(DataLost, match=f"no offsets {end} to {end + 9}: they lie behind all"):
@@ -96,7 +102,7 @@ def test_end_when_it_lies_behind_the_tier_then_it_is_named(
 def test_start_when_it_lies_behind_the_tier_then_it_is_named(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """An offset of another topic, or one that was not tiered yet: no empty answer."""
+    """A start behind the tier is an error with that offset, not an empty result."""
     end = log.tier_end
     options = {**read_options, "startingOffsets": f'{{"orders": {{"0": {end + 7}}}}}'}
     with pytest.raises(DataLost, match=f"no offsets {end} to {end + 6}: they lie behind all"):
@@ -107,7 +113,10 @@ def test_start_when_it_lies_behind_the_tier_then_it_is_named(
 def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """Retention at work while a query runs; rows that came before are right."""
+    """
+    A segment that retention deletes during a query is reported by its object, and earlier rows are
+    right.
+    """
 
     shares, reading = planned(read_options)
     gone = log.tiered[3]
@@ -121,7 +130,7 @@ def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
 def test_topic_when_nothing_is_there_of_it_then_it_is_a_mistake(
     read_options: dict[str, str],
 ) -> None:
-    """And no empty answer; a pattern may match nothing."""
+    """A named topic without data is an error, while a pattern may match no topic."""
     with pytest.raises(ConfigError, match="nothing is there of payments"):
         rows_read({**read_options, "subscribe": "orders,payments"})
     without = {name: value for name, value in read_options.items() if name != "subscribe"}
@@ -170,7 +179,10 @@ def damage(read_options: dict[str, str], log: WrittenLog, what: str) -> None:
 def test_bad_input_when_it_is_read_then_one_line_names_it_and_no_row_is_wrong(
     what: str, code: str, log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """Whatever happened to a segment."""
+    """
+    A query over a damaged segment ends with one line that names the fault, and no returned row is
+    wrong.
+    """
     damage(read_options, log, what)
     with pytest.raises(TierUnreadable, match=code) as told:
         rows_read(read_options)
@@ -181,7 +193,7 @@ def test_bad_input_when_it_is_read_then_one_line_names_it_and_no_row_is_wrong(
 def test_bad_input_when_a_plan_trusts_the_metadata_then_the_manifest_is_refused_where_it_is_read(
     what: str, log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """The list of segments is right, and one of their manifests is not."""
+    """A bad manifest behind a correct plan is refused where it is read."""
     embedded(tmp_path / "archive", log.tiered)
     damage(read_options, log, what)
     with pytest.raises(TierUnreadable, match="TIER-MANIFEST"):
@@ -191,7 +203,10 @@ def test_bad_input_when_a_plan_trusts_the_metadata_then_the_manifest_is_refused_
 def test_unknown_compression_when_it_is_met_then_it_is_named(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """A codec of a future Kafka: the batch is whole, and nobody here can read it."""
+    """
+    A batch of an unknown codec is named in the error, since the batch is whole but the reader
+    cannot decompress it.
+    """
     path = path_of(read_options, log.tiered[1], ObjectKind.LOG)
     content = bytearray(path.read_bytes())
     content[22] = content[22] & ~0x07 | 0x07
@@ -203,7 +218,10 @@ def test_unknown_compression_when_it_is_met_then_it_is_named(
 def test_wrong_index_when_it_leads_into_the_middle_of_a_batch_then_it_is_named(
     log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
-    """Rows between would be missing: the log itself contradicts."""
+    """
+    An index that leads into the middle of a batch is named, because rows in between would be
+    missing.
+    """
 
     report = log.reports[1]
     parts = log.parts(report)
@@ -221,7 +239,10 @@ def test_wrong_index_when_it_leads_into_the_middle_of_a_batch_then_it_is_named(
 def test_log_when_it_ends_within_a_batch_then_it_is_named_and_what_came_before_is_right(
     log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
-    """As somebody has copied it: the object is as long as its manifest says."""
+    """
+    A log cut within a batch, in an object of the right length, is named, and all rows before the
+    cut are right.
+    """
     report = log.reports[1]
     parts = log.parts(report)
     parts[SegmentPart.LOG] = parts[SegmentPart.LOG][:-20]
@@ -239,7 +260,10 @@ def test_log_when_it_ends_within_a_batch_then_it_is_named_and_what_came_before_i
 def test_state_of_transactions_when_it_cannot_be_read_then_committed_rows_are_refused(
     part: SegmentPart, log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
-    """Nobody may be given aborted records for want of an index; the others need none."""
+    """
+    Committed rows are refused when the transaction index cannot be read, and uncommitted reads do
+    not need it.
+    """
     for report in log.reports:
         parts = log.parts(report)
         if part in parts:
@@ -255,8 +279,8 @@ def test_index_when_it_says_little_then_what_lies_behind_its_places_is_read_as_w
     log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
     """
-    Entries may be far above the batches that they point to, and are right all the same: a look-up
-    by them begins early, and says nothing of where an offset ends.
+    A look-up through an index whose entries lie far above their batches starts early and reads on
+    past the given positions.
     """
     report = log.reports[1]
     parts = log.parts(report)
@@ -279,7 +303,10 @@ def test_index_when_it_says_little_then_what_lies_behind_its_places_is_read_as_w
 def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
     tmp_path: Path,
 ) -> None:
-    """Files of anybody's; and a folder that is not there is another matter."""
+    """
+    A bucket of unrelated files is refused as one without the topic, and a missing folder is an
+    error of its own.
+    """
     foreign = tmp_path / "foreign"
     (foreign / "photos/2024").mkdir(parents=True)
     (foreign / "photos/2024/a.jpg").write_bytes(b"x")
@@ -294,7 +321,7 @@ def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
 def test_prefix_when_it_lacks_its_slash_then_what_was_looked_for_shows_it(
     read_options: dict[str, str],
 ) -> None:
-    """It is a beginning of keys, and no folder."""
+    """A prefix without its slash is an error that shows the searched keys."""
     with pytest.raises(ConfigError, match="of orders; looked for keys that begin with 'kaorders-'"):
         rows_read({**read_options, "prefix": "ka"})
 
@@ -302,7 +329,10 @@ def test_prefix_when_it_lacks_its_slash_then_what_was_looked_for_shows_it(
 def test_encrypted_segments_when_a_key_ring_is_named_then_they_are_read_and_else_named(
     log: WrittenLog, store: LocalStore, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """Each with the key that it was written with; planning needs none but for transactions."""
+    """
+    Encrypted segments are read with the key ring, each with its own key, and named without it;
+    planning needs the ring only for transactions.
+    """
     keys = KeyFiles(tmp_path / "keys")
     for number, segment in enumerate(log.tiered):
         seal_segment(store, segment, PREFIX, IDS[number % 2])
@@ -319,7 +349,7 @@ def test_encrypted_segments_when_a_key_ring_is_named_then_they_are_read_and_else
 
 
 def test_error_when_it_leaves_then_nothing_that_led_to_it_goes_with_it() -> None:
-    """Spark shows what is raised: a line, and no story."""
+    """An error leaves the data source without its chain of causes, so that Spark shows one line."""
 
     def fail() -> Iterator[int]:
         try:

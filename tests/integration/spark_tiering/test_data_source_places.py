@@ -1,6 +1,6 @@
 """
-The data source over every place that tells of segments, and over places that are wrong: planned and
-read in this process, as Spark's workers do it.
+The data source over every place with metadata of segments, and over wrong places: planned and read
+in this process, as Spark's workers do it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 def test_manifests_when_nothing_else_runs_then_the_tier_is_read_by_them(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """All rows; and of committed ones those whose fate is known."""
+    """
+    A read by manifests alone returns all rows, and of committed rows those of decided transactions.
+    """
     assert rows_read(read_options) == log.rows()
     committed = rows_read({**read_options, "isolationLevel": "read_committed"})
     assert committed == log.rows(committed=True)
@@ -56,7 +58,7 @@ def test_manifests_when_nothing_else_runs_then_the_tier_is_read_by_them(
 def test_service_when_it_is_asked_then_only_what_its_metadata_says_is_read(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """Objects of which it knows nothing yet are not: their copy was never finished."""
+    """With a service the data source reads only finished segments of its metadata."""
     with ServedMetadata() as served:
         publish(open_metadata_access(served.access), log.tiered[:3])
         options = {**read_options, "sidecar": served.address}
@@ -66,7 +68,7 @@ def test_service_when_it_is_asked_then_only_what_its_metadata_says_is_read(
 def test_embedded_log_when_it_is_named_then_it_is_read_as_it_is_now(
     log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """As copy jobs keep it."""
+    """The data source reads the current state of an embedded log that copy jobs use."""
     embedded(tmp_path / "archive", log.tiered)
     assert rows_read({**read_options, "embedded": str(tmp_path / "archive")}) == log.rows()
     with pytest.raises(ConfigError, match=r"embedded log .*nowhere is not there"):
@@ -77,7 +79,9 @@ def test_embedded_log_when_it_is_named_then_it_is_read_as_it_is_now(
 def test_plan_when_it_is_frozen_then_later_segments_change_nothing(
     form: str, log: WrittenLog, store: LocalStore, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """The same rows however it is cut, of either form of the file."""
+    """
+    A frozen plan gives the same rows in either file form and for any cut, whatever is tiered later.
+    """
     request = embedded(tmp_path / "archive", log.tiered)
     plan = frozen(request, topics=("orders",))
     file = tmp_path / f"plan.{form}"
@@ -97,7 +101,10 @@ def test_plan_when_it_is_frozen_then_later_segments_change_nothing(
 def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_within_them(
     log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """Markers behind the plan's end stand in the index of the very segment that it cuts."""
+    """
+    A plan that cuts segments decides committed rows by markers behind its end, which the cut
+    segment's index holds.
+    """
     request = embedded(tmp_path / "archive", log.tiered)
     file = tmp_path / "plan.json"
     for behind in range(20, log.stable_end, 37):
@@ -114,7 +121,10 @@ def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_withi
 def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_named(
     log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """What lies behind the tier is no loss, it was said when the plan was made."""
+    """
+    A plan that covers more than the tier names its expired offsets, and not the offsets behind the
+    tier, which were named when the plan was made.
+    """
     request = embedded(tmp_path / "archive", log.tiered[1:])
     plan = frozen(request, bounds=RecordBounds(from_offset=0, to_offset=log.tier_end + 500))
     file = tmp_path / "plan.json"
@@ -132,7 +142,10 @@ def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_n
 def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_to_there(
     log: WrittenLog, tmp_path: Path
 ) -> None:
-    """Rolled segments and of the active one what cannot be taken back any more."""
+    """
+    Log folders are read up to the high watermark that the broker noted, the active segment
+    included.
+    """
     log.append(3)
     log.append(3)
     until, end = log.next_offset, log.rows
@@ -157,7 +170,10 @@ def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_t
 def test_log_folders_when_records_were_deleted_then_they_are_not_read(
     log: WrittenLog, tmp_path: Path
 ) -> None:
-    """The first segment has them still; the broker's note says that they are gone."""
+    """
+    Records that the broker deleted are not read from log folders although their segment still has
+    them.
+    """
     log.into_folder(tmp_path / "logs")
     (tmp_path / "logs/log-start-offset-checkpoint").write_text("0\n1\norders 0 17\n")
     options = {"logDirs": str(tmp_path / "logs"), "subscribe": "orders"}
@@ -169,7 +185,7 @@ def test_log_folders_when_records_were_deleted_then_they_are_not_read(
 def test_log_folders_when_one_has_two_replicas_then_the_farther_one_is_read(
     log: WrittenLog, tmp_path: Path
 ) -> None:
-    """Each row once."""
+    """Of two replicas the data source reads the longer one, and each row once."""
     log.into_folder(tmp_path / "a")
     log.fill(20)
     log.into_folder(tmp_path / "b")
@@ -185,7 +201,10 @@ def test_log_folders_when_one_has_two_replicas_then_the_farther_one_is_read(
 def test_partitions_when_there_are_several_then_each_is_read_by_its_own_bounds(
     store: LocalStore, tmp_path: Path
 ) -> None:
-    """Topics by a pattern, and a partition that has nothing in the range."""
+    """
+    Each partition of several topics is read by its own bounds, and one without data in them gives
+    no row.
+    """
     logs = [WrittenLog(5, "orders", 0), WrittenLog(6, "orders", 1), WrittenLog(7, "payments", 0)]
     for log in logs:
         log.fill(20)
@@ -205,7 +224,7 @@ def test_partitions_when_there_are_several_then_each_is_read_by_its_own_bounds(
 def test_prefix_f125_when_it_was_changed_then_a_plan_finds_objects_of_both(
     log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
-    """F125: old objects stay where they are; their metadata says where that is."""
+    """After a change of the prefix (F125) a plan finds old objects by their metadata."""
     log.into_store(store, "old/")
     custom = format_custom_metadata(CustomMetadata(1, "old/", None))
     old = [replace(one, custom_metadata=custom) for one in log.tiered]
@@ -224,7 +243,7 @@ def test_prefix_f125_when_it_was_changed_then_a_plan_finds_objects_of_both(
 def test_two_topics_of_one_name_when_nobody_says_which_then_they_are_not_mixed(
     log: WrittenLog, store: LocalStore, read_options: dict[str, str]
 ) -> None:
-    """A topic that was made anew has other records under the same offsets."""
+    """Two topics of one name are not mixed, because their offsets belong to different records."""
     other = WrittenLog(9)
     other.id = replace(other.id, topic_id=type(other.id.topic_id)(bytes(range(16))))
     other.fill(15)
@@ -240,7 +259,7 @@ def test_two_topics_of_one_name_when_nobody_says_which_then_they_are_not_mixed(
 def test_listing_when_it_is_made_again_then_known_manifests_are_not_read_again(
     log: WrittenLog, store: LocalStore, read_options: dict[str, str]
 ) -> None:
-    """A stream lists before each batch; what it knows it does not ask for."""
+    """A repeated listing of a stream does not read known manifests again."""
     planner = QueryPlanner(parse_options(read_options, is_streaming=True))
     (before,) = planner.listing().held
     manifests = [path_of(read_options, segment, ObjectKind.MANIFEST) for segment in log.tiered]

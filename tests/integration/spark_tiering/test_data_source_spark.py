@@ -57,7 +57,6 @@ def log() -> WrittenLog:
 
 @pytest.fixture(scope="module")
 def tier(log: WrittenLog, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The options of a tier in a folder; nobody changes it."""
     folder = tmp_path_factory.mktemp("data-source") / "tier"
     log.into_store(LocalStore(LocalSettings(folder)), PREFIX)
     return {"store": str(folder), "prefix": PREFIX, "subscribe": "orders"}
@@ -82,7 +81,9 @@ def told(call: Any) -> str:
 def test_spark_when_it_reads_a_folder_then_rows_and_columns_are_those_of_the_log(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """In one task or in many, with headers and without."""
+    """
+    A folder gives the rows and columns of the log, in one task or many, with headers or without.
+    """
     found = frame(spark, {**read_options, "includeHeaders": "true", "minPartitions": "5"})
     assert found.rdd.getNumPartitions() >= 5
     assert rows_of(found) == log.rows()
@@ -97,7 +98,10 @@ def test_spark_when_it_reads_a_folder_then_rows_and_columns_are_those_of_the_log
 def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """In the order that was asked for, also where nothing may be null; others are refused."""
+    """
+    Spark reads the columns of a given schema in its order, also non-nullable ones, and refuses
+    unknown columns.
+    """
     found = frame(spark, read_options, "timestamp timestamp, offset bigint not null")
     rows = found.orderBy("offset").collect()
     expected = [(row.timestamp.replace(tzinfo=None), row.offset) for row in log.rows()]
@@ -112,7 +116,7 @@ def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
 def test_spark_when_the_range_is_empty_then_there_are_no_rows(
     spark: SparkSession, read_options: dict[str, str]
 ) -> None:
-    """Spark reads a partition that is none then."""
+    """An empty range gives no rows."""
     bounds = dict.fromkeys(("startingOffsets", "endingOffsets"), '{"orders": {"0": 7}}')
     assert frame(spark, {**read_options, **bounds}).count() == 0
 
@@ -120,7 +124,10 @@ def test_spark_when_the_range_is_empty_then_there_are_no_rows(
 def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_on(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """Every filter is applied to the rows as well; without the switch of Spark's it is refused."""
+    """
+    Pushed filters narrow the plan and Spark applies them again; without its switch for pushdown the
+    query is refused.
+    """
     found = frame(spark, {**read_options, "pushdown": "true"})
     rows = log.rows()
     at = rows[len(rows) // 2].timestamp
@@ -144,7 +151,7 @@ def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_o
 def test_spark_when_asked_by_sql_then_a_view_has_the_options(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """Names in any case."""
+    """A SQL view accepts the options in any case."""
     said = ", ".join(f"{name.upper()} '{value}'" for name, value in read_options.items())
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW tiered USING rlmm OPTIONS ({said})")
     (found,) = spark.sql("SELECT count(*), max(offset), min(timestamp) FROM tiered").collect()
@@ -156,7 +163,10 @@ def test_spark_when_asked_by_sql_then_a_view_has_the_options(
 def test_spark_when_a_plan_is_read_then_the_same_rows_come_again(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog, tmp_path: Path
 ) -> None:
-    """By a batch, and by a stream whose offsets end with the plan."""
+    """
+    A batch and a stream return the same rows of a plan again, and the stream's offsets end with the
+    plan.
+    """
     segments = log.tiered[:3]
     plan = plan_of_manifests(
         ManifestContents(segments, []), Question(topics=("orders",), prefix=PREFIX)
@@ -175,7 +185,7 @@ def test_spark_when_a_plan_is_read_then_the_same_rows_come_again(
 def test_spark_when_it_reads_log_folders_then_rows_are_those_of_the_log(
     spark: SparkSession, log: WrittenLog, tmp_path: Path
 ) -> None:
-    """Without a store, and without credentials of anybody."""
+    """Spark reads the rows of log folders without a store and without credentials."""
     log.into_folder(tmp_path / "logs")
     options = {"logDirs": str(tmp_path / "logs"), "subscribe": "orders", "includeHeaders": "true"}
     assert rows_of(frame(spark, options)) == log.rows()
@@ -188,7 +198,9 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """SeaweedFS looks at who asks. Nothing of it stands in the plan of the query."""
+    """
+    Workers read segments of a bucket with their own credentials, and the query plan holds none.
+    """
     with seaweedfs_server(tmp_path_factory.mktemp("seaweedfs")) as server:
         known_as(ACCESS, SECRET, tmp_path, monkeypatch)
         settings = S3Settings(
@@ -231,7 +243,7 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
 def test_spark_when_an_option_is_wrong_then_it_says_so_in_one_line(
     options: dict[str, str], says: str, spark: SparkSession, read_options: dict[str, str]
 ) -> None:
-    """The class and the message of our error, and no stack trace."""
+    """A wrong option gives the class and message of our error without a stack trace."""
     said = told(lambda: frame(spark, {**read_options, **options}).count())
     assert says in said
     assert "Traceback" not in said
@@ -241,7 +253,10 @@ def test_spark_when_an_option_is_wrong_then_it_says_so_in_one_line(
 def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog, tmp_path: Path
 ) -> None:
-    """Where they are read, on executors; with losses that are borne the others are read."""
+    """
+    Damaged or missing segments give one line from the executor, and other rows remain readable
+    where losses are allowed.
+    """
     folder = tmp_path / "tier"
     shutil.copytree(read_options["store"], folder)
     options = {**read_options, "store": str(folder), "includeHeaders": "true"}
@@ -261,7 +276,7 @@ def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
 
 
 def test_cause_when_a_query_fails_then_it_is_our_message_alone() -> None:
-    """What commands of ours say of it."""
+    """The cause of a failed query is our message alone, as in our own commands."""
     error = Exception("rlmm.errors.storage_errors.DataLost: orders-0: no offsets 1 to 2: expired")
     assert "orders-0: no offsets 1 to 2" in cause_of(error)
     assert issubclass(RlmmError, Exception)
@@ -291,7 +306,10 @@ def written(spark: SparkSession, folder: Path) -> list[Row]:
 def test_stream_when_it_is_restarted_then_it_goes_on_behind_its_checkpoint(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """In batches within the limit, new segments and a new partition found by listing anew."""
+    """
+    A restarted stream continues behind its checkpoint in limited batches and finds new segments and
+    partitions.
+    """
     log = WrittenLog(12)
     log.fill(25)
     store = LocalStore(LocalSettings(tmp_path / "tier"))
@@ -320,7 +338,10 @@ def test_stream_when_it_is_restarted_then_it_goes_on_behind_its_checkpoint(
 def test_stream_when_an_option_is_wrong_then_it_says_so(
     spark: SparkSession, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """Spark would tell of a reader that it could not stop."""
+    """
+    A stream with a wrong option fails with that reason instead of Spark's message about a reader
+    that it could not stop.
+    """
     said = told(lambda: run_stream(spark, {**read_options, "endingOffsets": "latest"}, tmp_path))
     assert "ConfigError: a stream has no end: endingOffsets is for batches" in said
     assert "Traceback" not in said
@@ -330,7 +351,10 @@ def test_stream_when_an_option_is_wrong_then_it_says_so(
 def test_stream_when_segments_expire_before_they_were_read_then_it_fails_by_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Or leaves them out, where losses are borne."""
+    """
+    A stream whose segments expired before it read them fails with their names, or skips them where
+    losses are allowed.
+    """
     log = WrittenLog(14)
     log.fill(15)
     store = LocalStore(LocalSettings(tmp_path / "tier"))
@@ -366,7 +390,7 @@ def test_stream_when_segments_expire_before_they_were_read_then_it_fails_by_name
 def test_spark_connect_when_it_reads_then_rows_are_those_of_the_log(
     spark_connect: str, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """The same source, planned and read at the server."""
+    """Spark Connect gives the rows of the log, planned and read at the server."""
     opened = open_session(ExecutionSettings(spark_connect))
     try:
         found = frame(opened.spark, {**read_options, "includeHeaders": "true"})
@@ -377,7 +401,7 @@ def test_spark_connect_when_it_reads_then_rows_are_those_of_the_log(
 
 
 def test_moments_of_the_truth_are_in_utc() -> None:
-    """What rows are compared by."""
+    """The expected rows that other tests compare with have times in UTC."""
     assert WrittenLog().now_ms == round(
         datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC).timestamp() * 1000
     )

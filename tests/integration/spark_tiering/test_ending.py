@@ -48,7 +48,7 @@ def store(place: Place) -> Iterator[ObjectStore]:
 def test_f118_segment_when_its_objects_are_taken_away_then_only_they_are(
     store: ObjectStore, place: Place
 ) -> None:
-    """Unfinished uploads of them go too; another segment's objects and uploads stay."""
+    """A deletion removes the segment's objects and open uploads, and nothing of other segments."""
     task, other = copy_task(EXAMPLE), copy_task(EXAMPLE, FIRST)
     for one in (task, other):
         run(one, store)
@@ -71,7 +71,9 @@ def test_f118_segment_when_its_objects_are_taken_away_then_only_they_are(
 def test_f121_deletion_when_it_fails_at_any_step_then_leaves_no_manifest_without_its_objects(
     store: ObjectStore,
 ) -> None:
-    """The manifest goes before what it describes, and a failure is told, not passed over."""
+    """
+    A deletion removes the manifest before the other objects and reports its failure at any step.
+    """
     task = copy_task(EXAMPLE)
     for failing_at in range(4):
         run(task, store)
@@ -101,7 +103,10 @@ def test_f121_deletion_when_it_fails_at_any_step_then_leaves_no_manifest_without
 
 
 def test_deletion_when_uploads_cannot_be_listed_is_done_and_says_so(store: ObjectStore) -> None:
-    """Some stores do not know the request: objects go all the same."""
+    """
+    A deletion removes the objects and says that uploads could not be listed, as some stores do not
+    support that request.
+    """
     task = copy_task(EXAMPLE)
     run(task, store)
 
@@ -133,7 +138,10 @@ def test_deletion_when_uploads_cannot_be_listed_is_done_and_says_so(store: Objec
 def test_f121_set_of_objects_when_looked_at_is_whole_only_with_all_of_them(
     store: ObjectStore, taken: list[ObjectKind], found: StoredObjects
 ) -> None:
-    """A set without its manifest is incomplete; a manifest without its set is damage."""
+    """
+    A set of objects is whole only with all of them: one without manifest is incomplete, a manifest
+    alone is damage.
+    """
     task = copy_task(EXAMPLE)
     run(task, store)
     keys = object_keys(task.segment.id, 120, PREFIX)
@@ -148,7 +156,7 @@ def test_f121_set_of_objects_when_looked_at_is_whole_only_with_all_of_them(
 def test_manifest_that_is_none_or_of_another_segment_when_looked_at_is_damage(
     store: ObjectStore,
 ) -> None:
-    """Names are not believed: a manifest must be of the segment whose name it has."""
+    """A manifest that cannot be read, or that describes another segment, counts as damage."""
     task = copy_task(EXAMPLE)
     run(task, store)
     keys = object_keys(task.segment.id, 120, PREFIX)
@@ -166,7 +174,7 @@ def test_manifest_that_is_none_or_of_another_segment_when_looked_at_is_damage(
 
 
 def test_store_that_is_away_when_it_is_looked_at_tells_nothing(place: Place) -> None:
-    """Nobody knows what is there: that is not nothing."""
+    """A store that does not answer leaves the state of the objects unknown, not empty."""
     with place.open_absent() as absent:
         assert look(absent, copy_task(EXAMPLE).segment, PREFIX) is StoredObjects.UNKNOWN
         ended = delete_objects(absent, copy_task(EXAMPLE).segment.id, 120, PREFIX)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 def copied(folder: Path) -> SegmentMetadata:
-    """A segment that was copied into *folder*, compressed."""
     task = copy_task(example_partition(), options=ZSTD)
     with open_store(LocalSettings(folder)) as store:
         run(task, store)
@@ -41,7 +40,7 @@ def copied(folder: Path) -> SegmentMetadata:
 
 
 async def asked(segment: SegmentMetadata, store: CheckedStore, *, is_sure: bool = False) -> Any:
-    """What `rlmm explain` says of an offset of *segment*, and its exit code."""
+    """Return the output of `rlmm explain` for an offset of *segment* and its exit code."""
     history = History()
     update = SegmentUpdate(segment.id, 1, 0, None, SegmentState.COPY_SEGMENT_FINISHED)
     await history.add(segment, update)
@@ -58,7 +57,7 @@ async def asked(segment: SegmentMetadata, store: CheckedStore, *, is_sure: bool 
 async def test_objects_that_are_whole_are_told_with_their_sizes(
     tmp_path: Path, is_sure: bool
 ) -> None:
-    """By what the store says of them, or by reading them."""
+    """The explanation lists whole objects with their sizes, by head requests or by reading them."""
     segment = copied(tmp_path / "store")
     document, text = await asked(
         segment, CheckedStore(str(tmp_path / "store"), PREFIX), is_sure=is_sure
@@ -85,7 +84,9 @@ async def test_objects_that_are_whole_are_told_with_their_sizes(
 async def test_objects_that_are_missing_are_named(
     tmp_path: Path, kinds: list[ObjectKind], code: str, found: str
 ) -> None:
-    """As after a lifecycle rule, another prefix, a deletion by hand."""
+    """
+    Missing objects are named, as after a lifecycle rule, a changed prefix or a manual deletion.
+    """
     segment = copied(tmp_path / "store")
     keys = object_keys(segment.id, segment.start_offset, PREFIX)
     for kind in kinds:
@@ -97,7 +98,7 @@ async def test_objects_that_are_missing_are_named(
 
 
 async def test_objects_that_were_damaged_are_told(tmp_path: Path) -> None:
-    """Another length is seen at once, another byte by whoever reads it all."""
+    """The explanation finds a wrong length at once and a wrong byte by a full read."""
     segment = copied(tmp_path / "store")
     log = tmp_path / "store" / object_keys(segment.id, segment.start_offset, PREFIX)[ObjectKind.LOG]
     content = log.read_bytes()
@@ -113,7 +114,10 @@ async def test_objects_that_were_damaged_are_told(tmp_path: Path) -> None:
 async def test_store_that_is_not_there_costs_its_answer_alone_and_is_not_made(
     tmp_path: Path,
 ) -> None:
-    """Who only looks changes nothing; what the metadata says is said all the same."""
+    """
+    A missing store costs only the answer about objects, is not created, and leaves the metadata's
+    answer.
+    """
     segment = copied(tmp_path / "store")
     nowhere = tmp_path / "nowhere"
     document, _ = await asked(segment, CheckedStore(str(nowhere), PREFIX))
@@ -124,7 +128,9 @@ async def test_store_that_is_not_there_costs_its_answer_alone_and_is_not_made(
 
 
 def test_objects_of_which_nobody_can_say_are_told_as_unknown() -> None:
-    """Archived ones must be restored before anybody reads them."""
+    """
+    The explanation reports archived objects as unknown, as they must be restored before a read.
+    """
     facts = ObjectFacts(10, None, 0, "GLACIER", is_archived=True)
     seen = StoredSegmentState(
         StoredObjects.UNKNOWN, {ObjectKind.MANIFEST: facts}, None, ("archived",)
@@ -136,7 +142,7 @@ def test_objects_of_which_nobody_can_say_are_told_as_unknown() -> None:
 
 
 def test_prefix_in_the_address_of_a_bucket_counts() -> None:
-    """As `rlmm tier` has it; what else is said of a bucket as well."""
+    """A bucket address keeps its prefix and its other parameters, as in `rlmm tier`."""
     settings, prefix = CheckedStore("s3://bucket/tiered/", region="eu-central-1").settings()
     assert isinstance(settings, S3Settings)
     assert (settings.bucket, settings.region, prefix) == ("bucket", "eu-central-1", "tiered/")

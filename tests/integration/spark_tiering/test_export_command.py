@@ -1,4 +1,4 @@
-"""`rlmm tier export`: plans of what was really copied, whoever is asked, and made again."""
+"""`rlmm tier export`: plans of real copies, from every source, and plans made again."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def flags(place: TierPlace) -> list[str]:
 def test_export_when_copies_are_there_then_the_plan_names_their_objects(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """Every key of the plan is an object of the store; and nothing was changed by asking."""
+    """Every key of the plan is an object of the store, and the export changes nothing."""
     before = trees(place)
     result = export(*flags, "--topic", "orders", "--save", str(tmp_path / "plan.json"))
     assert result.exit_code == 0, result.output
@@ -85,7 +85,7 @@ def test_export_when_copies_are_there_then_the_plan_names_their_objects(
 def test_export_when_each_source_is_asked_then_plans_are_equal_to_the_byte(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """An embedded log, and copies of its folders."""
+    """Exports of an embedded log and of its copied folders are equal byte for byte."""
     shutil.copytree(place.archive / "log", tmp_path / "copied")
     store = Command(place).store
     for name, source in {
@@ -104,7 +104,7 @@ def test_export_when_each_source_is_asked_then_plans_are_equal_to_the_byte(
 def test_export_when_manifests_alone_are_asked_then_the_same_is_read(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """The metadata is away; what is in the bucket is enough to read by."""
+    """An export by manifests alone plans the same segments while the metadata is away."""
     export(*flags, "--save", str(tmp_path / "whole.json"))
     shutil.rmtree(place.archive)
     result = export(
@@ -122,7 +122,10 @@ def test_export_when_manifests_alone_are_asked_then_the_same_is_read(
 def test_export_when_a_manifest_is_damaged_then_it_is_named_and_found(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """What it held is a gap in the plan, and the reader of the plan is told why."""
+    """
+    An export names a damaged manifest, its offsets are a gap in the plan, and the reader of the
+    plan gets the reason.
+    """
     manifest = min((place.folder / "store").rglob("orders-*/*/*.rsm-manifest"))
     manifest.write_bytes(manifest.read_bytes()[:-20])
     result = export(
@@ -138,7 +141,7 @@ def test_export_when_a_manifest_is_damaged_then_it_is_named_and_found(
 def test_export_when_something_is_missing_then_fails_only_where_that_is_asked(
     flags: list[str],
 ) -> None:
-    """A job of every night decides by the exit code."""
+    """An export with gaps fails only when the caller asks for that exit code."""
     asked = ["--range", "orders-3@0:10000", "--output", "json"]
     assert export(*flags, *asked).exit_code == 0
     result = export(*flags, *asked, "--fail-on-gap")
@@ -153,7 +156,9 @@ def test_export_when_something_is_missing_then_fails_only_where_that_is_asked(
 def test_export_when_the_plan_is_for_standard_output_then_nothing_else_is_there(
     flags: list[str], tmp_path: Path
 ) -> None:
-    """To be piped; the summary goes where people look."""
+    """
+    An export to standard output prints only the plan there, and the summary on standard error.
+    """
     result = export(*flags, "--save", "-")
     assert result.exit_code == 0, result.output
     (tmp_path / "plan.json").write_bytes(result.stdout_bytes)
@@ -170,7 +175,7 @@ def test_export_when_the_plan_is_for_standard_output_then_nothing_else_is_there(
 def test_export_when_asked_what_is_new_then_only_that_is_planned(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """By the file, or by the token alone, which both know what was asked."""
+    """An export of what is new since a file, or since its token alone, plans only new segments."""
     first, whole = str(tmp_path / "first.json"), str(tmp_path / "whole.json")
     middle = place.segments()[0].last_offset + 1
     assert export(*flags, "--range", f"orders-3@:{middle}", "--save", first).exit_code == 0
@@ -192,7 +197,10 @@ def test_export_when_asked_what_is_new_then_only_that_is_planned(
 def test_export_when_a_token_is_named_then_its_plan_is_made_again_to_the_byte(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """Whatever became of its segments meanwhile; also of what was new since another plan."""
+    """
+    An export of a token, also of a `--since` plan, makes the same plan byte for byte, whatever
+    happened to its segments.
+    """
     files = {name: tmp_path / f"{name}.json" for name in ("one", "two", "again", "thrice")}
     middle = place.segments()[0].last_offset + 1
     export(*flags, "--range", f"orders-3@:{middle}", "--save", str(files["one"]))
@@ -219,7 +227,7 @@ def test_export_when_a_token_is_named_then_its_plan_is_made_again_to_the_byte(
 def test_export_when_the_log_is_another_then_says_why_no_plan_is_made_again(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """Of another cluster; and a plan of manifests has no history at all."""
+    """A plan of another cluster, or of manifests alone, cannot be made again, with the reason."""
     export(*flags, "--save", str(tmp_path / "plan.json"))
     token = require_plan(tmp_path / "plan.json").token
     (tmp_path / "other").mkdir()
@@ -259,7 +267,7 @@ def delete_everything(place: TierPlace) -> None:
 def test_check_when_segments_are_deleted_then_says_which(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """Before and after: for who has read the plan and wants to know what to believe."""
+    """The check of a plan names the segments that were deleted before and after it was made."""
     file = str(tmp_path / "plan.parquet")
     export(*flags, "--save", file)
     fine = export(*flags, "--check", file, "--output", "json")
@@ -313,7 +321,10 @@ QUESTIONS: dict[str, list[str]] = {
 def test_f78_export_when_asked_of_each_source_then_plans_are_equal_to_the_byte(
     sources: dict[str, list[str]], question: str, tmp_path: Path
 ) -> None:
-    """A service and copied folders; the token made of one is the other's."""
+    """
+    Exports of a service and of copied folders are equal byte for byte, and each source accepts the
+    other's token.
+    """
     plans = {}
     for name, source in sources.items():
         file = tmp_path / f"{name}.json"
@@ -341,7 +352,7 @@ UNMET = {
 def test_export_when_something_is_named_that_nobody_knows_then_it_is_told(
     place: TierPlace, flags: list[str], name: str, is_by_manifests: bool
 ) -> None:
-    """It is not there, as much as a gap is not; a plan of the rest is made."""
+    """An unknown name is reported as a missing one, and the rest is planned."""
     asked, what = UNMET[name]
     source = ["--from-manifests", *Command(place).store, "--no-spark"]
     source = source if is_by_manifests else flags
@@ -356,7 +367,7 @@ def test_export_when_something_is_named_that_nobody_knows_then_it_is_told(
 def test_export_while_it_runs_then_says_how_far_it_is_beside_its_answer(
     place: TierPlace, flags: list[str], is_by_manifests: bool
 ) -> None:
-    """On standard error."""
+    """An export prints its progress on standard error."""
     by_manifests = ["--from-manifests", *Command(place).store, "--no-spark"]
     result = export(*(by_manifests if is_by_manifests else flags))
     told = "4 of 4 manifests read" if is_by_manifests else "2 of 2 partitions planned"
@@ -367,7 +378,7 @@ def test_export_while_it_runs_then_says_how_far_it_is_beside_its_answer(
 def test_export_when_no_store_is_named_then_keys_have_the_prefix_that_is_said(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """A plan of the metadata needs no store; who reads it has one."""
+    """An export by metadata without a store writes keys under the given prefix."""
     file = tmp_path / "plan.json"
     result = export("--embedded", str(place.archive), "--prefix", "tier/", "--save", str(file))
     assert result.exit_code == 0, result.output

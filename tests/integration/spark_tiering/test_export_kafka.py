@@ -32,8 +32,8 @@ async def test_f78_export_when_a_real_broker_tiers_then_each_source_gives_the_sa
     kafka_broker: TieredKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    To the byte, with the cluster's own facts beside each: all that was produced, each offset once,
-    what expires when, and no gap.
+    Every source exports byte for byte the same plan of a real broker's tier: each produced offset
+    once, with expiry times and no gap.
     """
     forget_environment(monkeypatch, tmp_path)
     await kafka_broker.create_topic(TOPIC, settings={"retention.ms": str(RETENTION_MS)})

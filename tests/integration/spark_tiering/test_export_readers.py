@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def test_plan_when_spark_reads_its_table_then_finds_every_range(
     spark_session: SparkSession, tmp_path: Path
 ) -> None:
-    """Columns by name, lists of leader epochs, and nothing where nothing is known."""
+    """Spark reads names, lists of leader epochs and nulls from the plan's table."""
     plan = plan_of(
         shard_with(
             segment(1, 0, 99, newest_ms=10),
@@ -61,8 +61,8 @@ def test_plan_when_spark_reads_its_table_then_finds_every_range(
 
 def test_plan_when_read_by_the_documented_program_then_gives_every_record(tmp_path: Path) -> None:
     """
-    The program of docs/tier-care-export.md as it stands there, but for the name of the store: what
-    was written, of a range that begins and ends inside of segments, compressed by every codec.
+    The program of docs/tier-care-export.md, with the store's name replaced, reads every record of a
+    range that begins and ends within segments, for every codec.
     """
     log = WrittenLog(seed=3)
     log.fill(60)

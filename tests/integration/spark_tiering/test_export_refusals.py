@@ -1,4 +1,4 @@
-"""`rlmm tier export` refuses what cannot be meant, in one line and before anything is done."""
+"""`rlmm tier export` refuses contradicting requests in one line before it does anything."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
 def test_export_when_flags_contradict_each_other_then_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one line, before anything is asked or made."""
+    """The command refuses contradicting flags in one line before it asks or makes anything."""
     forget_environment(monkeypatch, tmp_path)
     arguments, why = REFUSED[name]
     log = tmp_path / "00000000000000000000.log"

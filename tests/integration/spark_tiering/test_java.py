@@ -1,4 +1,4 @@
-"""Which Java is found, among programs that say what Java says."""
+"""Java, found among programs that print a Java's version."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def nowhere() -> None: ...
 def test_java_when_java_home_is_set_then_is_that_one(
     install: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """What the user says stands above what is found."""
+    """`JAVA_HOME` takes precedence over an installed Java."""
     home, other = install("told", WHOLE, "21.0.3"), install("other", WHOLE)
     found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path)
     assert found == (home, 21, "JAVA_HOME")
@@ -65,7 +65,7 @@ def test_java_when_java_home_is_set_then_is_that_one(
 def test_java_when_it_is_on_the_path_by_a_link_then_its_home_is_behind_it(
     install: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """Distributions put a chain of links on the path; Spark needs the folder at its end."""
+    """A link on the path leads to Java's home, the folder at the end of the chain."""
     home = install("jvm", WHOLE)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").symlink_to(home / "bin" / "java")
@@ -83,7 +83,7 @@ def test_java_when_it_is_on_the_path_by_a_link_then_its_home_is_behind_it(
 def test_java_when_java_home_is_no_use_then_is_refused_and_nothing_else_is_taken(
     install: Callable[..., Path], tmp_path: Path, script: str, version: str, said: str
 ) -> None:
-    """Who sets `JAVA_HOME` is told what is wrong with it."""
+    """An unusable `JAVA_HOME` is refused with its fault, and no other Java is used."""
     home, other = install("told", script, version), install("other", WHOLE)
     with pytest.raises(EngineUnfit) as raised:
         find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path)
@@ -91,7 +91,7 @@ def test_java_when_java_home_is_no_use_then_is_refused_and_nothing_else_is_taken
 
 
 def test_java_when_java_home_is_no_folder_then_is_refused(tmp_path: Path) -> None:
-    """A folder that is not there is no reason to look elsewhere."""
+    """A `JAVA_HOME` that is no folder is refused, and no other Java is searched."""
     with pytest.raises(EngineUnfit, match="has no Java that runs"):
         find_java({"JAVA_HOME": str(tmp_path / "absent")}, tmp_path)
 
@@ -99,7 +99,7 @@ def test_java_when_java_home_is_no_folder_then_is_refused(tmp_path: Path) -> Non
 def test_java_when_the_one_on_the_path_is_too_old_then_is_the_one_that_pip_installed(
     install: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """A machine with an old Java, or with none, needs no other than pip's."""
+    """With an old Java on the path, or none, the one installed by pip is used."""
     packaged = install("packaged", WITHOUT_MODULE, "25.0.2") / "bin" / "java"
     for old in (install("old", WHOLE, "11.0.2"), tmp_path / "none"):
         found = find_java({"PATH": str(old / "bin")}, tmp_path / "cache", lambda: packaged)
@@ -109,7 +109,7 @@ def test_java_when_the_one_on_the_path_is_too_old_then_is_the_one_that_pip_insta
 def test_java_when_there_is_none_then_one_line_says_what_to_do(
     install: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """Neither set, nor on the path, nor installed by pip."""
+    """Without any Java one line says how to get one."""
     with pytest.raises(EngineUnfit) as raised:
         find_java({"PATH": str(tmp_path)}, tmp_path, nowhere)
     assert str(raised.value) == (
@@ -124,7 +124,10 @@ def test_java_when_there_is_none_then_one_line_says_what_to_do(
 def test_java_when_it_lacks_the_module_of_sparks_launcher_then_is_started_by_a_script(
     install: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """The script leaves out that argument and passes on all others as they are."""
+    """
+    A Java without the module of Spark's launcher is started by a script that leaves out that
+    argument alone.
+    """
     home = install("a runtime's folder", WITHOUT_MODULE, "25.0.2")
     found = find_java({"JAVA_HOME": str(home)}, tmp_path / "cache")
     assert found.home.parent == tmp_path / "cache"
@@ -140,7 +143,7 @@ def test_java_when_it_lacks_the_module_of_sparks_launcher_then_is_started_by_a_s
 def test_script_when_it_is_there_then_is_used_as_it_is(
     install: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """It is written once; one that was changed is written anew, and nothing else is left."""
+    """The script is written once, and again when it was changed."""
     environment = {"JAVA_HOME": str(install("small", WITHOUT_MODULE))}
     script = find_java(environment, tmp_path / "cache").home / "bin" / "java"
     before = script.stat()
@@ -156,7 +159,9 @@ def test_script_when_it_is_there_then_is_used_as_it_is(
 def test_script_when_it_cannot_be_written_then_one_line_says_where_it_could_be(
     install: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """A home that is read-only is usual in containers."""
+    """
+    A script that cannot be written, as in a read-only home, gives one line with another place.
+    """
     (tmp_path / "cache").write_text("no folder")
     with pytest.raises(EngineUnfit, match="XDG_CACHE_HOME says another place"):
         find_java({"JAVA_HOME": str(install("small", WITHOUT_MODULE))}, tmp_path / "cache")
@@ -165,7 +170,7 @@ def test_script_when_it_cannot_be_written_then_one_line_says_where_it_could_be(
 def test_cache_when_nothing_is_said_then_is_the_users_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As the desktop's rules have it."""
+    """Without a setting the cache is the user's own, by the desktop's rules."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_cache({}) == tmp_path / ".cache" / "rlmm"
     assert default_cache({"XDG_CACHE_HOME": "/elsewhere"}).parts == ("/", "elsewhere", "rlmm")

@@ -1,4 +1,4 @@
-"""Whole jobs in one process: what they copy, and what they leave where something goes away."""
+"""Jobs in one process: their copies, and the state they leave after a failure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def take_away(place: TierPlace, start: int) -> None:
 def test_f107_job_when_it_is_over_then_all_reads_back_and_a_second_one_copies_nothing(
     place: TierPlace, options: CopyOptions
 ) -> None:
-    """What the tier gives equals the source by SHA-256, and is not copied again."""
+    """
+    After a job the tier reads back with the source's SHA-256, and a second job copies nothing.
+    """
     report = place.run(options=options)
     assert report.is_fine
     assert report.count(CopyFate.FINISHED) == 4
@@ -62,7 +64,7 @@ def test_f107_job_when_it_is_over_then_all_reads_back_and_a_second_one_copies_no
 
 
 def test_job_when_planned_only_then_nothing_is_written(place: TierPlace) -> None:
-    """A plan reads; neither an object nor an event nor a claim comes of it."""
+    """A planned job writes neither object nor event nor claim."""
     plan = place.plan()
     assert [copy.action for _, copy in plan.in_turn()] == [SegmentAction.COPY] * 4
     assert not place.objects()
@@ -71,7 +73,10 @@ def test_job_when_planned_only_then_nothing_is_written(place: TierPlace) -> None
 
 
 def test_f104_finished_copy_when_looked_at_then_tells_how_large_it_is(place: TierPlace) -> None:
-    """Custom metadata has the size of all three objects, in the storage plugin's form."""
+    """
+    The custom metadata of a finished copy holds the size of its three objects in the storage
+    plugin's form.
+    """
     report = place.run()
     stored = {one.uuid: one.stored_bytes for one in report.receipts}
     sizes = place.objects()
@@ -87,7 +92,10 @@ def test_f104_finished_copy_when_looked_at_then_tells_how_large_it_is(place: Tie
 def test_segment_when_it_vanishes_before_its_copy_then_is_ended_and_others_are_copied(
     place: TierPlace,
 ) -> None:
-    """What cannot be copied any more is ended; what was copied above it waits for the next job."""
+    """
+    The job ends the copy of a vanished segment and copies the others; copies above it wait for the
+    next job.
+    """
     report = place.run(on_plan=lambda plan: take_away(place, 0))
     assert fates(report) == ["ended", "left-open"]
     assert [one.why for one in report.receipts][:1] == [UnitOutcome.SOURCE_GONE]
@@ -104,7 +112,7 @@ def test_segment_when_it_vanishes_before_its_copy_then_is_ended_and_others_are_c
 def test_segment_when_it_vanishes_while_it_is_read_then_nothing_of_it_is_left(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
-    """A broker that deletes the log in the middle costs the copy, and leaves no object behind."""
+    """A segment that a broker deletes during its copy leaves no object."""
     plan = place.plan()
     whole, reads = PartitionFolder.read, []
 
@@ -127,7 +135,7 @@ def test_segment_when_it_vanishes_while_it_is_read_then_nothing_of_it_is_left(
 
 
 def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: TierPlace) -> None:
-    """A log that was cut and written anew since it was planned is not what was announced."""
+    """A segment written anew since the plan is not copied."""
 
     def change(task: CopyTask) -> None:
         if (task.segment.id.partition, task.segment.start_offset) == (ORDERS, SECOND.base_offset):
@@ -153,7 +161,10 @@ def move(at: CopyJobContext, task: CopyTask, *reached: SegmentState) -> None:
 def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_points_to_it(
     place: TierPlace, is_over: bool, is_early: bool
 ) -> None:
-    """What vanished is not finished, its objects are taken away, and what is begun is ended."""
+    """
+    A copy whose source retention deletes meanwhile is not finished: its objects are deleted, its
+    start is ended, and the report names it.
+    """
     reached = (DS, DF) if is_over else (DS,)
 
     def delete(task: CopyTask) -> None:
@@ -183,7 +194,10 @@ def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_
 
 
 def test_jobs_with_a_budget_when_run_again_and_again_then_each_goes_on(place: TierPlace) -> None:
-    """A budget cuts a job short, oldest first; that is no failure, and nothing is copied twice."""
+    """
+    A job with a budget copies the oldest segments first, reports no failure, and the next one
+    continues without a repeat.
+    """
     budgets = Budgets(objects_max=3)
     for finished in (1, 2, 3, 4):
         report = place.run(budgets=budgets)
@@ -195,7 +209,7 @@ def test_jobs_with_a_budget_when_run_again_and_again_then_each_goes_on(place: Ti
 
 
 def test_job_of_one_topic_when_run_then_others_stay_as_they_are(place: TierPlace) -> None:
-    """A topic that is not wanted is neither copied nor claimed nor reported as a loss."""
+    """A job of one topic neither copies, claims nor reports other topics."""
     report = place.run(filters=SegmentSelection(topics=("pay*",)))
     assert {one.partition for one in report.receipts} == {PAYMENTS}
     assert len(place.claims()) == 1
@@ -204,7 +218,7 @@ def test_job_of_one_topic_when_run_then_others_stay_as_they_are(place: TierPlace
 
 
 def test_segments_when_kept_local_then_the_newest_stay(place: TierPlace) -> None:
-    """The bytes that are to stay with the broker are not copied yet."""
+    """The newest segments, as many as are to stay local, are not copied."""
     plan = place.plan(filters=SegmentSelection(kept_local_bytes=10_000))
     reasons = {run.reason for one in plan.partitions for run in one.left_out}
     assert reasons == {NotCopiedReason.ACTIVE, NotCopiedReason.KEPT_LOCAL}
@@ -218,7 +232,10 @@ def test_segments_when_kept_local_then_the_newest_stay(place: TierPlace) -> None
 def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(
     place: TierPlace,
 ) -> None:
-    """Nobody knows how far it came: what is there is found, what is missing is written."""
+    """
+    A unit whose worker was lost leaves its copy open, and the next job keeps its objects and writes
+    the missing ones.
+    """
     report = place.run(engine=WatchedUnits(lost=[120]))
     assert fates(report) == ["finished", "left-open"]
     assert report.receipts[1].why == "worker-lost"
@@ -233,7 +250,9 @@ def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(
 def test_job_when_it_is_interrupted_then_its_topics_are_free_and_the_next_one_goes_on(
     place: TierPlace,
 ) -> None:
-    """Whatever ends a driver in the middle, short of a kill: it says that it has ended."""
+    """
+    An interrupted driver announces its end, so that its topics are free and the next job continues.
+    """
 
     def interrupt(task: CopyTask) -> None:
         raise KeyboardInterrupt
@@ -249,7 +268,7 @@ def test_job_when_it_is_interrupted_then_its_topics_are_free_and_the_next_one_go
 def test_job_when_its_engine_fails_in_the_middle_then_tells_what_it_did_and_leaves_the_rest_open(
     place: TierPlace,
 ) -> None:
-    """Spark that goes away ends the job with a report, not without one; the next job goes on."""
+    """A job whose Spark disappears reports its copies and leaves the rest to the next job."""
 
     class Unfit(WatchedUnits):
         def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:

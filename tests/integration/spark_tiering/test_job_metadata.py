@@ -1,4 +1,4 @@
-"""Jobs whose metadata a service holds: the same outcome, and what they do when it fails them."""
+"""Jobs whose metadata a service holds: the same outcome, and failures of the service."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def place(tmp_path: Path, served: ServedMetadata) -> TierPlace:
 
 
 def test_f107_job_over_a_service_when_it_is_over_then_all_is_copied_once(place: TierPlace) -> None:
-    """What an engine in the driver's process says, a service says as well."""
+    """A job that uses a metadata service copies every segment once, as with an embedded engine."""
     assert place.run().count(CopyFate.FINISHED) == 4
     place.check_clean()
     assert not place.run().receipts
@@ -64,7 +64,7 @@ def test_f107_job_over_a_service_when_it_is_over_then_all_is_copied_once(place: 
 def test_plan_over_either_metadata_when_made_then_says_the_same(
     place: TierPlace, tmp_path: Path, is_service: bool
 ) -> None:
-    """Half a job's work is seen alike, wherever the metadata is."""
+    """A plan over a service equals the plan over the embedded metadata after half a job."""
     (tmp_path / "own").mkdir()
     here = place if is_service else TierPlace(tmp_path / "own")
     here.run(engine=WatchedUnits(lost=[120]))
@@ -82,7 +82,7 @@ def test_plan_over_either_metadata_when_made_then_says_the_same(
 def test_f106_job_when_the_service_is_down_then_writes_nothing(
     place: TierPlace, served: ServedMetadata
 ) -> None:
-    """Nobody answers: neither a claim nor an object."""
+    """A job whose metadata service is down writes neither a claim nor an object."""
     served.hang_up()
     with pytest.raises(SidecarUnavailable):
         place.run()
@@ -94,7 +94,7 @@ def test_f106_job_when_the_service_is_down_then_writes_nothing(
 def test_f106_job_when_the_metadata_is_not_ready_then_writes_nothing(
     place: TierPlace, served: ServedMetadata, is_away: bool
 ) -> None:
-    """Whether for a moment or for hours: nothing is written before it is known what is there."""
+    """A job whose metadata is not ready, for a moment or for hours, writes nothing."""
     for at in range(3):
         served.tell(partial(_disturb, at=at, is_away=is_away))
     with pytest.raises((NotReady, LogUnavailable)) as raised:
@@ -109,7 +109,7 @@ def test_f106_job_when_the_metadata_is_not_ready_then_writes_nothing(
 
 
 def _disturb(script: LogScript, at: int, *, is_away: bool) -> None:
-    """A metadata partition has no leader, or delivers nothing of what it has."""
+    """Take the leader of a metadata partition away, or stop its deliveries."""
     if is_away:
         script.lose_leader(at)
     else:
@@ -130,7 +130,7 @@ def _calm(script: LogScript, at: int) -> None:
 def test_f106_partition_whose_metadata_is_not_ready_then_is_told_and_others_are_copied(
     place: TierPlace, served: ServedMetadata, behind: TopicIdPartition
 ) -> None:
-    """What could not be looked at is neither copied nor passed over in silence."""
+    """The job reports a partition whose metadata is not ready and copies the others."""
     (other,) = {*PARTITIONS} - {behind}
     at = served.place_of(behind)
     assert at != served.place_of(other)
@@ -149,7 +149,7 @@ def test_f106_partition_whose_metadata_is_not_ready_then_is_told_and_others_are_
 def test_service_that_is_assigned_none_of_it_when_asked_then_the_job_is_refused(
     tmp_path: Path,
 ) -> None:
-    """A service that answers for other partitions says so; nothing is written."""
+    """A service that is not assigned the partitions refuses the job, and nothing is written."""
     with ServedMetadata(Assignment.of_metadata([])) as served:
         place = TierPlace(tmp_path, metadata=served.access)
         with pytest.raises(NotAssigned) as raised:
@@ -169,7 +169,7 @@ def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
 def test_f106_start_when_the_log_takes_no_events_then_no_object_is_written(
     place: TierPlace, served: ServedMetadata
 ) -> None:
-    """Without the event that announces it nothing of a copy is written."""
+    """Without its stored start event a copy writes no object."""
     at = served.place_of(ORDERS)
     served.tell(_appending(at, *[AppendOutcome.REFUSED] * 9))
     report = place.run(waits=HURRIED)
@@ -182,7 +182,9 @@ def test_f106_start_when_the_log_takes_no_events_then_no_object_is_written(
 def test_copy_when_the_service_goes_away_before_it_is_finished_then_stays_open(
     place: TierPlace, served: ServedMetadata
 ) -> None:
-    """Its objects are whole and nothing says so yet: the next job completes it."""
+    """
+    A copy whose service goes away before the finish stays open, and the next job completes it.
+    """
     at = served.place_of(ORDERS)
 
     def lose(task: CopyTask) -> None:
@@ -205,7 +207,7 @@ def test_copy_when_the_service_goes_away_before_it_is_finished_then_stays_open(
 def test_f126_event_when_its_answer_is_lost_then_is_looked_for_and_published_once(
     place: TierPlace, served: ServedMetadata, outcome: AppendOutcome
 ) -> None:
-    """Whether it was stored or not: the copy is finished, and only once."""
+    """An event whose answer was lost is searched in the log and published exactly once."""
     for number in range(3):
         served.tell(_appending(number, outcome))
     place.run()
@@ -219,7 +221,10 @@ def test_f126_event_when_its_answer_is_lost_then_is_looked_for_and_published_onc
 def test_two_jobs_when_started_at_once_then_one_copies_and_the_other_is_told_who(
     place: TierPlace,
 ) -> None:
-    """Whatever is copied is copied once; who comes second changes nothing."""
+    """
+    Of two jobs started at once, one copies every segment once, and the other changes nothing and
+    names the first one.
+    """
     second: list[str] = []
 
     def start_another(task: CopyTask) -> None:
@@ -238,7 +243,9 @@ def test_two_jobs_when_started_at_once_then_one_copies_and_the_other_is_told_who
 def test_two_jobs_when_they_race_for_their_topics_then_everything_is_copied_once(
     place: TierPlace,
 ) -> None:
-    """Threads that begin at the same moment: at least one does it, and none does it again."""
+    """
+    Of two jobs that race for their topics at least one copies, and no segment is copied twice.
+    """
     outcomes: list[JobReport | TopicBusy] = []
     ready = threading.Barrier(2)
 

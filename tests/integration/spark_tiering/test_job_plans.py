@@ -41,7 +41,7 @@ def kept(plan: CopyPlan) -> CopyPlan:
 
 
 def test_plan_when_kept_and_carried_out_then_exactly_that_is_done(place: TierPlace) -> None:
-    """The ids that were reviewed are those that are copied, and a second time there is nothing."""
+    """A kept plan is carried out with its reviewed ids, and a second run has nothing to do."""
     plan = kept(place.plan())
     report = place.run(plan)
     assert report.is_fine
@@ -56,7 +56,7 @@ def test_plan_when_kept_and_carried_out_then_exactly_that_is_done(place: TierPla
 def test_plan_when_only_what_does_not_matter_has_changed_then_is_carried_out(
     place: TierPlace,
 ) -> None:
-    """New records, and other partitions of the same metadata, make no plan stale."""
+    """New records and changes of other partitions do not make a plan stale."""
     plan = kept(place.plan())
     log = place.file("00000000000000000251.log")
     log.write_bytes(log.read_bytes() + data_batch(257, T_MS + 90_000, epoch=6))
@@ -76,29 +76,24 @@ def delete_lowest(place: TierPlace) -> None:
 
 
 def cut_log(place: TierPlace) -> None:
-    """A segment has lost its last batch."""
     log = place.file(SECOND.file(".log"))
     log.write_bytes(log.read_bytes()[:-78])
 
 
 def change_epochs(place: TierPlace) -> None:
-    """The check point tells of one more leader epoch."""
     place.file("leader-epoch-checkpoint").write_text("0\n3\n4 0\n5 100\n6 251\n")
 
 
 def lower_stability(place: TierPlace) -> None:
-    """The high watermark is lower than it was."""
     ends = {TopicPartition(one.topic, one.partition): 100 for one in (ORDERS, PAYMENTS)}
     (place.log_dir / "replication-offset-checkpoint").write_bytes(format_offsets(ends))
 
 
 def lose_partition(place: TierPlace) -> None:
-    """The partition has moved to another broker."""
     shutil.rmtree(place.file(""))
 
 
 def begin_metadata_anew(place: TierPlace) -> None:
-    """The metadata log is another one, under the same name."""
     shutil.rmtree(place.archive)
     asyncio.run(begin_log(place.archive / "log"))
 
@@ -119,7 +114,9 @@ def begin_metadata_anew(place: TierPlace) -> None:
 def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_done(
     place: TierPlace, change: Callable[[TierPlace], None], reason: StaleReason
 ) -> None:
-    """Neither an event nor an object, and the job that asked has its topics no more."""
+    """
+    A job whose plan is out of date publishes no event, writes no object and releases its topics.
+    """
     plan = kept(place.plan())
     change(place)
     before, segments = place.objects(), place.segments()
@@ -140,7 +137,10 @@ def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_do
 def test_f113_plan_when_the_metadata_is_older_than_it_then_is_refused(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """A metadata log that was put back from a copy does not know what the plan knew."""
+    """
+    A plan newer than the metadata is refused, as a metadata log restored from a copy lacks the
+    plan's knowledge.
+    """
     shutil.copytree(place.archive, tmp_path / "older")
     copy_one(place)
     plan = kept(place.plan())
@@ -155,7 +155,7 @@ def test_f113_plan_when_the_metadata_is_older_than_it_then_is_refused(
 def test_job_when_something_happens_between_its_plan_and_its_claim_then_plans_anew(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a job has planned itself is made anew, not refused: it is nobody's review."""
+    """A job whose own plan becomes stale before its claim plans again instead of refusing it."""
     other = SegmentId(ORDERS, Uuid.of(9, 9))
     with place.opened() as at:
         write_once = at.jobs.write_once
@@ -175,7 +175,7 @@ def test_job_when_something_happens_between_its_plan_and_its_claim_then_plans_an
 
 
 def test_plan_for_brokers_when_run_without_a_window_then_is_refused(place: TierPlace) -> None:
-    """Copies that brokers adopt are made while theirs stand still, and by no plain run."""
+    """A plan of copies for brokers is refused without a window."""
     plan = place.plan()
     adopting = replace(plan, rules=replace(plan.rules, mode=CopyMode.ADOPT))
     with pytest.raises(ConfigError, match="adopt"):

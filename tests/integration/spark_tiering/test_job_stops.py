@@ -1,4 +1,4 @@
-"""Jobs that are asked to stop: what was begun is finished, and the next one goes on."""
+"""Jobs stopped by a request: running copies are finished, and the next job continues."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _look_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every unit asks for the mark: none of these lasts as long as an answer counts."""
+    """Make every unit ask for the mark, since these run shorter than an answer is valid."""
     monkeypatch.setattr(pausing, "UNMARKED_AGE_S", 0.0)
 
 
 def check_stopped(
     place: TierPlace, report: JobReport, why: str, finished: int, left_open: int = 0
 ) -> None:
-    """What ran is finished, the rest is not begun, and the next job ends clean."""
+    """
+    Check that running copies are finished, the rest is not begun, and the next job ends clean.
+    """
     assert report.stopped == why
     assert not report.is_fine
     assert report.count(CopyFate.FINISHED) == finished
@@ -47,7 +49,7 @@ def check_stopped(
 def test_job_when_its_stop_file_appears_then_stops_between_segments(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """A file on the driver's machine is seen before the next wave."""
+    """A stop file on the driver's machine stops the job before the next wave."""
     file = tmp_path / "stop"
     engine = WatchedUnits(before=lambda task: file.touch())
     report = place.run(engine=engine, stop_file=str(file), wave_units=1)
@@ -57,7 +59,7 @@ def test_job_when_its_stop_file_appears_then_stops_between_segments(
 def test_job_when_paused_from_elsewhere_then_stops_between_segments(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The marker in the store is looked for again and again."""
+    """A pause mark in the store stops the job between segments."""
     monkeypatch.setattr(stopping, "PAUSE_AGE_S", 0.0)
 
     def pause(result: CopyResult) -> None:
@@ -71,7 +73,7 @@ def test_job_when_paused_from_elsewhere_then_stops_between_segments(
 def test_job_when_nobody_can_say_whether_it_is_paused_then_goes_on(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that does not answer this one question is no reason to leave copies open."""
+    """A store that cannot answer about the pause mark does not stop the job."""
 
     def fail(records: JobRecords) -> bool:
         msg = "no answer"
@@ -83,14 +85,17 @@ def test_job_when_nobody_can_say_whether_it_is_paused_then_goes_on(
 
 
 def test_job_when_its_time_is_up_then_begins_nothing(place: TierPlace) -> None:
-    """A time limit is one for beginnings: what could not begin is told."""
+    """A job begins no copy after its time limit and reports what it did not begin."""
     check_stopped(place, place.run(time_limit_s=1e-9), "time-is-up", 0)
 
 
 def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_the_rest_of_it_does_not_begin(
     place: TierPlace,
 ) -> None:
-    """The segment that is copied is finished; those that wait are told, wherever they would run."""
+    """
+    After a signal in the middle of a wave the job finishes the running copy and reports the waiting
+    ones, on every engine.
+    """
     heard: list[str] = []
     engine = WatchedUnits(before=lambda task: heard.append("SIGTERM"))
     report = place.run(engine=engine, why_stop=lambda: heard[0] if heard else "", wave_units=3)
@@ -100,7 +105,10 @@ def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_the_rest_of_it_
 def test_job_when_its_stop_file_appears_in_the_middle_of_a_wave_then_the_rest_does_not_begin(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """Units see no file of the driver's machine: the driver tells them by the mark."""
+    """
+    The driver passes its stop file on to units as a mark in the store, so that the rest of a wave
+    does not begin.
+    """
     file = tmp_path / "stop"
     engine = WatchedUnits(before=lambda task: file.touch())
     report = place.run(engine=engine, stop_file=str(file))
@@ -110,7 +118,7 @@ def test_job_when_its_stop_file_appears_in_the_middle_of_a_wave_then_the_rest_do
 def test_job_when_paused_in_the_middle_of_a_wave_then_units_see_it_before_the_driver_does(
     place: TierPlace,
 ) -> None:
-    """The driver has asked a moment ago, and asks no more than now and then."""
+    """Units see the pause mark before the driver, which checks it only from time to time."""
     begun: list[CopyTask] = []
 
     def pause(task: CopyTask) -> None:
@@ -126,7 +134,7 @@ def test_job_when_paused_in_the_middle_of_a_wave_then_units_see_it_before_the_dr
 def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finished(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that does not take the mark leaves the job as it would have gone on without it."""
+    """When the store refuses the stop mark, the job finishes its announced copies."""
 
     def fail(records: JobRecords, by: str) -> None:
         msg = "no answer"
@@ -142,7 +150,10 @@ def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finish
 def test_job_when_told_to_stop_while_copies_are_announced_then_those_above_are_not(
     place: TierPlace,
 ) -> None:
-    """A reason that comes up between two announcements; what runs first is finished."""
+    """
+    A stop between two announcements leaves the copies above unannounced and finishes the running
+    ones.
+    """
     asked = iter(["", "", ""])
     report = place.run(place.plan(), why_stop=lambda: next(asked, "enough"))
     check_stopped(place, report, "enough", 1, left_open=1)
@@ -151,12 +162,12 @@ def test_job_when_told_to_stop_while_copies_are_announced_then_those_above_are_n
 def test_job_when_told_to_stop_while_it_plans_then_reads_no_further_segment(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """Reading everything may take hours: nothing is written, and a signal or a file ends it."""
+    """A signal or stop file during planning ends the job before the next segment is read."""
     read: list[object] = []
     file = tmp_path / "stop"
 
     class Reading(WatchedUnits):
-        """Tells of each segment that is read."""
+        """Report each segment that is read."""
 
         def run_units(self, units: Any, fn: Any, on_result: Any = None) -> Any:
             def told(outcome: object) -> None:

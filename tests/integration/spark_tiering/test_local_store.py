@@ -1,4 +1,4 @@
-"""What only a folder can do wrong: leftovers, rights, full disks, names that files cannot have."""
+"""Local store: leftovers, rights, full disks, and names that files cannot have."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def failing(error: OSError) -> Callable[..., None]:
 def test_object_when_written_is_a_plain_file_and_nothing_else_is_left(
     folder: Path, store: LocalStore
 ) -> None:
-    """A key is a path; what was made on the way is gone."""
+    """An object is a plain file at the path of its key, and temporary files are gone."""
     store.put(KEY, content(100))
     assert (folder / KEY).read_bytes() == bytes_of(content(100))
     assert not list((folder / WRITING).iterdir())
@@ -59,7 +59,10 @@ def test_object_when_written_is_a_plain_file_and_nothing_else_is_left(
 def test_f121_leftovers_of_a_killed_writer_when_listed_are_no_objects(
     folder: Path, store: LocalStore
 ) -> None:
-    """Whatever the prefix, a file that never got its name is found as an unfinished write only."""
+    """
+    A file that a killed writer never renamed is listed as an unfinished upload only, for every
+    prefix.
+    """
     left = folder / WRITING / "killed" / KEY
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half of it")
@@ -76,7 +79,7 @@ def test_f121_leftovers_of_a_killed_writer_when_listed_are_no_objects(
 def test_put_when_synced_syncs_the_file_before_its_name_and_the_folders_after(
     folder: Path, store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name that outlasts a power cut never stands for bytes that did not."""
+    """A put syncs the file before it renames it and syncs the folders afterwards."""
     steps: list[str] = []
     link, fsync = os.link, os.fsync
 
@@ -107,7 +110,7 @@ def test_put_when_synced_syncs_the_file_before_its_name_and_the_folders_after(
 def test_put_when_the_disk_refuses_is_refused_and_leaves_nothing(
     store: LocalStore, monkeypatch: pytest.MonkeyPatch, call: str, number: int, reason: PutRefusal
 ) -> None:
-    """A full disk concerns one object and costs no file."""
+    """A full disk refuses the put and leaves no file."""
     monkeypatch.setattr(os, call, failing(OSError(number, os.strerror(number))))
     outcome = store.put(KEY, content(100))
     assert isinstance(outcome, PutRefused)
@@ -133,7 +136,9 @@ def test_put_when_the_folder_cannot_be_written_raises_for_the_store(
     number: int,
     error: type[Exception],
 ) -> None:
-    """What concerns every object is an error, and nothing of this one is left."""
+    """
+    A put into an unwritable folder raises an error of the store and leaves nothing of the object.
+    """
     monkeypatch.setattr(os, call, failing(OSError(number, os.strerror(number))))
     with pytest.raises(error, match="objects"):
         store.put(KEY, content(100))
@@ -145,7 +150,10 @@ def test_put_when_the_folder_cannot_be_written_raises_for_the_store(
 def test_f126_put_when_the_name_cannot_be_synced_is_unknown(
     folder: Path, store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The object is there, and nobody can say whether it outlasts a power cut."""
+    """
+    A put whose name could not be synced has an unknown outcome, as the object may not survive a
+    power loss.
+    """
     store.put(f"{KEY}.before", content(1))
     fsync = os.fsync
 
@@ -160,7 +168,7 @@ def test_f126_put_when_the_name_cannot_be_synced_is_unknown(
 
 @pytest.mark.parametrize("key", ["a/x/y", "long/" + "x" * 300], ids=["below-an-object", "long"])
 def test_key_that_no_file_can_have_when_written_is_refused(store: LocalStore, key: str) -> None:
-    """What lies below an object, or has too long a name, is refused and reads as absent."""
+    """A key below an object, or with a too long name, is refused and reads as absent."""
     store.put("a/x", content(1))
     outcome = store.put(key, content(1))
     assert isinstance(outcome, PutRefused)
@@ -170,7 +178,7 @@ def test_key_that_no_file_can_have_when_written_is_refused(store: LocalStore, ke
 
 
 def test_listing_of_a_folder_when_walked_is_in_the_order_of_bytes(store: LocalStore) -> None:
-    """Folders stand where their slash belongs among the names."""
+    """A listing is in byte order, with folders sorted by their slash."""
     names = ["a-b/1", "a.c", "a/1", "a/2/x", "ab", "b"]
     for name in reversed(names):
         store.put(name, content(1))
@@ -178,7 +186,7 @@ def test_listing_of_a_folder_when_walked_is_in_the_order_of_bytes(store: LocalSt
 
 
 def test_folder_when_it_cannot_be_a_store_is_refused_in_one_line(tmp_path: Path) -> None:
-    """A whole path that is missing is not made, and a file is no folder."""
+    """A missing path or a file is refused as a store in one line."""
     with pytest.raises(StoreAbsent, match="mounted"):
         LocalStore(LocalSettings(tmp_path / "mounted" / "objects"))
     (tmp_path / "file").write_text("")
@@ -187,7 +195,7 @@ def test_folder_when_it_cannot_be_a_store_is_refused_in_one_line(tmp_path: Path)
 
 
 def test_put_when_not_synced_is_as_whole(folder: Path) -> None:
-    """Without syncing the steps are the same."""
+    """A put without syncing takes the same other steps."""
     store = LocalStore(LocalSettings(folder, is_synced=False))
     assert isinstance(store.put(KEY, content(10)), ObjectWritten)
 
@@ -204,7 +212,7 @@ def test_put_when_not_synced_is_as_whole(folder: Path) -> None:
 def test_address_of_a_store_when_read_is_its_settings_and_prefix(
     address: str, expected: tuple[S3Settings | LocalSettings, str]
 ) -> None:
-    """An address names bucket and prefix, or a folder."""
+    """An address gives bucket and prefix, or a folder."""
     assert parse_store(address, S3Settings("any", region="eu-west-1")) == expected
 
 
@@ -212,7 +220,9 @@ def test_address_of_a_store_when_read_is_its_settings_and_prefix(
     "address", ["", "gs://objects", "s3://", "s3://name:secret@objects", "s3://a?b"]
 )
 def test_address_that_is_no_store_when_read_is_refused(address: str) -> None:
-    """What is no store is a mistake in the configuration, told without a secret."""
+    """
+    An address that is no store is refused as a configuration mistake, without repeating secrets.
+    """
     with pytest.raises(ConfigError) as caught:
         parse_store(address)
     assert "secret" not in str(caught.value)
@@ -221,7 +231,7 @@ def test_address_that_is_no_store_when_read_is_refused(address: str) -> None:
 def test_store_of_a_process_when_asked_for_again_is_the_same(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One store for each settings in each process, made there."""
+    """A process has one store for each settings."""
     settings = LocalSettings(folder)
     store = process_store(settings)
     assert process_store(LocalSettings(folder)) is store

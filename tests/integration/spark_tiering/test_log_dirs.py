@@ -1,4 +1,4 @@
-"""Log folders as a source: what is found in them, and all that only looks like a partition."""
+"""Log folders as a source: their partitions, and entries that only look like one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def look(*folders: Path) -> tuple[list[FoundPartition], list[UnusablePlace]]:
 
 
 def test_log_dir_when_it_is_looked_at_then_gives_partitions_by_identity(log_dir: Path) -> None:
-    """Topic id, node, cluster and high watermark stand beside the segments; the files travel."""
+    """
+    A log folder gives its partitions with topic id, node, cluster and high watermark, and its files
+    pickle.
+    """
     folder = add_partition(log_dir)
     (one,), unusable = look(log_dir)
     assert unusable == []
@@ -56,8 +59,8 @@ NO_PARTITIONS = [
 @pytest.mark.parametrize("name", NO_PARTITIONS)
 def test_folder_when_it_is_no_user_partition_then_is_passed_over(log_dir: Path, name: str) -> None:
     """
-    Kafka's own topics, the metadata topic among them, and folders on their way out or in: each has
-    a partition of its own elsewhere, or is nobody's to tier.
+    Folders of internal topics, the metadata topic included, and folders being deleted or moved are
+    not surveyed.
     """
     add_partition(log_dir, name)
     add_partition(log_dir)
@@ -67,7 +70,10 @@ def test_folder_when_it_is_no_user_partition_then_is_passed_over(log_dir: Path, 
 
 
 def test_folder_when_it_is_stray_then_is_told(log_dir: Path) -> None:
-    """A partition that the broker set aside may be all that is left of it: somebody must decide."""
+    """
+    The survey reports a stray folder, because it may be the last replica and an operator has to
+    decide.
+    """
     folder = add_partition(log_dir, "orders-3.0123456789abcdef0123456789abcdef-stray")
     found, (stray,) = look(log_dir)
     assert found == []
@@ -79,7 +85,7 @@ ENDINGS = {60: ".deleted", 70: ".swap", 80: ".cleaned"}
 
 
 def test_file_when_it_is_on_its_way_out_then_is_no_segment(log_dir: Path) -> None:
-    """What a broker renamed to be deleted is not listed, nor is what it is still swapping in."""
+    """The listing leaves out files that a broker renamed for deletion or is still swapping in."""
     names = (f"{offset:020d}.log{ending}" for offset, ending in ENDINGS.items())
     add_partition(log_dir, others=dict.fromkeys(names, b"x"))
     (one,), _ = survey(open_source(LogDirSettings((str(log_dir),))), None, lambda _: True)
@@ -97,7 +103,7 @@ TORN = {
 
 @pytest.mark.parametrize("content", TORN.values(), ids=TORN)
 def test_folder_when_its_identity_is_torn_then_is_of_no_use(log_dir: Path, content: bytes) -> None:
-    """A topic id that cannot be read is not guessed; the other partitions are found."""
+    """A folder with an unreadable topic id is reported as unusable, and the others are found."""
     folder = add_partition(log_dir, "torn-0")
     (folder / PARTITION_METADATA).write_bytes(content)
     add_partition(log_dir)
@@ -108,14 +114,17 @@ def test_folder_when_its_identity_is_torn_then_is_of_no_use(log_dir: Path, conte
 
 
 def test_folder_when_it_does_not_say_its_topic_id_then_the_cluster_has_to(log_dir: Path) -> None:
-    """Folders that older brokers left have no such file: not torn, but nothing by themselves."""
+    """
+    A folder without a topic id, from an older broker, is usable, and the cluster has to give the
+    id.
+    """
     add_partition(log_dir, topic_id=None)
     (one,), unusable = look(log_dir)
     assert (one.partition.topic_id, unusable) == (UNKNOWN_TOPIC_ID, [])
 
 
 def test_folder_when_it_is_a_file_then_is_of_no_use(log_dir: Path) -> None:
-    """A name alone makes no partition."""
+    """A file with the name of a partition is unusable."""
     (log_dir / "orders-3").write_bytes(b"")
     found, (one,) = look(log_dir)
     assert found == []
@@ -123,7 +132,7 @@ def test_folder_when_it_is_a_file_then_is_of_no_use(log_dir: Path) -> None:
 
 
 def refuse_to_open(monkeypatch: pytest.MonkeyPatch, path: Path, error: OSError) -> None:
-    """Have one file refused; who runs tests may be a user to whom nothing is forbidden."""
+    """Refuse to open one file, since the user of the tests may be root."""
     opened = Path.open
 
     def refuse(asked: Path, *arguments: Any) -> object:
@@ -144,7 +153,9 @@ REFUSALS = {
 def test_folder_when_it_cannot_be_read_then_is_of_no_use(
     log_dir: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, why: str
 ) -> None:
-    """One partition that this user may not read is told, and the others are found."""
+    """
+    A folder that the user may not read is reported as unusable, and the other folders are found.
+    """
     folder = add_partition(log_dir, "closed-0")
     add_partition(log_dir)
     refuse_to_open(monkeypatch, folder / PARTITION_METADATA, error)
@@ -154,7 +165,7 @@ def test_folder_when_it_cannot_be_read_then_is_of_no_use(
 
 
 def test_partition_when_it_vanishes_then_is_told_and_the_others_are_found(log_dir: Path) -> None:
-    """A topic that is deleted between the listing and the look at its files ends nothing."""
+    """A partition that is deleted during the survey is reported, and the others are found."""
     gone = add_partition(log_dir, "gone-0")
     add_partition(log_dir)
     found, _ = look(log_dir)
@@ -173,7 +184,7 @@ def test_partition_when_it_vanishes_then_is_told_and_the_others_are_found(log_di
 
 
 def test_log_dirs_when_there_are_several_then_each_replica_has_its_node(tmp_path: Path) -> None:
-    """Folders of several brokers hold replicas of one partition; named twice, a folder is one."""
+    """Several log folders give each replica with its node, and a folder named twice counts once."""
     first, second = (make_log_dir(tmp_path / f"logs-{node}", node_id=node) for node in (1, 2))
     add_partition(first)
     add_partition(second)
@@ -195,7 +206,10 @@ PROPERTIES = {
 def test_log_dir_when_its_properties_are_odd_then_the_node_is_as_far_as_known(
     log_dir: Path, text: str, expected: int | None
 ) -> None:
-    """Whose folder it is helps to choose between replicas; nothing fails without it."""
+    """
+    The survey takes the node id from odd properties where it can read it, and works without node id
+    and high watermark.
+    """
     (log_dir / "meta.properties").write_text(text)
     (log_dir / "replication-offset-checkpoint").write_bytes(b"torn")
     add_partition(log_dir)
@@ -204,7 +218,7 @@ def test_log_dir_when_its_properties_are_odd_then_the_node_is_as_far_as_known(
 
 
 def test_log_dir_when_it_has_only_partitions_then_is_one(tmp_path: Path) -> None:
-    """Whoever copies folders of partitions need not copy what stands beside them."""
+    """A folder that holds only partition folders counts as a log folder."""
     (tmp_path / "copied").mkdir()
     add_partition(tmp_path / "copied")
     (one,), _ = look(tmp_path / "copied")
@@ -212,7 +226,7 @@ def test_log_dir_when_it_has_only_partitions_then_is_one(tmp_path: Path) -> None
 
 
 def test_log_dir_when_it_is_none_then_one_line_says_so(tmp_path: Path, log_dir: Path) -> None:
-    """A folder that is missing, a file, any other folder: refused as a whole, not found empty."""
+    """A missing folder, a file or an unrelated folder is refused in one line."""
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letters").mkdir()
@@ -225,14 +239,14 @@ def test_log_dir_when_it_is_none_then_one_line_says_so(tmp_path: Path, log_dir: 
 def test_log_dir_when_it_is_the_folder_of_a_partition_then_names_the_one_above(
     log_dir: Path,
 ) -> None:
-    """The mistake that is made most often has its own advice."""
+    """A partition's folder given as log folder is refused with advice to name its parent."""
     folder = add_partition(log_dir)
     with pytest.raises(ConfigError, match="the folder of one partition: name the folder above it"):
         look(folder)
 
 
 def test_log_dir_when_it_holds_nothing_then_is_empty(log_dir: Path) -> None:
-    """A broker's folder without a partition is as good as any other."""
+    """A log folder without partitions is valid and empty."""
     assert look(log_dir) == ([], [])
 
 
@@ -240,7 +254,7 @@ def test_log_dir_when_it_holds_nothing_then_is_empty(log_dir: Path) -> None:
 def test_log_dir_when_it_cannot_be_read_then_says_so(
     log_dir: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
-    """Whether waiting or an operator helps is told by the error; both name the path."""
+    """The error says whether a retry or the operator helps, and names the path."""
     expected = LogNotPermitted if isinstance(error, PermissionError) else LogUnavailable
 
     def refuse(_: Path) -> object:
@@ -253,6 +267,6 @@ def test_log_dir_when_it_cannot_be_read_then_says_so(
 
 @pytest.mark.parametrize("folders", [(), ("",)], ids=["none", "empty"])
 def test_settings_when_they_name_no_folder_then_are_refused(folders: tuple[str, ...]) -> None:
-    """The current folder is never meant by nothing."""
+    """Settings without a folder are refused, and do not mean the current folder."""
     with pytest.raises(ConfigError, match="at least one"):
         LogDirSettings(folders)

@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_folder_when_it_is_read_then_has_what_its_files_have(folder: Path) -> None:
-    """The same partition, on disk: the same reports; folders in it are nobody's files."""
+    """A partition on disk gives the same reports as in memory, and nested folders are left out."""
     stored = PartitionFolder(str(folder))
     facts = stored.facts()
     assert "deeper" not in facts
@@ -53,7 +53,7 @@ def test_folder_when_it_is_read_then_has_what_its_files_have(folder: Path) -> No
 
 
 def test_folder_when_it_is_sent_to_another_process_then_reads_the_same(folder: Path) -> None:
-    """Sources and segments are plain values: a task of a job gets them as they are."""
+    """A folder source and its segments pickle and read the same in another process."""
     stored = PartitionFolder(str(folder))
     sent = pickle.loads(pickle.dumps((stored, list_segments(stored.facts())[1])))
     report = inspect_segment(*sent)
@@ -62,7 +62,7 @@ def test_folder_when_it_is_sent_to_another_process_then_reads_the_same(folder: P
 
 
 def test_folder_when_a_file_vanishes_then_it_is_missing_or_changed(folder: Path) -> None:
-    """What the broker deletes under a reader is a finding, not an error."""
+    """A file that the broker deletes during a read is a finding, not an error."""
     stored = PartitionFolder(str(folder))
     segment = list_segments(stored.facts())[1]
     gone = folder / "00000000000000000120.log"
@@ -82,7 +82,7 @@ def test_folder_when_a_file_vanishes_then_it_is_missing_or_changed(folder: Path)
 
 @pytest.mark.parametrize("name", ["nothing", "file"])
 def test_folder_when_there_is_none_then_says_so_in_one_line(tmp_path: Path, name: str) -> None:
-    """A path that is no folder is the caller's mistake."""
+    """A path that is no folder is refused in one line as a caller's mistake."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(ConfigError, match=rf"no partition's folder: .*/{name}$"):
         PartitionFolder(str(tmp_path / name)).facts()
@@ -91,7 +91,7 @@ def test_folder_when_there_is_none_then_says_so_in_one_line(tmp_path: Path, name
 def test_folder_when_the_disk_fails_then_is_one_of_our_errors(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who may not read hears that, and who may hears that it is to be tried again."""
+    """A permission error is permanent and other disk errors may be retried."""
     stored = PartitionFolder(str(folder))
     with pytest.raises(LogUnavailable, match="deeper"):
         stored.read("deeper", 0, 10)
@@ -119,7 +119,9 @@ def test_folder_when_the_disk_fails_then_is_one_of_our_errors(
 def test_f123_segment_when_it_is_large_then_takes_no_memory_for_that(
     log_bytes: int, batch_bytes: int, interval_bytes: int
 ) -> None:
-    """The log is streamed; only the indexes that are made grow with it, up to a broker's limit."""
+    """
+    A large segment is streamed, and only rebuilt indexes grow with it, up to a broker's limit.
+    """
     sizes = map(str, (log_bytes, batch_bytes, interval_bytes))
     said = subprocess.run(
         [sys.executable, "-m", "tests.support.partitions.inspection_process", *sizes],

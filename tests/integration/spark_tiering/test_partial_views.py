@@ -1,6 +1,6 @@
 """
-Jobs that judge objects by the metadata, beside a service that reads a part of it: what they are not
-told of would look as if nobody owned it. Commands that only show something do with the part.
+Jobs that judge objects by the metadata refuse a service that reads a part of it, because objects of
+the other part would look unowned. Commands that only show something accept it.
 """
 
 from __future__ import annotations
@@ -38,14 +38,19 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 
 @contextmanager
 def partly_assigned() -> Iterator[str]:
-    """The address of a service that reads all metadata partitions but one, and is well with it."""
+    """
+    Start a healthy service that reads all metadata partitions but one, and return its address.
+    """
     with ServedMetadata(Assignment.of_metadata(range(1, PLACES))) as served:
         yield served.address
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_job_when_the_service_reads_some_then_judges_nothing(job: str, tmp_path: Path) -> None:
-    """Exit code 4, one line, and every object is where it was."""
+    """
+    A job judges nothing when the service knows only some partitions: exit code 4, one line, and no
+    object changes.
+    """
     place = TierPlace(tmp_path)
     assert place.run().is_fine
     before = trees(place)
@@ -59,7 +64,10 @@ def test_job_when_the_service_reads_some_then_judges_nothing(job: str, tmp_path:
 
 
 def test_data_source_when_the_service_reads_some_then_no_row_is_read(tmp_path: Path) -> None:
-    """Segments that it does not know of would be rows that are missing."""
+    """
+    The data source returns no row when the service knows only some partitions, because rows could
+    be missing.
+    """
     tier = tier_in(tmp_path, usual_log())
     with (
         partly_assigned() as address,

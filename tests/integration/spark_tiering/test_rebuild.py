@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 def test_rebuild_when_the_metadata_is_lost_then_the_service_answers_as_before(
     tmp_path: Path,
 ) -> None:
-    """Real copies of two partitions; the log's folder is gone: every look-up is as it was."""
+    """A rebuild of two partitions answers every look-up as before the log was lost."""
     place = TierPlace(tmp_path)
     place.run()
     lost = Lost(tmp_path)
@@ -70,7 +70,7 @@ def test_rebuild_when_the_metadata_is_lost_then_the_service_answers_as_before(
 def test_rebuild_when_copies_of_two_brokers_hold_the_same_then_the_later_one_is_found(
     lost: Lost,
 ) -> None:
-    """As brokers had it, though a writer of ours would be refused the second finish."""
+    """Of two brokers' copies of one range the rebuild makes the later one found, as before."""
     older = whole_segment("older", 0, 99, partition=ORDERS, broker_id=1, event_timestamp_ms=1)
     newer = whole_segment("newer", 0, 99, partition=ORDERS, broker_id=2, event_timestamp_ms=2)
     beside = whole_segment("beside", 0, 99, partition=LOGS)
@@ -87,7 +87,10 @@ def test_rebuild_when_copies_of_two_brokers_hold_the_same_then_the_later_one_is_
 
 
 def test_f121_sets_that_are_not_whole_are_named_and_never_invented(lost: Lost) -> None:
-    """Without manifest, without log, cut, of another segment, with a manifest of nothing."""
+    """
+    Objects without manifest or log, cut, or of another segment are named, and no segment is
+    invented.
+    """
     segments = {
         name: whole_segment(name, 100 * number, 100 * number + 99)
         for number, name in enumerate(("fine", "none", "nolog", "cut", "moved", "junk", "mute"))
@@ -146,7 +149,10 @@ def deletions(lost: Lost) -> tuple[list[SegmentMetadata], list[Any]]:
 
 
 def test_f114_what_the_topic_knows_as_deleted_is_named_and_not_brought_back(lost: Lost) -> None:
-    """Also what only its history knows: the state forgets a segment that is gone."""
+    """
+    The rebuild names deleted segments and does not bring them back, even those known from the
+    topic's history alone.
+    """
     (going, gone, dropped, kept), events = deletions(lost)
     lost.publish(*events)
     found = lost.compare()
@@ -161,7 +167,10 @@ def test_f114_what_the_topic_knows_as_deleted_is_named_and_not_brought_back(lost
 def test_f116_what_a_backup_or_a_snapshot_knows_as_deleted_is_not_brought_back(
     lost: Lost, tmp_path: Path
 ) -> None:
-    """The topic is lost; the deletion of a whole partition counts as well."""
+    """
+    The rebuild does not restore segments, or partitions, that a backup or snapshot knows as
+    deleted.
+    """
     _, events = deletions(lost)
     lost.publish(*events)
     store_partition_delete(lost, partition_delete(MARKED, LOGS))
@@ -192,7 +201,10 @@ def test_f116_what_a_backup_or_a_snapshot_knows_as_deleted_is_not_brought_back(
 
 
 def test_rebuild_when_a_part_is_missing_then_only_that_is_brought_back(lost: Lost) -> None:
-    """Present and equal, different, open, superseded, lost: each is what it is."""
+    """
+    The rebuild restores only lost segments and recognises those that are equal, different, open or
+    superseded.
+    """
     equal, missing = whole_segment("a", 0, 99), whole_segment("b", 100, 199)
     different, opened = whole_segment("c", 200, 299), whole_segment("d", 300, 399)
     inner, absent = whole_segment("e", 10, 50), whole_segment("f", 400, 499)
@@ -218,7 +230,7 @@ def test_rebuild_when_a_part_is_missing_then_only_that_is_brought_back(lost: Los
 
 
 def test_rebuild_when_waves_are_small_then_the_outcome_is_the_same(lost: Lost) -> None:
-    """Two partitions in two waves, each beside the metadata as it is by then; on threads."""
+    """A rebuild in small waves on threads gives the same file."""
     segments = [
         whole_segment(number, 100 * (number // 2), partition=(ORDERS, LOGS)[number % 2], last=999)
         for number in range(8)

@@ -1,4 +1,4 @@
-"""Events that were rebuilt are published: what is missing by then, and nothing else."""
+"""Rebuilt events are published: those that are still missing, and nothing else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(
     lost: Lost,
 ) -> None:
-    """Deleted, copied again, changed since the file was made: named, and the rest is published."""
+    """
+    Segments that were deleted, copied again or changed since the file was made are named, and the
+    rest is published.
+    """
     names = ("a", "b", "c", "d")
     a, b, c, d = (whole_segment(name, n * 100, n * 100 + 99) for n, name in enumerate(names))
     for one in (a, b, c, d):
@@ -48,7 +51,10 @@ def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(
 
 
 def test_apply_when_it_was_broken_off_then_it_is_gone_on_with(lost: Lost) -> None:
-    """Behind a start, and behind a finish: each event is stored once."""
+    """
+    An application that was interrupted after a start or a finish continues and stores each event
+    once.
+    """
     a, b = whole_segment("a", 0, 99), whole_segment("b", 100, 199)
     for one in (a, b):
         put_set(lost.store, one)
@@ -63,7 +69,10 @@ def test_apply_when_it_was_broken_off_then_it_is_gone_on_with(lost: Lost) -> Non
 def test_apply_when_a_file_was_made_for_another_log_then_is_refused_unless_it_is_meant(
     lost: Lost,
 ) -> None:
-    """Cluster, topic id or number of partitions: one line, and nothing is published."""
+    """
+    A file of another cluster, topic id or partition count is refused in one line, unless the
+    operator allows it.
+    """
     put_set(lost.store, whole_segment(1))
     lost.finish(whole_segment("other", partition=LOGS))
     lost.save()
@@ -78,7 +87,7 @@ def test_apply_when_a_file_was_made_for_another_log_then_is_refused_unless_it_is
 
 
 def test_apply_when_topics_are_chosen_then_only_those_are_published(lost: Lost) -> None:
-    """A file need not be published as a whole."""
+    """An application of chosen topics publishes only their segments."""
     for one in (whole_segment(1, partition=ORDERS), whole_segment(2, partition=LOGS)):
         put_set(lost.store, one)
     lost.save()
@@ -107,7 +116,7 @@ def test_apply_when_topics_are_chosen_then_only_those_are_published(lost: Lost) 
 def test_apply_when_the_file_is_not_whole_then_nothing_is_published(
     lost: Lost, change: Any, said: str
 ) -> None:
-    """One line, exit code 2, before a log is even begun."""
+    """An incomplete file is refused with exit code 2 before a log is opened."""
     put_set(lost.store, whole_segment(1))
     lost.save()
     lost.events.write_text(change(lost.events.read_text()))
@@ -119,7 +128,7 @@ def test_apply_when_the_file_is_not_whole_then_nothing_is_published(
 
 
 def test_command_when_flags_contradict_each_other_then_says_so(lost: Lost) -> None:
-    """Before anything is read or made."""
+    """The command refuses contradicting flags before it reads or makes anything."""
     put_set(lost.store, whole_segment(1))
     lost.save()
     store = ("--store", str(lost.store))
@@ -136,7 +145,7 @@ def test_command_when_flags_contradict_each_other_then_says_so(lost: Lost) -> No
 
 
 def test_rebuild_when_the_file_is_compressed_then_it_is_the_same(lost: Lost) -> None:
-    """By its name."""
+    """A file with a compressed name has the same content."""
     put_set(lost.store, whole_segment(1))
     events = lost.folder / "events.jsonl.gz"
     assert lost("--store", str(lost.store), "--save", str(events)).exit_code == 1
@@ -146,7 +155,7 @@ def test_rebuild_when_the_file_is_compressed_then_it_is_the_same(lost: Lost) -> 
 
 
 def test_apply_when_a_service_has_the_metadata_then_it_judges_each_event(lost: Lost) -> None:
-    """A copy that adds nothing to another broker's is left out, as a service would refuse it."""
+    """A service judges each event and refuses a copy that adds nothing to another broker's."""
     one = whole_segment("one", 0, 99, partition=ORDERS, broker_id=1, event_timestamp_ms=1)
     again = whole_segment("again", 0, 99, partition=ORDERS, broker_id=2, event_timestamp_ms=2)
     other = whole_segment("other", 100, 199, partition=ORDERS, broker_id=2)
@@ -169,7 +178,7 @@ def test_apply_when_a_service_has_the_metadata_then_it_judges_each_event(lost: L
 
 
 def test_rebuild_while_it_runs_then_says_how_far_it_is_beside_its_answer(lost: Lost) -> None:
-    """On standard error: while it looks, and while it publishes."""
+    """Rebuild and application print their progress on standard error."""
     for name, start in (("a", 0), ("b", 100)):
         put_set(lost.store, whole_segment(name, start, start + 99))
     made = lost.save("--output", "json")
@@ -180,7 +189,7 @@ def test_rebuild_while_it_runs_then_says_how_far_it_is_beside_its_answer(lost: L
 
 
 def test_rebuild_when_nothing_lies_there_then_says_what_to_look_at(lost: Lost) -> None:
-    """A mistyped prefix looks like a tier of which nothing was lost."""
+    """A rebuild that finds nothing says which prefix and folder it searched."""
     put_set(lost.store, whole_segment("a", 0, 99))
     hint = "no segment lies there: look whether store, prefix and topics are those meant"
     result = lost("--store", str(lost.store), "--prefix", "other/")
@@ -192,7 +201,7 @@ def test_rebuild_when_nothing_lies_there_then_says_what_to_look_at(lost: Lost) -
 def test_rebuild_when_sigterm_comes_then_leaves_no_file(
     lost: Lost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Ctrl-C does."""
+    """A rebuild that gets SIGTERM, like Ctrl-C, leaves no file."""
     put_set(lost.store, whole_segment("a", 0, 99))
     monkeypatch.setattr(Meter, "add", lambda *_: signal.raise_signal(signal.SIGTERM))
     there = set(lost.folder.iterdir())
@@ -205,7 +214,7 @@ def test_rebuild_when_sigterm_comes_then_leaves_no_file(
 
 
 def test_apply_when_a_topic_is_mistyped_then_says_that_the_file_has_none(lost: Lost) -> None:
-    """Nothing to publish looks like all published."""
+    """An application to a mistyped topic says that the file does not have it."""
     put_set(lost.store, whole_segment("a", 0, 99))
     lost.save()
     result = lost.apply("--topic", "ordres", "--topic", "ord*")

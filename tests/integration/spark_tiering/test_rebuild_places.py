@@ -1,4 +1,4 @@
-"""Metadata made anew from a real bucket, and from a folder whose manifests are read on Spark."""
+"""Metadata rebuilt from a real bucket, and from a folder whose manifests are read on Spark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 def test_f121_bucket_when_its_metadata_is_lost_then_it_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real store under a prefix: what is whole answers as before, the rest is named."""
+    """
+    A rebuild from a prefix of a real store answers for whole segments as before and names the rest.
+    """
     known_as(ACCESS, SECRET, tmp_path, monkeypatch)
     with seaweedfs_server(tmp_path) as server:
         bucket = server_bucket(server)
@@ -63,7 +65,7 @@ def test_f121_bucket_when_its_metadata_is_lost_then_it_is_made_anew(
 def test_spark_when_it_reads_the_manifests_then_the_file_is_the_same(
     tmp_path: Path, spark_session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Units travel there and back."""
+    """Spark reads the manifests and gives the same file as one process."""
     monkeypatch.setattr(bucket_reading, "SETS_MAX", 2)
     place = TierPlace(tmp_path)
     for number in range(5):

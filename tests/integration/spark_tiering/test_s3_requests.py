@@ -1,4 +1,4 @@
-"""What requests to S3 say: conditions, checksums, signatures, encryption, classes, who pays."""
+"""S3 requests: conditions, checksums, signatures, encryption, storage classes, requester pays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def do_everything(bucket: Bucket, **settings: Any) -> None:
 
 
 def said(stub: ObjectStub, header: str, *operations: str) -> set[str | None]:
-    """What requests of *operations* said in a header; of all of them where none is named."""
+    """Return the values of a header in the requests of *operations*, or of all requests."""
     found = {
         asked.headers.get(header)
         for asked in stub.asked
@@ -61,7 +61,7 @@ def said(stub: ObjectStub, header: str, *operations: str) -> set[str | None]:
 def test_writing_requests_when_made_carry_condition_and_checksum(
     stub: ObjectStub, bucket: Bucket
 ) -> None:
-    """No object is written without the condition, and none without its checksum."""
+    """Each write carries the condition against overwriting and its checksum."""
     do_everything(bucket)
     assert said(stub, "if-none-match", "PutObject", "CompleteMultipartUpload") == {"*"}
     assert None not in said(stub, "x-amz-checksum-crc64nvme", *SENDING, "CompleteMultipartUpload")
@@ -78,7 +78,10 @@ def test_writing_requests_when_made_carry_condition_and_checksum(
 def test_bodies_when_sent_within_the_machine_are_signed_only_if_asked(
     stub: ObjectStub, bucket: Bucket, signing: BodySigning, is_signed: bool
 ) -> None:
-    """A body is read once more for a signature only where somebody wants it."""
+    """
+    A client reads a body a second time for its signature only when the settings ask for signed
+    bodies.
+    """
     do_everything(bucket, signing=signing)
     signatures = said(stub, "x-amz-content-sha256", *SENDING)
     assert (signatures == {"UNSIGNED-PAYLOAD"}) is not is_signed
@@ -104,14 +107,17 @@ def test_bodies_when_sent_within_the_machine_are_signed_only_if_asked(
 def test_making_requests_when_settings_ask_for_it_say_how_objects_are_kept(
     stub: ObjectStub, bucket: Bucket, settings: dict[str, Any], headers: dict[str, str]
 ) -> None:
-    """Encryption and class are asked for wherever an object is made, in one request or in parts."""
+    """
+    Each request that creates an object, whole or in parts, carries the configured encryption and
+    storage class.
+    """
     do_everything(bucket, **settings)
     for name, value in headers.items():
         assert said(stub, name, *MAKING) == {value}
 
 
 def test_requests_when_the_requester_pays_all_say_so(stub: ObjectStub, bucket: Bucket) -> None:
-    """Who does not say so is refused by such a bucket, whatever is asked."""
+    """Every request carries the requester-pays header, without which such a bucket refuses it."""
     do_everything(bucket, is_requester_pays=True)
     assert said(stub, "x-amz-request-payer") == {"requester"}
 
@@ -119,7 +125,10 @@ def test_requests_when_the_requester_pays_all_say_so(stub: ObjectStub, bucket: B
 def test_endpoint_that_takes_no_ranges_when_asked_is_unsuitable(
     stub: ObjectStub, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole object in place of a range is refused before it is read."""
+    """
+    An endpoint that answers a range with the whole object is refused as unsuitable before its body
+    is read.
+    """
     stub.objects[KEY] = Kept(b"x" * 1_000)
     monkeypatch.setattr(stub, "takes_ranges", False)
     with bucket.opened() as store:
@@ -132,7 +141,7 @@ def test_endpoint_that_takes_no_ranges_when_asked_is_unsuitable(
 def test_secret_when_everything_is_logged_is_nowhere(
     stub: ObjectStub, bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Neither lines nor settings nor the store's own text tell who signs."""
+    """Log lines, settings and the store's own text contain no secret."""
     stub.befall("PutObject", Trouble.THROTTLED, Trouble.ANSWER_LOST)
     with caplog.at_level(logging.DEBUG, logger="spark_tiering"), bucket.opened() as store:
         store.put(KEY, content(10))
@@ -143,6 +152,9 @@ def test_secret_when_everything_is_logged_is_nowhere(
 
 
 def test_profile_that_nobody_has_when_opened_is_absent_credentials(bucket: Bucket) -> None:
-    """A name that stands in no file is told with the places that were searched."""
+    """
+    A profile that no file contains means absent credentials, and the message lists the searched
+    places.
+    """
     with pytest.raises(CredentialsAbsent, match="no-such-profile"):
         bucket.opened(profile="no-such-profile")

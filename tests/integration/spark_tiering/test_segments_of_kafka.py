@@ -80,7 +80,7 @@ async def write_transactions(login: Login, rng: random.Random, count: int) -> No
 
 
 async def write_everything(node: Node, seed: int) -> None:
-    """Five codecs, idempotent or not, and transactions; one of them stays open over segments."""
+    """Write in five codecs, idempotent or not, and in transactions, of which one spans segments."""
     rng = random.Random(seed)
     lasting = AIOKafkaProducer(**node.login.for_aiokafka(), transactional_id=f"lasting-{seed}")
     async with lasting:
@@ -104,9 +104,8 @@ def write_as_java_does(node: Node) -> None:
 
 async def test_rebuilt_files_of_kafka_segments_equal_the_brokers(fresh_kafka: FreshKafka) -> None:
     """
-    Every file beside the log of a rolled segment is right as the broker wrote it; taken away, it is
-    made anew from the log with the very same bytes, over five codecs, idempotent and transactional
-    producers with aborts, and changes of the leader epoch.
+    Each companion file is right as the broker wrote it, and a rebuilt one has the same bytes, for
+    five codecs, transactions, aborts and leader changes.
     """
     node = fresh_kafka.node()
     node.start()

@@ -1,4 +1,4 @@
-"""What a client of sidecars makes of answers that are late, cut off, or none of a sidecar's."""
+"""Answers of sidecars that are late, cut off or invalid."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SILENCE = Silence()
 
 
 def reply(status: int, body: bytes = b"", *headers: str, length: int | None = None) -> bytes:
-    """Build an answer; *length* is the promised length where that is wrong."""
+    """Build an answer; *length* is the declared length where it is wrong."""
     lines = [f"HTTP/1.1 {status} x", f"Content-Length: {len(body) if length is None else length}"]
     return "\r\n".join([*lines, *headers, "", ""]).encode() + body
 
@@ -98,7 +98,7 @@ WHOLE = reply(206, CONTENT, RANGE)
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Nobody waits; the pauses that there would have been."""
+    """Collect pauses instead of waiting."""
     made: list[float] = []
     monkeypatch.setattr(time, "sleep", made.append)
     return made
@@ -114,7 +114,7 @@ async def read_of(server: ScriptedServer, **options: int) -> bytes:
 
 
 async def test_read_when_it_is_answered_then_asked_was_for_that_range() -> None:
-    """The question names file and bytes, and nothing that is not known to be needed."""
+    """A read requests exactly its range of its file, with nothing unknown."""
     async with scripted_server(WHOLE) as server:
         assert await read_of(server) == CONTENT
     (head,) = server.heads
@@ -141,7 +141,9 @@ async def test_read_when_it_is_answered_then_asked_was_for_that_range() -> None:
 async def test_read_when_there_is_no_answer_at_first_then_is_asked_again(
     faults: list[bytes | Silence], pauses: list[float]
 ) -> None:
-    """What was cut off is asked for as a whole: no two answers are put together."""
+    """
+    The client asks again for the whole of an answer that was cut off and never joins two answers.
+    """
     async with scripted_server(*faults, WHOLE) as server:
         assert await read_of(server) == CONTENT
     assert len(server.heads) == len(faults) + 1
@@ -166,7 +168,7 @@ async def test_read_when_there_is_no_answer_at_first_then_is_asked_again(
 async def test_read_when_there_is_never_an_answer_then_attempts_are_bounded(
     said: bytes | Silence, kind: SidecarFaultKind, told: str
 ) -> None:
-    """Nothing is asked for ever; the last reason is told."""
+    """The client stops after a bounded number of attempts and reports the last reason."""
     attempts = sidecar_http._POLICIES[kind].attempts_max
     timeout_ms = 100 if said is SILENCE else 30_000
     async with scripted_server(*[said] * 20) as server:
@@ -190,7 +192,7 @@ async def test_read_when_there_is_never_an_answer_then_attempts_are_bounded(
     ids=["all", "elsewhere", "fewer", "no-range", "more", "moved"],
 )
 async def test_read_when_the_answer_is_of_other_bytes_then_is_refused(said: bytes) -> None:
-    """What is not known to be what was asked for is never taken for it."""
+    """The client refuses an answer whose bytes do not match the request."""
     async with scripted_server(said) as server:
         with pytest.raises(LogUnavailable, match="makes no sense"):
             await read_of(server)
@@ -213,7 +215,10 @@ async def test_read_when_the_answer_is_of_other_bytes_then_is_refused(said: byte
 async def test_read_when_it_is_refused_then_is_not_asked_again(
     said: bytes, error: type[Exception]
 ) -> None:
-    """Only a file that is gone is a file without bytes; everything else is told."""
+    """
+    The client does not repeat a refused read: a deleted file has no bytes, any other refusal is an
+    error.
+    """
     async with scripted_server(said) as server:
         with pytest.raises(error):
             await read_of(server)
@@ -226,7 +231,7 @@ async def test_read_when_it_is_refused_then_is_not_asked_again(
 async def test_read_when_the_sidecar_says_that_there_is_nothing_then_has_no_bytes(
     said: bytes,
 ) -> None:
-    """In its own words, and not by the status of whoever stands in between."""
+    """Only the sidecar's own answer, not a proxy's status, makes a file count as absent."""
     async with scripted_server(said) as server:
         assert await read_of(server) == b""
 
@@ -248,7 +253,7 @@ FILE = {"name": LOG, "size_bytes": 10, "modified_ms": 5, "is_readable": True, "w
     ids=["nothing", "array", "deep", "empty", "text", "truth", "names"],
 )
 async def test_facts_when_the_answer_is_none_of_ours_then_are_refused(told: bytes) -> None:
-    """Nothing is taken for what it looks like."""
+    """The client refuses an answer about facts that does not have the sidecar's form."""
     async with scripted_server(reply(200, told)) as server:
         with pytest.raises(LogUnavailable, match="makes no sense"):
             await asyncio.to_thread(files_of(server).facts)
@@ -272,7 +277,7 @@ async def test_facts_when_the_answer_is_none_of_ours_then_are_refused(told: byte
 async def test_partitions_when_the_answer_is_none_of_ours_then_are_refused(
     told: dict[str, object],
 ) -> None:
-    """A source that makes no sense is none."""
+    """Partitions with impossible values are refused."""
     async with scripted_server(reply(200, json.dumps(told).encode())) as server:
         source = SidecarSegmentSource(SidecarSourceSettings((server.address,)))
         with pytest.raises(LogUnavailable, match="makes no sense"):
@@ -280,7 +285,7 @@ async def test_partitions_when_the_answer_is_none_of_ours_then_are_refused(
 
 
 async def test_partitions_when_a_sidecar_names_kafka_s_own_topics_then_they_are_left_out() -> None:
-    """They are nobody's to tier, whoever offers them."""
+    """The client leaves out Kafka's internal topics, even when a sidecar offers them."""
     one = {"folder": "/x", "topic_id": str(PARTITION.topic_id), "partition": 0}
     partitions = [{**one, "topic": topic} for topic in ("orders", "__consumer_offsets")]
     told = {"folders": [], "partitions": partitions, "unusable": []}
@@ -307,6 +312,6 @@ async def test_partitions_when_a_sidecar_names_kafka_s_own_topics_then_they_are_
     ],
 )
 def test_source_when_an_address_is_none_then_is_a_mistake(address: str) -> None:
-    """Before anybody is asked."""
+    """An invalid address is a configuration mistake, found before any request."""
     with pytest.raises(ConfigError, match="https://HOST:PORT"):
         SidecarSegmentSource(SidecarSourceSettings((address,)))

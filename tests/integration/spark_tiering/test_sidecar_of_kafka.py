@@ -63,7 +63,9 @@ def files_of(source: SidecarSegmentSource, topic: str) -> SidecarFiles:
 
 
 def served_of(files: SidecarFiles) -> dict[ListedSegment, bool]:
-    """Every segment, and whether its log is given; what is refused is so because of offsets."""
+    """
+    Map each segment to whether its log is served; each refusal is checked to be about offsets.
+    """
     return {segment: given(files, segment) for segment in list_segments(files.facts())}
 
 
@@ -84,8 +86,8 @@ async def test_kafka_segments_when_rolled_and_stable_then_are_served_as_they_are
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
     """
-    An open transaction keeps back the segments behind it though they are rolled; the active one is
-    never given. What is given is read without a finding, and is what the broker's folder has.
+    The sidecar serves rolled and stable segments exactly as in the broker's folder, and neither the
+    active segment nor segments behind an open transaction.
     """
     node = fresh_kafka.node()
     node.start()
@@ -134,7 +136,10 @@ async def test_kafka_segments_when_rolled_and_stable_then_are_served_as_they_are
 async def test_kafka_survey_when_the_source_is_a_sidecar_then_is_as_from_the_folder(
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
-    """The leader's replica by the service's word of whose it is; a topic made anew is another."""
+    """
+    A survey through the sidecar equals that of the folder: the service names the replica's broker,
+    and a recreated topic is a different one.
+    """
     node = fresh_kafka.node()
     node.start()
     topic = own_topic("surveyed")
@@ -178,7 +183,10 @@ async def test_kafka_survey_when_the_source_is_a_sidecar_then_is_as_from_the_fol
 async def test_kafka_segments_when_the_service_may_not_describe_the_topic_then_none_is_served(
     secured_kafka: SecuredKafka, tmp_path: Path
 ) -> None:
-    """The reason is told with the right that is missing; with it they are served at once."""
+    """
+    A service without DESCRIBE on the topic serves no segment and names the missing right; with it
+    the segments are served at once.
+    """
     topic = own_topic("undescribed")
     await create_topic(secured_kafka.admin_login, topic, settings=SEGMENTS)
     await produce(secured_kafka.admin_login, topic, VALUES)

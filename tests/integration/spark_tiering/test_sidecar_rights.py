@@ -1,4 +1,4 @@
-"""Who a sidecar's client is, and whom it trusts: tokens from files, certificates, authorities."""
+"""Rights of a sidecar's client: tokens from files, certificates, authorities."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def root(tmp_path: Path) -> Path:
 async def test_source_when_the_token_does_not_do_then_an_operator_has_to_act(
     root: Path, tmp_path: Path, kind: str
 ) -> None:
-    """At once: no further attempt would be of any use; the token itself is not told."""
+    """A refused token fails at once for the operator to act, without repeating the token."""
     tokens = {"wrong": "wrong-token-0123456789", "of one broker": BOUND, "two words": "a b"}
     token = tokens.get(kind)
     token_file = "" if kind == "none" else str(tmp_path / "token")
@@ -61,7 +61,7 @@ async def test_source_when_the_token_does_not_do_then_an_operator_has_to_act(
 async def test_source_when_the_token_is_replaced_then_the_new_one_is_shown(
     root: Path, tmp_path: Path
 ) -> None:
-    """It is read anew for each question: rotation needs no restart of a job."""
+    """A source reads its token for every request, so that a rotation needs no restart."""
     path = tmp_path / "token"
     door = await door_of(tmp_path)
     async with serving_folders(root, of_http={"door": door}) as broker:
@@ -82,7 +82,10 @@ async def test_source_when_the_token_is_replaced_then_the_new_one_is_shown(
 async def test_source_when_sidecars_speak_tls_then_each_side_shows_who_it_is(
     root: Path, tmp_path: Path
 ) -> None:
-    """Trust is by the named authority, rights by a token or by our certificate."""
+    """
+    Source and sidecar authenticate over TLS by the named authority, and the source by token or
+    certificate.
+    """
     token_file = write_token(tmp_path / "token", READER)
 
     def made() -> tuple[Authenticator, Pki]:

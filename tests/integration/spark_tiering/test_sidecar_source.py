@@ -69,7 +69,7 @@ def write_token(path: Path, token: str) -> str:
 
 
 def found_at(*brokers: Broker, token_file: str, **options: Any) -> list[FoundPartition]:
-    """What the sidecars have; nothing of theirs is of no use."""
+    """Return the partitions of the sidecars, of which none is unusable."""
     addresses = tuple(broker.url for broker in brokers)
     source = open_source(SidecarSourceSettings(addresses, token_file=token_file, **options))
     found, unusable = source.partitions()
@@ -87,7 +87,7 @@ async def files_at(broker: Broker, token_file: str) -> SidecarFiles:
 async def test_source_when_a_sidecar_is_asked_then_gives_partitions_with_whose_they_are(
     root: Path, token_file: str
 ) -> None:
-    """Which broker's replica it is stands beside it, so that the leader's can be taken."""
+    """A sidecar's partitions say which broker's replica they are."""
     async with serving_folders(root) as broker:
         (found,) = await asyncio.to_thread(found_at, broker, token_file=token_file)
     assert found.partition == PARTITION
@@ -99,7 +99,7 @@ async def test_source_when_a_sidecar_is_asked_then_gives_partitions_with_whose_t
 async def test_segments_when_read_through_a_sidecar_then_are_those_of_the_folder(
     root: Path, token_file: str
 ) -> None:
-    """Every report and every byte that a copy takes is the same as from the disk."""
+    """Segments read through a sidecar equal those of the folder in report and bytes."""
     folder = root / "orders-3"
 
     def copied(files: PartitionFiles) -> tuple[list[SegmentReport], list[bytes | SegmentFinding]]:
@@ -134,7 +134,7 @@ def read_in_another_process(sent: bytes) -> tuple[bytes, int]:
 async def test_files_when_sent_to_another_process_then_read_there_and_carry_no_secret(
     root: Path, token_file: str
 ) -> None:
-    """The token is read from its file where it is used; connections are each process's own."""
+    """Files sent to another process read there with its own connection and carry no token."""
     async with serving_folders(root) as broker:
         files = await files_at(broker, token_file)
         sent = pickle.dumps(files)
@@ -150,7 +150,7 @@ async def test_files_when_sent_to_another_process_then_read_there_and_carry_no_s
 async def test_connection_when_a_thread_reads_on_then_is_kept_and_after_a_fork_is_not(
     root: Path, token_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One connection for each thread of each process."""
+    """Each thread keeps one connection, and a forked process opens its own."""
     async with serving_folders(root) as broker:
         files = await files_at(broker, token_file)
         figures = broker.client.server.figures
@@ -174,7 +174,9 @@ async def test_connection_when_a_thread_reads_on_then_is_kept_and_after_a_fork_i
 async def test_connection_when_it_was_closed_meanwhile_then_the_next_read_makes_another(
     root: Path, token_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A sidecar ends connections that rest; that costs nobody a pause."""
+    """
+    A read over a connection that the sidecar closed when idle opens another one without a pause.
+    """
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     async with serving_folders(root, of_http={"idle_timeout_ms": 20}) as broker:
@@ -195,7 +197,10 @@ async def test_connection_when_it_was_closed_meanwhile_then_the_next_read_makes_
 async def test_read_when_the_file_ends_or_is_gone_then_gives_fewer_bytes_or_none(
     root: Path, token_file: str
 ) -> None:
-    """As for a folder: the end is no error, and neither is what the broker has deleted."""
+    """
+    A read at the end of a file returns fewer bytes and a read of a deleted file none, as for a
+    folder.
+    """
     path = root / "orders-3" / LOG
     content = path.read_bytes()
     async with serving_folders(root) as broker:
@@ -220,7 +225,7 @@ async def test_read_when_the_file_ends_or_is_gone_then_gives_fewer_bytes_or_none
 async def test_segment_when_its_file_vanishes_while_it_is_read_then_is_a_finding(
     root: Path, token_file: str
 ) -> None:
-    """Retention under a reader: the log has changed, and is not copied."""
+    """A file that vanishes during a read is a finding, and its segment is not copied."""
     gone = root / "orders-3" / LOG
 
     class Vanishing(SidecarFiles):
@@ -244,7 +249,10 @@ async def test_segment_when_its_file_vanishes_while_it_is_read_then_is_a_finding
 async def test_read_when_the_file_is_not_sealed_then_waiting_may_help(
     root: Path, token_file: str
 ) -> None:
-    """The active segment, what is not stable, and what nobody can tell of: each with its reason."""
+    """
+    A read of the active, an unstable or an undecidable segment may be retried, each with its
+    reason.
+    """
     teller = StableOffsets(130)
     async with serving_folders(root, teller=teller, stable_age_ms_max=1) as broker:
         files = await files_at(broker, token_file)
@@ -261,7 +269,9 @@ async def test_read_when_the_file_is_not_sealed_then_waiting_may_help(
 async def test_survey_when_several_sidecars_have_a_partition_then_takes_the_leader_s(
     root: Path, tmp_path: Path, token_file: str
 ) -> None:
-    """Each broker's sidecar gives that broker's replica; one that is away is named."""
+    """
+    Of several sidecars' replicas the survey takes the leader's, and names a sidecar that is away.
+    """
     other = write_broker(tmp_path / "other", NODE + 1)
     contents = example_partition().contents
     del contents[f"{ACTIVE}.log"]
@@ -288,7 +298,10 @@ async def test_survey_when_several_sidecars_have_a_partition_then_takes_the_lead
 async def test_survey_when_no_cluster_is_asked_then_the_sidecar_s_word_counts(
     root: Path, token_file: str, told: int, noted: int | None, expected: int
 ) -> None:
-    """A driver needs the sidecars alone; nothing counts above what their broker had replicated."""
+    """
+    A survey without a cluster uses the sidecar's facts and counts nothing above the broker's high
+    watermark.
+    """
     checkpoint = root / "replication-offset-checkpoint"
     checkpoint.write_text("0\n0\n" if noted is None else f"0\n1\norders 3 {noted}\n")
     async with serving_folders(root, teller=StableOffsets(told)) as broker:
@@ -302,7 +315,7 @@ async def test_survey_when_no_cluster_is_asked_then_the_sidecar_s_word_counts(
 async def test_survey_when_nobody_tells_the_sidecar_then_its_partition_is_of_no_use(
     root: Path, token_file: str
 ) -> None:
-    """The reason is the sidecar's own."""
+    """A partition that its sidecar cannot assess is unusable, with the sidecar's reason."""
     teller = StableOffsets(LogNotPermitted("lacks the right to DESCRIBE"))
     async with serving_folders(root, teller=teller) as broker:
         source = open_source(SidecarSourceSettings((broker.url,), token_file=token_file))
@@ -313,7 +326,7 @@ async def test_survey_when_nobody_tells_the_sidecar_then_its_partition_is_of_no_
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Nobody waits; the pauses that there would have been."""
+    """Collect pauses instead of waiting."""
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     return pauses
@@ -322,7 +335,10 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 async def test_source_when_a_sidecar_is_away_then_is_named_and_the_others_are_asked(
     root: Path, token_file: str, no_pauses: list[float]
 ) -> None:
-    """Its partitions have other replicas, perhaps; where nobody answers there is no source."""
+    """
+    The source names a sidecar that is away and asks the others; when all are away there is no
+    source.
+    """
     nobody = "http://127.0.0.1:1"
     async with serving_folders(root) as broker:
         for addresses, count in (((nobody, broker.url), 1), ((nobody,), 0)):
@@ -340,7 +356,7 @@ async def test_source_when_a_sidecar_is_away_then_is_named_and_the_others_are_as
 
 
 async def test_source_when_a_service_serves_no_folders_then_is_a_mistake(token_file: str) -> None:
-    """It is a sidecar, and was not told to serve any: nothing would ever come of it."""
+    """A sidecar that serves no log folders is a configuration mistake."""
     async with showing(process=process_of()) as client:
         source = open_source(SidecarSourceSettings((client.url,), token_file=token_file))
         with pytest.raises(ConfigError, match="serves no log folders"):

@@ -62,8 +62,8 @@ EXPLAINING = {
 @pytest.mark.timeout(400)  # two sessions of Spark's, on a busy machine
 def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -> None:
     """
-    Each figure is there once, with its bound where it has one; in the file are sizes and machine,
-    too, and of the folder nothing is left.
+    The quick benchmark prints each figure once with its bound, stores sizes and machine, and leaves
+    no folder.
     """
     output = tmp_path / "run.json"
     command = [sys.executable, "-m", "bench", "spark", "--quick", "--processes", "2"]
@@ -99,7 +99,10 @@ def store() -> Iterator[ObjectStore]:
 def test_object_when_it_was_put_then_length_and_checksum_are_told_and_it_stays(
     store: ObjectStore, size_bytes: int
 ) -> None:
-    """A second write of the key is refused, whether the object itself is kept or not."""
+    """
+    A stored object has its length and checksum, and a second put finds equal content and refuses
+    other content, whether the store keeps contents or not.
+    """
     key, content = f"a/{size_bytes}", BytesContent(bytes(size_bytes))
     store.put(key, content)
     facts = store.head(key)
@@ -112,7 +115,7 @@ def test_object_when_it_was_put_then_length_and_checksum_are_told_and_it_stays(
 def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
     store: ObjectStore,
 ) -> None:
-    """What a job keeps of itself it can read again."""
+    """A small object can be written, read, listed and deleted."""
     store.put("job&s/1.json", BytesContent(b"0123456789"))
     store.put("job&s/2.json", BytesContent(b"x"))
     assert store.get("job&s/1.json", 2, 5) == b"2345"
@@ -125,7 +128,9 @@ def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
 
 
 def test_traits_when_the_store_is_probed_then_the_first_writer_wins(store: ObjectStore) -> None:
-    """A job can claim its topics there; uploads in parts and checks of sums it does without."""
+    """
+    The probed store returns checksums and refuses a second put, by which a job claims its topics.
+    """
     traits = store.probe("probed/")
     assert traits.refuses_second_put
     assert traits.tells_sums
@@ -134,7 +139,7 @@ def test_traits_when_the_store_is_probed_then_the_first_writer_wins(store: Objec
 def test_log_folder_when_it_is_made_then_its_segments_are_sound_and_nothing_has_to_be_made_anew(
     tmp_path: Path,
 ) -> None:
-    """What is measured is the copying of what a broker leaves, not the repair of it."""
+    """The benchmark's log folder has sound segments, so that it measures copies and not repairs."""
     folder = write_log_folder(tmp_path / "log", partitions=2, segments=3, segment_bytes=100_000)
     segments = segments_of(folder)
     assert len(segments) == 6
@@ -152,7 +157,7 @@ def test_log_folder_when_it_is_made_then_its_segments_are_sound_and_nothing_has_
 def test_overhead_when_it_is_above_its_bound_then_a_profile_follows(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A figure that is missed says where the time goes."""
+    """A figure above its bound is followed by a profile."""
     sizes = spark_copy.QUICK
     monkeypatch.setattr(spark_copy, "OVERHEAD_S_MAX", -1e9)
     run = Run()

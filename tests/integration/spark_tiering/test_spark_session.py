@@ -1,4 +1,4 @@
-"""Sessions of Spark's: how they are set, how quiet they are, and what is said without one."""
+"""Spark sessions: their settings, their silence, and their errors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProc
 def test_session_when_it_is_ours_then_has_the_settings_that_were_measured(
     spark_session: SparkSession,
 ) -> None:
-    """Workers by Unix sockets, no speculation, no web page, tasks that are tried again."""
+    """
+    Our own session has the measured settings: Unix sockets, no speculation, no web page, and
+    repeated tasks.
+    """
     conf = spark_session.sparkContext.getConf()
     names = (
         "spark.master",
@@ -71,7 +74,7 @@ def test_session_when_it_is_ours_then_has_the_settings_that_were_measured(
 def test_session_when_it_was_made_then_environment_and_interrupts_are_as_before(
     spark_session: SparkSession,
 ) -> None:
-    """What Spark needed to be told is not left for others; an interrupt is the program's own."""
+    """A new session leaves the environment and the interrupt handler as before."""
     assert spark_session.sparkContext.pythonExec == sys.executable
     assert "PYSPARK_PYTHON" not in os.environ
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -80,14 +83,17 @@ def test_session_when_it_was_made_then_environment_and_interrupts_are_as_before(
 def test_session_when_one_is_open_that_nobody_gave_then_no_other_is_made(
     spark_session: SparkSession,
 ) -> None:
-    """Spark has one in a process; whose it is, is not guessed."""
+    """
+    An open session that the caller did not pass in makes the engine refuse, as a process has only
+    one session.
+    """
     assert spark_session.version
     with pytest.raises(EngineUnfit, match="is open in this process already"):
         open_session(ExecutionSettings("local[1]"))
 
 
 def test_session_when_it_was_given_then_outlives_its_engine(spark_session: SparkSession) -> None:
-    """Who opened it closes it."""
+    """A session that the caller passed in stays open when its engine closes."""
     for _ in range(2):
         with open_engine(ExecutionSettings(), spark_session) as engine:
             assert engine.run_units([-1], abs) == [1]
@@ -109,7 +115,10 @@ def path_without_java(tmp_path: Path) -> str:
 def test_engine_when_the_machine_has_no_java_then_runs_on_the_one_of_pip_and_says_nothing(
     path_without_java: str, tmp_path: Path
 ) -> None:
-    """There is no line of Spark's or Java's, and no process is left when it was closed."""
+    """
+    Without an installed Java the engine runs on pip's, prints nothing, and leaves no process when
+    closed.
+    """
     cache = tmp_path / "cache"
     ended = run_program("local[2]", PATH=path_without_java, XDG_CACHE_HOME=str(cache))
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -121,7 +130,7 @@ def test_engine_when_the_machine_has_no_java_then_runs_on_the_one_of_pip_and_say
 
 @pytest.mark.long
 def test_engine_when_it_is_opened_again_then_has_a_session_of_its_own() -> None:
-    """What the first one was made of has ended with it."""
+    """An engine opened again creates its own session, since the first one ended."""
     ended = run_program("--times=2", "local[2]")
     assert (ended.returncode, ended.stderr) == (0, "")
     answer = json.loads(ended.stdout)
@@ -141,7 +150,7 @@ def test_engine_when_it_is_opened_again_then_has_a_session_of_its_own() -> None:
 def test_engine_when_spark_does_not_start_then_one_line_says_why(
     tmp_path: Path, master: str, said: str
 ) -> None:
-    """Pages of Java's become the line that matters; they are kept where that was asked for."""
+    """When Spark does not start, the error is one line, and Java's output is kept on request."""
     ended = run_program(f"--log={tmp_path / 'log'}", master)
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr.startswith("rlmm: engine-unfit: Spark does not start: ")
@@ -151,14 +160,17 @@ def test_engine_when_spark_does_not_start_then_one_line_says_why(
 
 
 def test_log_of_spark_when_it_cannot_be_written_then_one_line_says_so(tmp_path: Path) -> None:
-    """A wrong place is found before Spark is started."""
+    """A log file that cannot be written is refused in one line before Spark starts."""
     ended = run_program(f"--log={tmp_path / 'absent' / 'log'}", "local[1]")
     line = f"rlmm: config: {tmp_path}/absent/log cannot be written: No such file or directory\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", line)
 
 
 def test_connect_when_nobody_listens_then_one_line_says_so_at_once() -> None:
-    """Spark's own client would go on trying for minutes."""
+    """
+    A connect address without a listener fails at once in one line, while Spark's client would retry
+    for minutes.
+    """
     (port,) = free_ports(1)
     with pytest.raises(EngineUnfit, match=f"no Spark Connect server at 127.0.0.1:{port}: "):
         open_engine(ExecutionSettings(f"sc://127.0.0.1:{port}"))
@@ -166,7 +178,9 @@ def test_connect_when_nobody_listens_then_one_line_says_so_at_once() -> None:
 
 @pytest.mark.parametrize("is_submitted", [False, True], ids=["ours", "submitted"])
 def test_master_when_nobody_listens_then_one_line_says_so_at_once(is_submitted: bool) -> None:
-    """Spark would go on trying for a minute, and then say that it is stopped."""
+    """
+    A master without a listener fails at once in one line, while Spark would retry for a minute.
+    """
     one, two = free_ports(2)
     master = f"spark://127.0.0.1:{one},127.0.0.1:{two}"
     ended = submitted(master) if is_submitted else run_program(master)
@@ -182,7 +196,9 @@ def test_master_when_nobody_listens_then_one_line_says_so_at_once(is_submitted: 
 
 
 def test_session_when_spark_submit_started_us_and_it_cannot_be_then_one_line_says_why() -> None:
-    """What Java says becomes an error of ours there, too, not a trace."""
+    """
+    When a session cannot start under spark-submit, Java's message becomes one line of our error.
+    """
     ended = submitted("local[1]", "--conf=spark.driver.bindAddress=192.0.2.1")
     assert ended.returncode == 3
     (line,) = [one for one in ended.stdout.splitlines() if one.startswith("rlmm: ")]
@@ -204,7 +220,9 @@ def submitted(master: str, *options: str) -> subprocess.CompletedProcess[str]:
 def test_connect_when_its_packages_are_missing_then_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """They are not installed with Spark itself."""
+    """
+    Missing packages for Spark Connect are named in one line, as Spark itself does not install them.
+    """
     monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
     with pytest.raises(EngineUnfit, match=r"needs pip install 'pyspark\[connect\]'"):
         open_engine(ExecutionSettings("sc://127.0.0.1"))
@@ -213,7 +231,7 @@ def test_connect_when_its_packages_are_missing_then_one_line_says_what_to_instal
 def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is an extra."""
+    """A missing pyspark is named in one line, as it is an extra."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(EngineUnfit, match=r"pip install 'rlmm\[spark\]'"):
         open_engine(ExecutionSettings("local[1]"))
@@ -230,7 +248,7 @@ def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
 def test_connect_address_when_it_is_one_then_has_host_and_port(
     address: str, place: tuple[str, int]
 ) -> None:
-    """As Spark reads it, its own port where none is said."""
+    """A connect address gives host and port as Spark reads it, with Spark's default port."""
     assert connect_address(address) == place
 
 
@@ -241,14 +259,17 @@ def test_connect_address_when_it_is_one_then_has_host_and_port(
 def test_connect_address_when_it_is_none_or_has_a_secret_in_it_then_is_refused_without_repeating_it(
     address: str,
 ) -> None:
-    """What is no address is an error of ours; a token is no setting, as settings are kept."""
+    """
+    An address that is invalid or has a token in it is refused without being repeated, since
+    settings are stored.
+    """
     with pytest.raises(ConfigError) as raised:
         connect_address(address)
     assert "secret" not in str(raised.value)
 
 
 def job_of_spark(place: TierPlace) -> subprocess.Popen[str]:
-    """`rlmm tier run` in a group of its own, once it has begun to write objects."""
+    """Start `rlmm tier run` in its own process group and return once it writes objects."""
     flags = Command(place).flags(no_spark=None, master=f"local[{SLOTS}]", max_requests_per_s="8")
     process = subprocess.Popen(
         [sys.executable, "-m", "rlmm", "tier", "run", *flags],
@@ -269,7 +290,10 @@ def job_of_spark(place: TierPlace) -> subprocess.Popen[str]:
 def test_job_when_its_whole_group_is_told_to_end_then_finishes_what_it_began(
     tmp_path: Path,
 ) -> None:
-    """As systemd and Airflow do it: Spark is not told, and ends with its driver."""
+    """
+    A signal to the whole process group lets the job finish its running copies, and Spark ends with
+    its driver.
+    """
     place = TierPlace(tmp_path)
     with job_of_spark(place) as process:
         os.killpg(process.pid, signal.SIGTERM)
@@ -285,7 +309,10 @@ def test_job_when_its_whole_group_is_told_to_end_then_finishes_what_it_began(
 def test_job_when_the_java_of_spark_is_killed_then_reports_and_the_next_one_ends_clean(
     tmp_path: Path,
 ) -> None:
-    """What was on its way is left open and told; a session that cannot be stopped hides nothing."""
+    """
+    When Spark's Java process is killed, the job reports its copies as open, and the next job ends
+    clean.
+    """
     place = TierPlace(tmp_path)
     with job_of_spark(place) as process:
         (task,) = Path(f"/proc/{process.pid}/task/{process.pid}").glob("children")

@@ -53,7 +53,6 @@ def environment_of_ours(folder: Path) -> Path:
 
 
 def packed_environment(environment: Path, archive: Path) -> Path:
-    """Pack the environment as an archive that works at any path."""
     with tarfile.open(archive, "w:gz", compresslevel=1) as file:
         file.add(environment, ".")
     return archive
@@ -96,7 +95,6 @@ class Cluster(NamedTuple):
     """Those, as an archive."""
 
     def submit(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """`tests.support.spark.units_program` by spark-submit, with our packages as an archive."""
         program = (f"--py-files={self.packages}", units_program.__file__, *arguments)
         variables = {"PYSPARK_PYTHON": str(self.python)}
         with self.submitting(*program, **variables) as process:
@@ -104,7 +102,7 @@ class Cluster(NamedTuple):
         return subprocess.CompletedProcess(program, process.returncode, output, errors)
 
     def submitting(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-        """Spark-submit with further arguments; nothing that tests are run with is handed on."""
+        """Run spark-submit with further arguments and without the environment of the test run."""
         conf = {
             "spark.executor.memory": "512m",
             "spark.executor.cores": "1",
@@ -181,7 +179,10 @@ def packed(folder: Path) -> Path:
 def test_units_when_sent_to_two_workers_then_are_run_by_both_though_one_is_killed(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """The packages come from the archive; the unit whose executor was killed is run again."""
+    """
+    Both workers run units from the packaged archive, and a unit whose executor was killed runs
+    again.
+    """
     ended = cluster.submit(f"--meet={tmp_path}")
     assert ended.returncode == 0, ended.stderr[-3_000:]
     answer = json.loads(ended.stdout)
@@ -198,9 +199,8 @@ def test_copies_when_the_environment_is_sent_then_are_made_though_an_executor_is
     cluster: Cluster, tmp_path: Path
 ) -> None:
     """
-    `rlmm tier run` as the documents say it: hosts have Spark and a Python, and nothing of ours.
-
-    An executor is killed in the middle of the copies. Nothing is copied twice, and all of it is.
+    `rlmm tier run` with the packed environment, as documented, copies every segment once although
+    an executor is killed.
     """
     more = [TopicIdPartition(ORDERS.topic_id, ORDERS.topic, number) for number in range(10, 16)]
     place = TierPlace(tmp_path, partitions=[ORDERS, PAYMENTS, *more])
@@ -236,7 +236,7 @@ def test_copies_when_the_environment_is_sent_then_are_made_though_an_executor_is
 
 
 def test_master_when_spark_submit_says_another_then_is_refused(cluster: Cluster) -> None:
-    """Two places to say it are one too many: nothing is started."""
+    """A master different from that of spark-submit is refused, and nothing starts."""
     ended = cluster.submit("local[2]")
     line = f"rlmm: config: spark-submit says master {cluster.master}, it cannot be local[2] as well"
     assert ended.returncode == 2

@@ -93,7 +93,10 @@ def joined(found: Iterator[bytes | memoryview | Unreadable] | Unreadable) -> byt
 def test_segment_when_a_program_copies_it_then_is_what_a_job_would_have_written(
     store: LocalStore, options: CopyOptions
 ) -> None:
-    """Objects of both have the same bytes, but for who wrote them; each reads the other's."""
+    """
+    A program and a job write the same bytes except for the writer's name, and each reads the
+    other's segments.
+    """
     storage = TierStorage(store, PREFIX, options=options, writer="job-20231114")
     copied = storage.copy(SEGMENT, PARTS)
     assert isinstance(copied, CopiedSegment)
@@ -112,7 +115,7 @@ def test_segment_when_a_program_copies_it_then_is_what_a_job_would_have_written(
 def test_f124_any_range_when_fetched_has_both_ends_in_it_and_no_byte_beyond(
     store: LocalStore, options: CopyOptions
 ) -> None:
-    """Ends are inclusive, an end beyond the log is cut to it, and none is its own."""
+    """A range has both ends inclusive and is cut to the log."""
     storage = TierStorage(store, PREFIX, options=options)
     storage.copy(SEGMENT, PARTS)
     rng = random.Random(11)
@@ -129,7 +132,10 @@ def test_f124_any_range_when_fetched_has_both_ends_in_it_and_no_byte_beyond(
 def test_f124_range_that_nobody_can_mean_when_fetched_is_refused(
     store: LocalStore, first: int, last: int | None
 ) -> None:
-    """An end before the start, and a start where there is no byte, are the caller's mistakes."""
+    """
+    A range with an end before its start, or a start behind the log, is refused as a caller's
+    mistake.
+    """
     storage = TierStorage(store, PREFIX)
     if last is not None:
         # That is so whatever is there.
@@ -141,7 +147,7 @@ def test_f124_range_that_nobody_can_mean_when_fetched_is_refused(
 
 
 def test_f124_segment_that_is_not_there_when_read_is_absent_by_name(store: LocalStore) -> None:
-    """A missing object is a value of its own, whichever of the three it is."""
+    """A missing object of a segment is reported with its kind."""
     storage = TierStorage(store, PREFIX)
     keys = object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)
     absent = ObjectAbsent(keys[ObjectKind.MANIFEST])
@@ -158,7 +164,9 @@ def test_f124_segment_that_is_not_there_when_read_is_absent_by_name(store: Local
 
 
 def test_index_that_a_segment_does_not_have_when_fetched_is_none(store: LocalStore) -> None:
-    """No transaction was aborted in it: that is something else than an object that is missing."""
+    """
+    A segment without aborted transactions has no transaction index, which is not a missing object.
+    """
     task = copy_task(EXAMPLE, FIRST)
     run(task, store)
     storage = TierStorage(store, PREFIX)
@@ -172,7 +180,7 @@ def test_index_that_a_segment_does_not_have_when_fetched_is_none(store: LocalSto
 
 
 def test_empty_index_when_fetched_is_empty(store: LocalStore) -> None:
-    """A small segment has an index without entries; nothing is asked of the store for it."""
+    """A fetch of an empty index returns no bytes and makes no request to the store."""
     storage = TierStorage(store, PREFIX)
     storage.copy(SEGMENT, {**PARTS, SegmentPart.OFFSET_INDEX: b""})
     assert storage.fetch_index(SEGMENT, SegmentPart.OFFSET_INDEX) == b""
@@ -181,7 +189,7 @@ def test_empty_index_when_fetched_is_empty(store: LocalStore) -> None:
 def test_f124_object_that_goes_away_while_it_is_read_is_told_once_at_the_end(
     store: LocalStore,
 ) -> None:
-    """What was given is given; the reason is the last item."""
+    """A fetch returns the bytes it has read and ends with the reason when the object disappears."""
     size_bytes = 3 * FETCH_BYTES
     segment = replace(SEGMENT, size_bytes=size_bytes)
     storage = TierStorage(store, PREFIX)
@@ -200,7 +208,10 @@ def test_f124_object_that_goes_away_while_it_is_read_is_told_once_at_the_end(
 def test_damaged_log_when_fetched_ends_with_the_reason(
     store: LocalStore, folder: Path, options: CopyOptions
 ) -> None:
-    """What was read before the damage is given, then a finding, and nothing behind it."""
+    """
+    A fetch of a damaged log returns the bytes before the damage, then one finding, and nothing
+    behind it.
+    """
     storage = TierStorage(store, PREFIX, options=options)
     storage.copy(SEGMENT, PARTS)
     path = folder / object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.LOG]
@@ -224,7 +235,7 @@ def test_damaged_log_when_fetched_ends_with_the_reason(
 def test_encrypted_segment_when_read_with_its_key_ring_is_what_it_was(
     store: LocalStore, options: CopyOptions
 ) -> None:
-    """Ranges and indexes, by a program that has the broker's keys."""
+    """An encrypted segment's ranges and indexes read as the source with the key ring."""
     TierStorage(store, PREFIX, options=options).copy(SEGMENT, PARTS)
     seal_segment(store, SEGMENT, PREFIX)
     closed = TierStorage(store, PREFIX).fetch(SEGMENT)
@@ -240,7 +251,10 @@ def test_encrypted_segment_when_read_with_its_key_ring_is_what_it_was(
 
 
 def test_encrypted_and_unreadable_manifests_when_read_are_named(store: LocalStore) -> None:
-    """What only brokers can read, and what nobody can, are two findings."""
+    """
+    Encrypted manifests, which only brokers can read, and unreadable ones are two different
+    findings.
+    """
     storage = TierStorage(store, PREFIX)
     key = object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.MANIFEST]
     encrypted = recorded("plain").replace(
@@ -264,7 +278,10 @@ def test_encrypted_and_unreadable_manifests_when_read_are_named(store: LocalStor
 def test_f118_segment_when_it_is_deleted_twice_then_that_is_fine_both_times(
     store: LocalStore,
 ) -> None:
-    """All objects go, whether they were there or not, and what was remembered goes with them."""
+    """
+    A deletion of a segment removes all objects and the cached manifest, and a second deletion
+    succeeds as well.
+    """
     storage = TierStorage(store, PREFIX)
     storage.copy(SEGMENT, PARTS)
     joined(storage.fetch(SEGMENT))
@@ -277,7 +294,7 @@ def test_f118_segment_when_it_is_deleted_twice_then_that_is_fine_both_times(
 def test_files_of_a_broker_when_copied_by_a_program_are_streamed(
     tmp_path: Path, store: LocalStore
 ) -> None:
-    """Parts may be files; one that is missing is a value, and leaves nothing."""
+    """The storage streams a broker's files, and a missing one is an error that leaves no object."""
     paths: dict[SegmentPart, Path | bytes] = {}
     for part, content in PARTS.items():
         paths[part] = tmp_path / part.value
@@ -309,7 +326,9 @@ def test_files_of_a_broker_when_copied_by_a_program_are_streamed(
 def test_segment_that_no_reader_could_use_when_copied_is_refused(
     store: LocalStore, segment: SegmentMetadata, parts: dict[SegmentPart, Path | bytes]
 ) -> None:
-    """What contradicts the metadata is a mistake of who calls, and nothing is written."""
+    """
+    A copy that contradicts its metadata is refused as a caller's mistake, and nothing is written.
+    """
     with pytest.raises(InvalidArgument):
         TierStorage(store, PREFIX).copy(segment, parts)
     assert not list(store.list())
@@ -318,7 +337,7 @@ def test_segment_that_no_reader_could_use_when_copied_is_refused(
 def test_segment_whose_metadata_names_another_prefix_when_read_and_deleted_lies_there(
     store: LocalStore,
 ) -> None:
-    """Prefixes change, and objects stay where they are."""
+    """A segment whose metadata names another prefix is read and deleted there."""
     TierStorage(store, "old/").copy(SEGMENT, PARTS)
     storage = TierStorage(store, "new/")
     assert isinstance(storage.fetch(SEGMENT), ObjectAbsent)
@@ -330,7 +349,7 @@ def test_segment_whose_metadata_names_another_prefix_when_read_and_deleted_lies_
 
 
 def test_manifests_that_are_remembered_when_many_are_read_are_few(store: LocalStore) -> None:
-    """Ranges of one segment ask for its manifest once; memory does not grow with segments."""
+    """Repeated ranges fetch the manifest once, and the number of cached manifests is bounded."""
     TierStorage(store, PREFIX).copy(SEGMENT, PARTS)
     asked: list[str] = []
 
@@ -358,7 +377,7 @@ def test_manifests_that_are_remembered_when_many_are_read_are_few(store: LocalSt
 
 
 def test_storage_when_opened_by_its_address_then_reads_what_is_there(tmp_path: Path) -> None:
-    """An address is enough for a program; the store is closed with the storage."""
+    """A storage opened by its address reads, and closes its store with itself."""
     with open_storage(str(tmp_path / "objects"), options=ZSTD) as storage:
         assert isinstance(storage.copy(SEGMENT, PARTS), CopiedSegment)
     with open_storage(f"file://{tmp_path}/objects") as storage:

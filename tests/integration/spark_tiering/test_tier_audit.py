@@ -64,7 +64,7 @@ def leave(place: TierPlace, number: int, *states: SegmentState) -> list[Path]:
 
 
 def test_audit_when_all_is_well_then_is_clean_and_changes_nothing(place: TierPlace) -> None:
-    """For people."""
+    """A clean audit prints its text and changes nothing."""
     before = trees(place)
     result = audit(place)
     assert result.exit_code == 0, result.output
@@ -77,7 +77,7 @@ def test_audit_when_all_is_well_then_is_clean_and_changes_nothing(place: TierPla
 def test_audit_when_asked_by_a_program_then_is_one_document(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """Printed, and kept in a new file."""
+    """An audit for programs prints one document, also into a new file."""
     file = tmp_path / "audit.json"
     leave(place, 1)
     result = audit(place, "--output", "json", "--report", str(file), "--price-gib-month", "2")
@@ -94,7 +94,7 @@ def test_audit_when_asked_by_a_program_then_is_one_document(
 def test_f119_orphans_when_signed_off_are_deleted_and_nothing_else(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """Audit, look, delete by the list, audit again."""
+    """The audit's list deletes exactly its orphans, and the next audit is clean."""
     orphans = leave(place, 1, CS, DS, DF)
     unproven = leave(place, 2)
     file = tmp_path / "orphans.jsonl"
@@ -118,7 +118,7 @@ def test_f119_orphans_when_signed_off_are_deleted_and_nothing_else(
 
 
 def test_f119_orphans_when_deleted_at_once_leave_a_clean_tier(place: TierPlace) -> None:
-    """With the flag alone; the next audit is clean."""
+    """The flag deletes the orphans at once, and the next audit is clean."""
     orphans = leave(place, 1, CS, DS, DF)
     assert audit(place).exit_code == 1
     assert all(path.exists() for path in orphans), "nothing is deleted unasked"
@@ -130,7 +130,7 @@ def test_f119_orphans_when_deleted_at_once_leave_a_clean_tier(place: TierPlace) 
 
 
 def test_audit_when_data_is_missing_then_is_corrupt(place: TierPlace) -> None:
-    """With the segment, its offsets and the object."""
+    """An audit of missing data names segment, offsets and object."""
     missing = next((place.folder / "store").rglob("*.indexes"))
     missing.unlink()
     result = audit(place)
@@ -141,7 +141,9 @@ def test_audit_when_data_is_missing_then_is_corrupt(place: TierPlace) -> None:
 
 
 def test_audit_of_a_foreign_bucket_is_told_as_that(tmp_path: Path, place: TierPlace) -> None:
-    """Nothing of it is ours, and what is ours is missing."""
+    """
+    An audit of a foreign bucket reports its objects as foreign and the tier's objects as missing.
+    """
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "photo.jpg").write_bytes(b"x")
@@ -159,7 +161,10 @@ def test_audit_of_a_foreign_bucket_is_told_as_that(tmp_path: Path, place: TierPl
 def test_audit_by_inventory_when_its_bucket_is_the_stores_then_needs_no_listing(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """Also without the store; what was finished since it was made is not missed."""
+    """
+    An audit by the store's own inventory needs no listing, also without the store, and finds
+    objects finished since the inventory.
+    """
     rows = [Row(key, size) for key, size in place.objects().items()]
     now_ms = 4_000_000_000_000
     folder = write_inventory(tmp_path / "list", [csv_bytes(rows)], created_ms=now_ms)
@@ -180,7 +185,7 @@ def test_audit_by_inventory_when_its_bucket_is_the_stores_then_needs_no_listing(
 
 
 def test_audit_by_an_inventory_that_is_broken_is_one_line(place: TierPlace, tmp_path: Path) -> None:
-    """Exit code 2; nothing is judged by half of it."""
+    """A broken inventory is refused in one line with exit code 2, and nothing is judged."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([Row("x")])])
     next((folder / "data").iterdir()).write_bytes(b"")
     flags = ["--embedded", str(place.archive), "--no-spark", "--inventory", str(folder)]
@@ -204,7 +209,7 @@ def test_audit_by_an_inventory_that_is_broken_is_one_line(place: TierPlace, tmp_
 def test_flags_that_contradict_each_other_are_told(
     place: TierPlace, tmp_path: Path, flags: list[str], said: str
 ) -> None:
-    """In one line, and nothing was done."""
+    """Contradicting flags are refused in one line without any effect."""
     file = tmp_path / "list"
     file.write_text("{}\n")
     said_flags = [flag.format(file=file) for flag in flags]
@@ -214,7 +219,7 @@ def test_flags_that_contradict_each_other_are_told(
 
 
 def test_orphans_when_the_metadata_is_a_copy_are_not_deleted(place: TierPlace) -> None:
-    """Nobody can say what the metadata is now; looking is possible."""
+    """Orphans are listed but not deleted when the metadata is a copy, which may be out of date."""
     leave(place, 1, CS, DS, DF)
     flags = ["--log-dirs", str(place.archive / "log"), *Command(place).store, "--no-spark"]
     assert Command(place)("audit", *flags).stdout.startswith("Dirty")
@@ -224,7 +229,9 @@ def test_orphans_when_the_metadata_is_a_copy_are_not_deleted(place: TierPlace) -
 
 
 def test_audit_when_the_prefix_is_another_one_then_says_what_to_look_at(place: TierPlace) -> None:
-    """All segments missing at once are more likely looked for in a wrong place."""
+    """
+    An audit of a wrong prefix says to check it, since all segments missing at once is unlikely.
+    """
     hint = "note: not one finished segment has an object under 'other/': look whether store and"
     result = audit(place, "--prefix", "other/")
     assert result.exit_code == 1
@@ -237,7 +244,7 @@ def test_audit_when_the_prefix_is_another_one_then_says_what_to_look_at(place: T
 
 
 def test_audit_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(place: TierPlace) -> None:
-    """Nothing to look at looks like a clean tier."""
+    """An audit of a mistyped topic says that no such topic exists."""
     result = audit(place, "--topic", "ordres", "--topic", "ord*")
     assert result.exit_code == 0, result.output
     assert "note: the metadata knows no topic ordres" in result.stdout
@@ -247,7 +254,10 @@ def test_audit_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(place: Ti
 def test_audit_while_it_runs_then_says_how_far_it_is_beside_its_answer(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """On standard error, of the audit and of the deletion; the document stays alone."""
+    """
+    Audit and deletion print their progress on standard error, and the document stays alone on
+    standard output.
+    """
     leave(place, 1, CS, DS, DF)
     file = tmp_path / "orphans.jsonl"
     result = audit(place, "--output", "json", "--save-orphans", str(file))

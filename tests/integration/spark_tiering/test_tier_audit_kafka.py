@@ -68,8 +68,8 @@ async def test_f116_f119_topic_of_a_real_cluster_when_audited_and_deleted_leaves
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
     """
-    Clean while the topic is there; when it was deleted, what its brokers' plugin left behind is
-    orphans by the log of the metadata, and goes.
+    The audit of a live topic is clean, and after its deletion the objects that the brokers' plugin
+    left are proven orphans by the metadata log and are deleted.
     """
     kafka, folder = kafka_broker, tmp_path / "store"
     folder.mkdir()

@@ -34,7 +34,10 @@ SIZES = [
 def test_audit_by_inventory_when_there_are_many_objects_then_memory_is_bounded(
     tmp_path: Path, segments: int
 ) -> None:
-    """Without a single request to the store; every fault that was put there is found."""
+    """
+    An audit of many objects by inventory makes no request to the store, finds every planted fault
+    and bounds its memory.
+    """
     large = LargeTier(segments)
     metadata = large.write_metadata(tmp_path / "metadata")
     inventory = large.write_inventory(tmp_path / "inventory")
@@ -62,7 +65,7 @@ LISTED = [
 def test_audit_by_listing_when_there_are_many_objects_then_finds_every_fault(
     tmp_path: Path, segments: int
 ) -> None:
-    """A folder as a store; each fault that was put there, and no other."""
+    """An audit of many objects by listing finds exactly the planted faults."""
     large = LargeTier(segments)
     metadata = large.write_metadata(tmp_path / "metadata")
     folder = tmp_path / "store"

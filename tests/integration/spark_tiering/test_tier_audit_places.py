@@ -39,7 +39,10 @@ def later() -> int:
 def test_f121_bucket_when_audited_by_listing_and_by_inventory_then_says_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real store, whose inventory lies in it; what is lacking, strange and unfinished is told."""
+    """
+    Audits by listing and by inventory of a real store report the same missing, foreign and
+    unfinished objects.
+    """
     known_as(ACCESS, SECRET, tmp_path, monkeypatch)
     with seaweedfs_server(tmp_path) as server:
         bucket = server_bucket(server)
@@ -80,7 +83,7 @@ def test_f121_bucket_when_audited_by_listing_and_by_inventory_then_says_the_same
 def test_spark_when_it_audits_then_says_the_same_as_here(
     tmp_path: Path, spark_session: SparkSession
 ) -> None:
-    """Folders listed by tasks, shards joined by tasks."""
+    """Spark audits folders and shards by tasks with the same result as one process."""
     place = TierPlace(tmp_path)
     assert place.run().is_fine
     next((tmp_path / "store").rglob("*.log")).unlink()
@@ -100,7 +103,7 @@ def test_spark_when_it_audits_then_says_the_same_as_here(
 def test_service_when_it_holds_the_metadata_then_is_asked_anew_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The metadata of a running service, log and state."""
+    """The audit asks a running service for log and state anew each time."""
     forget_environment(monkeypatch, tmp_path)
     with ServedMetadata() as served:
         place = TierPlace(tmp_path, metadata=served.access, partitions=(ORDERS,))

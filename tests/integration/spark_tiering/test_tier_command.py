@@ -30,7 +30,7 @@ def tier(place: TierPlace) -> Command:
 
 
 def test_commands_when_used_one_after_the_other_then_say_what_was_done(tier: Command) -> None:
-    """Plan, run, run again, status, sweep: for people."""
+    """Plan, run, second run, status and sweep print their results as text."""
     planned = tier.plan()
     assert planned.exit_code == 0
     assert "4 to copy (56.4 KiB" in planned.stdout or "4 to copy" in planned.stdout
@@ -50,7 +50,7 @@ def test_commands_when_used_one_after_the_other_then_say_what_was_done(tier: Com
 
 
 def test_json_of_every_command_when_read_then_adds_up(tier: Command, tmp_path: Path) -> None:
-    """One document each and nothing beside it; sums are those of the rows."""
+    """The JSON of every command is one document whose totals are the sums of its rows."""
     plan = json.loads(tier.plan("--output", "json").stdout)
     assert sum(len(one["copies"]) for one in plan["partitions"]) == 4
     report_file = tmp_path / "report.json"
@@ -72,7 +72,7 @@ def test_json_of_every_command_when_read_then_adds_up(tier: Command, tmp_path: P
 
 @pytest.mark.parametrize("command", ["plan", "dry-run"])
 def test_plan_when_made_then_changes_nothing_that_is_there(tier: Command, command: str) -> None:
-    """Metadata log and store stay byte for byte what they were."""
+    """A plan leaves metadata log and store unchanged, byte for byte."""
     tier.run("--max-objects", "3")
     # The mark of a clean end, and what is kept beside the log, are made anew at each opening.
     before = trees(tier.place)
@@ -86,7 +86,7 @@ def test_plan_when_made_then_changes_nothing_that_is_there(tier: Command, comman
 def test_plan_when_nothing_is_there_yet_then_makes_nothing(
     tier: Command, tmp_path: Path, command: str
 ) -> None:
-    """An archive that was never begun is taken for empty; neither it nor the store is made."""
+    """A plan without an existing archive treats it as empty and makes neither log nor store."""
     changes = {"embedded": str(tmp_path / "new"), "store": str(tmp_path / "objects")}
     more = () if command == "plan" else ("--dry-run",)
     result = tier("plan" if command == "plan" else "run", *tier.flags(**changes), *more)
@@ -100,7 +100,10 @@ def test_plan_when_nothing_is_there_yet_then_makes_nothing(
 def test_saved_plan_when_run_then_is_carried_out_and_once_only(
     tier: Command, tmp_path: Path
 ) -> None:
-    """What was reviewed is what is done; a second time it is stale, and nothing happens."""
+    """
+    The run carries out a saved plan exactly, and a second run refuses it as stale and changes
+    nothing.
+    """
     file = tmp_path / "plan.json"
     assert tier.plan("--topic", "pay*", save=str(file)).exit_code == 0
     done = tier.run(plan=str(file))
@@ -116,7 +119,7 @@ def test_saved_plan_when_run_then_is_carried_out_and_once_only(
 def test_plan_that_is_saved_when_no_log_is_there_yet_then_can_be_carried_out(
     tier: Command, tmp_path: Path
 ) -> None:
-    """It is a plan for one metadata log, which is begun for it; nothing else is made."""
+    """A saved plan without an existing log creates only that log, and can be carried out."""
     changes = {"embedded": str(tmp_path / "new"), "store": str(tmp_path / "objects")}
     file = tmp_path / "plan.json"
     planned = tier.plan(save=str(file), **changes)
@@ -126,7 +129,7 @@ def test_plan_that_is_saved_when_no_log_is_there_yet_then_can_be_carried_out(
 
 
 def test_job_when_paused_by_the_command_then_the_mark_is_where_jobs_look(tier: Command) -> None:
-    """`pause` names the job that it asked; one that nobody knows is refused."""
+    """`pause` leaves its mark where the named job looks, and refuses an unknown job."""
     tier.run()
     jobs = json.loads(tier("status", *tier.store, "--output", "json").stdout)["jobs"]
     paused = tier("pause", *tier.store, jobs[0]["jobId"])
@@ -140,7 +143,7 @@ def test_job_when_paused_by_the_command_then_the_mark_is_where_jobs_look(tier: C
 def test_flags_when_given_as_variables_then_count_and_give_way_to_a_plan(
     tier: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job that runs by the clock is configured once; a plan that it is handed has decided."""
+    """Environment variables count as flags, and give way to a saved plan."""
     file = tmp_path / "plan.json"
     assert tier.plan(save=str(file)).exit_code == 0
     monkeypatch.setenv("RLMM_TIER_PLAN_TOPIC", "pay*")
@@ -171,7 +174,9 @@ def read_terminal(descriptor: int) -> bytes:
 def test_job_on_a_terminal_when_told_to_end_then_finishes_what_it_began_and_says_so(
     tmp_path: Path,
 ) -> None:
-    """One line is written anew again and again; after SIGTERM the rest is for the next job."""
+    """
+    A job on a terminal rewrites one status line, and after SIGTERM finishes its copies and says so.
+    """
     more = [TopicIdPartition(ORDERS.topic_id, ORDERS.topic, number) for number in (7, 8)]
     partitions = [ORDERS, PAYMENTS, *more]
     place = TierPlace(tmp_path, partitions=partitions)
@@ -207,7 +212,7 @@ def test_job_on_a_terminal_when_told_to_end_then_finishes_what_it_began_and_says
 
 
 def test_job_without_a_terminal_when_run_then_logs_how_far_it_is(tier: Command) -> None:
-    """A line at the beginning and one at the end, and no control characters."""
+    """A job without a terminal logs a first and a last line, without control characters."""
     result = tier.run()
     lines = [json.loads(line)["message"] for line in result.stderr.splitlines()]
     assert lines[0].startswith("0 of 4 segments")
@@ -217,7 +222,10 @@ def test_job_without_a_terminal_when_run_then_logs_how_far_it_is(tier: Command) 
 
 
 def test_compacted_partition_when_asked_for_then_is_copied_with_its_holes(tier: Command) -> None:
-    """Offline nobody tells of compaction: holes are damage unless somebody says otherwise."""
+    """
+    A compacted partition is copied with its holes when the operator says so; offline, holes
+    otherwise count as damage.
+    """
     log = tier.place.file("00000000000000000120.log")
     content = log.read_bytes()
     log.write_bytes(content[: 1171 * 3] + content[1171 * 4 :])

@@ -1,4 +1,4 @@
-"""`rlmm tier expire` for archives: what goes, what is gone on with, and what is refused."""
+"""`rlmm tier expire` for archives: deletions, continued deletions and refusals."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Command:
-    """A command for tests that change nothing."""
     command = Command(TierPlace(tmp_path_factory.mktemp("copied")))
     assert command.place.run().is_fine
     return command
@@ -68,7 +67,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Command:
 def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_nothing(
     tier: Command,
 ) -> None:
-    """Bytes, reasons, and where each partition begins then; no folder and no job is made."""
+    """The dry run shows bytes, reasons and new log starts, and makes neither folder nor job."""
     before = trees(tier.place)
     result = expired(tier, "--retention-bytes", str(SIZES[1]))
     assert result.exit_code == 0, result.output
@@ -87,7 +86,10 @@ def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_noth
 def test_run_when_applied_then_what_was_shown_goes_and_nothing_else(
     tier: Command, tmp_path: Path
 ) -> None:
-    """Objects and metadata; a report is kept; a second run finds nothing to do."""
+    """
+    The run deletes exactly the shown objects and metadata, keeps a report, and a second run finds
+    nothing.
+    """
     kept = {key for key in tier.place.objects() if "-payments" not in key and "0120-" in key}
     report = tmp_path / "expired.json"
     more = ["--retention-bytes", str(SIZES[1]), "--topic", "orders", "--apply"]
@@ -124,13 +126,13 @@ LIMITS = [
 def test_f117_limits_when_given_then_go_strictly_beyond_them(
     copied: Command, flags: list[str], starts: list[int | None]
 ) -> None:
-    """A segment that ends exactly at a limit stays, and one that lies partly beyond it, too."""
+    """A segment that ends exactly at a limit, or lies partly beyond it, stays."""
     told = document(expired(copied, *flags, "--output", "json"))
     assert [one["startAfter"] for one in told["partitions"]] == starts
 
 
 def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier: Command) -> None:
-    """Three of them, larger than all that is finished, and not one good segment goes."""
+    """Unfinished copies do not count for the size limit, however large they are."""
     for number in range(3):
         opened(tier.place, Uuid.of(7, number), 251 + number, 251 + number, size_bytes=10**6)
     flags = ["--retention-bytes", str(sum(SIZES)), "--min-age", "0s", "--apply"]
@@ -142,7 +144,9 @@ def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier
 
 
 def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier: Command) -> None:
-    """Without any limit; some of its objects were gone already."""
+    """
+    A deletion begun by a dead process is finished without any limit, also when objects are gone.
+    """
     one, two, *_ = tier.place.segments()
     moved(tier.place, one, DS)
     moved(tier.place, two, DS)
@@ -159,7 +163,10 @@ def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier:
 def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_it_is_finished(
     tier: Command,
 ) -> None:
-    """CS, DS, DF: what goes from the first to the last at once would come back as a ghost."""
+    """
+    An abandoned copy goes through CS, DS and DF, because a copy deleted without DS would return as
+    a ghost.
+    """
     lone = opened(tier.place, Uuid.of(7, 1), 251, 300)
     store = process_store(tier.place.store_settings)
     keys = object_keys(lone.id, lone.start_offset)
@@ -181,7 +188,10 @@ def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_
 def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brought_to_its_end(
     tier: Command, state: PartitionDeleteState
 ) -> None:
-    """With bytes and last event until all is gone; then nothing is ever said of it again."""
+    """
+    An abandoned partition deletion is listed with its bytes and last event, is completed, and is
+    not reported again.
+    """
     first, *_ = tier.place.segments()
     moved(tier.place, first, DS)
     with writing(tier.place) as metadata:
@@ -212,7 +222,10 @@ def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brough
 def test_f118_objects_when_they_are_gone_already_then_a_success_that_is_told(
     tier: Command,
 ) -> None:
-    """Whoever has changed a prefix would else delete nothing, and never hear of it."""
+    """
+    A deletion of absent objects succeeds and is reported, so that an operator notices a changed
+    prefix.
+    """
     store = process_store(tier.place.store_settings)
     for key in [key for key in tier.place.objects() if "orders" in key]:
         store.delete(key)
@@ -244,7 +257,7 @@ REFUSED = [
 def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(
     copied: Command, flags: list[str], why: str
 ) -> None:
-    """The command refuses wrong flags without a traceback, and touches nothing."""
+    """Wrong flags are refused in one line, and nothing is touched."""
     before = trees(copied.place)
     result = expired(copied, *flags, "--apply")
     assert result.exit_code == 2, result.output
@@ -257,7 +270,10 @@ def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(
 def test_command_when_store_or_archive_is_not_there_then_is_refused_and_makes_neither(
     tier: Command, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
-    """Else the metadata of a whole archive goes, and its objects stay, for a mistyped folder."""
+    """
+    A missing store or archive is refused and not created, since a mistyped folder would cost the
+    whole metadata.
+    """
     before = trees(tier.place)
     nowhere = str(tmp_path / "nowhere")
     archive = str(tier.place.archive)
@@ -279,7 +295,9 @@ def test_command_when_store_or_archive_is_not_there_then_is_refused_and_makes_ne
 def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_there(
     tier: Command, tmp_path: Path
 ) -> None:
-    """Before the metadata is gone, and the objects are where nobody looks."""
+    """
+    A dry run on the wrong store says that it has none of the objects, before the metadata is gone.
+    """
     other = tmp_path / "other"
     other.mkdir()
     flags = ["--embedded", str(tier.place.archive), "--retention-ms", "0", "--no-spark"]
@@ -290,7 +308,7 @@ def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_t
 
 
 def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
-    """Nothing to delete looks like everything deleted."""
+    """A mistyped topic is reported as unknown."""
     for more in ((), ("--apply",)):
         result = expired(tier, "--topic", "ordres", "--topic", "pay*", "--retention-ms", "0", *more)
         assert result.exit_code == 0, result.output
@@ -301,7 +319,7 @@ def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: C
 def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(
     tier: Command,
 ) -> None:
-    """They are shown what would go, and nobody reads what would be written there."""
+    """A dry run on copied folders lists the candidates, and a deletion is refused."""
     log = ["--log-dirs", str(tier.place.archive / "log"), "--offline", *tier.store, "--no-spark"]
     shown = tier("expire", *log, "--retention-ms", "0", "--output", "json")
     assert document(shown)["totals"]["would-go"]["segments"] == 4
@@ -313,7 +331,9 @@ def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(
 
 
 def test_command_when_nobody_says_whose_topics_they_are_then_refused(tier: Command) -> None:
-    """A service may hold what live brokers go by; who says --offline answers for it."""
+    """
+    The command is refused without a cluster or --offline, since live brokers may use that metadata.
+    """
     log = ["--log-dirs", str(tier.place.archive / "log"), *tier.store, "--no-spark"]
     refused = tier("expire", *log, "--retention-ms", "0")
     assert refused.exit_code == 2
@@ -327,7 +347,7 @@ def test_command_when_nobody_says_whose_topics_they_are_then_refused(tier: Comma
 def test_run_when_it_may_delete_so_many_then_stops_there_and_the_next_goes_on(
     tier: Command, most: int
 ) -> None:
-    """The whole is shown beforehand."""
+    """A limited run shows the whole first, stops at its limit, and the next run continues."""
     flags = ["--retention-ms", "0", "--max-delete", str(most), "--output", "json"]
     assert document(expired(tier, *flags))["totals"]["would-go"]["segments"] == 4
     told = document(result := expired(tier, *flags, "--apply"))
@@ -338,7 +358,7 @@ def test_run_when_it_may_delete_so_many_then_stops_there_and_the_next_goes_on(
 
 
 def test_run_when_it_is_told_to_stop_then_says_what_is_left(tier: Command) -> None:
-    """Between waves, by whatever signal."""
+    """A run that is stopped by any signal ends between waves and reports the rest."""
     request = CareRequest(embedded=tier.place.archive, store=tier.place.store_settings)
     with open_tier(request) as opened_tier:
         report = expire(opened_tier, ExpireOptions(retention_ms=0), is_applied=True,

@@ -1,4 +1,4 @@
-"""`rlmm tier expire` beside copy jobs, other prefixes, and clusters whose topics they are."""
+"""`rlmm tier expire` beside copy jobs, other prefixes, and clusters that own the topics."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_on(
     tier: Command,
 ) -> None:
-    """The report names the job; when that job is over, its open copy is deleted, too."""
+    """
+    A topic with a running copy job is left to it and named with the job, and expires when that job
+    is over.
+    """
     place = tier.place
     request = CareRequest(store=place.store_settings)
     with open_tier(request) as care, expire_lease(care) as life:
@@ -73,7 +76,10 @@ def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_
 
 
 def test_f120_copy_when_a_job_is_at_it_then_stays_however_old_it_is(tmp_path: Path) -> None:
-    """Also in a dry run, which claims nothing: the job's plan and its beats tell."""
+    """
+    A copy of a running job stays however old it is, also in a dry run, by the job's plan and
+    heartbeats.
+    """
     tier = Command(place := TierPlace(tmp_path, partitions=(ORDERS,)))
     flags = ["--retention-ms", "0", "--min-age", "0s", "--end-open-copies", "--output", "json"]
     shown: list[dict[str, Any]] = []
@@ -93,7 +99,10 @@ def test_f120_copy_when_a_job_is_at_it_then_stays_however_old_it_is(tmp_path: Pa
 def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twice_for_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One half lies under the old one, one under the new one; requests are counted."""
+    """
+    After a change of the prefix expire deletes the objects under both prefixes without a second
+    request for all of them.
+    """
     place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
     assert place.run().is_fine
     place.prefix = "new/"
@@ -136,8 +145,8 @@ def test_f125_prefix_when_the_old_one_is_not_named_then_what_was_not_there_is_to
     tmp_path: Path,
 ) -> None:
     """
-    The trap: the metadata would go and the objects stay. Nothing is done unless objects are said to
-    be gone; then it is told, and where to look.
+    A run after a prefix change deletes nothing unless the operator declares the objects gone, and
+    then names the searched keys.
     """
     place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
     assert place.run().is_fine
@@ -169,7 +178,10 @@ def told_cluster(is_tiered: bool = False, **said: Any) -> FakeCluster:
 def test_topic_when_live_brokers_expire_it_then_is_refused_by_name_and_others_go_on(
     tier: Command,
 ) -> None:
-    """Whatever limits are given; and its settings are what is applied to the others."""
+    """
+    A topic that live brokers expire is refused by name whatever limits are given, and other topics
+    use their own settings.
+    """
     report = run(tier.place, cluster=told_cluster(is_tiered=True))
     assert [(one.kind, one.subject) for one in report.findings()] == [(kinds.EXPIRE_LIVE, "orders")]
     assert not report.is_fine
@@ -178,7 +190,7 @@ def test_topic_when_live_brokers_expire_it_then_is_refused_by_name_and_others_go
 
 
 def test_topic_when_the_cluster_does_not_tell_about_it_then_is_refused(tier: Command) -> None:
-    """What cannot be seen may be there, and tiered."""
+    """A topic that the cluster does not describe is refused, since it may exist and be tiered."""
     cluster = told_cluster()
     rights = type(cluster.told_rights)(None, {"orders": frozenset()})
     cluster = replace(
@@ -194,7 +206,9 @@ def test_topic_when_the_cluster_does_not_tell_about_it_then_is_refused(tier: Com
 def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(
     tier: Command,
 ) -> None:
-    """It has the name of a tiered topic, and not its id; none of that one's settings apply."""
+    """
+    The archive of a deleted topic is expired without the settings of the new topic of its name.
+    """
     cluster = told_cluster(is_tiered=True)
     anew = replace(cluster.topics_there["orders"], topic_id=Uuid.of(1, 1))
     cluster = replace(cluster, topics_there={"orders": anew})
@@ -209,7 +223,9 @@ def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(
 def test_archive_when_the_local_log_begins_later_then_it_does_not_unless_asked_for(
     tier: Command,
 ) -> None:
-    """An archive is there for what brokers have deleted."""
+    """
+    A later local log start offset expires nothing of an archive, unless the operator asks for it.
+    """
     said: dict[str, Any] = {"retention_ms": -1, "is_applied": False, "cluster": told_cluster()}
     assert run(tier.place, **said).receipts == ()
     report = run(tier.place, asks_log_start=True, **said)
@@ -220,7 +236,7 @@ def test_archive_when_the_local_log_begins_later_then_it_does_not_unless_asked_f
 
 
 def test_deleted_topics_of_an_archive_when_asked_for_then_refused(tier: Command) -> None:
-    """They are what it is kept for."""
+    """Deleted topics of an archive are kept, and a request to expire them is refused."""
     with pytest.raises(ConfigError, match="--deleted-topics would end it"):
         run(tier.place, cluster=told_cluster(), drops_deleted_topics=True)
 
@@ -228,7 +244,10 @@ def test_deleted_topics_of_an_archive_when_asked_for_then_refused(tier: Command)
 def test_f116_topic_when_its_cluster_has_deleted_it_then_goes_only_when_asked_for(
     tier: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What brokers began to delete is finished; the rest is listed, and goes with the flag."""
+    """
+    A deletion begun by brokers is completed; the rest of a deleted topic is listed and goes with
+    the flag.
+    """
     monkeypatch.setattr(FakeCluster, "cluster_id", _id_of(tier.place))
     cluster = told_cluster()
     gone = replace(cluster, topics_there={"payments": cluster.topics_there["payments"]})

@@ -33,7 +33,7 @@ LIMIT = ExpireOptions(retention_bytes=14_842)
 def test_f118_bucket_when_segments_are_expired_then_their_objects_are_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real store, and one object is gone already."""
+    """Expired segments' objects are gone from a real store, one of which was gone before."""
     known_as(ACCESS, SECRET, tmp_path, monkeypatch)
     with seaweedfs_server(tmp_path) as server:
         bucket = server_bucket(server)
@@ -56,7 +56,7 @@ def test_f118_bucket_when_segments_are_expired_then_their_objects_are_gone(
 def test_spark_when_it_deletes_then_the_same_goes_as_here(
     tmp_path: Path, spark_session: SparkSession
 ) -> None:
-    """Objects are taken away by tasks, in units of several segments."""
+    """Spark deletes the same segments as one process, in units of several."""
     place = TierPlace(tmp_path)
     assert place.run().is_fine
     request = CareRequest(embedded=place.archive, store=place.store_settings)
@@ -68,7 +68,10 @@ def test_spark_when_it_deletes_then_the_same_goes_as_here(
 
 
 def test_service_when_it_holds_the_metadata_then_is_told_of_each_step(tmp_path: Path) -> None:
-    """Who names no cluster has to say that there is none; then it is as with a log of one's own."""
+    """
+    A run over a service requires a cluster or --offline, and then the service receives each step as
+    an own log does.
+    """
     with ServedMetadata() as served:
         place = TierPlace(tmp_path, metadata=served.access)
         assert place.run().is_fine

@@ -1,4 +1,4 @@
-"""What every access to the metadata does, whoever answers."""
+"""Tier metadata by every kind of access."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ async def copied(access: Any, label: str, start: int, last: int, epoch: int = 0)
 
 
 async def test_access_when_opened_then_says_whose_metadata_it_is(access: Any) -> None:
-    """Cluster, topic and how many partitions that has: what a plan is bound to."""
+    """
+    An access names cluster, topic and number of partitions of its metadata, to which a plan is
+    bound.
+    """
     image = await access.image([tp()], {}, WAIT_S)
     metadata = access.metadata
     assert metadata.cluster_id
@@ -73,7 +76,10 @@ async def test_access_when_opened_then_says_whose_metadata_it_is(access: Any) ->
 
 
 async def test_image_when_nothing_was_stored_then_every_partition_is_empty(access: Any) -> None:
-    """Empty, not absent, and each metadata partition has a position."""
+    """
+    An image without events has every partition, empty, with the position of each metadata
+    partition.
+    """
     image = await access.image(PARTITIONS, {tp(): [0, 1]}, WAIT_S)
     assert {one.partition for one in image.partitions} == set(PARTITIONS)
     assert set(image.partitions) == {PartitionImage(one) for one in PARTITIONS}
@@ -84,7 +90,10 @@ async def test_image_when_nothing_was_stored_then_every_partition_is_empty(acces
 
 
 async def test_events_when_published_then_the_next_image_has_their_effect(access: Any) -> None:
-    """A copy through its whole life; its watermark outlives it where its epoch is asked for."""
+    """
+    The next image shows the effect of each published event, and a watermark outlives its segment
+    for requested epochs.
+    """
     partition = tp()
     place = place_of(partition)
     first = started("one", 0, 99, {3: 0, 5: 50})
@@ -109,7 +118,7 @@ async def test_events_when_published_then_the_next_image_has_their_effect(access
 
 
 async def test_event_when_published_twice_then_a_duplicate(access: Any) -> None:
-    """A repeat is a success, and says that it was one."""
+    """A repeated event succeeds as a duplicate."""
     first = await copied(access, "one", 0, 99)
     assert (await access.publish(finished("one"), WAIT_S)).verdict == "duplicate"
     with pytest.raises(EventRejected):
@@ -117,7 +126,7 @@ async def test_event_when_published_twice_then_a_duplicate(access: Any) -> None:
 
 
 async def test_event_when_the_state_machine_refuses_it_then_nothing_is_stored(access: Any) -> None:
-    """What cannot take effect is said, and leaves no trace."""
+    """An event that the state machine refuses is reported and not stored."""
     with pytest.raises(EventRejected) as caught:
         await access.publish(finished("nobody"), WAIT_S)
     assert caught.value.stored_at is None
@@ -126,7 +135,7 @@ async def test_event_when_the_state_machine_refuses_it_then_nothing_is_stored(ac
 
 
 async def test_segment_when_asked_for_then_as_it_is_now(access: Any) -> None:
-    """Of a partition without anything, before, during and after its life."""
+    """A segment is shown as it is now: absent, started, finished or deleted."""
     segment = segment_id("one")
     assert await access.segment(segment, WAIT_S) is None
     await copied(access, "one", 0, 99)
@@ -139,7 +148,7 @@ async def test_segment_when_asked_for_then_as_it_is_now(access: Any) -> None:
 
 
 async def test_image_when_there_are_many_segments_then_all_of_them(access: Any) -> None:
-    """More than one page, in the order of offsets."""
+    """An image of more than one page has all segments in order of offset."""
     for number in range(1_050):
         await access.publish(started(number + 1, number * 10, number * 10 + 9), WAIT_S)
     (image,) = (await access.image([tp()], {}, WAIT_S)).partitions
@@ -150,8 +159,8 @@ async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refu
     access: Any,
 ) -> None:
     """
-    What an image says is what so many events say, no more and no less; a partition that does not
-    keep still is refused.
+    An image of a partition that keeps changing is refused, and any other image reflects one moment
+    exactly.
     """
     partition, places = tp(), 20
 
@@ -179,7 +188,10 @@ async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refu
 async def test_f116_deletion_when_it_moves_on_then_every_step_is_heard_and_seen(
     access: Any,
 ) -> None:
-    """In Kafka's order; what skips a step, or follows the end, is refused and leaves no trace."""
+    """
+    Each step of a partition deletion in Kafka's order is confirmed and visible, and a step out of
+    order or after the end is refused without effect.
+    """
     await access.publish(started("one"), WAIT_S)
     with pytest.raises(EventRejected):
         await access.put_partition_delete(partition_delete(FINISHED), WAIT_S)
@@ -198,7 +210,9 @@ async def test_f116_deletion_when_it_moves_on_then_every_step_is_heard_and_seen(
 async def test_events_when_published_together_then_take_effect_in_the_order_of_each_partition(
     access: Any,
 ) -> None:
-    """Each has its verdict in its place, and those of one partition have rising offsets."""
+    """
+    Events published together have their verdicts in order and rising offsets in each partition.
+    """
     ids = [
         segment_id(1_000 * number + at, partition)
         for at in range(EACH)
@@ -227,7 +241,9 @@ async def test_events_when_published_together_then_take_effect_in_the_order_of_e
 async def test_event_when_it_is_rejected_among_others_then_those_behind_it_take_effect(
     access: Any,
 ) -> None:
-    """Why it was not stored is given in its place; nothing is raised."""
+    """
+    A rejected event among others has its reason in its place, and the events behind it take effect.
+    """
     first, second, third = (segment_id(number, FIVE[0]) for number in (1, 2, 3))
     events = [started(first, 0, 9), finished(second), started(third, 20, 29)]
     told = await access.publish_all(events, WAIT_S)

@@ -39,14 +39,13 @@ NOBODY = "127.0.0.1:1"
 
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
-    """Whatever became of an access, its threads are over."""
     before = set(threading.enumerate())
     yield
     assert set(threading.enumerate()) - before == set()
 
 
 class Clusters:
-    """Stands where logs of clusters are opened: topics in memory, by their servers."""
+    """Open logs of in-memory topics by bootstrap servers in place of clusters."""
 
     def __init__(self) -> None:
         self.topics: list[MemoryTopic] = []
@@ -66,7 +65,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> Clusters:
 
 
 def test_folder_when_opened_again_then_has_what_was_published(tmp_path: Path) -> None:
-    """Also from snapshots, which are written at the end."""
+    """A reopened folder has the published events, also from snapshots written at the end."""
     access = EmbeddedAccess(
         folder=tmp_path / "log", snapshots=tmp_path / "snapshots", partition_count=COUNT
     )
@@ -84,7 +83,7 @@ def test_folder_when_opened_again_then_has_what_was_published(tmp_path: Path) ->
 
 
 def test_access_when_closed_then_says_so(tmp_path: Path) -> None:
-    """Nothing hangs, and nothing is taken for an answer."""
+    """A closed access raises on every call and never hangs."""
     metadata = open_metadata_access(EmbeddedAccess(folder=tmp_path / "log", partition_count=1))
     metadata.close()
     for ask in (
@@ -97,7 +96,7 @@ def test_access_when_closed_then_says_so(tmp_path: Path) -> None:
 
 
 def test_folder_when_somebody_has_it_then_refused(tmp_path: Path) -> None:
-    """A service, or another job: two writers would not know of each other."""
+    """A folder used by a service or another job is refused, as two writers would conflict."""
     access = EmbeddedAccess(folder=tmp_path / "log", partition_count=1)
     metadata = open_metadata_access(access)
     with pytest.raises(FolderInUse):
@@ -106,7 +105,7 @@ def test_folder_when_somebody_has_it_then_refused(tmp_path: Path) -> None:
 
 
 def test_folder_when_it_is_none_then_said(tmp_path: Path) -> None:
-    """A file, and a folder of something else."""
+    """A file, or a folder of other content, is refused."""
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "holiday.jpg").write_text("no log")
@@ -119,7 +118,9 @@ def test_folder_when_it_is_none_then_said(tmp_path: Path) -> None:
 def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
     outcome: AppendOutcome, clusters: Clusters
 ) -> None:
-    """It is looked for, and stored again only where it is not there."""
+    """
+    After an unclear append the access searches the log and stores the event only if it is absent.
+    """
     metadata = open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY))
     (topic,) = clusters.topics
     place = metadata_partition_for(tp().topic_id, tp().partition, COUNT)
@@ -137,7 +138,7 @@ def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_on
 def test_image_when_others_stored_something_just_before_then_it_is_in_it(
     clusters: Clusters,
 ) -> None:
-    """Brokers write on the same topic, and tell nobody here."""
+    """An image contains the events that brokers stored on the topic just before."""
     metadata = open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY))
     (topic,) = clusters.topics
     place = metadata_partition_for(tp().topic_id, tp().partition, COUNT)
@@ -154,7 +155,7 @@ def test_image_when_others_stored_something_just_before_then_it_is_in_it(
 
 
 def test_cluster_when_only_some_is_asked_for_then_only_that_is_read(clusters: Clusters) -> None:
-    """A large topic is not read for one partition of it."""
+    """A request for one partition reads only its metadata partition."""
     metadata = open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY))
     metadata.image([tp()], {}, WAIT_S)
     assert len(metadata._metadata.read_token()) == 1  # type: ignore[attr-defined]
@@ -164,7 +165,7 @@ def test_cluster_when_only_some_is_asked_for_then_only_that_is_read(clusters: Cl
 
 
 def test_cluster_when_its_client_needs_properties_then_they_are_kept(tmp_path: Path) -> None:
-    """As Kafka's own tools take them; the log is one that writes, and creates nothing."""
+    """The client properties are those of Kafka's tools, and the log writes but creates no topic."""
     config = tmp_path / "client.properties"
     config.write_text(
         "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nssl.truststore.type=PEM\n"
@@ -183,13 +184,13 @@ def test_cluster_when_its_client_needs_properties_then_they_are_kept(tmp_path: P
 
 @pytest.mark.parametrize("servers", ["nobody", "host:port", ":1", ","])
 def test_cluster_when_its_address_is_none_then_said(servers: str) -> None:
-    """Before anything is dialled."""
+    """An invalid address is refused before any connection."""
     with pytest.raises(ConfigError):
         open_metadata_access(EmbeddedAccess(bootstrap_servers=servers))
 
 
 def test_cluster_when_its_properties_cannot_be_used_then_said(tmp_path: Path) -> None:
-    """One line that names the file."""
+    """An unusable properties file is refused in one line."""
     with pytest.raises(ConfigError, match=r"none\.properties"):
         open_metadata_access(
             EmbeddedAccess(bootstrap_servers=NOBODY, command_config=tmp_path / "none.properties")
@@ -197,7 +198,7 @@ def test_cluster_when_its_properties_cannot_be_used_then_said(tmp_path: Path) ->
 
 
 def test_cluster_when_nobody_answers_then_said_in_time() -> None:
-    """A job does not wait for a cluster that is away."""
+    """A cluster that does not answer is reported within the time limit."""
     with pytest.raises(LogUnavailable):
         open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY, timeout_ms=300))
 
@@ -205,7 +206,7 @@ def test_cluster_when_nobody_answers_then_said_in_time() -> None:
 def test_cluster_when_it_has_no_such_topic_then_said(
     clusters: Clusters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And it is not made."""
+    """A missing metadata topic is reported and not created."""
 
     async def without(settings: KafkaSettings) -> MemoryLog:
         log = await clusters.open(settings)

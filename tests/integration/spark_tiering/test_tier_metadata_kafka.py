@@ -1,4 +1,4 @@
-"""What a job publishes on a real cluster's topic, and what Kafka's own manager makes of it."""
+"""Tier metadata on a real cluster's topic, beside Kafka's own manager."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ async def test_events_when_published_on_a_real_topic_then_kafkas_own_manager_has
     kafka_broker: TieredKafka, stock_peer: Callable[[str], StockPeer], tmp_path: Path
 ) -> None:
     """
-    A copy finished, one still open and one ended: a stock manager lists what the image has, and
-    neither it nor the broker complains. A client's own properties are taken.
+    A stock manager lists the finished, open and ended copies exactly as the image does, without
+    complaint by manager or broker, and the client uses given client properties.
     """
     said_before = kafka_broker.node.log.position
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "published", 0)
@@ -72,7 +72,7 @@ async def test_events_when_published_on_a_real_topic_then_kafkas_own_manager_has
 async def test_image_when_brokers_have_tiered_then_says_what_they_said(
     kafka_broker: TieredKafka,
 ) -> None:
-    """Segments that a stock broker has copied, with their watermark, are what a plan is made of."""
+    """An image contains the segments and watermark that a stock broker has copied."""
     topic = "tiered-for-an-image"
     await kafka_broker.create_topic(topic)
     await produce(kafka_broker.login, topic, RECORDS)
@@ -89,7 +89,7 @@ async def test_image_when_brokers_have_tiered_then_says_what_they_said(
 async def test_topic_when_the_cluster_has_none_of_that_name_then_said_and_not_made(
     kafka_broker: TieredKafka,
 ) -> None:
-    """A job makes no topics."""
+    """A missing metadata topic on a real cluster is reported and not created."""
     access = EmbeddedAccess(bootstrap_servers=kafka_broker.bootstrap, topic="nobody-made-this")
     for _ in range(2):
         with pytest.raises(TopicAbsent):

@@ -1,4 +1,4 @@
-"""The metadata by a service: what is assigned, who may ask, and what moves meanwhile."""
+"""Tier metadata by a service: assignment, rights, and concurrent changes."""
 
 from __future__ import annotations
 
@@ -69,9 +69,7 @@ async def encrypted(
 async def test_f113_image_when_others_write_while_it_is_listed_then_of_one_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    Somebody finishes a copy between two questions of an image: neither half of it is given alone.
-    """
+    """An image never holds only half of a change that another client makes while it is listed."""
     world = World(COUNT)
     segment = on(world, 1)
     partition = segment.id.partition
@@ -102,7 +100,10 @@ async def test_f113_image_when_others_write_while_it_is_listed_then_of_one_momen
 
 
 async def test_image_when_something_was_stored_just_before_then_it_is_in_it() -> None:
-    """Whoever stored it, and although nobody told the service."""
+    """
+    An image contains an event stored just before, whichever client stored it and although the
+    service was not notified.
+    """
     world = World(COUNT)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
         for number in range(20):
@@ -115,7 +116,7 @@ async def test_image_when_something_was_stored_just_before_then_it_is_in_it() ->
 
 
 async def test_image_when_a_partition_is_being_deleted_then_says_how_far() -> None:
-    """Also when nothing else is left of it."""
+    """An image shows how far a partition's deletion is, also when nothing else is left of it."""
     world = World(COUNT)
     marked, gone = world.partition_on(0), world.partition_on(1)
     world.store(partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, marked))
@@ -135,8 +136,8 @@ async def test_image_when_a_partition_is_being_deleted_then_says_how_far() -> No
 
 async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_everybody() -> None:
     """
-    A service answers administrators about its neighbours, too, but not as of now: such a partition
-    is missing, and where none is assigned that is said. Nothing is stored there either.
+    An image leaves out partitions that are not assigned to the service, fails when none is
+    assigned, and the service stores no event there.
     """
     world = World(COUNT)
     first, second = on(world, 0), on(world, 1)
@@ -160,7 +161,10 @@ async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_ever
 
 
 async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back() -> None:
-    """It need not know beforehand, and keeps nothing for who has gone."""
+    """
+    A service accepts an unannounced caller as a broker, assigns it its partitions, and drops the
+    assignment when the caller leaves.
+    """
     world = World(COUNT)
     segment = on(world, 2)
     world.store(segment)
@@ -182,7 +186,7 @@ async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back
 
 
 async def test_sidecar_when_who_asks_may_only_read_then_images_and_no_events() -> None:
-    """A plan needs no more than a reader's role."""
+    """A caller with the reader's role gets images and no events, which is enough for a plan."""
     world = World(COUNT)
     segment = on(world, 0)
     async with (
@@ -195,7 +199,7 @@ async def test_sidecar_when_who_asks_may_only_read_then_images_and_no_events() -
 
 
 async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None:
-    """What it may not write is refused before anything is stored."""
+    """A service that only observes gives images and refuses events before it stores anything."""
     world = World(COUNT)
     segment = on(world, 0)
     async with (
@@ -210,7 +214,10 @@ async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None
 async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trusted(
     tmp_path: Path,
 ) -> None:
-    """With the right authority and token; with wrong ones a clear error, and no token in it."""
+    """
+    A sidecar over TLS accepts the right authority and token, and wrong ones give an error without
+    the token.
+    """
     world = World(COUNT)
     other, wrong = tmp_path / "other.pem", tmp_path / "wrong"
     trustme.CA().cert_pem.write_to_path(str(other))
@@ -238,7 +245,7 @@ async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trust
 
 
 async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
-    """Before anything is asked."""
+    """A service of another cluster is refused before the first question."""
     async with serving(World(COUNT), assignment=EVERYTHING, cluster_id="other") as settings:
         with pytest.raises(WrongCluster):
             async with opened(settings):
@@ -252,7 +259,9 @@ async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
 async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
     outcome: AppendOutcome,
 ) -> None:
-    """It is looked for, and stored again only where it is not there."""
+    """
+    After an unclear append the access searches the log and stores the event only if it is absent.
+    """
     world = World(COUNT)
     segment = on(world, 1)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
@@ -266,7 +275,10 @@ async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it
 
 
 async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_where_it_is() -> None:
-    """It is stored, and nobody could look: the caller has to, before anything is done on it."""
+    """
+    An event whose verdict is lost has an unknown outcome that names its place in the log, because
+    it is stored and the caller has to check.
+    """
     world = World(COUNT)
     segment = on(world, 1)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
@@ -283,7 +295,7 @@ async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_wher
 def test_token_when_the_file_holds_none_then_said_without_showing_it(
     kept: str, tmp_path: Path
 ) -> None:
-    """One line that names the file."""
+    """An empty token file is refused in one line without its content."""
     path = tmp_path / "token"
     path.write_text(kept)
     before = set(threading.enumerate())
@@ -298,7 +310,7 @@ def test_token_when_the_file_holds_none_then_said_without_showing_it(
 def test_tls_when_a_file_cannot_be_used_then_said(
     said: str, kept: bytes | None, tmp_path: Path
 ) -> None:
-    """One line that names it, before anything is dialled."""
+    """An unusable TLS file is refused in one line before any connection."""
     path = tmp_path / "file.pem"
     if kept is not None:
         path.write_bytes(kept)
@@ -309,7 +321,7 @@ def test_tls_when_a_file_cannot_be_used_then_said(
 
 
 def test_sidecar_when_nobody_is_there_then_said_in_time(tmp_path: Path) -> None:
-    """And no thread is left."""
+    """An absent sidecar is reported within the time limit, and no thread is left."""
     before = set(threading.enumerate())
     with pytest.raises(SidecarUnavailable):
         open_metadata_access(SidecarAccess(str(tmp_path / "s"), timeout_ms=200))
@@ -317,7 +329,7 @@ def test_sidecar_when_nobody_is_there_then_said_in_time(tmp_path: Path) -> None:
 
 
 async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() -> None:
-    """Which is waited for as long as is said; what is not reached by then is told."""
+    """A service that has not read its log within the given time is reported as not ready."""
     world = World(COUNT)
     world.script.lose_brokers()
     async with serving(world, assignment=Assignment.nothing(), timeout_ms=3_000) as settings:
@@ -333,7 +345,10 @@ async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() 
 def test_sidecar_when_the_last_question_is_cut_off_then_told_what_was_heard_before(
     is_connected: bool, raised: type[Exception], match: str
 ) -> None:
-    """Unless the service has gone since: then that is what has to be told."""
+    """
+    When the last question is cut off, the error holds the last answer before it, unless the
+    connection has been lost since.
+    """
     answers: list[Any] = [{"last_trouble": "no broker answers"}, SidecarUnavailable("silent")]
     client = Mock()
     client.status.side_effect = answers
@@ -344,7 +359,7 @@ def test_sidecar_when_the_last_question_is_cut_off_then_told_what_was_heard_befo
 
 
 async def test_image_when_its_time_is_up_then_not_ready() -> None:
-    """No listing outlasts its deadline."""
+    """An image past its deadline fails as not ready."""
     world = World(COUNT)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
         with pytest.raises(NotReady):

@@ -1,4 +1,4 @@
-"""`rlmm tier` given what cannot be: one line, the exit code of its kind, and nothing published."""
+"""`rlmm tier` with impossible input: one line, the exit code of its kind, and nothing published."""
 
 from __future__ import annotations
 
@@ -169,7 +169,10 @@ CASES: list[Callable[[TierPlace], Bad]] = [
 def test_bad_input_when_given_then_is_one_line_and_nothing_is_published(
     tier: Command, case: Callable[[TierPlace], Bad], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Said in one line on standard error, with the exit code of its kind; all stays as it is."""
+    """
+    Bad input gives one line on standard error with the exit code of its kind, and nothing is
+    published.
+    """
     bad = case(tier.place)
     monkeypatch.setattr("spark_tiering.execution.session.find_java", _no_java)
     monkeypatch.setattr(
@@ -195,7 +198,7 @@ def _no_java(*_: object) -> None:
 def test_bucket_that_cannot_be_used_when_named_then_is_told_before_segments_are_read(
     tier: Command, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch, kind: str, command: str
 ) -> None:
-    """By the plan as by the run: a day of reading is not spent for a bucket that is not there."""
+    """An unusable bucket is refused by plan and run before any segment is read."""
     bucket = BUCKET
     if kind == "credentials-absent":
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -221,7 +224,7 @@ def _nothing_is_planned(*_: object, **__: object) -> None:
 def test_bucket_that_cannot_be_used_when_named_then_is_one_line_and_nothing_is_published(
     tier: Command, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """No credentials, no such bucket, no rights: told before the first event."""
+    """Missing credentials, bucket or rights give one line before the first event."""
     bucket = BUCKET
     if kind == "credentials-absent":
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
@@ -243,7 +246,10 @@ def test_bucket_that_cannot_be_used_when_named_then_is_one_line_and_nothing_is_p
 def test_f109_segment_that_is_torn_when_met_then_is_named_and_others_are_copied(
     tier: Command, command: str
 ) -> None:
-    """What cannot be copied is one line with its reason; nothing of it is published."""
+    """
+    A torn segment is named in one line with its reason, none of its events is published, and the
+    other segments are copied.
+    """
     log = tier.place.file("00000000000000000000.log")
     log.write_bytes(log.read_bytes()[:-100])
     result = tier.run() if command == "run" else tier.plan()
@@ -258,7 +264,7 @@ def test_f109_segment_that_is_torn_when_met_then_is_named_and_others_are_copied(
 
 
 def test_service_that_is_not_assigned_when_asked_then_is_one_line(tmp_path: Path) -> None:
-    """A service that answers for others is named a refusal, and nothing is written."""
+    """A service that is not assigned the partitions is one line, and nothing is written."""
     with ServedMetadata(Assignment.of_metadata([])) as served:
         tier = Command(TierPlace(tmp_path))
         result = tier.run(embedded=None, sidecar=served.address)
@@ -269,7 +275,7 @@ def test_service_that_is_not_assigned_when_asked_then_is_one_line(tmp_path: Path
 
 
 def test_archive_that_another_process_has_when_asked_for_then_is_one_line(tier: Command) -> None:
-    """Two jobs on one embedded log: the second begins nothing, and says who is in the way."""
+    """The second job on an embedded log begins nothing and names the process that holds it."""
     with tier.place.opened():
         before = trees(tier.place)
         result = tier.run()

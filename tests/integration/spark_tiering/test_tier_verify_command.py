@@ -65,7 +65,9 @@ def document(result: Result) -> Any:
 
 
 def test_command_when_nothing_is_wrong_then_says_so_and_changes_nothing(tier: Command) -> None:
-    """With the figures; metadata log and store stay byte for byte what they were."""
+    """
+    A clean verify prints its figures and leaves metadata log and store unchanged, byte for byte.
+    """
     before = trees(tier.place)
     result = call(tier, "--deep")
     assert result.exit_code == 0, result.output
@@ -78,7 +80,10 @@ def test_command_when_nothing_is_wrong_then_says_so_and_changes_nothing(tier: Co
 def test_command_when_an_object_is_gone_then_names_it_and_exits_with_1(
     tier: Command, tmp_path: Path
 ) -> None:
-    """For people with the way out, for programs with the very offsets; kept in a file as well."""
+    """
+    A missing object is named to people with a remedy and to programs with its offsets, with exit
+    code 1.
+    """
     one = stored(tier.place)
     one.put(ObjectKind.LOG, None)
     result = call(tier)
@@ -111,7 +116,7 @@ def test_command_when_an_object_is_gone_then_names_it_and_exits_with_1(
 
 
 def test_command_when_topics_are_named_then_looks_at_these(tier: Command) -> None:
-    """By pattern."""
+    """Verify looks at the topics that match the given pattern."""
     stored(tier.place).put(ObjectKind.LOG, None)
     assert call(tier, "--topic", "pay*").exit_code == 0
     assert call(tier, "--without-topic", "orders").exit_code == 0
@@ -121,7 +126,10 @@ def test_command_when_topics_are_named_then_looks_at_these(tier: Command) -> Non
 def test_command_when_segments_are_encrypted_then_takes_a_key_ring(
     tier: Command, tmp_path: Path
 ) -> None:
-    """Without it sizes are judged, and what could not be read is named."""
+    """
+    Verify judges an encrypted segment's sizes without a key ring and names the parts it could not
+    read.
+    """
     for at in range(4):
         stored(tier.place, at).seal(IDS[0])
     assert call(tier).exit_code == 0
@@ -155,7 +163,7 @@ def test_command_when_segments_are_encrypted_then_takes_a_key_ring(
 def test_command_when_flags_are_wrong_then_says_it_in_one_line(
     tier: Command, flags: tuple[str, ...], exit_code: int, text: str
 ) -> None:
-    """Never a stack trace."""
+    """Wrong flags give one line and no stack trace."""
     result = call(tier, *flags)
     assert result.exit_code == exit_code, result.output
     assert text in result.output
@@ -163,7 +171,7 @@ def test_command_when_flags_are_wrong_then_says_it_in_one_line(
 
 
 def test_command_when_its_budget_is_used_up_then_tells_where_to_go_on(tier: Command) -> None:
-    """The next one takes the place as it was printed."""
+    """A verify at the end of its budget prints where the next run starts, which accepts it."""
     first = call(tier, "--max-requests", "6")
     assert first.exit_code == 1
     assert "stopped: the budget of requests is used up: 6" in first.stdout
@@ -174,7 +182,7 @@ def test_command_when_its_budget_is_used_up_then_tells_where_to_go_on(tier: Comm
 
 
 def test_command_when_a_sample_is_drawn_then_its_seed_draws_it_again(tier: Command) -> None:
-    """The report tells it."""
+    """The seed in the report draws the same sample again."""
     first = document(call(tier, "--sample", "50%", "--output", "json"))
     seed = first["sample"]["seed"]
     again = document(call(tier, "--sample", "50%", "--seed", str(seed), "--output", "json"))
@@ -185,7 +193,7 @@ def test_command_when_a_sample_is_drawn_then_its_seed_draws_it_again(tier: Comma
 
 
 def test_help_when_asked_for_then_ends_with_examples(tier: Command) -> None:
-    """Of the common ways to use it."""
+    """The help ends with examples of common uses."""
     result = tier("verify", "--help")
     assert result.exit_code == 0
     for lines in EXAMPLES["verify"]:
@@ -193,7 +201,7 @@ def test_help_when_asked_for_then_ends_with_examples(tier: Command) -> None:
 
 
 def test_kinds_of_this_command_are_documented() -> None:
-    """Each has its reason and a way out, and none has two codes."""
+    """The documentation lists each finding's code with reason and remedy, and no code twice."""
     kinds = tier_kinds.KINDS_BY_COMMAND["tier verify"]
     assert len({kind.code for kind in kinds}) == len(kinds)
     assert all(kind.reason and kind.fix for kind in kinds)
@@ -203,7 +211,9 @@ def test_kinds_of_this_command_are_documented() -> None:
 
 
 def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Command) -> None:
-    """Without any service: the archive's own log as somebody copied it."""
+    """
+    Verify of a copied folder of the archive's own log finds the same as verify of the service.
+    """
     stored(tier.place).put(ObjectKind.LOG, None)
     flags = ("--log-dirs", str(tier.place.archive / "log"), "--no-spark", "--deep")
     result = tier("verify", *flags, *tier.store)
@@ -214,7 +224,10 @@ def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Comm
 def test_metadata_when_a_service_has_it_then_it_is_asked_anew_before_anything_is_told(
     tmp_path: Path,
 ) -> None:
-    """Also page by page, over a socket; what is deleted meanwhile is counted."""
+    """
+    Verify asks the service again, page by page and over a socket, before it reports a finding, and
+    counts segments deleted meanwhile.
+    """
     with ServedMetadata() as served:
         place = TierPlace(tmp_path, metadata=served.access)
         assert place.run().is_fine
@@ -241,7 +254,7 @@ def test_metadata_when_a_service_has_it_then_it_is_asked_anew_before_anything_is
 def test_tier_when_looked_at_on_spark_then_the_same_is_found(
     spark_session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Units run in other processes, which read store and key ring themselves."""
+    """Verify on Spark finds the same as in one process."""
     monkeypatch.setattr("spark_tiering.maintenance.verify.segment_choice.SEGMENTS_MAX", 1)
     place = TierPlace(tmp_path)
     assert place.run().is_fine
@@ -302,7 +315,7 @@ def _store(
 def test_tier_of_many_segments_when_looked_at_then_each_thing_wrong_is_found(
     tmp_path: Path, count: int
 ) -> None:
-    """Three requests for each, every thousandth damaged."""
+    """Verify of many segments finds every planted fault with three requests for each segment."""
     place = TierPlace(tmp_path)
     made = many(place, count)
     assert verify(place).is_fine
@@ -321,7 +334,7 @@ def test_tier_of_many_segments_when_looked_at_then_each_thing_wrong_is_found(
 def test_command_when_the_archive_is_not_there_then_does_not_say_that_all_is_whole(
     tier: Command, tmp_path: Path
 ) -> None:
-    """A mistyped folder, and the log inside it, are no archives without segments."""
+    """A mistyped archive folder is refused instead of reported as whole."""
     archive = tier.place.archive
     for folder, hint in ((tmp_path / "nowhere", ""), (archive / "log", f"it lies in {archive}")):
         for command in ("verify", "audit"):
@@ -333,7 +346,7 @@ def test_command_when_the_archive_is_not_there_then_does_not_say_that_all_is_who
 
 
 def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
-    """Nothing to look at looks like nothing wrong."""
+    """A mistyped topic is reported as unknown."""
     result = call(tier, "--topic", "ordres", "--topic", "pay*")
     assert result.exit_code == 0, result.output
     assert "note: the metadata knows no topic ordres" in result.stdout

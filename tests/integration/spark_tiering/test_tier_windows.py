@@ -1,4 +1,4 @@
-"""`rlmm tier` about topics whose copying is off: windows shown, and what is refused at once."""
+"""`rlmm tier` about topics whose copying is off: open windows and early refusals."""
 
 from __future__ import annotations
 
@@ -63,7 +63,10 @@ def journal(tier: Command, *steps: AdoptionStep) -> AdoptionJournal:
 
 
 def test_status_when_a_window_was_left_open_then_names_it_and_is_not_fine(tier: Command) -> None:
-    """Topic, step, job and trouble, to people and to programs; code 1 until it is closed."""
+    """
+    The status of an open window shows topic, step, job and trouble with exit code 1 until it is
+    closed.
+    """
     assert status(tier).exit_code == 0
     left = journal(tier, AdoptionStep.OPEN)
     said = status(tier)
@@ -78,7 +81,7 @@ def test_status_when_a_window_was_left_open_then_names_it_and_is_not_fine(tier: 
 
 
 def test_status_when_the_window_was_closed_then_shows_none(tier: Command) -> None:
-    """What is as it was before is nobody's concern."""
+    """The status shows no window after it was closed."""
     journal(
         tier, AdoptionStep.OPEN, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED
     )
@@ -100,7 +103,7 @@ def test_status_when_the_window_was_closed_then_shows_none(tier: Command) -> Non
 def test_adoption_when_it_cannot_be_one_then_refused_in_one_line(
     tier: Command, arguments: tuple[str, ...], word: str
 ) -> None:
-    """Without consent for a topic by its name, or without a cluster, nothing is begun."""
+    """An adoption without consent by topic name, or without a cluster, is refused in one line."""
     before = tier.place.objects()
     result = tier(*arguments, *tier.flags())
     assert result.exit_code == 2, result.output

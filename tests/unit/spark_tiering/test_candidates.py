@@ -1,4 +1,4 @@
-"""Which segments may be copied, from what is known before any is read."""
+"""Candidates for a copy, judged before any segment is read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def test_f109_segment_when_something_is_against_it_then_is_not_copied(
     reason: CandidateReason,
     text: str,
 ) -> None:
-    """Active, not stable, or written under nobody knows which leader; unknown is against it too."""
+    """
+    A segment that is active, not stable, of an unknown leader epoch or of unknown state is not
+    copied.
+    """
     (found,) = judge_segments([segment], epochs, last_stable_offset)
     assert isinstance(found, NotYet)
     assert (found.segment, found.reason) == (segment, reason)
@@ -53,6 +56,9 @@ def test_f109_segment_when_something_is_against_it_then_is_not_copied(
 
 
 def test_segment_when_nothing_is_against_it_then_is_a_candidate_with_its_epochs() -> None:
-    """It may end exactly at the last stable offset, and its epochs begin at its own base."""
+    """
+    A segment that ends exactly at the last stable offset is a candidate, with epochs from its own
+    base.
+    """
     found = judge_segments([SEGMENT], EPOCHS, 251)
     assert found == [Candidate(120, 251, ((4, 120), (6, 200)))]

@@ -1,4 +1,4 @@
-"""What the tier has and lacks, by leader epoch and offset."""
+"""Coverage of the tier by leader epoch and offset."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ def copied(
     *,
     state: SegmentState = CF,
 ) -> SegmentMetadata:
-    """The metadata of a copy of [start, next_offset), finished unless said otherwise."""
+    """Return the metadata of a copy of [start, next_offset), finished by default."""
     name = f"{start}-{next_offset}-{epochs}"
     return started(name, start, next_offset - 1, epochs, state=state)
 
 
 def test_spans_when_epochs_change_within_then_each_ends_where_the_next_begins() -> None:
-    """Offsets before the first epoch belong to none, and epochs without offsets have no span."""
+    """
+    Each epoch's span ends at the next one's start, and offsets before the first epoch belong to
+    none.
+    """
     assert spans_of(((4, 0), (6, 200)), 120, 251) == (
         EpochSpan(4, 120, 200),
         EpochSpan(6, 200, 251),
@@ -43,7 +46,10 @@ def test_spans_when_epochs_change_within_then_each_ends_where_the_next_begins() 
 
 @pytest.mark.parametrize("state", [CS, DS, DF])
 def test_f102_copy_when_it_is_not_finished_then_covers_nothing(state: SegmentState) -> None:
-    """What was started and never finished is copied later, under another id."""
+    """
+    A copy that was started and not finished covers nothing, and its range is copied later under
+    another id.
+    """
     epochs = ((0, 0),)
     assert Coverage([copied(0, 100, state=state)]).lacks(epochs, 0, 100) == (EpochSpan(0, 0, 100),)
     both = Coverage([copied(0, 100, state=state), copied(0, 100)])
@@ -51,7 +57,10 @@ def test_f102_copy_when_it_is_not_finished_then_covers_nothing(state: SegmentSta
 
 
 def test_f103_coverage_when_leaders_rolled_elsewhere_then_goes_by_offsets() -> None:
-    """The base offset 100 is in the tier, and still 200 to 209 of the new leader's log are not."""
+    """
+    Coverage goes by offsets, so that 200 to 209 of the new leader's log are missing although base
+    offset 100 is tiered.
+    """
     coverage = Coverage([copied(0, 100), copied(100, 200)])
     epochs = ((0, 0),)
     assert coverage.lacks(epochs, 0, 90) == ()
@@ -60,14 +69,16 @@ def test_f103_coverage_when_leaders_rolled_elsewhere_then_goes_by_offsets() -> N
 
 
 def test_f103_coverage_when_another_epoch_wrote_the_offsets_then_counts_for_nothing() -> None:
-    """After an unclean election the same offsets are other records."""
+    """
+    A copy of another epoch with the same offsets covers nothing, as after an unclean election.
+    """
     coverage = Coverage([copied(0, 100, {3: 0})])
     assert coverage.lacks(((3, 0), (5, 60)), 0, 100) == (EpochSpan(5, 60, 100),)
     assert coverage.lacks(((5, 0),), 0, 100) == (EpochSpan(5, 0, 100),)
 
 
 def test_coverage_when_there_are_holes_then_names_each() -> None:
-    """Every range that is lacking comes by itself, in order."""
+    """Each missing range is named by itself, in order."""
     coverage = Coverage([copied(50, 60), copied(0, 20), copied(15, 30), copied(30, 40)])
     assert coverage.lacks(((0, 0),), 10, 80) == (EpochSpan(0, 40, 50), EpochSpan(0, 60, 80))
     assert coverage.lacks(((0, 0),), 40, 50) == (EpochSpan(0, 40, 50),)
@@ -86,7 +97,7 @@ RANGES = st.tuples(st.integers(0, 40), st.integers(1, 15), st.integers(0, 2)).ma
 def test_coverage_of_any_copies_when_asked_then_lacks_what_none_of_them_has(
     copies: list[tuple[int, int, int]], asked: tuple[int, int, int]
 ) -> None:
-    """Offset by offset, what is lacking is what no finished copy of that epoch holds."""
+    """Coverage lacks exactly the offsets that no finished copy of the epoch holds."""
     coverage = Coverage([copied(start, stop, {epoch: start}) for start, stop, epoch in copies])
     first, behind, epoch = asked
     lacking = coverage.lacks(((epoch, first),), first, behind)

@@ -27,14 +27,14 @@ LOG_KEY = "orders-eu-OjSKW9lMTN6VnyEIzEU0nA/7/00000000000000000028-7V870kP2RF2vk
 
 
 def test_key_of_a_segment_when_asked_is_the_plugins() -> None:
-    """The key has the plugin's form: topic, topic id, partition, 20 digits, segment id, suffix."""
+    """A key has the plugin's form: topic, topic id, partition, 20 digits, segment id, suffix."""
     assert object_key(SEGMENT, 28, ObjectKind.LOG) == LOG_KEY
     assert object_key(SEGMENT, 28, ObjectKind.MANIFEST, "tier/").startswith("tier/orders-eu-")
     assert object_key(SEGMENT, 28, ObjectKind.MANIFEST).endswith(".rsm-manifest")
 
 
 def test_key_with_a_negative_offset_is_refused() -> None:
-    """No segment starts below zero, so no object is named for one."""
+    """A key with a negative offset is refused."""
     with pytest.raises(InvalidArgument, match="-1"):
         object_key(SEGMENT, -1, ObjectKind.LOG)
 
@@ -57,12 +57,12 @@ def test_key_with_a_negative_offset_is_refused() -> None:
     ],
 )
 def test_key_of_something_else_when_parsed_names_nothing(key: str) -> None:
-    """A key that we would not have written is nobody's, rather than nearly somebody's."""
+    """A key that the project would not have written belongs to no segment."""
     assert parse_object_key(key) is None
 
 
 def test_keys_of_a_segment_when_asked_are_three_and_the_manifest_is_last() -> None:
-    """The order is the order of writing: where the manifest is, the other two are whole."""
+    """A segment has three keys, the manifest's last, as objects are written in that order."""
     keys = object_keys(SEGMENT, 28, "tier/")
     assert list(keys) == [ObjectKind.LOG, ObjectKind.INDEXES, ObjectKind.MANIFEST]
     assert keys[ObjectKind.LOG] == f"tier/{LOG_KEY}"
@@ -71,7 +71,7 @@ def test_keys_of_a_segment_when_asked_are_three_and_the_manifest_is_last() -> No
 
 
 def test_folder_of_a_partition_when_asked_is_no_beginning_of_anothers() -> None:
-    """What is listed under it is the partition's own: partition 7 is not partition 70."""
+    """The folder of partition 7 is no prefix of the folder of partition 70."""
     assert LOG_KEY.startswith(partition_folder(SEGMENT.partition))
     assert partition_folder(SEGMENT.partition, "tier/").endswith("nA/7/")
 
@@ -80,14 +80,14 @@ def test_folder_of_a_partition_when_asked_is_no_beginning_of_anothers() -> None:
     "topic", ["", "a/b", "../../etc", "a b", "ü", "x" * 250], ids=lambda topic: topic[:10]
 )
 def test_key_of_a_topic_that_no_broker_has_is_refused(topic: str) -> None:
-    """A name with a slash would be another place in the store, or on a disk."""
+    """The key of a topic with a slash in its name is refused."""
     segment = SegmentId(TopicIdPartition(TOPIC_ID, topic, 7), SEGMENT.uuid)
     with pytest.raises(InvalidArgument, match="topic"):
         object_key(segment, 28, ObjectKind.LOG)
 
 
 def test_key_with_a_negative_partition_is_refused() -> None:
-    """No partition is numbered below zero."""
+    """A key with a negative partition is refused."""
     segment = SegmentId(TopicIdPartition(TOPIC_ID, "orders", -1), SEGMENT.uuid)
     with pytest.raises(InvalidArgument, match="-1"):
         object_key(segment, 28, ObjectKind.LOG)
@@ -95,7 +95,7 @@ def test_key_with_a_negative_partition_is_refused() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "tier/", "a/b-c/", "/", "orders-eu-1/7/"])
 def test_key_whose_prefix_is_not_known_when_found_is_told_apart(prefix: str) -> None:
-    """Objects under a prefix that was in use before are recognised."""
+    """A key under a former prefix is recognised as such."""
     expected = (prefix, ObjectName(SEGMENT, 28, ObjectKind.LOG))
     assert find_object_name(prefix + LOG_KEY) == expected
     assert find_object_name(prefix + LOG_KEY.removesuffix("log")) is None
@@ -113,7 +113,7 @@ def test_key_whose_prefix_is_not_known_when_found_is_told_apart(prefix: str) -> 
 def test_key_of_any_segment_when_parsed_gives_the_segment_back(
     topic: str, ids: tuple[bytes, bytes], partition: int, start: int, kind: ObjectKind, prefix: str
 ) -> None:
-    """Whatever dashes names and ids contain, a key says which object of which segment it is."""
+    """A parsed key gives back segment and object, whatever dashes names and ids contain."""
     segment_id = SegmentId(TopicIdPartition(Uuid(ids[0]), topic, partition), Uuid(ids[1]))
     key = object_key(segment_id, start, kind, prefix)
     assert parse_object_key(key, prefix) == ObjectName(segment_id, start, kind)

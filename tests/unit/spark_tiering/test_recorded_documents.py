@@ -90,8 +90,6 @@ def read_plan_fault(content: bytes) -> str:
 
 
 def raised(read: Callable[[bytes], object]) -> Callable[[bytes], str]:
-    """The outcome of a reader that raises our errors."""
-
     def outcome(content: bytes) -> str:
         try:
             read(content)
@@ -188,7 +186,7 @@ RAW: dict[str, Callable[[bytes], bytes]] = {
 
 
 def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Each place of a document; of a list its first item, and the second where it is a pair."""
+    """Yield each place of a document; of a list its first item, and its second if it is a pair."""
     if path:
         yield path
     if isinstance(value, dict):
@@ -200,7 +198,9 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 
 def spoiled(content: bytes, seal: Callable[[dict[str, Any]], None]) -> Iterator[tuple[str, bytes]]:
-    """The document with each place changed in each way, sealed again; by place and change."""
+    """
+    Return the document with each place changed in each way and sealed again, by place and change.
+    """
     loaded = json.loads(content)
     for path in places(loaded):
         name = ".".join(map(str, path))
@@ -239,7 +239,7 @@ def outcomes(kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_document_when_written_then_has_the_bytes_that_were_recorded(name: str) -> None:
-    """A document of a released version is the same in every later one."""
+    """A written document has the released version's recorded bytes."""
     file = FOLDER / name
     if os.environ.get("WRITE_GOLDEN"):
         file.write_bytes(WRITTEN[name]())
@@ -248,7 +248,9 @@ def test_document_when_written_then_has_the_bytes_that_were_recorded(name: str) 
 
 @pytest.mark.parametrize("kind", READERS)
 def test_document_when_spoiled_then_is_refused_for_the_recorded_fault(kind: str) -> None:
-    """Each place, set to each of many values: the reader refuses what it refused before."""
+    """
+    The reader refuses each spoiled document with the recorded fault, for many values at each place.
+    """
     found = outcomes(kind)
     if os.environ.get("WRITE_GOLDEN"):
         recorded_before = json.loads(REFUSALS.read_bytes()) if REFUSALS.exists() else {}
@@ -258,7 +260,7 @@ def test_document_when_spoiled_then_is_refused_for_the_recorded_fault(kind: str)
 
 
 def test_documents_that_were_recorded_when_read_then_are_what_was_written() -> None:
-    """The readers understand the recorded bytes."""
+    """The readers give the values from which the recorded documents were written."""
     assert parse_copy_plan((FOLDER / "copy-plan.json").read_bytes()) == example_plan()
     assert parse_read_plan((FOLDER / "read-plan.json").read_bytes()) == read_plan()
     assert str(parse_token((FOLDER / "token.txt").read_text())) == read_plan().token

@@ -43,7 +43,10 @@ def with_keys(keys: KeyFiles) -> VerifyOptions:
 def test_encrypted_tier_when_looked_at_then_its_objects_are_judged_without_a_key(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """Lengths are everybody's; reading needs the ring."""
+    """
+    Verify judges the lengths of encrypted objects without a key, and needs the key ring only to
+    read them.
+    """
     assert verify(sealed).is_fine
     report = verify(sealed, with_keys(keys))
     assert report.is_fine, told(report)
@@ -53,7 +56,10 @@ def test_encrypted_tier_when_looked_at_then_its_objects_are_judged_without_a_key
 def test_encrypted_tier_when_read_without_its_keys_then_that_is_told(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """Nothing is lost: it could not be looked at."""
+    """
+    Verify reports encrypted objects that it cannot read without a key, and counts no record as
+    lost.
+    """
     report = verify(sealed, DEEP)
     assert {code for code, _, _ in told(report)} == {"TIER-OBJECT-ENCRYPTED"}
     assert report.counts == {"TIER-OBJECT-ENCRYPTED": 4}
@@ -69,7 +75,9 @@ def test_encrypted_tier_when_read_without_its_keys_then_that_is_told(
 def test_encrypted_chunk_when_it_is_changed_then_its_offsets_are_told(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """Its tag tells, and the chunks behind it are read."""
+    """
+    Verify names the offsets of a changed encrypted chunk by its tag and reads the chunks behind it.
+    """
     one = stored(sealed)
     one.flip(LOG, one.manifest.chunks.chunk(1).stored_start + 40)
     ((code, part, lost),) = told(verify(sealed, with_keys(keys)))
@@ -80,7 +88,7 @@ def test_encrypted_chunk_when_it_is_changed_then_its_offsets_are_told(
 def test_encrypted_log_when_it_is_cut_then_whole_chunks_are_read(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """Half a chunk cannot be opened."""
+    """Verify reads the whole chunks of a cut encrypted log."""
     one = stored(sealed)
     one.put(LOG, one.get(LOG)[: one.manifest.chunks.chunk(2).stored_start + 50])
     found = told(verify(sealed, with_keys(keys)))
@@ -90,7 +98,7 @@ def test_encrypted_log_when_it_is_cut_then_whole_chunks_are_read(
 def test_encrypted_segment_when_the_aad_is_changed_then_the_manifest_is_told(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """Not each of its parts."""
+    """A changed aad makes the manifest one finding instead of one for each part."""
     one = stored(sealed)
     one.say(encryption__aad="AAAA")
     found = told(verify(sealed, with_keys(keys)))
@@ -100,7 +108,7 @@ def test_encrypted_segment_when_the_aad_is_changed_then_the_manifest_is_told(
 def test_encrypted_index_when_it_is_changed_then_it_is_told(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """By its name."""
+    """A changed encrypted index is reported by its name."""
     one = stored(sealed)
     one.flip(INDEXES, 20)
     found = told(verify(sealed, with_keys(keys)))

@@ -32,7 +32,7 @@ BATCH = 1171
 def test_tier_when_nothing_is_wrong_then_nothing_is_found(
     tiered: Callable[..., TierPlace], options: CopyOptions, prefix: str
 ) -> None:
-    """Three requests for each segment; reading takes two more."""
+    """Verify of a whole tier takes three requests for each segment, and two more for reading."""
     place = tiered(options, prefix)
     report = verify(place)
     assert report.is_fine
@@ -46,7 +46,7 @@ def test_tier_when_nothing_is_wrong_then_nothing_is_found(
 
 
 def test_tier_when_it_was_written_by_brokers_then_nothing_is_found(place: TierPlace) -> None:
-    """Their manifests tell no sums."""
+    """Verify finds nothing in a tier that brokers wrote, whose manifests hold no checksums."""
     for at in range(4):
         stored(place, at).forget_sums()
     assert verify(place).is_fine
@@ -58,7 +58,7 @@ def test_tier_when_it_was_written_by_brokers_then_nothing_is_found(place: TierPl
 def test_f121_object_when_it_is_gone_then_kind_and_offsets_are_told(
     place: TierPlace, one: Stored, kind: ObjectKind, options: VerifyOptions
 ) -> None:
-    """Of each kind: by its key, with the very offsets that are lost."""
+    """A missing object is reported with kind, key and lost offsets."""
     one.put(kind, None)
     report = verify(place, options)
     assert told(report) == [("TIER-OBJECT-MISSING", kind.value, [FIRST])]
@@ -71,7 +71,9 @@ def test_f121_object_when_it_is_gone_then_kind_and_offsets_are_told(
 def test_f121_segment_when_all_its_objects_are_gone_then_each_is_told(
     place: TierPlace, one: Stored
 ) -> None:
-    """And the offsets are lost once."""
+    """
+    A segment without objects has one finding for each object and counts its offsets as lost once.
+    """
     for kind in ObjectKind:
         one.put(kind, None)
     report = verify(place, DEEP)
@@ -84,7 +86,10 @@ def test_f121_segment_when_all_its_objects_are_gone_then_each_is_told(
 def test_log_when_it_is_cut_then_its_length_is_told_and_reading_says_which_offsets(
     place: TierPlace, one: Stored
 ) -> None:
-    """By its length all of it may be lost; by reading from the batch on that was cut."""
+    """
+    The length of a cut log shows possible loss of all its offsets, and a full read loses those from
+    the cut batch on.
+    """
     one.put(LOG, one.get(LOG)[: 7 * BATCH + 5])
     assert told(verify(place))[0] == ("TIER-OBJECT-LENGTH", "log", [FIRST])
     deep = verify(place, DEEP)
@@ -96,7 +101,10 @@ def test_log_when_it_is_cut_then_its_length_is_told_and_reading_says_which_offse
 def test_log_when_it_is_longer_than_told_then_its_length_is_told(
     place: TierPlace, one: Stored, extra: bytes
 ) -> None:
-    """Nothing is lost by it: ranges go by the manifest."""
+    """
+    A log longer than its manifest says is a finding without lost offsets, as ranges go by the
+    manifest.
+    """
     one.put(LOG, one.get(LOG) + extra)
     codes = [code for code, _, _ in told(verify(place))]
     assert "TIER-OBJECT-LENGTH" in codes
@@ -106,7 +114,7 @@ def test_log_when_it_is_longer_than_told_then_its_length_is_told(
 def test_log_when_a_bit_is_flipped_then_its_sum_tells_and_reading_says_which_offsets(
     place: TierPlace, one: Stored
 ) -> None:
-    """One batch is lost, and those behind it are read."""
+    """A flipped bit shows in the checksum, and a full read loses its one batch."""
     one.flip(LOG, 5 * BATCH + 200)
     assert told(verify(place)) == [("TIER-OBJECT-DAMAGED", "log", [FIRST])]
     deep = verify(place, DEEP)
@@ -123,7 +131,7 @@ def test_log_when_a_bit_is_flipped_then_its_sum_tells_and_reading_says_which_off
 def test_log_when_a_length_is_flipped_then_reading_goes_on_by_the_offset_index(
     place: TierPlace, one: Stored
 ) -> None:
-    """The damaged batch does not say where it ends: the index says where another one begins."""
+    """After a flipped batch length the reader continues by the offset index."""
     one.forget_sums()
     one.flip(LOG, 5 * BATCH + 8)
     (found,) = told(verify(place, DEEP))
@@ -135,7 +143,7 @@ def test_log_when_a_length_is_flipped_then_reading_goes_on_by_the_offset_index(
 def test_logs_when_two_batches_are_damaged_then_both_ranges_are_told(
     place: TierPlace, one: Stored
 ) -> None:
-    """And nothing between them."""
+    """Two damaged batches are two lost ranges without the records between them."""
     one.forget_sums()
     one.flip(LOG, 2 * BATCH + 200)
     one.flip(LOG, 9 * BATCH + 200)
@@ -147,7 +155,10 @@ def test_logs_when_two_batches_are_damaged_then_both_ranges_are_told(
 def test_log_when_a_compressed_chunk_is_damaged_then_its_batches_are_lost(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """Chunks are of 4,096 bytes: the second holds all of 4-5 and parts of 3 and 6."""
+    """
+    A damaged compressed chunk loses its batches, up to the next batch that the offset index leads
+    to.
+    """
     place = tiered(ZSTD)
     one = stored(place)
     one.forget_sums()
@@ -175,7 +186,7 @@ def test_log_when_a_compressed_chunk_is_damaged_then_its_batches_are_lost(
 def test_manifest_when_no_broker_could_read_it_then_it_is_told(
     place: TierPlace, one: Stored, content: bytes, code: str
 ) -> None:
-    """Whatever the bytes are, it is one finding."""
+    """A manifest that no broker could read is one finding, whatever its bytes are."""
     one.put(MANIFEST, content)
     assert told(verify(place, DEEP)) == [(code, "rsm-manifest", [FIRST])]
 
@@ -194,7 +205,10 @@ def test_manifest_when_no_broker_could_read_it_then_it_is_told(
 def test_manifest_when_it_contradicts_the_metadata_then_it_is_told(
     place: TierPlace, one: Stored, changes: dict[str, Any]
 ) -> None:
-    """It may be another segment's; what is in the log is judged by itself."""
+    """
+    A manifest that contradicts the metadata is a finding, as it may be another segment's, and the
+    log is judged by itself.
+    """
     one.say(**changes)
     found = told(verify(place, DEEP))
     assert found == [("TIER-MANIFEST-MISMATCH", "rsm-manifest", [])]
@@ -203,7 +217,10 @@ def test_manifest_when_it_contradicts_the_metadata_then_it_is_told(
 def test_manifest_when_it_is_of_another_size_then_its_log_is_not_read_by_it(
     place: TierPlace, one: Stored, two: Stored
 ) -> None:
-    """All three objects of another segment under the names of this one."""
+    """
+    A manifest of another size is a finding and its log is not read, although all three objects fit
+    each other.
+    """
     for kind in ObjectKind:
         one.put(kind, two.get(kind))
     found = told(verify(place, DEEP))
@@ -214,7 +231,7 @@ def test_manifest_when_it_is_of_another_size_then_its_log_is_not_read_by_it(
 def test_log_when_it_is_another_segments_then_its_offsets_are_told(
     place: TierPlace, one: Stored
 ) -> None:
-    """Sound batches, and none that belong here."""
+    """A log with another segment's sound batches is a finding with its offsets."""
     other = stored(place, 2)
     assert one.segment.size_bytes == other.segment.size_bytes
     one.forget_sums()
@@ -230,7 +247,7 @@ def test_log_when_it_is_another_segments_then_its_offsets_are_told(
 def test_log_when_its_end_is_cut_with_its_manifest_then_the_offsets_behind_are_told(
     place: TierPlace, one: Stored
 ) -> None:
-    """Everything agrees but the last offset that the metadata promises."""
+    """A log cut with its manifest is a finding with the last offsets that the metadata promises."""
     segment = one.segment
     body = one.get(LOG)
     one.put(LOG, body[: 11 * BATCH] + body[:BATCH])
@@ -267,7 +284,10 @@ def test_log_when_its_end_is_cut_with_its_manifest_then_the_offsets_behind_are_t
 def test_index_when_it_leads_astray_then_it_is_told(
     place: TierPlace, two: Stored, part: SegmentPart, change: Callable[[bytes], bytes]
 ) -> None:
-    """By the rules of what an index means; nothing of the log is lost."""
+    """
+    An index that leads a reader to wrong places is a finding by the rules of its kind, and no
+    record counts as lost.
+    """
     two.replace_part(part, change(two.part(part)))
     assert verify(place).is_fine, "lengths are right"
     deep = verify(place, DEEP)
@@ -278,7 +298,7 @@ def test_index_when_it_leads_astray_then_it_is_told(
 def test_epochs_when_the_part_is_another_history_then_it_is_told(
     place: TierPlace, two: Stored
 ) -> None:
-    """A check point that is sound, and not the segment's."""
+    """A sound epoch checkpoint of another history is a finding."""
     two.replace_part(SegmentPart.LEADER_EPOCHS, b"0\n1\n5 0\n")
     found = told(verify(place, DEEP))
     assert [(code, part) for code, part, _ in found] == [("TIER-EPOCH-ORDER", "leaderEpoch")]
@@ -287,7 +307,7 @@ def test_epochs_when_the_part_is_another_history_then_it_is_told(
 def test_transaction_index_when_it_is_left_out_then_it_is_told(
     place: TierPlace, two: Stored
 ) -> None:
-    """Readers of committed records would get aborted ones."""
+    """A missing transaction index is a finding, as committed readers would get aborted records."""
     two.forget_sums()
     two.say(segmentIndexes__transaction=None)
     body = two.get(INDEXES)
@@ -300,7 +320,7 @@ def test_transaction_index_when_it_is_left_out_then_it_is_told(
 def test_indexes_when_their_object_is_cut_then_its_length_is_told_once(
     place: TierPlace, one: Stored
 ) -> None:
-    """Not once for each of them."""
+    """A cut index object is one finding for its length and not one for each index."""
     one.put(INDEXES, one.get(INDEXES)[:-1])
     one.forget_sums()
     codes = [(code, part) for code, part, _ in told(verify(place, DEEP))]

@@ -1,4 +1,4 @@
-"""Whole runs: prefixes that changed, what happens meanwhile, samples, budgets and stops."""
+"""Runs of verify: changed prefixes, concurrent changes, samples, budgets and stops."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES
 def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_old_one(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """Named, they are whole; one request is wasted for the change, not for each segment."""
+    """
+    After a change of the prefix, objects under the old one count as whole for one extra request.
+    """
     place = tiered(prefix="old/")
     lost = verify(place, prefix="new/")
     assert lost.counts == {"TIER-OBJECT-MISSING": 12}
@@ -50,7 +52,10 @@ def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_o
 def test_f125_segment_when_its_custom_metadata_names_the_old_prefix_then_it_is_found(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """Nobody has to name it."""
+    """
+    Verify finds a segment under the old prefix of its custom metadata without being given that
+    prefix.
+    """
     place = tiered(prefix="old/")
     for at in range(4):
         one = stored(place, at)
@@ -75,7 +80,10 @@ class Meanwhile(InProcess):
 def test_segment_when_it_is_deleted_while_it_is_looked_at_then_it_is_no_finding(
     place: TierPlace, one: Stored
 ) -> None:
-    """Metadata shrinks before objects go: what is being deleted may lack them."""
+    """
+    A segment deleted during verify is no finding, as brokers change its metadata before they delete
+    its objects.
+    """
     for kind in ObjectKind:
         one.put(kind, None)
     before = Meanwhile(lambda: one.say_in_metadata(SegmentState.DELETE_SEGMENT_STARTED))
@@ -91,7 +99,7 @@ def test_segment_when_it_is_deleted_while_it_is_looked_at_then_it_is_no_finding(
 def test_f121_copies_when_they_are_open_then_nobody_expects_their_objects(
     tmp_path: Path, left: tuple[ObjectKind, ...]
 ) -> None:
-    """What jobs that died leave is no finding: nothing says that it were whole."""
+    """Missing objects of open copies are no finding."""
     place = TierPlace(tmp_path)
     place.run(engine=WatchedUnits(lost=[120]))
     assert states(place.segments()) == ["CF", "CS"] * 2
@@ -105,7 +113,7 @@ def test_f121_copies_when_they_are_open_then_nobody_expects_their_objects(
 def test_store_when_it_fails_then_segments_are_told_as_not_looked_at(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Never as missing."""
+    """A failing store leaves segments as not verified, never as missing."""
     original = LocalStore.get
 
     def get(self: LocalStore, key: str, first: int, last: int) -> Any:
@@ -125,7 +133,7 @@ def test_store_when_it_fails_then_segments_are_told_as_not_looked_at(
 def test_store_when_it_is_foreign_then_every_segment_is_missing_and_nothing_else(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """Another bucket with other things in it."""
+    """In a foreign bucket every segment is missing, and there is no other finding."""
     other = tmp_path / "other"
     (other / "somebody").mkdir(parents=True)
     (other / "somebody/orders.log").write_bytes(b"x")
@@ -134,7 +142,7 @@ def test_store_when_it_is_foreign_then_every_segment_is_missing_and_nothing_else
 
 
 def test_sample_when_it_is_drawn_again_then_it_is_the_same(place: TierPlace) -> None:
-    """By its seed; another one draws others, and all are within the tier."""
+    """A sample is the same for its seed, different for another one, and lies within the tier."""
     for sample in (SegmentSample(2), SegmentSample(share=0.5, seed=3)):
         reports = [verify(place, VerifyOptions(sample=sample)) for _ in range(2)]
         assert reports[0].work == reports[1].work
@@ -145,7 +153,10 @@ def test_sample_when_it_is_drawn_again_then_it_is_the_same(place: TierPlace) -> 
 
 
 def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierPlace) -> None:
-    """No segment twice, none left out, and no request more than allowed."""
+    """
+    A run continues behind an exhausted budget without a repeated or omitted segment or an extra
+    request.
+    """
     first = verify(place, VerifyOptions(max_requests=7))
     assert (first.work.segments, first.work.requests) == (2, 6)
     assert first.stopped
@@ -156,7 +167,7 @@ def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierP
 
 
 def test_budget_when_it_is_too_small_for_anything_then_that_is_told(place: TierPlace) -> None:
-    """Nothing was looked at, and nothing is said to be fine."""
+    """A budget too small for any segment is reported as nothing verified."""
     report = verify(place, VerifyOptions(max_requests=1))
     assert report.work.segments == 0
     assert report.stopped
@@ -166,7 +177,7 @@ def test_budget_when_it_is_too_small_for_anything_then_that_is_told(place: TierP
 def test_run_when_it_is_stopped_then_what_was_looked_at_is_told(
     place: TierPlace, one: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And where to go on."""
+    """A stopped run reports its progress and where to continue."""
     monkeypatch.setattr("spark_tiering.maintenance.verify.segment_choice.SEGMENTS_MAX", 1)
     one.put(LOG, None)
     asked = iter(["", "", "SIGTERM"])
@@ -182,7 +193,7 @@ def test_run_when_it_is_stopped_then_what_was_looked_at_is_told(
 def test_run_when_it_is_stopped_and_units_are_lost_in_the_middle_then_goes_on_before_them(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Slots are not done in order: nothing that was not looked at is passed over."""
+    """A stopped run with lost units continues before them, so that no segment is passed over."""
     monkeypatch.setattr("spark_tiering.maintenance.verify.segment_choice.SEGMENTS_MAX", 1)
 
     class Losing(InProcess):
@@ -202,7 +213,7 @@ def test_run_when_it_is_stopped_and_units_are_lost_in_the_middle_then_goes_on_be
 def test_metadata_when_many_things_are_wrong_is_asked_anew_in_between(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Suspects are held up to a bound, and the listing goes on over it."""
+    """Verify bounds the number of suspects that it holds by asking the metadata in between."""
     monkeypatch.setattr("spark_tiering.maintenance.verify.segment_choice.SEGMENTS_MAX", 1)
     monkeypatch.setattr("spark_tiering.maintenance.verify.verification.UNITS_AT_ONCE", 1)
     monkeypatch.setattr("spark_tiering.maintenance.verify.verification.SUSPECTS_MAX", 1)
@@ -225,7 +236,7 @@ def test_metadata_when_many_things_are_wrong_is_asked_anew_in_between(
 def test_pace_when_it_is_set_then_reading_keeps_to_it(
     place: TierPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second's worth may be used at once; what goes beyond is waited for."""
+    """Verify may read one second's worth of bytes at once and waits for the rest."""
     slept: list[float] = []
     monkeypatch.setattr(
         "spark_tiering.maintenance.verify.unit_execution.throttle_of",

@@ -1,4 +1,4 @@
-"""What is decided of metadata: quiet, safe to copy beside, ended, and looked at afterwards."""
+"""Decisions about metadata: quiet, safe to copy beside, ended copies, and checks afterwards."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def seen(
 
 
 def test_metadata_when_left_alone_long_enough_then_quiet() -> None:
-    """The time counts from the last change of any partition."""
+    """Metadata is quiet after enough time since the last change of any partition."""
     watch = QuietWatch(100)
     assert not watch.saw(0, {A: "x", B: "y"})
     assert not watch.saw(99, {A: "x", B: "y"})
@@ -53,7 +53,7 @@ def test_metadata_when_left_alone_long_enough_then_quiet() -> None:
 
 
 def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
-    """What is not known may change all the time; a partition more is a change."""
+    """Metadata that cannot be read never counts as quiet, and an added partition is a change."""
     watch = QuietWatch(10)
     assert not any(watch.saw(at, {A: "x", B: None}) for at in range(0, 100, 20))
     assert watch.unread == [B]
@@ -89,7 +89,10 @@ def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
 def test_brokers_when_they_would_destroy_records_then_not_let_copy(
     partition: AdoptedPartition, reason: AdoptionRefusal
 ) -> None:
-    """By the start of the lowest copy that is listed, and by the highest finished offset."""
+    """
+    Brokers may not copy while the lowest copy's start or the highest finished offset would make
+    them delete records.
+    """
     refused = why_not_enabled(partition)
     assert refused is not None
     assert refused.reason is reason
@@ -109,12 +112,18 @@ def test_brokers_when_they_would_destroy_records_then_not_let_copy(
     ids=["nothing", "elsewhere", "copied", "going-on", "begun", "trimmed", "open-above"],
 )
 def test_brokers_when_the_tier_is_whole_then_may_copy(partition: AdoptedPartition) -> None:
-    """What is finished reaches from the log's start without a hole; what is open is above."""
+    """
+    Brokers may copy when the finished segments reach from the log start offset without a hole and
+    open copies lie above.
+    """
     assert why_not_enabled(partition) is None
 
 
 def test_leader_when_it_copies_again_then_is_to_know_the_highest_finished_offset() -> None:
-    """Of the lineage alone; where nothing is in the tier nothing is waited for."""
+    """
+    A leader that copies again has to report the highest finished offset of its lineage, and nothing
+    when the tier has none.
+    """
     assert highest_tiered(seen()) is None
     assert highest_tiered(seen(copied("a", 0, 10, CS))) is None
     assert highest_tiered(seen(copied("a", 0, 10, CF), copied("b", 10, 20, CF))) == 19
@@ -126,7 +135,10 @@ def test_leader_when_it_copies_again_then_is_to_know_the_highest_finished_offset
 
 
 def test_open_copies_when_ended_then_from_the_top_down_and_brokers_ones_stay() -> None:
-    """Every open copy of a job that is over is ended; one of a broker's only retention ends."""
+    """
+    Open copies of a finished job are ended from the top down, and a broker's open copies are left
+    to its retention.
+    """
     opened = [
         copied("a", 10, 20, CS),
         copied("b", 30, 40, DS),
@@ -163,7 +175,7 @@ def test_open_copies_when_ended_then_from_the_top_down_and_brokers_ones_stay() -
 def test_open_copy_when_it_must_not_be_ended_then_keeps_the_window_open(
     writer: OpenCopyWriter, objects: StoredObjects, bases: tuple[int, ...], reason: LeftOpen
 ) -> None:
-    """It is named, and nothing of it is deleted."""
+    """An open copy that must not be ended is named, stays undeleted, and keeps the window open."""
     opened = copied("a", 10, 20, CS)
     held = source(cut(*bases), is_tiered=True, log_start=0)
     plan = ending_plan(
@@ -178,7 +190,7 @@ def test_open_copy_when_it_must_not_be_ended_then_keeps_the_window_open(
 
 
 def test_open_copy_when_nothing_is_known_of_it_then_keeps_the_window_open() -> None:
-    """Without evidence nobody can say whose it is."""
+    """An open copy without evidence of its writer keeps the window open."""
     plan = ending_plan(rules(CopyMode.ADOPT), metadata(image(copied("a", 0, 10, CS))), {}, [])
     assert plan.is_empty
     assert len(blocking(plan)) == 1
@@ -188,14 +200,17 @@ def test_open_copy_when_nothing_is_known_of_it_then_keeps_the_window_open() -> N
 
 
 def test_log_start_when_it_has_moved_then_is_named() -> None:
-    """Nothing expires in a window, so it should be where it was."""
+    """A log start offset that moved in a window is named, because nothing expires there."""
     partitions = [AdoptedPartition(A, None, 5, None), AdoptedPartition(B, None, None, None)]
     assert moved_starts(partitions, {1: 5, 2: 7}) == []
     assert moved_starts(partitions, {1: 4}) == [f"{A}: its log began at 4, it begins at 5"]
 
 
 def test_range_when_somebody_copies_it_once_more_then_is_named() -> None:
-    """Brokers go on behind our copies; what was there before is nobody's mistake."""
+    """
+    A second copy of a range that the adoption copied is named, and older copies or copies above it
+    are not.
+    """
     ours, old = copied("ours", 10, 20, CF), copied("old", 10, 20, CS, broker_id=9)
     before = [seen(ours, old)]
     above = copied("above", 20, 30, CF, broker_id=9)
@@ -206,6 +221,6 @@ def test_range_when_somebody_copies_it_once_more_then_is_named() -> None:
 
 
 def test_many_texts_when_told_then_the_first_ones_and_how_many_more() -> None:
-    """A message stays short."""
+    """A list of many texts shows the first ones and the number of others."""
     assert few(["a", "b"]) == "a; b"
     assert few(list("abcdefg")) == "a; b; c; d; e; and 2 more"

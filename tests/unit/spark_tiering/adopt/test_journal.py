@@ -29,13 +29,13 @@ def first(jobs: JobStore) -> AdoptionJournal:
 
 
 def test_journal_when_written_then_is_read_as_it_was() -> None:
-    """What stands in the store is the whole value."""
+    """A journal entry reads back as it was written."""
     journal = replace(first(store()), trouble="why not")
     assert parse_journal(format_journal(journal)) == journal
 
 
 def test_journal_when_written_then_its_form_is_the_documented_one() -> None:
-    """People keep these: names and values stay."""
+    """A journal entry has the documented form with its names and values."""
     fields = json.loads(format_journal(first(store())))
     assert fields == {
         "version": 1,
@@ -71,7 +71,7 @@ SPOILED = {
 
 @pytest.mark.parametrize(("name", "value"), SPOILED.values(), ids=SPOILED.keys())
 def test_journal_when_it_is_spoiled_then_nobody_goes_by_it(name: str, value: object) -> None:
-    """Settings are restored from a journal that is understood whole, or not at all."""
+    """A spoiled journal is refused as a whole, because settings are restored from it."""
     fields = json.loads(format_journal(first(store())))
     fields[name] = value
     assert parse_journal(json.dumps(fields).encode()) is None
@@ -79,12 +79,15 @@ def test_journal_when_it_is_spoiled_then_nobody_goes_by_it(name: str, value: obj
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff", b"{}"])
 def test_journal_when_it_is_none_then_is_none(content: bytes | None) -> None:
-    """Nothing is guessed at."""
+    """A missing journal reads as none."""
     assert parse_journal(content) is None
 
 
 def test_step_when_it_follows_then_counts_up_and_keeps_what_was_before() -> None:
-    """The settings of before the window go from entry to entry, whoever writes them."""
+    """
+    Each step increases the number of the entry and keeps the settings of before the window,
+    whichever driver writes it.
+    """
     journal = first(store())
     for number, step in enumerate(
         (AdoptionStep.OPEN, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED), 2
@@ -108,13 +111,19 @@ def test_step_when_it_follows_then_counts_up_and_keeps_what_was_before() -> None
 def test_step_when_it_never_follows_then_refused(
     step: AdoptionStep, following: AdoptionStep
 ) -> None:
-    """A window that restores retention is never copied in again."""
+    """
+    An entry that cannot follow the last one is refused, so that a window restoring retention never
+    copies again.
+    """
     with pytest.raises(InvalidArgument, match="never"):
         replace(first(store()), step=step).to(following, JOB, NOW_MS)
 
 
 def test_entry_when_another_job_has_written_it_then_refused() -> None:
-    """Of two jobs one learns that the window is not its own; the same entry again is fine."""
+    """
+    Of two jobs that write the same entry number one learns that the window is not its own, and a
+    repeat of the same entry succeeds.
+    """
     jobs = store()
     book = JournalBook(jobs, ORDERS)
     journal = first(jobs)
@@ -126,7 +135,10 @@ def test_entry_when_another_job_has_written_it_then_refused() -> None:
 
 
 def test_windows_when_some_are_open_then_are_listed_by_their_newest_entry() -> None:
-    """One that was closed is not shown; one that was opened again is."""
+    """
+    The list of open windows goes by the newest entry: closed windows are absent, reopened ones
+    present.
+    """
     jobs = store()
     assert list(open_windows(jobs)) == []
     book = JournalBook(jobs, ORDERS)
@@ -148,7 +160,10 @@ def test_windows_when_some_are_open_then_are_listed_by_their_newest_entry() -> N
 def test_journal_in_the_store_when_it_cannot_be_gone_by_then_nothing_is_done(
     spoiled: bytes | None,
 ) -> None:
-    """A window that cannot be understood is somebody else's."""
+    """
+    A journal that cannot be understood stops the adoption, since its window belongs to another
+    program.
+    """
     memory = MemoryStore()
     jobs = JobStore(memory, PREFIX, lambda: NOW_MS)
     other = replace(first(jobs), topic=PAYMENTS)

@@ -1,4 +1,4 @@
-"""Drivers that die in a window, at every step of it, and whoever takes the window up."""
+"""Killed windows: drivers that die at every step, and the next drivers that take the window up."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CS, CF, DS, DF = SegmentState
 
 
 def steps_of(made: AdoptedWorld) -> int:
-    """How many steps an undisturbed adoption takes."""
+    """Return the number of steps of an undisturbed adoption."""
     made.adopt()
     return made.steps
 
@@ -33,7 +33,7 @@ DEATHS += [(True, step) for step in range(1, steps_of(troubled()) + 1)]
 
 
 def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
-    """What holds when a window was taken up and closed, or never journalled."""
+    """Check the facts that hold after a window was taken up and closed, or was never journalled."""
     if found.journals:
         assert outcome.standing in CLOSED or outcome.why is not None
         if outcome.standing is TopicStatus.REFUSED:
@@ -46,7 +46,10 @@ def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
 def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
     dies_at: int, *, is_troubled: bool
 ) -> None:
-    """Wherever a driver dies the journal says where, and resuming copies the rest and closes."""
+    """
+    After a kill at any step the journal names it, and a resume copies the rest and closes the
+    window.
+    """
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
     outcome = found.window().resume()
@@ -60,7 +63,10 @@ def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
 def test_driver_when_killed_at_any_step_then_abort_leaves_nothing_open_and_loses_nothing(
     dies_at: int, *, is_troubled: bool
 ) -> None:
-    """Aborting copies nothing more; what was finished without a gap stays, the rest is ended."""
+    """
+    An abort after a driver was killed at any step copies nothing more, keeps what was finished
+    without a gap and ends the other copies.
+    """
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
     begun = [one for one in found.events if one[1] is CS]
@@ -74,7 +80,7 @@ def test_driver_when_killed_at_any_step_then_abort_leaves_nothing_open_and_loses
 @pytest.mark.parametrize("way", ["resume", "abort"])
 @pytest.mark.parametrize("first", range(3, len(DEATHS), 7))
 def test_second_driver_when_killed_as_well_then_a_third_one_ends_it(first: int, way: str) -> None:
-    """Whoever takes a window up may die in turn, at any step."""
+    """A third driver ends a window whose first and second driver were both killed, at any step."""
     is_troubled, dies_at = DEATHS[first]
     for second in range(1, 400):
         found = died(dies_at, is_troubled=is_troubled)
@@ -95,7 +101,9 @@ def test_second_driver_when_killed_as_well_then_a_third_one_ends_it(first: int, 
 def test_straggler_when_the_window_was_taken_up_then_none_of_its_copies_is_finished(
     dies_at: int, way: str, *, is_troubled: bool
 ) -> None:
-    """An event that a dead driver had on its way is refused: what was open has been ended."""
+    """
+    The metadata refuses a dead driver's late event, as the next driver has ended its open copies.
+    """
     found = died(dies_at, is_troubled=is_troubled)
     opened = [one.id for one in found.open_of_jobs()]
     getattr(found.window(), way)()

@@ -1,4 +1,4 @@
-"""What became of topics, for people and for programs."""
+"""Reports of adoptions, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def outcome_of_adoption() -> TopicOutcome:
 
 
 def outcome_of_trouble() -> TopicOutcome:
-    """One in which a copy fails for good, each time it is tried."""
+    """Return an outcome in which one copy fails for good at each try."""
     one = source(
         cut(0, 10, 20, 30, is_active=True), partition=tp("orders", 0), is_tiered=True, log_start=0
     )
@@ -44,7 +44,7 @@ def said(topics: Sequence[TopicOutcome]) -> str:
 
 
 def test_report_when_all_went_well_then_fine_and_says_for_how_long_copying_was_off() -> None:
-    """The time is what an operator wants to know of a window."""
+    """The report of a successful adoption is fine and tells how long copying was off."""
     outcome = outcome_of_adoption()
     assert report(outcome).is_fine
     text = said([outcome])
@@ -53,7 +53,7 @@ def test_report_when_all_went_well_then_fine_and_says_for_how_long_copying_was_o
 
 
 def test_report_when_a_window_is_left_open_then_is_not_fine_and_says_what_to_do() -> None:
-    """Nobody overlooks it."""
+    """A report with a window left open is not fine and names the command to run."""
     why = RefusedTopic(AdoptionRefusal.NOT_TAKEN_UP, "within 60000 ms")
     outcome = TopicOutcome("orders", TopicStatus.LEFT_OPEN, why, window_ms=5_000)
     found = report(outcome)
@@ -64,7 +64,7 @@ def test_report_when_a_window_is_left_open_then_is_not_fine_and_says_what_to_do(
 
 
 def test_report_when_a_topic_was_refused_or_not_begun_then_is_not_fine() -> None:
-    """What was asked for is not done; a finding is worth a look, too."""
+    """A report with a refused topic, a topic not begun or a finding is not fine."""
     refused = TopicOutcome("a", TopicStatus.REFUSED, RefusedTopic(AdoptionRefusal.NOT_TIERED, ""))
     nothing = TopicOutcome("b", TopicStatus.NOTHING_TO_DO)
     assert not report(refused).is_fine
@@ -75,7 +75,10 @@ def test_report_when_a_topic_was_refused_or_not_begun_then_is_not_fine() -> None
 
 
 def test_report_when_a_copy_failed_then_is_not_fine_and_names_it_once() -> None:
-    """Brokers copy it themselves; that the job could not is told, with why, for its last try."""
+    """
+    A failed copy makes the report not fine and is named once, with the reason of its last attempt,
+    although brokers copy it themselves.
+    """
     outcome = outcome_of_trouble()
     assert outcome.standing is TopicStatus.ADOPTED
     assert not report(replace(outcome, stopped="")).is_fine
@@ -85,7 +88,7 @@ def test_report_when_a_copy_failed_then_is_not_fine_and_names_it_once() -> None:
 
 
 def test_report_when_a_copy_failed_and_was_made_by_the_next_round_then_is_fine() -> None:
-    """What is finished in the end is done."""
+    """A copy that failed and succeeded in the next round leaves the report fine."""
     outcome = outcome_of_trouble()
     again = tuple(replace(one, fate=CopyFate.FINISHED) for one in outcome.not_copied)
     mended = replace(outcome, receipts=(*outcome.receipts, *again), stopped="")
@@ -93,14 +96,17 @@ def test_report_when_a_copy_failed_and_was_made_by_the_next_round_then_is_fine()
 
 
 def test_report_when_copying_of_a_topic_was_stopped_then_is_not_fine() -> None:
-    """A stop file, a pause or a signal left some of it, though its window is closed."""
+    """
+    A report of a topic whose copying a stop file, pause or signal ended is not fine, although its
+    window is closed.
+    """
     outcome = TopicOutcome("orders", TopicStatus.ADOPTED, stopped="paused", window_ms=1_000)
     assert not report(outcome).is_fine
     assert "copying ended early: paused" in said([outcome])
 
 
 def test_report_when_nothing_is_wrong_but_busy_topics_then_says_so() -> None:
-    """Whoever waits and tries again is right, as long as nobody has to look at another topic."""
+    """A report of busy topics alone advises a retry, unless another topic needs an operator."""
     busy = TopicOutcome(
         "a", TopicStatus.REFUSED, RefusedTopic(AdoptionRefusal.TOPIC_BUSY, "job x works on it")
     )
@@ -114,7 +120,7 @@ def test_report_when_nothing_is_wrong_but_busy_topics_then_says_so() -> None:
 
 
 def test_document_when_made_then_is_json_with_every_copy() -> None:
-    """Programs read what people are told."""
+    """The JSON document lists every copy and the same facts as the text."""
     document = json.loads(json.dumps(report(outcome_of_adoption()).document()))
     (topic,) = document["topics"]
     assert (topic["topic"], topic["standing"], topic["why"]) == ("orders", "adopted", None)

@@ -1,4 +1,4 @@
-"""What of a topic's settings is refused, kept, changed and restored."""
+"""Topic settings: refused, kept, changed and restored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def told(**explicit: str) -> dict[str, TopicSettingInForce]:
 
 
 def test_topic_when_it_is_an_ordinary_tiered_one_then_nothing_speaks_against_it() -> None:
-    """Tiered, deleted by age or size, and copied by its brokers."""
+    """
+    An ordinary tiered topic, deleted by age or size and copied by its brokers, has no obstacle.
+    """
     assert why_not(told()) is None
     assert why_not(told(retention_ms="1000", cleanup_policy="delete")) is None
 
@@ -57,20 +59,28 @@ def test_topic_when_it_is_an_ordinary_tiered_one_then_nothing_speaks_against_it(
 def test_topic_when_a_window_would_cost_records_then_refused_by_name(
     settings: dict[str, TopicSettingInForce] | None, reason: AdoptionRefusal
 ) -> None:
-    """Each of these is refused before anything is changed."""
+    """
+    Each setting that would cost records in a window refuses the topic by name, before any change.
+    """
     refused = why_not(settings)
     assert refused is not None
     assert refused.reason is reason
 
 
 def test_journal_when_written_then_has_what_was_set_on_the_topic_alone() -> None:
-    """Defaults of the brokers are none of the topic's settings, and other settings stay."""
+    """
+    The journal holds only settings made on the topic, and neither brokers' defaults nor other
+    settings.
+    """
     settings = told(retention_ms="5", local_retention_bytes="7", cleanup_policy="delete")
     assert explicitly_set(settings) == {RETENTION_MS: "5", LOCAL_BYTES: "7"}
 
 
 def test_changes_when_put_together_then_give_back_exactly_what_was_there() -> None:
-    """What was set is set again, what was not is unset, and nothing else is named."""
+    """
+    The changes restore each old topic setting, unset those that were not set, and name no other
+    setting.
+    """
     before = {RETENTION_MS: "5", LOCAL_BYTES: "7"}
     opened = opening_change()
     assert set(opened.given) == set(CHANGED) <= set(ASKED)
@@ -86,13 +96,18 @@ def test_changes_when_put_together_then_give_back_exactly_what_was_there() -> No
 
 
 def test_retention_when_copying_begins_again_then_is_still_off() -> None:
-    """It comes back in a change of its own, last."""
+    """
+    Retention stays off when copying is switched on, and is restored by a later change of its own.
+    """
     change = enabling_change({RETENTION_MS: "5", RETENTION_BYTES: "6"})
     assert not {RETENTION_MS, RETENTION_BYTES} & {*change.given, *change.unset}
 
 
 def test_settings_when_not_as_before_then_each_difference_is_named() -> None:
-    """Somebody has changed them meanwhile, or brokers do not tell yet."""
+    """
+    Each setting that differs from before is named, whether another client changed it or brokers
+    have not applied it yet.
+    """
     before = {RETENTION_MS: "5"}
     assert differences(told(retention_ms="5"), before) == []
     assert differences(told(retention_ms="6", local_retention_ms="1"), before) == [

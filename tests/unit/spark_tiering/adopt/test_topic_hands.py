@@ -32,8 +32,6 @@ FACTS = ClusterPartition(
 
 
 class TieredCluster:
-    """Says that the one topic is tiered."""
-
     cluster_id = "cluster-1"
 
     def partition_facts(
@@ -48,8 +46,6 @@ class TieredCluster:
 
 
 class CountedUnits(InProcess):
-    """Tells how many units came back."""
-
     def __init__(self) -> None:
         super().__init__()
         self.done = 0
@@ -64,7 +60,10 @@ class CountedUnits(InProcess):
 
 @pytest.mark.parametrize("plans", ["preview", "round"])
 def test_plan_of_a_window_when_told_to_stop_then_reads_no_further_segment(plans: str) -> None:
-    """Before the window nothing was changed; within it, what ends copying early closes it."""
+    """
+    A stop during planning reads no further segment: before the window nothing changes, and within
+    it the window closes early.
+    """
     engine = CountedUnits()
     signs = StopSignals(lambda: 0.0, why_stop=lambda: "SIGTERM" if engine.done else "")
     at = job_parts(

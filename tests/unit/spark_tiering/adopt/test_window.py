@@ -22,7 +22,7 @@ CS, CF, DS, DF = SegmentState
 
 
 def step_before(state: SegmentState, start: int) -> int:
-    """The step at which a driver dies that has not yet said that a copy has come to *state*."""
+    """Return the step at which a driver dies before it publishes that a copy has *state*."""
     for step in range(1, 1000):
         found = died(step, is_troubled=False)
         found.dies_at = None
@@ -39,7 +39,10 @@ CF_OF_FIRST = step_before(CF, 0)
 
 
 def test_topic_when_adopted_then_every_range_is_copied_once_and_settings_are_as_before() -> None:
-    """All closed segments are copied, the brokers go on behind them, nothing is lost or changed."""
+    """
+    The adoption copies all closed segments once, brokers continue behind them, and settings and
+    records are as before.
+    """
     found = world()
     outcome = found.adopt()
     assert (outcome.standing, outcome.why, outcome.findings) == (TopicStatus.ADOPTED, None, ())
@@ -55,7 +58,7 @@ def test_topic_when_adopted_then_every_range_is_copied_once_and_settings_are_as_
 
 
 def test_topic_when_adopted_twice_then_the_second_time_does_nothing() -> None:
-    """Where nothing is to be copied no window is opened."""
+    """A second adoption has nothing to copy and opens no window."""
     found = world()
     found.adopt()
     steps = found.steps
@@ -65,7 +68,9 @@ def test_topic_when_adopted_twice_then_the_second_time_does_nothing() -> None:
 
 
 def test_f108_copy_when_it_fails_for_good_then_all_above_is_ended_before_brokers_copy() -> None:
-    """A failed segment ends its partition's copies there: no hole, and no lone copy."""
+    """
+    A segment that fails for good ends all copies above it in its partition before brokers copy.
+    """
     found = troubled()
     outcome = found.adopt()
     assert outcome.standing is TopicStatus.ADOPTED
@@ -76,7 +81,10 @@ def test_f108_copy_when_it_fails_for_good_then_all_above_is_ended_before_brokers
 
 
 def test_first_copy_when_it_fails_then_no_lone_copy_moves_the_log_start() -> None:
-    """Where nothing is in the tier a copy above a gap would delete what is below: none is left."""
+    """
+    When the first copy fails, no later copy is finished above the gap, since brokers would delete
+    the records below it.
+    """
     found = world()
     found.outcomes[0] = UnitOutcome.UNKNOWN
     outcome = found.adopt()
@@ -86,7 +94,10 @@ def test_first_copy_when_it_fails_then_no_lone_copy_moves_the_log_start() -> Non
 
 
 def test_lone_copy_when_it_cannot_be_ended_then_the_window_stays_open() -> None:
-    """Brokers are not let copy beside a copy that is open; resuming ends it and closes."""
+    """
+    A lone copy that cannot be ended keeps the window open, and a resume ends it and closes the
+    window.
+    """
     found = world()
     found.outcomes[0] = UnitOutcome.CONFLICT
     found.undeletable |= {0, 10, 20}
@@ -106,7 +117,10 @@ def test_lone_copy_when_it_cannot_be_ended_then_the_window_stays_open() -> None:
 def test_foreign_copy_when_it_stands_alone_above_the_log_start_then_refused(
     state: SegmentState,
 ) -> None:
-    """A copy of somebody else's would move the log start as soon as brokers begin to copy."""
+    """
+    A foreign copy alone above the log start offset is refused, since it would move the log start
+    offset once brokers copy.
+    """
     found = world()
     found.broker_copy(ONE, 20, 30, state)
     outcome = found.adopt()
@@ -116,7 +130,10 @@ def test_foreign_copy_when_it_stands_alone_above_the_log_start_then_refused(
 
 
 def test_tier_when_retention_has_just_moved_its_start_then_is_looked_at_again() -> None:
-    """What is deleted between two questions looks like a lone copy, and only once."""
+    """
+    A tier start that retention has just moved is read again once, because it looks like a lone
+    copy.
+    """
     found = world()
     found.broker_copy(ONE, 10, 20)
     found.expired = {ONE: 10}
@@ -125,7 +142,10 @@ def test_tier_when_retention_has_just_moved_its_start_then_is_looked_at_again() 
 
 
 def test_tier_when_it_has_a_hole_then_refused_before_anything() -> None:
-    """Brokers that begin to copy would delete what lies in the hole."""
+    """
+    A tier with a hole is refused before anything changes, since brokers would delete the records in
+    the hole.
+    """
     found = world()
     found.broker_copy(ONE, 0, 10)
     found.broker_copy(ONE, 20, 30)
@@ -136,7 +156,10 @@ def test_tier_when_it_has_a_hole_then_refused_before_anything() -> None:
 
 
 def test_hole_when_somebody_makes_one_in_the_window_then_it_is_not_closed() -> None:
-    """Brokers are not let copy beside a hole, whoever has made it; when it is filled they are."""
+    """
+    The window stays open while the tier has a hole, whichever client made it, and closes when the
+    hole is filled.
+    """
     found = world()
     found.outcomes[10] = UnitOutcome.CONFLICT
 
@@ -159,7 +182,10 @@ def test_hole_when_somebody_makes_one_in_the_window_then_it_is_not_closed() -> N
 
 
 def test_broker_copy_when_it_was_interrupted_then_its_range_is_copied_too() -> None:
-    """An open copy of the broker's counts as not copied, and does not keep the window open."""
+    """
+    A broker's interrupted copy counts as not copied: its range is copied too, and the window
+    closes.
+    """
     found = world()
     found.broker_copy(ONE, 0, 10)
     found.broker_copy(ONE, 10, 20, CS)
@@ -171,7 +197,10 @@ def test_broker_copy_when_it_was_interrupted_then_its_range_is_copied_too() -> N
 
 
 def test_metadata_when_somebody_goes_on_publishing_then_the_window_is_closed_again() -> None:
-    """What does not come to rest is not planned from; nothing is copied, all is as before."""
+    """
+    Metadata that keeps changing closes the window again with nothing copied and all settings
+    restored.
+    """
     found = world(busy_events=10_000)
     outcome = found.adopt()
     assert outcome.standing is TopicStatus.ADOPTED
@@ -181,7 +210,10 @@ def test_metadata_when_somebody_goes_on_publishing_then_the_window_is_closed_aga
 
 
 def test_brokers_when_they_do_not_go_on_behind_the_copies_then_copying_is_stopped_again() -> None:
-    """Without the effect copying is off, retention is off, and the journal says why."""
+    """
+    When brokers do not continue behind the copies, copying is switched off again, retention stays
+    off and the journal has the reason.
+    """
     found = world(is_deaf=True)
     outcome = found.adopt()
     assert outcome.standing is TopicStatus.LEFT_OPEN
@@ -198,7 +230,10 @@ def test_brokers_when_they_do_not_go_on_behind_the_copies_then_copying_is_stoppe
 
 @pytest.mark.parametrize("lost_at", range(1, 110, 4))
 def test_topic_when_lost_to_another_job_then_nothing_is_changed_any_more(lost_at: int) -> None:
-    """Who does not hold the topic changes no setting; the window stays for who does."""
+    """
+    A driver that lost the topic to another job changes no setting, and the window stays for that
+    job.
+    """
     found = world(lost_at=lost_at)
     outcome = found.adopt()
     if outcome.standing is TopicStatus.ADOPTED:
@@ -213,7 +248,7 @@ def test_topic_when_lost_to_another_job_then_nothing_is_changed_any_more(lost_at
 
 
 def test_job_when_told_to_stop_then_the_window_is_closed() -> None:
-    """A stop ends the copying, never with a window left open."""
+    """A stop ends the copying and closes the window."""
     found = world(stop="paused")
     outcome = found.adopt()
     assert (outcome.standing, outcome.stopped) == (TopicStatus.ADOPTED, "paused")
@@ -223,7 +258,10 @@ def test_job_when_told_to_stop_then_the_window_is_closed() -> None:
 
 
 def test_producer_when_it_rolls_segments_in_every_round_then_the_rest_is_the_brokers() -> None:
-    """Rounds come to an end; that brokers copy what was rolled meanwhile is as it should be."""
+    """
+    The driver ends its rounds although a producer keeps rolling segments, and brokers copy the
+    remaining ones.
+    """
     found = world()
     ends = list(range(0, 50, 10))
 
@@ -240,7 +278,9 @@ def test_producer_when_it_rolls_segments_in_every_round_then_the_rest_is_the_bro
 
 @pytest.mark.parametrize("is_all", [True, False], ids=["all", "some"])
 def test_segment_when_it_is_damaged_then_told_though_brokers_go_on(*, is_all: bool) -> None:
-    """What nobody copies until somebody has looked at it is a finding, window or not."""
+    """
+    A damaged segment is reported although brokers copy again, since no run copies it by itself.
+    """
     found = world()
     torn = segment(10, 20, blockers=("torn",))
     sound = [] if is_all else cut(0, 10)
@@ -256,7 +296,7 @@ def test_segment_when_it_is_damaged_then_told_though_brokers_go_on(*, is_all: bo
 
 
 def test_copy_when_it_was_only_to_be_ended_then_resuming_it_is_fine() -> None:
-    """An end is all that was left to do: nothing has stopped early."""
+    """A resume that only has to end a copy counts as complete."""
     found = died(CF_OF_FIRST, is_troubled=False)
     for one in found.open_of_jobs():
         found.segments[one.id] = replace(one, state=DS)
@@ -271,7 +311,7 @@ def test_copy_when_it_was_only_to_be_ended_then_resuming_it_is_fine() -> None:
 
 
 def test_topic_when_made_anew_in_its_window_then_its_own_settings_stay() -> None:
-    """Settings of a topic that is gone are never put on another one of its name."""
+    """A topic recreated in its window keeps its own settings."""
     found = world()
     own = {RETENTION_MS: "-1"}
 
@@ -292,7 +332,7 @@ def test_topic_when_made_anew_in_its_window_then_its_own_settings_stay() -> None
 
 
 def test_event_when_its_outcome_is_unknown_then_stragglers_are_waited_for() -> None:
-    """What may be stored late has come before brokers copy again."""
+    """The driver waits for events of unknown outcome before brokers copy again."""
     found = world()
     found.failures[0, CS] = PublishFailure.UNKNOWN
     outcome = found.adopt(WindowOptions(quiet_ms=50, quiet_max_ms=1_000, pause_ms=5))
@@ -302,7 +342,10 @@ def test_event_when_its_outcome_is_unknown_then_stragglers_are_waited_for() -> N
 
 
 def test_partition_when_the_source_lacks_it_then_refused_where_the_tier_has_it() -> None:
-    """Without its leader epochs nobody can say what brokers would see of it."""
+    """
+    A partition that the tier has and the source lacks is refused, because its leader epochs are
+    unknown.
+    """
     found = world(without_source={TWO})
     found.broker_copy(TWO, 5, 100)
     outcome = found.adopt()
@@ -312,7 +355,7 @@ def test_partition_when_the_source_lacks_it_then_refused_where_the_tier_has_it()
 
 
 def test_whole_copy_when_the_source_lacks_it_then_abort_leaves_it_open() -> None:
-    """The last copy of records is never deleted for the sake of closing a window."""
+    """An abort leaves a whole copy open when the source lacks its records."""
     found = died(CF_OF_FIRST, is_troubled=False)
     whole = next(one for one in found.open_of_jobs() if one.start_offset == 0)
     assert found.objects[whole.id.uuid] is StoredObjects.WHOLE

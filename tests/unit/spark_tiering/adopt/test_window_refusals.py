@@ -1,4 +1,4 @@
-"""What an adoption refuses, changes that are not made, and windows that are there already."""
+"""Window refusals, failed changes, and windows that exist already."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ CS, CF, DS, DF = SegmentState
 
 
 def test_change_when_nobody_hears_of_it_then_is_asked_for_again() -> None:
-    """A change whose answer was lost is made once more, and the window goes on."""
+    """A change of settings whose answer was lost is requested again, and the window continues."""
     found = world(lost_changes=2)
     assert found.adopt().standing is TopicStatus.ADOPTED
     found.check_closed(BEFORE)
 
 
 def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() -> None:
-    """What may have been changed is named, and undone by whoever takes the window up."""
+    """
+    A change that is never answered counts as made: it is named, and the next driver undoes it.
+    """
     found = world(lost_changes=3)
     outcome = found.adopt()
     assert outcome.why is not None
@@ -36,7 +38,10 @@ def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() ->
 
 @pytest.mark.parametrize("why", ["policy", "when it is made"])
 def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) -> None:
-    """It is asked for without being made first; where it is refused later nothing was changed."""
+    """
+    A change that the cluster refuses, in validation or when it is made, refuses the topic and
+    leaves nothing changed.
+    """
     found = world(refuses_change=why)
     outcome = found.adopt()
     assert outcome.why is not None
@@ -61,7 +66,10 @@ def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) 
 def test_settings_when_they_speak_against_it_then_nothing_is_changed(
     settings: dict[str, str], reason: AdoptionRefusal
 ) -> None:
-    """What would destroy data, or was done by somebody else, is refused by its name."""
+    """
+    Settings that would destroy data, or that another client changed, are refused by name and
+    nothing changes.
+    """
     found = world()
     found.explicit |= settings
     before = dict(found.explicit)
@@ -78,8 +86,8 @@ def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_a
     times: int, standing: TopicStatus
 ) -> None:
     """
-    Before the window the broker goes on copying and deleting: the one segment that it was faster
-    with is no reason to leave all others. Something that stays in the way is told.
+    A segment that the broker copied or deleted while it was read is read again, and only a lasting
+    obstacle is reported.
     """
     found = world(vanishing=times)
     outcome = found.adopt()
@@ -89,7 +97,10 @@ def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_a
 
 
 def test_brokers_when_one_is_too_old_then_refused() -> None:
-    """Without the answer to -5 nobody could see whether copies were taken up."""
+    """
+    A broker too old to answer the offset query -5 is refused, as the driver could not see whether
+    it takes up the copies.
+    """
     outcome = (found := world(too_old="broker 3: no ListOffsets 9")).adopt()
     assert outcome.why is not None
     assert outcome.why.reason is AdoptionRefusal.BROKER_TOO_OLD
@@ -97,7 +108,7 @@ def test_brokers_when_one_is_too_old_then_refused() -> None:
 
 
 def test_window_when_open_then_a_new_adoption_is_refused() -> None:
-    """Whoever comes next has to resume or to abort."""
+    """A new adoption of a topic with an open window is refused and names resume and abort."""
     found = died(40, is_troubled=False)
     outcome = found.adopt()
     assert outcome.why is not None
@@ -108,7 +119,10 @@ def test_window_when_open_then_a_new_adoption_is_refused() -> None:
 
 
 def test_window_when_it_was_being_closed_then_resuming_copies_nothing_more() -> None:
-    """Copying may be on again: from there on it is closed, whatever there is to copy by now."""
+    """
+    A resume of a window that was being closed copies nothing more and closes it, since brokers may
+    copy again.
+    """
     steps = next(
         step for step in range(1, 1000)
         if (journals := died(step, is_troubled=False).journals)
@@ -127,7 +141,7 @@ def test_window_when_it_was_being_closed_then_resuming_copies_nothing_more() -> 
 
 @pytest.mark.parametrize("way", ["resume", "abort"])
 def test_window_when_there_is_none_then_nothing_is_taken_up(way: str) -> None:
-    """A topic without a window, or whose window is closed, is left alone."""
+    """A topic without a window, or with a closed one, is left alone by resume and abort."""
     found = world()
     for _ in range(2):
         outcome = getattr(found.window(), way)()
@@ -138,7 +152,7 @@ def test_window_when_there_is_none_then_nothing_is_taken_up(way: str) -> None:
 
 
 def test_topic_when_it_is_gone_then_its_window_is_closed() -> None:
-    """There is nothing to restore of a topic that was deleted."""
+    """A deleted topic's window is closed without a change of settings."""
     found = died(40, is_troubled=False)
     found.is_gone = True
     assert found.window().resume().standing is TopicStatus.ABORTED

@@ -23,7 +23,6 @@ ORDERS, LOGS = tp("orders", 0), tp("logs", 1)
 
 
 def world(mode: CopyMode = CopyMode.ARCHIVE) -> World:
-    """Two partitions with four and three segments."""
     is_tiered = mode is CopyMode.ADOPT
     log_start = 0 if is_tiered else None
     return World(
@@ -51,14 +50,13 @@ def fates(carried: object, partition: object = ORDERS) -> list[str]:
 
 
 def troubled(mode: CopyMode) -> World:
-    """One in which something is ended, too."""
     found = world(mode)
     found.outcomes[20] = UnitOutcome.CONFLICT
     return found
 
 
 def every_death() -> list[tuple[CopyMode, int]]:
-    """Every step of a job at which its driver may die, in both modes."""
+    """Yield every step of a job at which its driver may die, in both modes."""
     deaths = []
     for mode in CopyMode:
         undisturbed = troubled(mode)
@@ -69,7 +67,10 @@ def every_death() -> list[tuple[CopyMode, int]]:
 
 @pytest.mark.parametrize("mode", list(CopyMode))
 def test_plan_when_carried_out_then_everything_is_finished_lowest_first(mode: CopyMode) -> None:
-    """Copies of a partition are started and finished in rising order, whatever comes back first."""
+    """
+    The job starts and finishes the copies of a partition in ascending order, whichever unit returns
+    first.
+    """
     found = world(mode)
     carried = found.carry_out()
     assert {one.fate for one in carried.receipts()} == {CopyFate.FINISHED}
@@ -87,7 +88,7 @@ def test_plan_when_carried_out_then_everything_is_finished_lowest_first(mode: Co
 
 
 def test_f107_plan_when_made_again_then_nothing_is_left_to_copy() -> None:
-    """A second job over the same data copies nothing."""
+    """A second plan over the same data copies nothing."""
     found = world()
     found.carry_out()
     assert found.plan().is_empty
@@ -97,7 +98,7 @@ def test_f107_plan_when_made_again_then_nothing_is_left_to_copy() -> None:
 def test_f102_f114_f115_driver_when_killed_at_any_step_then_the_next_job_ends_clean(
     mode: CopyMode, dies_at: int
 ) -> None:
-    """Wherever a driver dies, finished copies are whole, and the next jobs finish the rest."""
+    """After a kill at any step all finished copies are whole, and the next jobs finish the rest."""
     found = troubled(mode)
     found.dies_at = dies_at
     with pytest.raises(Killed):
@@ -115,7 +116,10 @@ def test_f102_f114_f115_driver_when_killed_at_any_step_then_the_next_job_ends_cl
 
 
 def test_f108_copy_when_it_fails_for_good_then_is_ended_and_the_rest_stays_open() -> None:
-    """In an archive what failed for good is ended; what lies above goes on with the next job."""
+    """
+    In an archive the job ends a copy that failed for good, and the copies above it continue with
+    the next job.
+    """
     found = World([source(cut(0, 10, 20, 30, 40), partition=ORDERS)])
     found.outcomes[10] = UnitOutcome.CONFLICT
     carried = found.carry_out()
@@ -129,7 +133,10 @@ def test_f108_copy_when_it_fails_for_good_then_is_ended_and_the_rest_stays_open(
 
 
 def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_the_top() -> None:
-    """Where brokers adopt copies no lone copy stays above a gap."""
+    """
+    In copies for brokers a permanent failure ends all copies above it from the top, so that none is
+    above a gap.
+    """
     found = world(CopyMode.ADOPT)
     found.outcomes[0] = UnitOutcome.BLOCKED
     carried = found.carry_out()
@@ -147,7 +154,10 @@ def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_t
 def test_copy_when_it_may_succeed_later_then_stays_open_and_its_partition_stops(
     outcome: UnitOutcome,
 ) -> None:
-    """What may succeed later is left open; nothing above it is finished, others go on."""
+    """
+    A copy that may succeed later stays open, the job finishes nothing above it in its partition,
+    and other partitions continue.
+    """
     found = world()
     found.outcomes[10] = outcome
     carried = found.carry_out()
@@ -158,7 +168,7 @@ def test_copy_when_it_may_succeed_later_then_stays_open_and_its_partition_stops(
 
 
 def test_f106_start_when_the_metadata_takes_nothing_then_no_object_is_written() -> None:
-    """Without the event that opens a copy nothing of it is written."""
+    """A copy whose start event the metadata refuses writes no object."""
     found = world()
     for start in range(0, 50, 10):
         found.failures[start, CS] = PublishFailure.NOT_STORED
@@ -170,7 +180,7 @@ def test_f106_start_when_the_metadata_takes_nothing_then_no_object_is_written() 
 
 
 def test_start_when_nobody_knows_whether_it_is_stored_then_stays_open() -> None:
-    """An event that may be stored counts as stored: the copy is left for the next job."""
+    """A start of unknown outcome counts as stored, and its copy stays open for the next job."""
     found = world()
     found.failures[0, CS] = PublishFailure.UNKNOWN
     assert fates(found.carry_out()) == ["left-open", "not-begun", "not-begun", "not-begun"]
@@ -179,7 +189,7 @@ def test_start_when_nobody_knows_whether_it_is_stored_then_stays_open() -> None:
 
 
 def test_finish_when_its_outcome_is_unknown_then_stays_open_for_the_next_job() -> None:
-    """The client has read the state already; the next plan sees what became of the event."""
+    """A finish of unknown outcome stays open, and the next plan reads the state of that copy."""
     found = world()
     found.failures[10, CF] = PublishFailure.UNKNOWN
     carried = found.carry_out()
@@ -191,7 +201,9 @@ def test_finish_when_its_outcome_is_unknown_then_stays_open_for_the_next_job() -
 
 
 def test_f120_copy_when_somebody_deletes_it_meanwhile_then_vanished_and_its_objects_go() -> None:
-    """A copy that retention has deleted is not finished, and leaves no objects."""
+    """
+    A copy that retention deletes meanwhile is reported as vanished and its objects are removed.
+    """
     found = world()
 
     def delete(copy: object) -> None:
@@ -208,7 +220,7 @@ def test_f120_copy_when_somebody_deletes_it_meanwhile_then_vanished_and_its_obje
 
 @pytest.mark.parametrize("lost_at", range(1, 40, 3))
 def test_topic_when_lost_then_nothing_is_published_any_more(lost_at: int) -> None:
-    """A job that lost its topic publishes nothing, neither that copies are done nor ended."""
+    """A job that lost its topic publishes no more events, neither finishes nor deletions."""
     found = world()
     found.outcomes[20] = UnitOutcome.CONFLICT
     found.lost_at = lost_at
@@ -226,8 +238,8 @@ def test_stop_when_asked_for_then_what_runs_is_finished_and_what_waits_stays_ope
     mode: CopyMode, asked_at: int
 ) -> None:
     """
-    A job that is told to stop begins no further copy, in the middle of a wave either; it finishes
-    what lies lowest, and the next one goes on with what it announced and did not begin.
+    A stop in the middle of a wave finishes the lowest running copies, and the next job continues
+    those announced but not begun.
     """
     found = world(mode)
     asked = iter([""] * asked_at)
@@ -247,7 +259,7 @@ def test_stop_when_asked_for_then_what_runs_is_finished_and_what_waits_stays_ope
 
 
 def test_stop_when_a_unit_heard_it_before_the_driver_then_no_further_wave_begins() -> None:
-    """The mark in the store is seen by units first: the driver asks for it now and then only."""
+    """A stop mark that a unit sees before the driver keeps the driver from the next wave."""
     found = world()
     found.outcomes[0] = UnitOutcome.STOPPED
     carried = found.carry_out()
@@ -258,7 +270,7 @@ def test_stop_when_a_unit_heard_it_before_the_driver_then_no_further_wave_begins
 
 
 def test_f108_objects_when_they_cannot_be_deleted_then_the_deletion_stays_begun() -> None:
-    """A deletion whose objects stay is not called finished; a later job goes on with it."""
+    """A deletion whose objects cannot be removed is not finished, and a later job continues it."""
     found = world()
     found.outcomes[10] = UnitOutcome.CONFLICT
     found.undeletable.add(10)
@@ -273,7 +285,7 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_deletion_stays_begun(
 
 
 def test_waves_when_planned_then_stay_within_their_size() -> None:
-    """No more is open at a time than a wave has."""
+    """No more copies are open at once than a wave has."""
     found = world()
     most = 0
 

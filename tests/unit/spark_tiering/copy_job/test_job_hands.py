@@ -1,4 +1,4 @@
-"""The hands of a real job: what a task is told, and what becomes of results, claims and objects."""
+"""Job hands: tasks, results, claims and objects of a real job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class HeldClaims:
-    """Says whether a topic is this job's, or fails; keeps how old the answer might be."""
+    """Answer whether a topic is this job's, or fail, and record the allowed age of the answer."""
 
     def __init__(self, answer: bool | StoreUnavailable) -> None:
         self.asked: list[tuple[JobTopic, int]] = []
@@ -44,8 +44,6 @@ class HeldClaims:
 
 
 class TwoSlots(InProcess):
-    """Gives what it is told to; has two slots."""
-
     def __init__(self, *results: CopyResult | UnitLost) -> None:
         super().__init__(slots=2)
         self.results = results
@@ -69,7 +67,9 @@ def hands_of(
 
 
 def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> None:
-    """Source, store, prefix, options, its share of the pace and its deadline travel with it."""
+    """
+    A task carries source, store, prefix, options, its share of the rate limit and its deadline.
+    """
     at = job_parts(
         prefix="tier/",
         options=CopyOptions(is_compressed=True),
@@ -95,7 +95,10 @@ def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> N
 def test_units_when_told_to_stop_then_find_the_mark_that_others_leave_as_well(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whatever stops the job; a store that does not take the mark is told of, and nothing else."""
+    """
+    Units find the stop mark of any process, and a store that refuses the mark is reported and
+    changes nothing else.
+    """
     store = MemoryStore()
     at = job_parts(store=store, prefix="tier/")
     hands, plan = hands_of(at)
@@ -114,7 +117,7 @@ def test_units_when_told_to_stop_then_find_the_mark_that_others_leave_as_well(
 
 
 def test_event_of_a_copy_that_is_open_when_asked_for_then_is_the_one_that_opened_it() -> None:
-    """Objects that go on say the time of the event that is in the log, not of now."""
+    """The event of an open copy has the time of the event in the log that opened it."""
     metadata = HeldMetadata()
     at = job_parts(metadata=metadata)
     _, plan = hands_of(at)
@@ -126,7 +129,10 @@ def test_event_of_a_copy_that_is_open_when_asked_for_then_is_the_one_that_opened
 
 
 def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() -> None:
-    """A copy whose objects are whole is completed without its source."""
+    """
+    A copy of a partition that the source lost has no files, and a copy with whole objects is
+    completed without them.
+    """
     hands, plan = hands_of(job_parts())
     copy = plan.in_turn()[0][1]
     elsewhere = tp("elsewhere", 1)
@@ -147,7 +153,7 @@ def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() 
 def test_topic_when_asked_for_then_is_ours_only_where_the_store_says_so(
     answer: bool | StoreUnavailable, why: str
 ) -> None:
-    """Who cannot be sure publishes nothing."""
+    """A job publishes nothing on a topic unless the store confirms its claim."""
     claims = HeldClaims(answer)
     hands, _ = hands_of(job_parts(), claims)
     assert hands.why_not_ours(ORDERS) == why
@@ -155,7 +161,9 @@ def test_topic_when_asked_for_then_is_ours_only_where_the_store_says_so(
 
 
 def test_topic_of_copies_for_brokers_when_asked_for_then_each_time_anew() -> None:
-    """Where a lost topic costs records no answer of a moment ago counts."""
+    """
+    Claims of topics copied for brokers are checked in the store each time, without a recent answer.
+    """
     claims = HeldClaims(True)
     at = job_parts()
     _, plan = hands_of(at)
@@ -166,7 +174,9 @@ def test_topic_of_copies_for_brokers_when_asked_for_then_each_time_anew() -> Non
 
 
 def test_results_when_they_come_back_then_each_is_told_by_its_segment() -> None:
-    """In whatever order; a task from which nobody came back is told as a text."""
+    """
+    The hands assign results to their segments in any order, and describe a lost task by a text.
+    """
     engine = TwoSlots()
     at = job_parts(open_engine=lambda: engine)
     hands, plan = hands_of(at)
@@ -184,7 +194,10 @@ def test_results_when_they_come_back_then_each_is_told_by_its_segment() -> None:
 
 
 def test_objects_when_deleted_then_all_three_are_gone_and_a_failure_is_said() -> None:
-    """Under the plan's prefix; a store that fails is told, and nothing is raised."""
+    """
+    The deletion removes all three objects under the plan's prefix, and reports a failing store
+    without raising.
+    """
     store = MemoryStore()
     at = job_parts(store=store, prefix="tier/")
     hands, plan = hands_of(at)

@@ -58,7 +58,9 @@ class HeldCluster:
 
 
 def test_look_when_offline_then_source_and_metadata_are_seen() -> None:
-    """Segments as they are listed, and the metadata of just those partitions, by their epochs."""
+    """
+    An offline survey sees the listed segments and the metadata of just their partitions and epochs.
+    """
     metadata = HeldMetadata()
     unusable = UnusablePlace("somewhere", "torn")
     source = HeldSource({ORDERS: example_partition()}, [unusable])
@@ -70,14 +72,14 @@ def test_look_when_offline_then_source_and_metadata_are_seen() -> None:
 
 
 def test_look_when_partitions_are_named_then_they_are_asked_about_as_well() -> None:
-    """A plan's partitions are looked at although the source has lost them."""
+    """Named partitions of a plan are included in the survey although the source has lost them."""
     metadata = HeldMetadata()
     look_around(job_parts(metadata=metadata), [OTHER, ORDERS])
     assert metadata.asked[0][0] == [ORDERS, OTHER]
 
 
 def test_look_when_a_topic_is_not_wanted_then_it_is_not_asked_about() -> None:
-    """Filters hold for whatever is read."""
+    """Filtered topics are read from neither files nor metadata."""
     metadata = HeldMetadata()
     seen = look_around(job_parts(metadata=metadata, filters=SegmentSelection(topics=("other*",))))
     assert not seen.sources
@@ -85,7 +87,10 @@ def test_look_when_a_topic_is_not_wanted_then_it_is_not_asked_about() -> None:
 
 
 def test_look_when_there_is_a_cluster_then_it_tells_what_is_stable_and_where_logs_begin() -> None:
-    """What files would say of it does not count; partitions of others' are asked about to adopt."""
+    """
+    With a cluster, its stable ends and log start offsets count instead of the files', and it is
+    also asked about partitions of other brokers when adopting.
+    """
     cluster = HeldCluster({ORDERS: FACTS, OTHER: FACTS})
     metadata = HeldMetadata(cluster_id="the archive's own")
     archive = look_around(job_parts(metadata=metadata, reached=cluster))
@@ -99,7 +104,7 @@ def test_look_when_there_is_a_cluster_then_it_tells_what_is_stable_and_where_log
 
 @dataclass
 class Told(HeldSource):
-    """Says which cluster its segments are of, as a broker's folder does."""
+    """Name the cluster of its segments, as a broker's folder does."""
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         found, unusable = super().partitions()
@@ -111,7 +116,8 @@ class Told(HeldSource):
 @pytest.mark.parametrize("is_asked", [True, False], ids=["asked", "offline"])
 def test_archive_when_the_metadata_is_its_clusters_own_then_is_refused(is_asked: bool) -> None:
     """
-    Brokers go by that metadata once a topic is tiered, and delete what an archive has a gap for.
+    An archive is refused on the cluster's own metadata, because brokers of a tiered topic would
+    delete the records in its gaps.
     """
     cluster = HeldCluster({ORDERS: FACTS}) if is_asked else None
     source = None if is_asked else Told({ORDERS: example_partition()})
@@ -122,14 +128,17 @@ def test_archive_when_the_metadata_is_its_clusters_own_then_is_refused(is_asked:
 
 
 def test_archive_when_the_metadata_is_a_log_of_its_own_then_is_looked_at() -> None:
-    """Whoever the segments are of."""
+    """An archive on a metadata log of its own may take segments of any broker."""
     source = Told({ORDERS: example_partition()})
     metadata = HeldMetadata(cluster_id="the archive's own")
     assert look_around(job_parts(metadata=metadata, source=source)).sources
 
 
 def test_evidence_when_a_copy_is_open_then_says_who_started_it_and_what_is_there() -> None:
-    """Copies of this job's own plan are its own; others are somebody else's, and not looked at."""
+    """
+    Open copies of this job's own plans are its own, and the objects of other open copies are not
+    read.
+    """
     metadata = HeldMetadata()
     at = job_parts(metadata=metadata)
     plan = plan_now(at, look_around(at))

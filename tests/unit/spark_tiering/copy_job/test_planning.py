@@ -1,4 +1,4 @@
-"""Plans from what is there now: what is read for them, how often, and what is told of the rest."""
+"""Planning: the segments read for a plan, and the reasons for those left out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OTHER = tp("others", 1)
 
 
 class CountingUnits(InProcess):
-    """Counts the units that it is given; those at an offset in *lost* never come back."""
+    """Count its units and lose those at an offset in *lost*."""
 
     def __init__(self, lost: tuple[int, ...] = ()) -> None:
         super().__init__()
@@ -52,12 +52,15 @@ def planned(engine: CountingUnits | None = None, **parts: Any) -> CopyPlan:
 
 
 def left_out(plan: CopyPlan) -> list[tuple[NotCopiedReason, int]]:
-    """Why segments are left out, and where they begin."""
+    """Return the reasons and base offsets of the segments left out."""
     return [(run.reason, run.first_offset) for one in plan.partitions for run in one.left_out]
 
 
 def test_plan_when_made_then_reads_each_segment_once_and_asks_for_what_the_request_says() -> None:
-    """Rolled segments, by tasks of the engine; rules are the request's, and of now."""
+    """
+    The plan reads each rolled segment once, by tasks, with the request's rules and the present
+    time.
+    """
     engine = CountingUnits()
     budgets = Budgets(objects_max=6)
     plan = planned(engine, prefix="tier/", budgets=budgets, broker_id=5)
@@ -70,14 +73,14 @@ def test_plan_when_made_then_reads_each_segment_once_and_asks_for_what_the_reque
 
 
 def test_plan_when_nothing_is_left_to_copy_then_reads_nothing() -> None:
-    """What the tier has, and what nobody wants, is not read."""
+    """The plan reads no segment that the tier already has or that filters leave out."""
     engine = CountingUnits()
     assert planned(engine, filters=SegmentSelection(kept_local_bytes=10**9)).is_empty
     assert not engine.rounds
 
 
 def test_plan_when_made_again_then_what_was_read_is_known() -> None:
-    """Who plans twice reads nothing twice."""
+    """A second plan reads no segment again."""
     engine = CountingUnits()
     known: dict[Read, SegmentDetails] = {}
     at = job_parts(open_engine=lambda: engine)
@@ -101,7 +104,7 @@ def test_plan_when_made_again_then_what_was_read_is_known() -> None:
 def test_plan_with_a_budget_when_made_then_reads_no_more_than_it_may_take(
     budgets: Budgets, rounds: list[list[int]], copies: int
 ) -> None:
-    """What can be taken, and one more: a petabyte is not read to copy a gibibyte of it."""
+    """A plan with a budget reads the segments within it and one more."""
     engine = CountingUnits()
     files = {ORDERS: example_partition(), OTHER: example_partition()}
     plan = planned(engine, files=files, budgets=budgets)
@@ -113,7 +116,10 @@ def test_plan_with_a_budget_when_made_then_reads_no_more_than_it_may_take(
 def test_segment_when_it_cannot_be_read_then_is_told_and_left_out(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A worker that dies of one segment leaves out that one and what is above it, and says so."""
+    """
+    A segment that cannot be read, or kills its worker, is left out and reported with those above
+    it.
+    """
     engine = CountingUnits(lost=(120,))
     plan = planned(engine)
     assert [copy.start_offset for _, copy in plan.in_turn()] == [0]
@@ -124,14 +130,16 @@ def test_segment_when_it_cannot_be_read_then_is_told_and_left_out(
 
 
 def test_hindrances_when_segments_wait_or_are_not_wanted_then_there_are_none() -> None:
-    """What was asked for, and what time alone changes, is no hindrance."""
+    """Segments that filters leave out or that only have to wait are no hindrance."""
     assert not hindrances(planned())
     assert not hindrances(planned(filters=SegmentSelection(topics=("other*",))))
     assert not hindrances(planned(budgets=Budgets(objects_max=3)))
 
 
 def test_topic_that_the_source_lacks_when_asked_for_by_name_then_is_a_hindrance() -> None:
-    """A name that was mistyped must not pass for a topic of which everything is copied."""
+    """
+    A topic wanted by name that the source lacks is a hindrance, since the name may be mistyped.
+    """
     filters = SegmentSelection(topics=("ordres", "order?", "[p-q]*", "orders"))
     assert hindrances(planned(filters=filters)) == (
         "ordres: no partition of it was found at the source",
@@ -143,7 +151,10 @@ def test_topic_that_the_source_lacks_when_asked_for_by_name_then_is_a_hindrance(
 def test_topic_that_is_not_copied_as_it_is_when_asked_for_by_name_then_is_a_hindrance(
     topics: tuple[str, ...], reason: NotCopiedReason
 ) -> None:
-    """It has to be asked for otherwise; who archives whatever there is meets no failure by it."""
+    """
+    A topic wanted by name that cannot be copied as it is counts as a hindrance, and an archive of
+    all topics does not fail by it.
+    """
     is_tiered = reason is NotCopiedReason.BROKER_COPIES
     kept = replace(source(cut(0, 10, 20), is_tiered=is_tiered), is_compacted=not is_tiered)
     filters = SegmentSelection(topics=topics)
@@ -175,7 +186,10 @@ def test_topic_that_is_not_copied_as_it_is_when_asked_for_by_name_then_is_a_hind
 def test_f109_hindrance_when_somebody_has_to_look_then_is_one_line_with_the_reason(
     parts: dict[str, Any], reason: NotCopiedReason
 ) -> None:
-    """What no later run will copy by itself is named by partition, offsets, size and reason."""
+    """
+    Each segment that no later run copies by itself is one line with partition, offsets, size and
+    reason.
+    """
     lines = hindrances(planned(**parts))
     assert [line for line in lines if line.startswith("orders-3: ") and reason in line], lines
     assert not any("\n" in line for line in lines)

@@ -49,7 +49,10 @@ def publisher(metadata: HeldMetadata) -> CopyEventPublisher:
 def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stored(
     error: RlmmError, failure: PublishFailure
 ) -> None:
-    """Whatever may be in the log is never told as surely not there."""
+    """
+    The result of a failed event says whether the event may be stored, and never excludes it
+    wrongly.
+    """
     (told,) = publisher(HeldMetadata(error=error)).start_all(SEGMENTS[:1])
     assert isinstance(told, PublishRefusal)
     assert told.failure is failure
@@ -57,7 +60,10 @@ def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stor
 
 
 def test_event_that_moves_a_segment_when_published_then_says_who_when_and_what() -> None:
-    """In whose name, at the time it is published, with the custom metadata it is given."""
+    """
+    An event that moves a segment carries the job's broker id, the time of publication and the given
+    custom metadata.
+    """
     metadata = HeldMetadata()
     finished = [(SEGMENTS[0].id.uuid, b"custom")]
     told = publisher(metadata).move_all(tp(), SegmentState.COPY_SEGMENT_FINISHED, finished)
@@ -68,7 +74,7 @@ def test_event_that_moves_a_segment_when_published_then_says_who_when_and_what()
 
 
 def test_state_when_asked_for_then_is_that_of_now_or_why_nobody_can_say() -> None:
-    """Gone is not the same as not known."""
+    """The state of a segment is the present one, or the reason why it is unknown."""
     metadata = HeldMetadata([SEGMENTS[0]])
     told = publisher(metadata)
     assert told.state(tp(), SEGMENTS[0].id.uuid) is SegmentState.COPY_SEGMENT_STARTED
@@ -79,7 +85,7 @@ def test_state_when_asked_for_then_is_that_of_now_or_why_nobody_can_say() -> Non
 
 
 def test_events_when_published_side_by_side_then_outcomes_are_in_their_order() -> None:
-    """Each by itself: one that fails says nothing of the others."""
+    """Events published side by side each have their own outcome, in their order."""
 
     class Choosy(HeldMetadata):
         def publish(self, event: object, timeout_s: float) -> object:  # type: ignore[override]

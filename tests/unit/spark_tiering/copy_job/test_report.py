@@ -1,4 +1,4 @@
-"""What a job tells when it is over."""
+"""The report at the end of a job."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REPORT = JobReport("job-1", "f" * 64, "archive", 1_000, 3_000, (DONE,))
 
 
 def test_report_when_all_is_finished_then_is_fine_and_says_how_fast() -> None:
-    """A job that did all it planned has one line."""
+    """A report with all copies finished is fine and shows the rate."""
     assert REPORT.is_fine
     assert list(REPORT.lines()) == [
         "job job-1: 1 of 1 segments finished, 1.9 MiB in 2 s (1.0 MB/s)"
@@ -46,13 +46,13 @@ def test_report_when_all_is_finished_then_is_fine_and_says_how_fast() -> None:
     ids=["open", "stopped", "ending"],
 )
 def test_report_when_something_is_left_then_is_not_fine_and_names_it(report: JobReport) -> None:
-    """Whatever was planned and is not done is seen."""
+    """A report with planned copies left is not fine and names them."""
     assert not report.is_fine
     assert len(list(report.lines())) > 1
 
 
 def test_report_when_much_is_left_then_lines_are_few_and_without_breaks() -> None:
-    """People get the first ones; each is one line, whatever stood in the message."""
+    """A report with many leftovers shows the first ones, each on a single line."""
     report = replace(REPORT, receipts=(OPEN,) * (LINES_MAX + 5))
     lines = list(report.lines())
     assert lines[-1] == "  ... and 5 more"
@@ -64,7 +64,7 @@ def test_report_when_much_is_left_then_lines_are_few_and_without_breaks() -> Non
 
 
 def test_document_when_made_is_json_with_every_receipt() -> None:
-    """Programs get everything, and sums that add up."""
+    """The JSON document holds every receipt, and its totals add up."""
     document = json.loads(json.dumps(replace(REPORT, receipts=(DONE, OPEN)).document()))
     assert document["segments"] == {"finished": 1, "left-open": 1}
     assert document["logBytes"] == 2_000_000

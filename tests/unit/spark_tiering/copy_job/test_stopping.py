@@ -1,4 +1,4 @@
-"""What asks a job to stop."""
+"""Stopping: stop files, pause marks, deadlines and signals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def test_stop_file_when_it_appears_then_stops_and_stays_stopped(tmp_path: Path) -> None:
-    """A file stops the job, also when it is gone again."""
+    """A stop file stops the job, also when the file is removed again."""
     file = tmp_path / "stop"
     signs = StopSignals(lambda: 0.0, stop_file=file)
     assert signs.why_stop() == ""
@@ -22,7 +22,7 @@ def test_stop_file_when_it_appears_then_stops_and_stays_stopped(tmp_path: Path) 
 
 
 def test_pause_when_asked_often_then_the_store_is_asked_now_and_then() -> None:
-    """The marker in the store is looked for once in a while, and then counts."""
+    """The job asks the store for its pause mark from time to time, and a mark it found stays."""
     now = [0.0]
     asked: list[float] = []
 
@@ -40,7 +40,7 @@ def test_pause_when_asked_often_then_the_store_is_asked_now_and_then() -> None:
 
 
 def test_deadline_and_signal_when_they_come_then_the_first_reason_stays() -> None:
-    """A job that was asked to stop says why it was asked first."""
+    """The first reason for a stop stays when a deadline and a signal both come."""
     now = [0.0]
     signs = StopSignals(lambda: now[0], deadline_s=5.0)
     assert signs.why_stop() == ""

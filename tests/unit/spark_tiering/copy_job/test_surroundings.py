@@ -62,7 +62,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_parts_when_opened_then_are_closed_the_other_way_round(told: list[str]) -> None:
-    """What was opened last, and may need the others, is closed first."""
+    """Parts close in the reverse order of their opening."""
     with open_surroundings(REQUEST, now_ms=lambda: NOW_MS) as at:
         assert began_ms(at.job_id) == NOW_MS
         assert told == ["open source", "open store", "open cluster", "open metadata"]
@@ -71,7 +71,7 @@ def test_parts_when_opened_then_are_closed_the_other_way_round(told: list[str]) 
 
 
 def test_cluster_when_none_is_named_then_none_is_reached(told: list[str]) -> None:
-    """Offline nobody is asked."""
+    """Without a named cluster the job contacts none."""
     with open_surroundings(replace(REQUEST, cluster=None)) as at:
         assert at.cluster is None
     assert not [one for one in told if "cluster" in one]
@@ -80,8 +80,10 @@ def test_cluster_when_none_is_named_then_none_is_reached(told: list[str]) -> Non
 def test_engine_when_it_is_first_needed_then_is_opened_once_and_ends_first(
     told: list[str],
 ) -> None:
-    """A job with nothing to do starts no Spark; one for another request of the same parts does not
-    start another."""
+    """
+    The engine opens once, at its first use, and closes first, so that a job without work starts no
+    Spark.
+    """
     with open_surroundings(REQUEST) as at:
         assert "open engine" not in told
         engine = at.engine()
@@ -92,7 +94,7 @@ def test_engine_when_it_is_first_needed_then_is_opened_once_and_ends_first(
 
 
 def test_engine_that_is_given_when_the_job_is_over_then_stays_open(told: list[str]) -> None:
-    """A session of Spark's that somebody handed over is theirs."""
+    """An engine that the caller passed in stays open after the job."""
     given: Any = Part("given", told)
     with open_surroundings(REQUEST, engine=given) as at:
         assert at.engine() is given
@@ -103,7 +105,7 @@ def test_engine_that_is_given_when_the_job_is_over_then_stays_open(told: list[st
 def test_part_that_cannot_be_opened_then_what_was_opened_before_is_closed(
     told: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is left open, and the error is that of the part."""
+    """A part that cannot be opened closes the earlier ones and raises its own error."""
 
     def fail(*_: object) -> Part:
         msg = "nobody made it"
@@ -116,7 +118,7 @@ def test_part_that_cannot_be_opened_then_what_was_opened_before_is_closed(
 
 
 def test_parts_for_another_request_when_made_then_are_the_same_ones(told: list[str]) -> None:
-    """A job that works topic by topic has one store, one metadata, one id."""
+    """Parts made for another request share store, metadata and job id."""
     with open_surroundings(REQUEST) as at:
         other = at.with_request(replace(REQUEST, prefix="x/"))
         assert (other.job_id, other.store, other.metadata) == (at.job_id, at.store, at.metadata)

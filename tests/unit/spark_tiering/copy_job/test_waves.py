@@ -1,4 +1,4 @@
-"""Waves: how many copies begin together, and what becomes of those that begin side by side."""
+"""Waves: how many copies begin together, and how concurrent copies end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ FINISHING = range(20, 22)
 
 
 def world(waves: WaveSize) -> World:
-    """Two partitions with four segments each, begun in turns."""
     sources = [
         source(cut(*range(0, 50, 10), is_active=True), partition=partition)
         for partition in (ORDERS, LOGS)
@@ -77,7 +76,7 @@ def fates(carried: object, partition: object = ORDERS) -> list[str]:
 def test_waves_when_copies_are_small_then_have_more_of_them_up_to_their_bounds(
     waves: WaveSize, most: int
 ) -> None:
-    """A wave of small copies would be over before the next one has begun."""
+    """Waves of small copies hold more copies, up to their limits."""
     found, seen = world(waves), 0
 
     def count(_: object) -> None:
@@ -103,7 +102,10 @@ def test_waves_when_copies_are_small_then_have_more_of_them_up_to_their_bounds(
 def test_waves_when_nothing_else_is_said_then_follow_from_the_slots(
     mode: CopyMode, wave_units: int | None, expected: WaveSize
 ) -> None:
-    """Where brokers adopt copies, each is said to be started by itself, and few are open."""
+    """
+    The default size of a wave follows from the slots, and where brokers adopt copies each start is
+    published alone and few are open.
+    """
     request = JobRequest(
         mode,
         LogDirSettings(("/logs",)),
@@ -119,7 +121,10 @@ def test_waves_when_nothing_else_is_said_then_follow_from_the_slots(
 
 
 def test_start_when_one_of_several_is_not_stored_then_what_lies_below_is_finished() -> None:
-    """Above it nothing is copied, and what was started there stays open for the next job."""
+    """
+    When one of several starts is not stored, the job finishes the copies below it, copies nothing
+    above it, and those started stay open for the next job.
+    """
     found = world(SIDE_BY_SIDE)
     found.failures[10, CS] = PublishFailure.NOT_STORED
     found.sources = found.sources[:1]
@@ -135,7 +140,10 @@ def test_start_when_one_of_several_is_not_stored_then_what_lies_below_is_finishe
 def test_topic_when_lost_while_copies_begin_then_nothing_is_published_about_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Those that were looked at before do not begin either."""
+    """
+    A job that loses a topic while copies begin publishes no event about it, not even for copies
+    that it had already checked.
+    """
     answers = iter(["", "", "lost"])
     monkeypatch.setattr(WorldHands, "why_not_ours", lambda *_: next(answers, "lost"))
     found = world(SIDE_BY_SIDE)
@@ -151,7 +159,10 @@ def test_topic_when_lost_while_copies_begin_then_nothing_is_published_about_it(
 def test_driver_when_it_dies_at_any_step_then_the_next_job_ends_clean(
     dies_at: int, waves: WaveSize
 ) -> None:
-    """Nothing finished lacks objects, and everything is copied once in the end."""
+    """
+    After a driver's death at any step no finished copy lacks objects, and the next job copies
+    everything once.
+    """
     found = world(waves)
     found.dies_at = dies_at
     try:
@@ -166,7 +177,7 @@ def test_driver_when_it_dies_at_any_step_then_the_next_job_ends_clean(
 
 
 def stored_in_any_order(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """A log that stores events that come together in any order, and dies in the middle of that."""
+    """A log that stores concurrent events in any order and fails in the middle of them."""
     shuffled = random.Random(seed)
 
     def told(
@@ -192,8 +203,8 @@ def test_archive_when_events_are_stored_in_any_order_and_the_driver_dies_then_no
     dies_at: int, has_lost: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    A copy may be finished above an open one: never without its objects, and the next job completes
-    what is whole, from the store alone where the source has lost it.
+    In an archive a copy is finished only with its objects, even above an open one, and after the
+    driver's death the next job completes whole copies from the store alone.
     """
     above_open = 0
     for seed in range(4):
@@ -225,7 +236,10 @@ def test_archive_when_events_are_stored_in_any_order_and_the_driver_dies_then_no
 def test_finishes_when_a_wave_is_small_then_are_said_several_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With results that come lowest first; in waves of few copies each is said as it comes."""
+    """
+    A wave of small copies publishes several finishes at a time when results come lowest first, and
+    a wave of few copies publishes each one alone.
+    """
     sizes: list[int] = []
     move_all = WorldPublisher.move_all
 
@@ -246,7 +260,10 @@ def test_finishes_when_a_wave_is_small_then_are_said_several_at_a_time(
 def test_finish_when_one_of_several_is_not_stored_then_it_stays_open_and_is_finished_later(
     waves: WaveSize,
 ) -> None:
-    """What was said together with it is finished all the same, and nothing begins any more."""
+    """
+    When one of several finishes is not stored, the others count, that copy is finished later, and
+    no further copy begins.
+    """
     found = world(waves)
     found.failures[10, CF] = PublishFailure.NOT_STORED
     found.sources = found.sources[:1]
@@ -264,7 +281,10 @@ def test_finish_when_one_of_several_is_not_stored_then_it_stays_open_and_is_fini
 def test_f120_finish_when_somebody_deletes_one_of_several_then_none_above_it_is_finished(
     gone: bool,
 ) -> None:
-    """Those below are; what lies above stays open, and the objects of the one that went go."""
+    """
+    When another client deletes one of several copies, those below it are finished, those above stay
+    open, and the objects of the deleted one are removed.
+    """
     found = world(SMALL)
     found.sources = found.sources[:1]
 
@@ -283,7 +303,7 @@ def test_f120_finish_when_somebody_deletes_one_of_several_then_none_above_it_is_
 
 
 def test_finish_when_somebody_has_said_it_already_then_all_of_them_are_finished() -> None:
-    """An event whose outcome nobody knew had its effect: that is what was wanted."""
+    """A finish that was already stored, from an event of unknown outcome, counts as finished."""
     found = world(SMALL)
     found.sources = found.sources[:1]
 
@@ -297,7 +317,7 @@ def test_finish_when_somebody_has_said_it_already_then_all_of_them_are_finished(
 
 
 class Recording(HeldMetadata):
-    """Metadata that keeps which events came together; the one that begins at 10 is rejected."""
+    """Metadata that records which events came together and rejects the one at offset 10."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -316,7 +336,10 @@ class Recording(HeldMetadata):
 
 
 def test_events_when_there_are_several_then_go_together_and_are_told_in_their_order() -> None:
-    """An event that is rejected is a value among the others."""
+    """
+    Several events are published together with their outcomes in order, and a rejected one is a
+    value among them.
+    """
     metadata = Recording()
     publisher = CopyEventPublisher(metadata, 1, lambda: 0, 30.0)
     segments = [started(segment_id(start), start, start + 9) for start in (0, 10, 20, 30)]

@@ -47,7 +47,7 @@ def refusal(content: bytes) -> str:
 
 
 def test_document_when_read_back_then_is_the_same_plan() -> None:
-    """However it is laid out, and byte by byte when it is written again."""
+    """A document reads back as the same plan, in any layout, and is written again byte for byte."""
     content = format_plan(PLAN)
     assert parse_plan(content) == PLAN
     read = parse_plan(json.dumps(dict(reversed(json.loads(content).items()))).encode())
@@ -57,7 +57,7 @@ def test_document_when_read_back_then_is_the_same_plan() -> None:
 
 
 def test_document_when_people_read_it_then_has_sums_at_the_top_and_a_line_for_each_copy() -> None:
-    """What it comes to stands before what it consists of."""
+    """The document puts its totals before the lines of its copies."""
     content = format_plan(PLAN)
     assert list(json.loads(content))[:6] == [
         "format",
@@ -74,13 +74,18 @@ def test_document_when_people_read_it_then_has_sums_at_the_top_and_a_line_for_ea
 
 
 def test_document_of_an_example_when_written_then_is_this_one() -> None:
-    """Another form, or another order, is another version."""
+    """
+    The document of an example has the recorded form and order, whose change needs a new version.
+    """
     assert document.VERSION == 1
     assert fingerprint(PLAN) == "5d01fd26bd51ab7ca4e8e4fca217d4f98b493ef23446f0e53ea6a52855c7bfca"
 
 
 def test_sums_when_added_up_then_are_those_of_the_parts() -> None:
-    """Counts by what is done and by why it is not; the topics' come to the whole."""
+    """
+    Totals by action and by reason equal the sums of the parts, and those of topics add up to the
+    whole.
+    """
     sums = total_sums(PLAN)
     assert {action.value: count for action, count in sums.by_action.items()} == {
         "copy": 4,
@@ -95,7 +100,7 @@ def test_sums_when_added_up_then_are_those_of_the_parts() -> None:
 
 
 def test_fingerprint_when_anything_is_other_then_is_other() -> None:
-    """By rules, metadata and content."""
+    """The fingerprint differs for other rules, metadata or content."""
     others = [
         replace(PLAN, cluster_id="cluster-2"),
         replace(PLAN, rules=replace(PLAN.rules, now_ms=5)),
@@ -106,7 +111,7 @@ def test_fingerprint_when_anything_is_other_then_is_other() -> None:
 
 
 def test_fingerprint_when_positions_were_told_in_another_order_then_is_the_same() -> None:
-    """Which metadata partition was asked first says nothing."""
+    """The fingerprint does not depend on the order of metadata partitions."""
     mixed = dict(sorted(PLAN.positions.items(), reverse=True))
     assert fingerprint(replace(PLAN, positions=mixed)) == fingerprint(PLAN)
 
@@ -134,12 +139,12 @@ def test_fingerprint_when_positions_were_told_in_another_order_then_is_the_same(
     ],
 )
 def test_document_when_it_is_no_plan_then_one_line_says_why(content: bytes, text: str) -> None:
-    """Whatever the bytes are, one named outcome, and nothing is taken of them."""
+    """A document that is no plan gives one line with the reason, and none of it is used."""
     assert text in refusal(content)
 
 
 def set_at(*path: str | int, value: object) -> Callable[[dict[str, Any]], object]:
-    """A change of what stands at *path*."""
+    """Return a change of the value at *path*."""
 
     def change(loaded: dict[str, Any]) -> None:
         inner: Any = loaded
@@ -205,19 +210,22 @@ COPY = ("partitions", ORDERS, "copies", 1)
 def test_document_when_somebody_made_it_up_then_is_refused_with_the_place(
     change: Callable[[dict[str, Any]], object], text: str
 ) -> None:
-    """A right fingerprint does not help: values, order, sums and costs are judged."""
+    """
+    A made-up document with a right fingerprint is refused with the place of its wrong value, order,
+    sum or cost.
+    """
     assert text in refusal(rewritten(change))
 
 
 def test_document_when_nothing_is_changed_then_a_rewritten_one_is_the_plan() -> None:
-    """So that the changes above are refused for what they change."""
+    """A rewritten document without a change is the same plan."""
     assert parse_plan(rewritten(lambda _: None)) == PLAN
 
 
 def test_document_when_it_is_too_long_then_is_neither_written_nor_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Memory is bounded on both sides."""
+    """A document beyond the size limit is neither written nor read."""
     content = format_plan(PLAN)
     monkeypatch.setattr(document, "DOCUMENT_BYTES_MAX", 1000)
     assert "at most 1000" in refusal(content)
@@ -230,7 +238,7 @@ def test_document_when_it_is_too_long_then_is_neither_written_nor_read(
 
 
 def test_document_when_compacted_topics_are_wanted_then_says_so_and_is_another_plan() -> None:
-    """Who reviews it sees it, and who carries it out does the same."""
+    """A plan of compacted topics says so in its document and is a different plan."""
     filters = replace(PLAN.rules.filters, with_compacted=True)
     wanted = replace(PLAN, rules=replace(PLAN.rules, filters=filters))
     assert json.loads(format_plan(wanted))["rules"]["withCompacted"] is True

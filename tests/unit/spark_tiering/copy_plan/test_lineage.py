@@ -1,4 +1,6 @@
-"""Segments that the tier has in part: copied whole, or refused; and what brokers would find."""
+"""
+Segments that the tier has in part: copied whole or refused, and the offsets that brokers find.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,10 @@ ONE: Epochs = ((0, 0),)
 def test_f103_segment_when_the_tier_has_it_in_part_then_is_whole_or_refused(
     known: list[tuple[int, int]], expected: str
 ) -> None:
-    """Never cut: copied whole where brokers then find every offset, and else not at all."""
+    """
+    A segment that the tier partly holds is copied whole where brokers then find every offset, and
+    is refused otherwise.
+    """
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
     plan = planned(cut(90, 140), *finished)
     if expected == "copy":
@@ -56,7 +61,10 @@ def test_f103_segment_when_the_tier_has_it_in_part_then_is_whole_or_refused(
 
 
 def test_f103_segment_when_another_lineage_has_the_rest_then_is_no_hindrance() -> None:
-    """What a deposed leader copied beyond the change of leaders is asked for by nobody."""
+    """
+    A deposed leader's copy beyond the change of leaders does not stop the plan from copying that
+    range.
+    """
     history = ((0, 0), (1, 120))
     deposed = copied("a", 0, 200, FINISHED)
     plan = planned(cut(90, 140, history=history), deposed, history=history)
@@ -66,7 +74,9 @@ def test_f103_segment_when_another_lineage_has_the_rest_then_is_no_hindrance() -
 
 
 def test_watermark_when_it_lies_above_then_displaces_nothing() -> None:
-    """Copies that are gone still count for brokers: the one within would stay in its slot."""
+    """
+    A watermark above a copy displaces nothing, because deleted copies still count for brokers.
+    """
     inner = copied("a", 95, 110, FINISHED)
     assert ranges(planned(cut(90, 140), inner)) == [("copy", 90, 140)]
     assert reasons(planned(cut(90, 140), inner, watermarks=[(0, 140)])) == [
@@ -92,7 +102,7 @@ def test_next_offset_when_brokers_look_then_is_behind_the_highest_of_the_lineage
     log_start: int,
     expected: int,
 ) -> None:
-    """Where a broker goes on to copy once it may."""
+    """Brokers continue behind the highest offset of the lineage."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
     tier = CopiedTier(image(*finished, watermarks=watermarks), history)
     assert tier.next_offset(log_start) == expected
@@ -115,7 +125,7 @@ def test_next_offset_when_brokers_look_then_is_behind_the_highest_of_the_lineage
 def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
     offsets: tuple[int, ...], known: list[tuple[int, int]], log_start: int, expected: str | None
 ) -> None:
-    """A gap would be deleted by brokers, and what lies before would be there twice."""
+    """Adopted copies begin exactly at the end of the tier, without gap and overlap."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
     plan = planned(cut(*offsets), *finished, mode=CopyMode.ADOPT, log_start=log_start)
     if expected is None:
@@ -129,7 +139,9 @@ def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
 
 
 def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused() -> None:
-    """A topic that no broker tiers has no one to adopt; without a log start nothing is exact."""
+    """
+    An adoption is refused for a topic that no broker tiers or whose log start offset is unknown.
+    """
     refused = planned(cut(0, 10), mode=CopyMode.ADOPT, is_tiered=False)
     assert reasons(refused) == [("not-tiered", 0, 10)]
     refused = planned(cut(0, 10), mode=CopyMode.ADOPT, log_start=None)
@@ -140,5 +152,5 @@ def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused() -> 
 
 
 def test_epochs_of_a_part_when_cut_then_begin_with_it() -> None:
-    """The epoch in force at its base is listed with the base."""
+    """The epochs of a cut part begin with the epoch in force at its base offset."""
     assert own_epochs(((0, 0), (2, 50)), 40, 60) == ((0, 40), (2, 50))

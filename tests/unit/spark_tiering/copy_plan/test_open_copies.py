@@ -1,4 +1,4 @@
-"""What becomes of copies that were started and not finished, by the evidence."""
+"""Open copies that were started and not finished, decided by the evidence."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ def fate(known: SegmentMetadata, plan: PartitionCopyPlan) -> str:
 def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
     objects: StoredObjects, expected: str, done: tuple[str, int, int]
 ) -> None:
-    """The range is done once: under the id that it has, or anew after that one was ended."""
+    """
+    An open copy of a finished job continues under its id when its objects allow it, and is
+    otherwise ended and copied anew.
+    """
     plan = planned(SEGMENTS, OPEN, evidence=[evidence(OPEN, objects)])
     assert fate(OPEN, plan) == expected
     assert ranges(plan) == [done, ("copy", 200, 300)]
@@ -84,7 +87,7 @@ def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
 def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
     found: list[OpenCopyEvidence], expected: str
 ) -> None:
-    """Neither lost nor twice: it stays open, and its offsets are not copied under another id."""
+    """An open copy with unknown state stays open, and its range is not copied under another id."""
     plan = planned(SEGMENTS, OPEN, evidence=found)
     assert fate(OPEN, plan) == f"open: {expected}"
     assert reasons(plan) == [("open-copy-undecided", 100, 200), ("behind", 200, 300)]
@@ -93,7 +96,9 @@ def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
 
 @pytest.mark.parametrize("objects", list(StoredObjects))
 def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects) -> None:
-    """A copy in deletion is found and ended, whatever is left of it, and copied anew."""
+    """
+    A copy whose deletion began is deleted whatever is left of it, and its segment is copied again.
+    """
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, objects)])
     assert [(one.state, one.reason.value) for one in plan.ends] == [(DELETING, "deletion-begun")]
@@ -102,14 +107,19 @@ def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects
 
 @pytest.mark.parametrize("writer", [OpenCopyWriter.ALIVE, OpenCopyWriter.FOREIGN])
 def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: OpenCopyWriter) -> None:
-    """Retention of a broker deletes in its own time."""
+    """
+    A deletion that another client began is left to it, since a broker's retention has its own time.
+    """
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, NONE, writer)])
     assert not plan.ends
 
 
 def test_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> None:
-    """From started to deletion started to deletion finished, which is the only legal way."""
+    """
+    A copy is ended through COPY_SEGMENT_STARTED, DELETE_SEGMENT_STARTED and
+    DELETE_SEGMENT_FINISHED, the only legal order.
+    """
     plan = make_plan(
         rules(),
         metadata(image(OPEN)),
@@ -127,7 +137,7 @@ def test_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> No
 
 
 def test_f104_custom_metadata_when_a_copy_is_ended_then_is_kept() -> None:
-    """What the storage side had stored beside a segment stays there until the segment is gone."""
+    """The custom metadata of a segment stays with it until its deletion is finished."""
     going = copied("open", 100, 200, DELETING, custom=b"\x01\x02")
     plan = make_plan(
         rules(), metadata(image(going)), [source(SEGMENTS)], [evidence(going)], new_ids()
@@ -161,7 +171,7 @@ def test_f104_custom_metadata_when_a_copy_is_ended_then_is_kept() -> None:
 def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_anew(
     known: SegmentMetadata, expected: str, objects: StoredObjects
 ) -> None:
-    """Metadata that says other than the bytes is never finished."""
+    """An open copy whose metadata differs from the source is ended and copied anew."""
     plan = planned(SEGMENTS, known, evidence=[evidence(known, objects)])
     assert fate(known, plan) == f"ended: {expected}"
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
@@ -171,7 +181,10 @@ def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_a
 def test_open_copy_when_another_has_finished_its_range_then_is_ended(
     objects: StoredObjects,
 ) -> None:
-    """A late finish would take the place of the copy that readers have."""
+    """
+    An open copy of a range that another copy finished is ended, because its late finish would
+    displace that copy.
+    """
     done = copied("done", 50, 300, FINISHED)
     plan = planned(SEGMENTS, done, OPEN, evidence=[evidence(OPEN, objects)])
     assert fate(OPEN, plan) == "ended: covered"
@@ -179,7 +192,10 @@ def test_open_copy_when_another_has_finished_its_range_then_is_ended(
 
 
 def test_open_copy_when_its_finish_would_hide_another_then_is_ended() -> None:
-    """Brokers would not find its end behind a copy that begins within it."""
+    """
+    An open copy that begins within a finished one is ended, because its finish would hide the
+    other's end.
+    """
     done = [copied("a", 110, 120, FINISHED), copied("b", 150, 300, FINISHED)]
     plan = planned(cut(100, 160), *done, OPEN_TO_160, evidence=[evidence(OPEN_TO_160, WHOLE)])
     assert fate(OPEN_TO_160, plan) == "ended: overlap-would-hide"
@@ -187,7 +203,10 @@ def test_open_copy_when_its_finish_would_hide_another_then_is_ended() -> None:
 
 
 def test_open_copies_of_one_range_when_there_are_several_then_the_nearest_goes_on() -> None:
-    """One is finished, and the others are ended, from the top down."""
+    """
+    Of several open copies of one range the nearest one is finished, and the others are ended from
+    the top down.
+    """
     first, second = OPEN, copied("second", 100, 200, STARTED)
     third = copied("third", 200, 300, STARTED)
     fourth = copied("fourth", 200, 300, STARTED)
@@ -208,7 +227,7 @@ def test_open_copies_of_one_range_when_there_are_several_then_the_nearest_goes_o
 
 
 def test_whole_copy_when_the_source_has_it_no_more_then_is_completed() -> None:
-    """What retention took from the source in between is not lost."""
+    """A whole open copy is completed although retention removed its source."""
     known = copied("open", 20, 100, STARTED)
     plan = planned(SEGMENTS, known, evidence=[evidence(known, WHOLE)])
     assert ranges(plan) == [("complete", 20, 100), ("copy", 100, 200), ("copy", 200, 300)]
@@ -226,7 +245,10 @@ def test_whole_copy_when_the_source_has_it_no_more_then_is_completed() -> None:
 def test_whole_copy_when_it_is_the_last_and_does_not_fit_then_somebody_must_look(
     known: SegmentMetadata,
 ) -> None:
-    """It is neither finished nor deleted, and what the source has is copied meanwhile."""
+    """
+    A whole last copy that does not fit is neither finished nor deleted until an operator has
+    looked, and new copies go on.
+    """
     plan = planned(SEGMENTS, known, evidence=[evidence(known, WHOLE)], history=((0, 100),))
     assert fate(known, plan) == "open: last-copy"
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
@@ -240,14 +262,16 @@ def test_whole_copy_when_it_is_the_last_and_does_not_fit_then_somebody_must_look
 def test_open_copy_when_it_is_not_known_to_be_stable_then_stays(
     of_source: dict[str, Any], expected: str, objects: StoredObjects
 ) -> None:
-    """What may still be truncated is not finished, and what may be good is not ended."""
+    """An open copy whose offsets are not known to be stable is neither finished nor deleted."""
     plan = planned(SEGMENTS, OPEN, evidence=[evidence(OPEN, objects)], **of_source)
     assert fate(OPEN, plan).startswith(f"open: {expected}")
     assert ranges(plan) == []
 
 
 def test_open_copy_when_its_segment_was_not_read_or_is_broken_then_stays() -> None:
-    """It names what has to be inspected; a source that broke meanwhile is no reason to delete."""
+    """
+    An open copy with an unread or broken source stays, and the plan names the segment to inspect.
+    """
     unread = planned(cut(100, 200, is_inspected=False), OPEN, evidence=[evidence(OPEN, PARTIAL)])
     assert (fate(OPEN, unread), reasons(unread)) == (
         "open: not-inspected",
@@ -260,7 +284,7 @@ def test_open_copy_when_its_segment_was_not_read_or_is_broken_then_stays() -> No
 
 
 def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
-    """All that is missing is an event: nothing is read for it."""
+    """A whole open copy is completed without a read of its segment."""
     plan = planned(cut(100, 200, is_inspected=False), OPEN, evidence=[evidence(OPEN, WHOLE)])
     assert ranges(plan) == [("complete", 100, 200)]
     (copy,) = plan.copies
@@ -268,7 +292,7 @@ def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
 
 
 def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with() -> None:
-    """What was begun is finished, though it would not be begun now."""
+    """An open copy is finished although the filters would not start it now."""
     for objects, action in ((WHOLE, "complete"), (PARTIAL, "resume")):
         plan = make_plan(
             rules(filters=SegmentSelection(age_ms_min=NOW_MS, kept_local_bytes=10**6)),
@@ -287,7 +311,10 @@ def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with() ->
 def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
     objects: StoredObjects, mode: CopyMode, expected: str
 ) -> None:
-    """It would leave a gap; where brokers go by the highest offset alone, it is ended."""
+    """
+    An open copy above a segment that is left out is not finished, and is ended where brokers go by
+    the highest offset.
+    """
     above = copied("open", 200, 300, STARTED)
     segments = [segment(100, 200, blockers=("log: torn",)), *cut(200, 300)]
     plan = planned(segments, above, evidence=[evidence(above, objects)], mode=mode, log_start=100)
@@ -296,7 +323,9 @@ def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
 
 
 def test_budget_when_it_is_used_up_then_open_copies_wait_too() -> None:
-    """Ends are paid for first, then copies by their turn; nothing is half paid."""
+    """
+    The budget pays for ended copies first, then for copies by their turn, and for none in part.
+    """
     other = copied("wrong", 200, 250, STARTED)
     for requests, expected in (
         (3, ("open: budget", "open: budget")),

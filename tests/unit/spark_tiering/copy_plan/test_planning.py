@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 
 def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
-    """Every rolled segment is copied, the lowest first; the active one is named."""
+    """
+    Every rolled segment is copied without a gap from the lowest, and the active segment is named.
+    """
     plan = planned(cut(0, 10, 25, 30, is_active=True))
     assert ranges(plan) == [("copy", 0, 10), ("copy", 10, 25), ("copy", 25, 30)]
     assert reasons(plan) == [("active", 30, None)]
@@ -57,7 +59,7 @@ def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
 
 
 def test_f107_plan_when_everything_was_copied_then_copies_nothing() -> None:
-    """Twice over the same source: the second run has nothing to do, and says why."""
+    """A second plan over the same source copies nothing and says why."""
     segments = cut(0, 10, 25, 30)
     first = make_plan(rules(), metadata(image()), [source(segments)], [], new_ids())
     done = [
@@ -70,7 +72,9 @@ def test_f107_plan_when_everything_was_copied_then_copies_nothing() -> None:
 
 
 def test_f107_keys_when_they_are_made_then_depend_on_the_segment_alone() -> None:
-    """Topic, topic id, partition, start offset and segment id make the names of the objects."""
+    """
+    The keys of a copy depend on topic, topic id, partition, start offset and segment id alone.
+    """
     plan = make_plan(rules(prefix="t/"), metadata(image()), [source(cut(5, 9))], [], new_ids())
     ((part, copy),) = plan.in_turn()
     keys = list(plan.keys(part.partition, copy).values())
@@ -81,7 +85,7 @@ def test_f107_keys_when_they_are_made_then_depend_on_the_segment_alone() -> None
 
 @pytest.mark.parametrize("state", [STARTED, DELETING])
 def test_f102_range_when_its_copy_was_not_finished_then_is_copied_anew(state: SegmentState) -> None:
-    """Only finished copies count: a broker's open one is no copy, whatever became of it."""
+    """A range with an unfinished copy, also a broker's, is copied again."""
     known = copied("open", 0, 10, state, broker_id=9)
     found = OpenCopyEvidence(known.id, OpenCopyWriter.FOREIGN, StoredObjects.UNKNOWN)
     plan = planned(cut(0, 10), known, evidence=[found])
@@ -91,7 +95,10 @@ def test_f102_range_when_its_copy_was_not_finished_then_is_copied_anew(state: Se
 
 
 def test_f103_range_when_leaders_rolled_elsewhere_then_goes_by_offsets_and_epochs() -> None:
-    """A segment whose base is in the tier still lacks its end; one of an old epoch is another."""
+    """
+    Coverage goes by offsets and leader epochs, so that a partly tiered segment and one of another
+    epoch are copied.
+    """
     known = [copied("a", 0, 100, FINISHED), copied("b", 100, 200, FINISHED)]
     plan = planned(cut(0, 90, 210, 300), *known)
     assert ranges(plan) == [("copy", 90, 210), ("copy", 210, 300)]
@@ -103,7 +110,10 @@ def test_f103_range_when_leaders_rolled_elsewhere_then_goes_by_offsets_and_epoch
 
 
 def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written() -> None:
-    """What cannot be read is not guessed: every segment is left out, and nothing is ended."""
+    """
+    The plan leaves out every segment of a partition whose metadata is not ready, and ends no copy
+    of it.
+    """
     plan = make_plan(rules(), metadata(), [source(cut(0, 10, 20))], [], new_ids())
     (part,) = plan.partitions
     assert plan.is_empty
@@ -125,7 +135,7 @@ def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written()
 def test_f109_segment_when_something_is_against_it_then_is_left_out(
     of_source: dict[str, Any], expected: str
 ) -> None:
-    """Not stable, or written under nobody knows which leader: a named reason, and no copy."""
+    """A segment that is not stable, or whose leader epoch is unknown, is left out with a reason."""
     plan = planned(cut(0, 10), **of_source)
     assert (ranges(plan), reasons(plan)) == ([], [(expected, 0, 10)])
 
@@ -143,7 +153,7 @@ def test_f109_segment_when_something_is_against_it_then_is_left_out(
 def test_segment_when_one_below_is_left_out_then_is_left_out_too(
     middle: SourceSegment, expected: str
 ) -> None:
-    """No copy leaves a gap, so what lies above waits, and names what it waits for."""
+    """A segment above one that is left out waits and names it, so that no copy leaves a gap."""
     segments = [*cut(0, 10), middle, *cut(20, 30, 40)]
     whole = make_plan(
         rules(filters=SegmentSelection(age_ms_min=100)),
@@ -159,7 +169,10 @@ def test_segment_when_one_below_is_left_out_then_is_left_out_too(
 
 
 def test_segments_when_none_was_read_then_those_to_inspect_are_named() -> None:
-    """A first plan says what has to be read: not what is covered, unstable or kept local."""
+    """
+    A first plan names the segments to inspect, without those that are covered, unstable or kept
+    local.
+    """
     segments = cut(0, 10, 20, 30, 40, 50, is_inspected=False)
     whole = make_plan(
         rules(filters=SegmentSelection(kept_local_bytes=1000)),
@@ -176,7 +189,7 @@ def test_segments_when_none_was_read_then_those_to_inspect_are_named() -> None:
 
 
 def test_ids_when_given_then_the_usable_ones_are_used_in_turn() -> None:
-    """None that Kafka reserves or never draws, none twice, none that a segment has."""
+    """Given ids are used in turn, except for reserved, duplicate and existing ones."""
     taken, good, other = Uuid.of(3, 3), Uuid.of(3, 4), Uuid.of(3, 5)
     dashed = Uuid(b"\xf8" + bytes(15))
     assert str(dashed).startswith("-")
@@ -189,7 +202,7 @@ def test_ids_when_given_then_the_usable_ones_are_used_in_turn() -> None:
 
 
 def test_partition_when_it_is_being_deleted_then_nothing_is_copied() -> None:
-    """Nothing may follow the deletion of a partition."""
+    """No copy is planned for a partition that is being deleted."""
     state = PartitionDeleteState.DELETE_PARTITION_MARKED
     going = PartitionImage(tp(), (copied("a", 0, 10, STARTED),), (), state)
     plan = make_plan(rules(), metadata(going), [source(cut(0, 10))], [], new_ids())
@@ -199,7 +212,10 @@ def test_partition_when_it_is_being_deleted_then_nothing_is_copied() -> None:
 
 
 def test_f113_source_when_the_metadata_knows_a_newer_leader_then_is_not_copied() -> None:
-    """A leader change in progress: the log of a deposed leader may still be cut."""
+    """
+    A source whose leader epoch is older than the metadata's is not copied, as a deposed leader's
+    log may be truncated.
+    """
     newer = copied("a", 0, 10, FINISHED, ((4, 0),))
     assert reasons(planned(cut(0, 10, 20), newer)) == [("source-outdated", 0, 20)]
     assert reasons(planned(cut(0, 10), watermarks=[(4, 3)])) == [("source-outdated", 0, 10)]
@@ -216,13 +232,15 @@ def test_f113_source_when_the_metadata_knows_a_newer_leader_then_is_not_copied()
 def test_f113_metadata_when_it_is_not_of_one_moment_then_is_refused(
     positions: dict[int, int], images: tuple[PartitionImage, ...], text: str
 ) -> None:
-    """An image without the offset that it was taken at, or with two of one partition, is none."""
+    """Metadata without its position, or with one partition at two positions, is refused."""
     with pytest.raises(InvalidArgument, match=text):
         MetadataImage("c", TOPIC_ID, 5, positions, images)
 
 
 def test_inputs_when_they_contradict_themselves_then_are_refused() -> None:
-    """Segments that do not follow each other, epochs that do not rise, names no broker has."""
+    """
+    Segments that do not follow each other, epochs that do not rise and invalid names are refused.
+    """
     one = copied("a", 0, 10, STARTED)
     with pytest.raises(InvalidArgument, match="follows"):
         source([segment(0, 10), segment(11, 20)])
@@ -249,7 +267,7 @@ def test_inputs_when_they_contradict_themselves_then_are_refused() -> None:
 
 
 def test_digest_of_metadata_when_said_in_another_order_then_is_the_same() -> None:
-    """It changes with every field, and with nothing else."""
+    """The digest of metadata does not depend on order and changes with every field."""
     one, other = copied("a", 0, 10, STARTED), copied("b", 10, 20, FINISHED)
     digest = image(one, other, watermarks=[(0, 9), (1, 3)]).digest
     assert image(other, one, watermarks=[(1, 3), (0, 9)]).digest == digest
@@ -272,7 +290,7 @@ def test_digest_of_metadata_when_said_in_another_order_then_is_the_same() -> Non
 def test_gap_when_the_source_begins_above_the_tier_then_is_named(
     known: list[tuple[int, int]], watermarks: list[tuple[int, int]], gaps: list[Any]
 ) -> None:
-    """What was deleted before it was copied is said, and hinders nothing."""
+    """The plan names records that were deleted before their copy and copies the rest."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
     plan = planned(cut(50, 60, 80), *finished, watermarks=watermarks)
     assert [(one.first_offset, one.next_offset, one.is_lost) for one in plan.gaps] == gaps
@@ -280,7 +298,10 @@ def test_gap_when_the_source_begins_above_the_tier_then_is_named(
 
 
 def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments() -> None:
-    """What an inspection reports is what the metadata will say; sizes of parts are counted."""
+    """
+    A plan of real inspections holds the values that the metadata will carry, and counts the sizes
+    of all parts.
+    """
     reports = inspect_all(example_partition())
     segments = [
         replace(segment(*one.segment), size_bytes=one.size_bytes, details=details_of(one))
@@ -307,7 +328,7 @@ def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments()
 def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied(
     mode: CopyMode, with_compacted: bool, is_copied: bool
 ) -> None:
-    """A copy of what a cleaner rewrites is made where it is wanted; brokers tier no such topic."""
+    """A compacted topic is copied only on request, as brokers tier no such topic."""
     kept = source(cut(0, 10, 20), is_tiered=mode is CopyMode.ADOPT, log_start=0)
     plan = make_plan(
         rules(mode, filters=SegmentSelection(with_compacted=with_compacted)),
@@ -325,7 +346,10 @@ def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied
 
 
 def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_copied() -> None:
-    """Where a cleaner has left nothing there is no gap; in any other topic it is looked at."""
+    """
+    Segments above an empty one are copied when the topic is compacted, and otherwise the gap has to
+    be looked at.
+    """
     first, second = cut(0, 10, 20)
     emptied = source([replace(first, size_bytes=0), second])
     for is_compacted, copies in ((True, [10]), (False, [0, 10])):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def test_topics_when_filtered_then_only_those_wanted_are_copied(
     filters: SegmentSelection, wanted: list[str]
 ) -> None:
-    """Names and patterns; topics of Kafka itself only by name."""
+    """Filters by name and pattern select topics, and internal topics only by name."""
     partitions = [tp(name, 0) for name in ("__offsets", "a.x", "a.y", "b")]
     plan = make_plan(
         rules(filters=filters),
@@ -64,7 +64,10 @@ def test_topics_when_filtered_then_only_those_wanted_are_copied(
 def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
     kept_bytes: int, until: int
 ) -> None:
-    """A segment is copied once the log above it, the active segment included, is that long."""
+    """
+    A segment is copied when the log above it, the active segment included, is as long as the bytes
+    kept local.
+    """
     whole = make_plan(
         rules(filters=SegmentSelection(kept_local_bytes=kept_bytes)),
         metadata(image()),
@@ -80,7 +83,10 @@ def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
 
 @pytest.mark.parametrize(("age_ms", "count"), [(0, 3), (1, 2), (5, 1), (100, 0)])
 def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, count: int) -> None:
-    """Exactly that old is old enough; records of the future are young, unless age is not asked."""
+    """
+    A segment whose newest record is exactly the minimum age is copied; a younger record, also one
+    of the future, makes it wait, unless the rules set no age.
+    """
     segments = [
         segment(0, 10, newest_ms=NOW_MS - 5),
         segment(10, 20, newest_ms=NOW_MS - 1),
@@ -102,7 +108,10 @@ def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, 
 def test_budget_when_it_is_used_up_then_the_rest_of_the_partition_waits(
     budgets: Budgets, reason: str
 ) -> None:
-    """What fits is copied, the lowest first, and what does not is left out by the budget's name."""
+    """
+    The budget takes the lowest segments that fit, and the rest of the partition is left out with
+    that reason.
+    """
     rule = rules(budgets=budgets)
     whole = make_plan(rule, metadata(image()), [source(cut(0, 10, 20, 30, 40))], [], new_ids())
     (plan,) = whole.partitions
@@ -112,7 +121,7 @@ def test_budget_when_it_is_used_up_then_the_rest_of_the_partition_waits(
 
 
 def test_budget_when_a_large_segment_does_not_fit_then_smaller_ones_elsewhere_do() -> None:
-    """One segment that is larger than the budget does not hold up all other partitions."""
+    """A segment larger than the budget does not hold up other partitions."""
     large, small = tp("a", 0), tp("b", 0)
     plan = make_plan(
         rules(budgets=Budgets(bytes_max=1100)),
@@ -134,7 +143,10 @@ def test_budget_when_a_large_segment_does_not_fit_then_smaller_ones_elsewhere_do
 def test_requests_when_a_log_is_sent_in_parts_then_are_counted_at_most(
     log_bytes: int, requests: int
 ) -> None:
-    """One to begin, one for each part, one to end; what cannot be compressed has grown a little."""
+    """
+    The plan counts at most one request to begin, one for each part and one to end, and allows for
+    incompressible data to grow.
+    """
     costs = RequestCosts(multipart_above_bytes=100 * 2**20, part_bytes=50 * 2**20)
     rule = rules(costs=costs)
     plan = make_plan(
@@ -144,7 +156,10 @@ def test_requests_when_a_log_is_sent_in_parts_then_are_counted_at_most(
 
 
 def test_order_when_brokers_delete_then_what_expires_first_comes_first() -> None:
-    """Over all partitions by expiry, then by the age of records; in each by offset."""
+    """
+    Copies go by earliest expiry over all partitions, then by age of records, and by offset in each
+    partition.
+    """
     soon, later, never = tp("z", 0), tp("y", 0), tp("x", 0)
     plan = make_plan(
         rules(),
@@ -170,7 +185,7 @@ def test_order_when_brokers_delete_then_what_expires_first_comes_first() -> None
 
 @pytest.mark.parametrize("retention_ms", [-1, 2**63 - 1])
 def test_expiry_when_brokers_keep_for_ever_then_is_unknown(retention_ms: int) -> None:
-    """Kafka's word for for ever, and times behind the end of time, are no expiry."""
+    """A retention of -1, or a time beyond the range, gives no expiry."""
     plan = planned(cut(5, 10), retention_ms=retention_ms)
     assert plan.copies[0].expires_at_ms is None
 
@@ -193,6 +208,6 @@ def test_expiry_when_brokers_keep_for_ever_then_is_unknown(retention_ms: int) ->
     ],
 )
 def test_rules_when_nobody_can_mean_them_then_are_refused(make: Callable[[], object]) -> None:
-    """Numbers below zero, patterns that no topic can match, prefixes that break lines."""
+    """Negative numbers, impossible patterns and prefixes with line breaks are refused."""
     with pytest.raises(InvalidArgument):
         make()

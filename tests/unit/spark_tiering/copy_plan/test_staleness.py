@@ -64,7 +64,7 @@ def changed(**of_source: Any) -> list[SourcePartition]:
 def test_plan_when_what_it_stands_on_is_as_it_was_then_is_not_stale(
     now: MetadataImage, sources: list[SourcePartition]
 ) -> None:
-    """What grows, and what happens elsewhere, does not matter."""
+    """A plan is not stale when segments were only added or when other partitions changed."""
     assert why_stale(PLAN, now, sources) == ()
 
 
@@ -116,14 +116,17 @@ def test_plan_when_what_it_stands_on_is_as_it_was_then_is_not_stale(
 def test_plan_when_what_it_stands_on_has_changed_then_is_stale_by_name(
     now: MetadataImage, sources: list[SourcePartition], expected: list[str]
 ) -> None:
-    """Every reason is named, with its place."""
+    """Each change that makes a plan stale is named with its place."""
     found = why_stale(PLAN, now, sources)
     assert [one.reason.value for one in found] == expected
     assert all(one.detail and one.reason.value in str(one) for one in found)
 
 
 def test_adoption_when_the_log_start_moved_then_is_stale() -> None:
-    """Retention was to stand still."""
+    """
+    A plan for an adoption is stale when the log start offset moved, because retention is off in a
+    window.
+    """
     start = source(cut(0, 100), is_tiered=True, log_start=0)
     plan = make_plan(rules(CopyMode.ADOPT), metadata(image()), [start], [], new_ids())
     assert why_stale(plan, metadata(image()), [start]) == ()
@@ -133,7 +136,7 @@ def test_adoption_when_the_log_start_moved_then_is_stale() -> None:
 
 
 def test_completion_when_its_source_is_gone_then_is_not_stale() -> None:
-    """It needs the objects and an event, and no source."""
+    """A completion stays valid without its source, because it needs only objects and an event."""
     known = copied("open", 20, 100, STARTED)
     segments = source(cut(20, 100, 200))
     plan = make_plan(
@@ -148,7 +151,7 @@ def test_completion_when_its_source_is_gone_then_is_not_stale() -> None:
 
 
 def test_partition_when_nothing_is_planned_in_it_then_makes_nothing_stale() -> None:
-    """Only what is carried out is compared."""
+    """A partition in which the plan copies nothing makes it never stale."""
     other = tp("other", 3)
     plan = make_plan(
         rules(),

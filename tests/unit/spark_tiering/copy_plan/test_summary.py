@@ -12,7 +12,7 @@ from tests.support.tier.copy_plans import cut, example_plan, image, metadata, ne
 
 
 def test_summary_when_read_then_says_what_is_done_and_what_is_not_and_why() -> None:
-    """Sums, topics, reasons, gaps and copies that stay open, each on a line."""
+    """The summary has a line for each total, topic, reason, gap and open copy."""
     plan = example_plan()
     lines = summary(plan).splitlines()
     assert lines[0] == f"plan {fingerprint(plan)[:16]}: archive, made 2023-11-14 22:13:20 UTC"
@@ -27,7 +27,7 @@ def test_summary_when_read_then_says_what_is_done_and_what_is_not_and_why() -> N
 
 
 def test_summary_when_there_is_much_then_stays_short() -> None:
-    """Topics and gaps beyond a few are counted."""
+    """A summary of many topics and gaps counts those beyond the first ones."""
     partitions = [tp(f"topic-{number:03}", 0) for number in range(100)]
     plan = make_plan(
         rules(),
@@ -47,5 +47,5 @@ def test_summary_when_there_is_much_then_stays_short() -> None:
     [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**31, "2.0 GiB"), (2**63, "8.0 EiB")],
 )
 def test_sizes_when_shown_then_have_the_unit_that_people_use(size_bytes: int, text: str) -> None:
-    """By powers of 1024."""
+    """Sizes are shown in powers of 1024."""
     assert size_text(size_bytes) == text

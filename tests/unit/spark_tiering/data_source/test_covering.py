@@ -1,4 +1,4 @@
-"""What of a partition a query covers, and what is lost."""
+"""Covering: the extents of a query in a partition, and lost offsets."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ def covered(first: int, behind: int) -> tuple[list[tuple[int, int]], list[tuple[
 
 
 def test_cover_when_a_range_lies_within_then_extents_are_cut_to_it() -> None:
-    """From the middle of one to the middle of the next."""
+    """A range from the middle of one extent to the middle of another is cut to both."""
     assert covered(150, 250) == ([(150, 200), (200, 250)], [])
 
 
 @pytest.mark.parametrize("edge", [(150, 150), (100, 100), (400, 400)])
 def test_cover_when_a_range_is_empty_then_nothing_is_read_or_lost(edge: tuple[int, int]) -> None:
-    """Also at either end of all that there is."""
+    """An empty range reads nothing and loses nothing, also at either end."""
     assert covered(*edge) == ([], [])
 
 
 def test_cover_when_a_gap_lies_in_it_then_the_gap_is_lost_and_no_more() -> None:
-    """With the reason that the listing has for it."""
+    """Only the gap within a range is lost, with the listing's reason."""
     why = "no segment of the tier has them"
     assert covered(250, 360) == ([(250, 300), (350, 360)], [(300, 350, why)])
     assert covered(320, 330) == ([], [(320, 330, why)])
 
 
 def test_cover_when_it_reaches_beyond_both_ends_then_each_is_named_for_what_it_is() -> None:
-    """Expired is another thing than not there yet."""
+    """A range beyond both ends has an expired part and a part not tiered yet."""
     read, lost = covered(50, 420)
     assert read == [(100, 200), (200, 300), (350, 400)]
     assert [one for one in lost if one[0] != 300] == [
@@ -68,17 +68,20 @@ def test_cover_when_it_reaches_beyond_both_ends_then_each_is_named_for_what_it_i
 
 
 def test_cover_when_a_start_lies_behind_everything_then_that_is_told() -> None:
-    """It may be another topic's offset; nothing is read and nothing passed over."""
+    """
+    A start behind all offsets, perhaps another topic's, reads nothing and names the offsets up to
+    it as missing.
+    """
     assert covered(500, 400) == ([], [(400, 500, NOT_THERE_YET)])
 
 
 def test_cover_when_all_of_it_is_expired_then_no_more_than_it_is_lost() -> None:
-    """What lies between it and the first offset was not asked for."""
+    """A cover that is fully expired lists as lost only the wanted offsets."""
     assert covered(10, 20) == ([], [(10, 20, EXPIRED)])
 
 
 def test_without_when_something_in_the_middle_is_lost_as_well_then_both_sides_are_read() -> None:
-    """An extent is read up to it, and on from behind it."""
+    """Both sides of a lost part in the middle are read."""
     found = cover(OffsetRange(PARTITION, 100, 360), PARTITION.next_offset)
     left = without(found, [MissingOffsets(150, 160, "a"), MissingOffsets(190, 210, "b")])
     assert [(one.first_offset, one.next_offset) for one in left.extents] == [
@@ -91,7 +94,7 @@ def test_without_when_something_in_the_middle_is_lost_as_well_then_both_sides_ar
 
 
 def test_require_nothing_lost_when_something_is_then_offsets_and_reason_are_named() -> None:
-    """The message says what would be done about it."""
+    """The error about lost offsets names offsets, reason and remedy."""
     with pytest.raises(DataLost) as lost:
         require_nothing_lost([cover(OffsetRange(PARTITION, 90, 310), 400)])
     told = str(lost.value)
@@ -102,7 +105,7 @@ def test_require_nothing_lost_when_something_is_then_offsets_and_reason_are_name
 
 
 def test_require_nothing_lost_when_there_are_many_then_some_are_named_and_all_counted() -> None:
-    """A message is for people."""
+    """The error about many lost ranges names the first ones and counts all."""
     many = held(*(extent(10 * number, 10 * number + 5) for number in range(9)))
     with pytest.raises(DataLost, match="and 3 more ranges"):
         require_nothing_lost([cover(OffsetRange(many, 0, 85), 85)])
@@ -121,20 +124,23 @@ def test_require_nothing_lost_when_there_are_many_then_some_are_named_and_all_co
 def test_offsets_when_a_bound_is_one_then_edges_are_of_what_can_be_read(
     asked: PartitionBound, start: int, end: int
 ) -> None:
-    """The end that can be read may lie before all that is there."""
+    """The bounds earliest and latest are the ends of what can be read."""
     assert offset_of_start(PARTITION, 380, asked, never) == start
     assert offset_of_end(PARTITION, 380, asked, never) == end
 
 
 def test_offsets_when_a_time_has_a_record_then_it_is_that_ones() -> None:
-    """As far as can be read."""
+    """A time bound means the offset of its record, up to the end that can be read."""
     asked = PartitionBound(None, 5_000)
     assert offset_of_start(PARTITION, 380, asked, lambda _, __: 222) == 222
     assert offset_of_end(PARTITION, 380, asked, lambda _, __: 399) == 380
 
 
 def test_offsets_when_no_record_is_as_late_then_a_start_fails_unless_told_otherwise() -> None:
-    """An end is the latest then."""
+    """
+    A start time later than every record fails unless the options allow it, and an end time then
+    means the latest offset.
+    """
     assert offset_of_end(PARTITION, 380, PartitionBound(None, 5_000, NoOffset.ERROR), never) == 380
     assert (
         offset_of_start(PARTITION, 380, PartitionBound(None, 5_000, NoOffset.LATEST), never) == 380

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class State:
-    """What segments tell, by their first offset; *asked* has what was read."""
+    """The state by the segments' first offsets; *asked* lists the segments that were read."""
 
     def __init__(
         self,
@@ -36,7 +36,6 @@ class State:
 
 
 def aborted(first: int, last: int, stable: int | None = None) -> AbortedTransaction:
-    """A transaction whose marker is at *last*."""
     return AbortedTransaction(9, first, last, last + 1 if stable is None else stable)
 
 
@@ -49,7 +48,7 @@ def three(**of_each: bool) -> tuple[ReadExtent, ReadExtent, ReadExtent]:
 
 
 def test_decide_when_no_transaction_is_open_at_the_end_then_later_segments_are_not_read() -> None:
-    """One look at the state behind the range is enough."""
+    """When no transaction is open at the end of the range, no later segment is read."""
     state = State()
     found = decide(held(*three()), 10, 90, state)
     assert found == ((), ())
@@ -57,7 +56,10 @@ def test_decide_when_no_transaction_is_open_at_the_end_then_later_segments_are_n
 
 
 def test_decide_when_a_marker_lies_in_a_later_segment_then_it_is_found() -> None:
-    """The transaction was open where the range's own segment ended."""
+    """
+    A transaction open at the end of the range's segment is decided by the marker of a later
+    segment.
+    """
     one = aborted(50, 250)
     state = State({200: [one]}, {0: {50}, 100: {50}})
     found = decide(held(*three(no_aborts=False)), 0, 100, state)
@@ -65,14 +67,17 @@ def test_decide_when_a_marker_lies_in_a_later_segment_then_it_is_found() -> None
 
 
 def test_decide_when_metadata_says_that_nothing_was_aborted_then_no_index_is_read() -> None:
-    """It saves a request for each segment."""
+    """The metadata's flag for a segment without aborts saves the request for its index."""
     state = State({}, {0: {50}, 100: set()})
     assert not decide(held(*three()), 0, 100, state).undecided
     assert state.asked == [("open", 0), ("open", 100)]
 
 
 def test_decide_when_a_transaction_is_open_at_the_tiers_end_then_it_ends_before_it() -> None:
-    """Its marker is not tiered yet: whether its records count nobody here can say."""
+    """
+    Committed rows end before a transaction that is open at the end of the tier, because its marker
+    is not tiered.
+    """
     state = State({}, {0: {50}, 100: {50}, 200: {50, 260}})
     found = decide(held(*three()), 0, 300, state)
     assert found.undecided == ((50, 300),)
@@ -80,7 +85,10 @@ def test_decide_when_a_transaction_is_open_at_the_tiers_end_then_it_ends_before_
 
 
 def test_decide_when_offsets_are_missing_then_it_is_unknown_from_where_one_was_open() -> None:
-    """The marker may be in what is missing; what lies behind that is another matter."""
+    """
+    Where offsets are missing, rows are undecided from the first offset of a transaction open there
+    up to the gap, and decided again behind it.
+    """
     partition = held(extent(0, 100), extent(200, 300))
     state = State({}, {0: {50}, 200: set()})
     assert decide(partition, 0, 300, state).undecided == ((50, 100),)
@@ -90,7 +98,7 @@ def test_decide_when_offsets_are_missing_then_it_is_unknown_from_where_one_was_o
 
 
 def test_decide_when_the_search_says_that_it_is_complete_then_nothing_more_is_read() -> None:
-    """An entry that was written when everything in the range had ended."""
+    """An index entry written when every transaction of the range had ended stops the search."""
     one = aborted(50, 120)
     state = State({100: [one]}, {0: {50}, 100: {110}})
     found = decide(held(*three(no_aborts=False)), 0, 100, state)
@@ -99,7 +107,7 @@ def test_decide_when_the_search_says_that_it_is_complete_then_nothing_more_is_re
 
 
 def test_decide_when_a_marker_is_in_another_history_then_it_decides_nothing() -> None:
-    """A leader that was replaced had aborted what the next one committed."""
+    """A marker under another leader's history decides nothing about a transaction of this one."""
     replaced = extent(0, 60, segment=(0, 100), history_behind=60, no_aborts=False)
     partition = held(replaced, extent(60, 200, no_aborts=False))
     state = State({0: [aborted(40, 80)], 60: []}, {0: set(), 60: set()})
@@ -108,7 +116,9 @@ def test_decide_when_a_marker_is_in_another_history_then_it_decides_nothing() ->
 
 
 def test_decide_when_a_segment_is_read_in_part_then_all_its_index_counts() -> None:
-    """A plan that ends in the middle of a segment: the marker behind its end is the partition's."""
+    """
+    A plan that ends within a segment uses all of that segment's index, also markers behind the end.
+    """
     partly = extent(0, 60, segment=(0, 100), no_aborts=False)
     one = aborted(40, 80)
     state = State({0: [one]}, {0: set()})
@@ -119,7 +129,10 @@ def test_decide_when_a_segment_is_read_in_part_then_all_its_index_counts() -> No
 def test_stable_end_when_the_last_segment_is_cut_by_another_history_then_it_is_not_trusted() -> (
     None
 ):
-    """Who was open at the cut is written nowhere."""
+    """
+    The stable end lies before a segment cut by another history, as the transactions open at the cut
+    are unknown.
+    """
     last = extent(100, 150, segment=(100, 200), history_behind=150)
     state = State({}, {0: {80}})
     assert stable_end(held(extent(0, 100), last), state) == 80
@@ -127,7 +140,7 @@ def test_stable_end_when_the_last_segment_is_cut_by_another_history_then_it_is_n
 
 
 def test_stable_end_when_somebody_knows_it_then_nothing_is_read() -> None:
-    """As of log folders, where it follows from the files."""
+    """A known stable end, as of log folders, is used without a read."""
     state = State()
     assert stable_end(held(*three(), stable=222), state) == 222
     assert stable_end(held(*three(), stable=999), state) == 300
@@ -135,7 +148,9 @@ def test_stable_end_when_somebody_knows_it_then_nothing_is_read() -> None:
 
 
 def test_decide_when_all_is_known_to_be_decided_then_indexes_are_read_and_no_state() -> None:
-    """An active segment has no state behind it; its index is as good as any."""
+    """
+    Transactions known to be decided, as of an active segment, need indexes and no producer state.
+    """
     one = aborted(50, 250)
     state = State({200: [one]}, {0: {50}, 100: {50}, 200: {50}})
     found = decide(held(*three(no_aborts=False), stable=260), 0, 260, state)
@@ -144,7 +159,7 @@ def test_decide_when_all_is_known_to_be_decided_then_indexes_are_read_and_no_sta
 
 
 def test_piece_when_transactions_lie_outside_of_it_then_it_is_not_sent_them() -> None:
-    """What travels is small."""
+    """A task gets only the transactions that overlap its piece."""
     several = (aborted(10, 20), aborted(30, 90), aborted(95, 110))
     assert of_piece(several, 25, 95) == (several[1],)
     assert of_piece(several, 20, 96) == several

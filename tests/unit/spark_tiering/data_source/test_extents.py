@@ -1,4 +1,4 @@
-"""Extents of what a frozen plan holds."""
+"""Extents of a frozen plan's segments."""
 
 from __future__ import annotations
 
@@ -37,14 +37,17 @@ def test_extent_when_leaders_were_replaced_then_it_says_up_to_where_the_segment_
     history: tuple[tuple[int, int], ...],
     history_last: int,
 ) -> None:
-    """A plan that ends within a segment cuts nothing off its history; a new leader does."""
+    """
+    An extent knows the last offset at which its segment follows the partition's history: a new
+    leader ends that, the plan's end does not.
+    """
     found = extent_of(planned(read_last, epochs), history)
     assert (found.first_offset, found.last_offset) == (100, read_last)
     assert (found.history_last, found.has_end) == (history_last, history_last == 199)
 
 
 def test_extent_when_a_part_of_it_is_wanted_then_bytes_are_counted_by_offsets() -> None:
-    """As if all records were alike; nothing is left of what lies elsewhere."""
+    """The extent estimates the bytes of a partly wanted segment in proportion to its offsets."""
     whole = extent(100, 200, log_bytes=1_000)
     cut = whole.cut(150, 160)
     assert cut is not None

@@ -39,7 +39,10 @@ INDEX = offsets((519, 200), (539, 400), (559, 600), (579, 800))
 def test_start_when_an_offset_is_looked_for_then_nothing_before_the_place_has_it(
     offset: int, place: IndexPosition
 ) -> None:
-    """The last entry that is not above it; the log's start below all entries."""
+    """
+    A read from the place of an offset misses nothing: the last entry at or below it, or the start
+    of the log.
+    """
     assert INDEX.start_of(offset) == place
 
 
@@ -49,12 +52,15 @@ def test_start_when_an_offset_is_looked_for_then_nothing_before_the_place_has_it
 def test_stop_when_an_offset_is_the_last_then_the_batch_at_the_next_entry_is_within(
     last: int, stop: int
 ) -> None:
-    """An entry has the last offset of its batch: what is wanted may begin that batch."""
+    """
+    The read includes the batch at the entry behind the wanted offset, because an entry holds its
+    batch's last offset.
+    """
     assert INDEX.likely_stop(last) == stop
 
 
 def test_slices_when_a_range_is_cut_then_they_meet_at_entries_and_cover_it() -> None:
-    """Each begins where the one before it stops, and none is missing."""
+    """Slices begin and end at index entries and cover the range without a gap."""
     for count in (1, 2, 3, 4, 9):
         slices = [INDEX.slice_of(500, 999, number, count) for number in range(count)]
         assert slices[0].start == IndexPosition(0, 500)
@@ -67,7 +73,7 @@ def test_slices_when_a_range_is_cut_then_they_meet_at_entries_and_cover_it() -> 
 
 
 def test_slices_when_there_are_no_entries_then_the_first_has_everything() -> None:
-    """A segment that is too small for an index cannot be cut."""
+    """Without index entries the first slice holds the whole segment."""
     empty = offsets()
     slices = [empty.slice_of(500, 999, number, 3) for number in range(3)]
     assert [(one.start.position, one.stop) for one in slices] == [(0, 1000), *[(1000, 1000)] * 2]
@@ -89,20 +95,20 @@ def test_slices_when_there_are_no_entries_then_the_first_has_everything() -> Non
 def test_offset_index_when_entries_fall_or_lie_outside_then_it_ends_before_them(
     entries: list[tuple[int, int]],
 ) -> None:
-    """What cannot be is not believed, nor what follows."""
+    """An offset index ends before its first entry that falls or lies outside the log."""
     found = offsets(*entries)
     assert found.positions.tolist() == [200]
 
 
 def test_offset_index_when_it_is_torn_or_zero_then_whole_entries_count() -> None:
-    """A file that was allocated and not written has none."""
+    """The whole entries before a torn or zero part of an offset index count."""
     torn = struct.pack(">ii", 19, 200) + b"\0\0\0"
     assert OffsetPlaces.read(torn, 500, LOG_BYTES).positions.tolist() == [200]
     assert OffsetPlaces.read(bytes(80), 500, LOG_BYTES).positions.tolist() == []
 
 
 def test_time_index_when_a_time_is_looked_for_then_all_before_the_offset_is_older() -> None:
-    """The entry before it says up to where nothing is as late."""
+    """The place of a start time is an entry before which every record is older."""
     index = times((1_000, 519), (2_000, 539), (3_000, 539))
     assert index.first_offset(900) is None
     assert index.first_offset(1_000) is None
@@ -111,7 +117,10 @@ def test_time_index_when_a_time_is_looked_for_then_all_before_the_offset_is_olde
 
 
 def test_time_index_when_an_end_is_looked_for_then_a_later_record_lies_there() -> None:
-    """None where nothing is later."""
+    """
+    The end of a read by time is an entry's offset where a later record lies, or none where no
+    record is later.
+    """
     index = times((1_000, 519), (2_000, 539))
     assert index.last_offset(999) == 519
     assert index.last_offset(1_000) == 539
@@ -119,13 +128,15 @@ def test_time_index_when_an_end_is_looked_for_then_a_later_record_lies_there() -
 
 
 def test_time_index_when_entries_fall_then_it_ends_before_them() -> None:
-    """Times rise, and offsets do not fall."""
+    """A time index ends before its first entry that falls in time or offset."""
     assert times((1_000, 519), (1_000, 539)).times_ms.tolist() == [1_000]
     assert times((1_000, 519), (2_000, 510)).times_ms.tolist() == [1_000]
 
 
 def test_fits_when_a_batch_begins_above_what_an_index_says_then_it_does_not() -> None:
-    """Something before it was passed over; at the start of a log nothing can be."""
+    """
+    A batch that begins above an index entry's offset does not fit it, except at the start of a log.
+    """
     place = IndexPosition(200, 519)
     assert fits(place, struct.pack(">q", 519))
     assert fits(place, struct.pack(">q", 510))

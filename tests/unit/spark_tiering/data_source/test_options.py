@@ -1,4 +1,4 @@
-"""What may be said to the source, what it means, and what is refused."""
+"""Options of the data source: values, defaults and refusals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def refusal(
 
 
 def test_options_when_only_topic_and_store_are_given_then_defaults_are_those_of_spark() -> None:
-    """A batch reads everything, loses nothing silently, and gives no headers."""
+    """
+    With only topic and store the defaults are Spark's: read everything, fail on loss, no headers.
+    """
     options = parsed()
     assert options.place.store == S3Settings("bucket")
     assert (options.place.prefix, options.place.kind) == ("kafka/", ListKind.MANIFESTS)
@@ -69,12 +71,12 @@ def test_options_when_only_topic_and_store_are_given_then_defaults_are_those_of_
 
 
 def test_options_when_a_stream_says_no_start_then_it_begins_at_the_latest() -> None:
-    """As Spark's own source does."""
+    """A stream without a start begins at the latest offset, as Spark's own source."""
     assert parse_options(ORDERS, is_streaming=True).start == AtEdge(-1)
 
 
 def test_options_when_names_are_in_any_case_then_they_are_found() -> None:
-    """Spark hands them over in lower case."""
+    """Option names are found in any case, since Spark passes them in lower case."""
     options = parse_options(
         {"STORE": "s3://b", "subscribe": "t", "failondataloss": "FALSE", "windowBytes": "1m"},
         is_streaming=False,
@@ -94,7 +96,7 @@ def test_options_when_names_are_in_any_case_then_they_are_found() -> None:
 def test_subscription_when_it_is_said_in_one_of_three_ways_then_it_wants_these(
     option: str, text: str, topics: set[tuple[str, int]]
 ) -> None:
-    """Names, a pattern for whole names, or partitions."""
+    """A subscription names topics, a pattern for whole names, or partitions."""
     wanted = parse_options({**PLACE, option: text}, is_streaming=False).subscription
     every = {("orders", 0), ("orders", 1), ("payments", 7)}
     assert {one for one in every if wanted.wants(*one)} == topics | (
@@ -118,14 +120,17 @@ def test_subscription_when_it_is_said_in_one_of_three_ways_then_it_wants_these(
 def test_subscription_when_it_is_none_then_the_message_says_so(
     given: dict[str, str], told: str
 ) -> None:
-    """Exactly one is needed, and has to be meant."""
+    """A missing, doubled or empty subscription is refused in one line."""
     assert told in refusal(given, PLACE)
 
 
 def test_bounds_when_several_are_said_then_a_time_for_all_comes_before_times_before_offsets() -> (
     None
 ):
-    """The precedence of Spark's own source."""
+    """
+    A time for all takes precedence over times by partition, and those over offsets, as in Spark's
+    own source.
+    """
     offsets = '{"orders": {"0": 5}}'
     some = {"startingOffsets": offsets, "startingOffsetsByTimestamp": '{"orders": {"0": 77}}'}
     one = PartitionName("orders", 0)
@@ -169,7 +174,7 @@ def test_bounds_when_several_are_said_then_a_time_for_all_comes_before_times_bef
 def test_options_when_a_value_cannot_be_meant_then_the_message_names_it(
     given: dict[str, str], told: str
 ) -> None:
-    """One clear line for each."""
+    """An invalid value is refused in one line that names it."""
     assert told in refusal(given)
 
 
@@ -180,7 +185,7 @@ def test_options_when_a_value_cannot_be_meant_then_the_message_names_it(
 def test_topic_ids_when_they_name_a_topic_that_is_not_read_then_they_are_refused(
     subscription: dict[str, str],
 ) -> None:
-    """A slip of the pen would choose nothing."""
+    """A topic id for a topic that is not read is refused, since it would select nothing."""
     given = {**subscription, "topicIds": '{"orderz": "an-id"}'}
     assert "topicIds names orderz, which is not read" in refusal(given, PLACE)
     right = parse_options(
@@ -190,7 +195,7 @@ def test_topic_ids_when_they_name_a_topic_that_is_not_read_then_they_are_refused
 
 
 def test_options_when_a_stream_is_given_an_end_then_it_is_refused() -> None:
-    """A stream has none."""
+    """A stream with an end is refused."""
     assert "a stream has no end" in refusal({"endingOffsets": "latest"}, is_streaming=True)
 
 
@@ -210,7 +215,7 @@ def test_options_when_a_stream_is_given_an_end_then_it_is_refused() -> None:
 def test_options_when_one_is_not_ours_then_it_is_refused_with_what_to_say_instead(
     name: str, told: str
 ) -> None:
-    """Nothing that is said is passed over."""
+    """An unknown option is refused with a suggestion, and no option is ignored."""
     assert told in refusal({name: "1"})
 
 
@@ -230,7 +235,10 @@ def test_options_when_one_is_not_ours_then_it_is_refused_with_what_to_say_instea
 def test_options_when_one_looks_like_a_secret_then_it_is_refused_and_not_repeated(
     name: str,
 ) -> None:
-    """Options stand in Spark's plans and logs."""
+    """
+    An option that looks like a secret is refused without being repeated, because Spark shows
+    options in plans and logs.
+    """
     told = refusal({name: "hunter2"})
     assert "looks like a secret" in told
     assert "hunter2" not in told
@@ -243,12 +251,12 @@ def test_options_when_one_looks_like_a_secret_then_it_is_refused_and_not_repeate
 def test_places_when_an_address_has_a_password_then_it_is_refused_and_not_repeated(
     given: dict[str, str],
 ) -> None:
-    """In addresses as well."""
+    """An address with a password is refused without being repeated."""
     assert "hunter2" not in refusal(given)
 
 
 def test_places_when_a_bucket_is_described_then_all_of_it_is_in_the_settings() -> None:
-    """Everything that boto3 has to know, and no credential."""
+    """The settings of a bucket hold every option for boto3 and no credential."""
     place = parsed(
         endpoint="http://127.0.0.1:9000", region="eu-1", profile="p", pathStyle="true",
         storeCaFile="/ca.pem", requesterPays="true", keyRing="/ring.json",
@@ -266,7 +274,10 @@ def test_places_when_a_bucket_is_described_then_all_of_it_is_in_the_settings() -
 
 
 def test_places_when_the_store_is_a_folder_then_it_is_never_made() -> None:
-    """Who reads makes nothing; and workers stand in other folders."""
+    """
+    A store in a folder gets an absolute path, because workers have other working directories, and
+    the reader never creates it.
+    """
     place = parse_options({"store": "tier", "prefix": "p/", "subscribe": "t"}, is_streaming=False)
     assert place.place.store == LocalSettings(Path("tier").absolute(), is_made=False)
     assert place.place.prefix == "p/"
@@ -290,12 +301,15 @@ def test_places_when_the_store_is_a_folder_then_it_is_never_made() -> None:
 def test_places_when_they_contradict_or_lack_then_the_message_says_what(
     given: dict[str, str], told: str
 ) -> None:
-    """One place tells of segments, one has their bytes."""
+    """
+    Contradicting or missing places are refused with a message: one place has the segments'
+    metadata, one their bytes.
+    """
     assert told in refusal(given, {})
 
 
 def test_places_when_a_plan_is_named_then_no_topic_needs_to_be() -> None:
-    """A plan says itself what is in it."""
+    """A read of a named plan needs no topic option."""
     options = parse_options({**PLACE, "plan": "/p.json", "planToken": "t"}, is_streaming=False)
     assert options.subscription.is_everything
     assert (options.place.plan, options.place.plan_token) == ("/p.json", "t")
@@ -303,7 +317,7 @@ def test_places_when_a_plan_is_named_then_no_topic_needs_to_be() -> None:
 
 
 def test_places_when_a_sidecar_is_named_then_its_files_travel_as_paths() -> None:
-    """The token itself never does."""
+    """The token of a sidecar travels as the path of its file, never as its content."""
     place = parsed(sidecar="host:7420", tokenFile="/t", tls="true", cluster="c").place
     assert place.kind is ListKind.SIDECAR
     assert place.sidecar is not None
@@ -311,7 +325,9 @@ def test_places_when_a_sidecar_is_named_then_its_files_travel_as_paths() -> None
 
 
 def test_tables_when_spark_adds_properties_of_its_own_then_they_are_passed_over() -> None:
-    """`CREATE TABLE ... USING` brings each option twice, and names of the catalog's."""
+    """
+    The options of `CREATE TABLE ... USING` that Spark doubles, and the catalog's own, are ignored.
+    """
     table = {
         "provider": "rlmm",
         "owner": "root",
@@ -322,7 +338,7 @@ def test_tables_when_spark_adds_properties_of_its_own_then_they_are_passed_over(
 
 
 def test_bounds_when_partitions_are_named_then_all_and_no_others_have_to_be() -> None:
-    """One that is forgotten would be read whole, or not at all."""
+    """Bounds by partition must name exactly the partitions that are read."""
     bound = parsed(startingOffsets='{"orders": {"0": 5, "2": -2}}').start
     partitions = [PartitionName("orders", 0), PartitionName("orders", 1)]
     with pytest.raises(ConfigError) as refused:
@@ -334,6 +350,6 @@ def test_bounds_when_partitions_are_named_then_all_and_no_others_have_to_be() ->
 
 
 def test_document_has_every_option() -> None:
-    """And no option is made that nobody can read of."""
+    """The documentation describes exactly the options of the data source."""
     text = (tree.ROOT / "docs" / "data-source.md").read_text()
     assert not [name for name in KNOWN if f"`{name}`" not in text]

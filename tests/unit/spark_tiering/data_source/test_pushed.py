@@ -1,4 +1,4 @@
-"""Filters of Spark's as bounds on what is read."""
+"""Pushed filters of Spark as bounds of a read."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def pushed(*filters: Any) -> PushedFilters:
 def test_offsets_when_filters_bound_them_then_nothing_that_matches_lies_outside(
     filters: list[Any], first: int, last: int
 ) -> None:
-    """What is not understood bounds nothing."""
+    """
+    Pushed filters never exclude an offset that matches, and an unsupported filter bounds nothing.
+    """
     found = pushed(*filters)
     assert (found.first_offset, found.last_offset) == (first, last)
 
@@ -70,7 +72,10 @@ def test_offsets_when_filters_bound_them_then_nothing_that_matches_lies_outside(
 def test_offsets_when_a_bound_is_exclusive_then_all_that_match_are_within(
     one: Any, matching: list[int]
 ) -> None:
-    """One more may be read: Spark looks at the rows as well."""
+    """
+    An exclusive bound keeps every matching offset, and may keep one more, since Spark filters
+    again.
+    """
     found = pushed(one)
     assert all(found.first_offset <= offset <= found.last_offset for offset in matching)
     assert found.last_offset - found.first_offset >= 4
@@ -90,13 +95,15 @@ def test_offsets_when_a_bound_is_exclusive_then_all_that_match_are_within(
 def test_times_when_filters_have_microseconds_then_no_matching_millisecond_is_left_out(
     one: Any, first: int, last: int
 ) -> None:
-    """Records have milliseconds; a filter between two of them is rounded to what can match."""
+    """
+    A filter in microseconds is rounded so that no record of a matching millisecond is left out.
+    """
     found = pushed(one)
     assert (found.first_time_ms, found.last_time_ms) == (first, last)
 
 
 def test_times_when_a_zone_is_another_one_then_the_moment_counts() -> None:
-    """Without a zone it is UTC, which is what Spark hands over."""
+    """A filter with a time zone means its moment, and one without a zone means UTC."""
     there = T.astimezone(timezone(timedelta(hours=5)))
     assert pushed(LessThanOrEqual(("timestamp",), there)).last_time_ms == T_MS
     naive = T.replace(tzinfo=None)
@@ -117,7 +124,7 @@ def test_times_when_a_zone_is_another_one_then_the_moment_counts() -> None:
 def test_partitions_when_filters_name_them_then_others_are_not_read(
     filters: list[Any], wanted: list[tuple[str, int]]
 ) -> None:
-    """Names and numbers, by equality."""
+    """Filters of equality on topic and partition keep other partitions from being read."""
     every = [("a", 0), ("a", 1), ("b", 0)]
     assert [one for one in every if pushed(*filters).wants(*one)] == wanted
 
@@ -136,13 +143,19 @@ def kept(given: PushedFilters, disorder_ms: int | None = None) -> list[int]:
 
 
 def test_prune_when_a_time_begins_then_segments_that_are_older_as_a_whole_are_left_out() -> None:
-    """One of which nobody knows the newest record is read."""
+    """
+    A start time prunes segments whose newest record is older, and keeps those whose newest record
+    is unknown.
+    """
     assert kept(PushedFilters(first_time_ms=1_501)) == [100, 300, 400]
     assert kept(PushedFilters(first_time_ms=1_500)) == [100, 200, 300, 400]
 
 
 def test_prune_when_a_time_ends_then_only_who_knows_the_disorder_may_stop() -> None:
-    """A record behind the first late one may be early: nothing tells how early."""
+    """
+    An end time prunes only with a stated disorder, because a record behind the first late one may
+    be early again.
+    """
     assert kept(PushedFilters(last_time_ms=1_200)) == [0, 100, 200, 300, 400]
     assert kept(PushedFilters(last_time_ms=1_200), 500) == [0, 100]
     assert kept(PushedFilters(last_time_ms=1_200), 800) == [0, 100, 200, 300]
@@ -150,13 +163,16 @@ def test_prune_when_a_time_ends_then_only_who_knows_the_disorder_may_stop() -> N
 
 
 def test_prune_when_offsets_are_bounded_then_extents_are_cut() -> None:
-    """Both ends inclusive."""
+    """Pruned extents are cut to the offsets of the filter, both inclusive."""
     (cut,) = prune(EXTENTS, PushedFilters(first_offset=120, last_offset=130), None)
     assert (cut.first_offset, cut.last_offset) == (120, 130)
 
 
 def test_prune_when_a_segment_has_more_than_is_read_of_it_then_its_times_end_nothing() -> None:
-    """Its newest record may be one that the partition does not have."""
+    """
+    A segment that is read in part does not end a read by its times, because its newest record may
+    lie outside that part.
+    """
     partly = (
         extent(0, 100, segment=(0, 150), history_behind=100, max_ms=9_000),
         extent(100, 200, max_ms=1_000),

@@ -31,7 +31,7 @@ def shape(found: list[tuple[SegmentPiece, ...]]) -> list[list[tuple[int, int, in
 
 
 def test_shares_when_segments_are_small_then_neighbours_are_joined() -> None:
-    """Each task has enough to do, in the order of offsets."""
+    """Small neighbouring segments form one share in order of offset."""
     small = [extent(n * 10, n * 10 + 10, log_bytes=MIB) for n in range(5)]
     found = shares(small, SplitLimits(3 * (MIB + REQUEST_BYTES)))
     assert [len(share) for share in found] == [3, 2]
@@ -39,19 +39,22 @@ def test_shares_when_segments_are_small_then_neighbours_are_joined() -> None:
 
 
 def test_shares_when_a_segment_is_large_then_it_is_cut_into_slices() -> None:
-    """As many as it takes so that none is larger than asked."""
+    """A segment is cut into as many slices as keep each within the wanted size."""
     found = shares([extent(0, 1000, log_bytes=10 * MIB)], SplitLimits(4 * MIB))
     assert shape(found) == [[(0, 1000, n, 3)] for n in range(3)]
 
 
 def test_shares_when_little_of_a_segment_is_wanted_then_only_that_counts() -> None:
-    """A tenth of the offsets is taken for a tenth of the bytes."""
+    """A partly wanted segment counts in proportion to its wanted offsets."""
     part = extent(0, 100, segment=(0, 1000), log_bytes=10 * MIB)
     assert len(shares([part], SplitLimits(4 * MIB))) == 1
 
 
 def test_shares_when_records_are_limited_then_offsets_are_cut_evenly() -> None:
-    """No share has more offsets than that, and none is empty."""
+    """
+    Shares with a limit of records have equal numbers of offsets, none is empty and none beyond the
+    limit.
+    """
     found = shares([extent(0, 10), extent(10, 12)], SplitLimits(MIB * 100, records_max=4))
     assert shape(found) == [
         [(0, 3, 0, 1)],
@@ -63,13 +66,13 @@ def test_shares_when_records_are_limited_then_offsets_are_cut_evenly() -> None:
 
 @pytest.mark.parametrize("least", [1, 2, 7, 40])
 def test_shares_when_a_number_is_asked_for_then_there_are_as_many_at_least(least: int) -> None:
-    """However large a share may be."""
+    """There are at least as many shares as requested, however large a share may be."""
     extents = [extent(n * 100, n * 100 + 100, log_bytes=10_000) for n in range(3)]
     assert len(shares(extents, SplitLimits(MIB, least=least))) >= least
 
 
 def test_shares_when_nothing_is_read_then_there_are_none() -> None:
-    """No extents, no tasks."""
+    """Without extents there are no shares."""
     assert shares([], SplitLimits(MIB, least=4)) == []
 
 
@@ -82,7 +85,7 @@ def test_shares_when_nothing_is_read_then_there_are_none() -> None:
 def test_shares_when_cut_in_any_way_then_each_offset_and_slice_is_there_once(
     sizes: list[tuple[int, int]], bytes_max: int, records_max: int | None, least: int | None
 ) -> None:
-    """Nothing is read twice and nothing left out, whatever is asked."""
+    """Each offset and slice lies in exactly one share, for any cut."""
     extents: list[ReadExtent] = []
     at = 0
     for offsets, log_bytes in sizes:
@@ -107,7 +110,7 @@ def test_shares_when_cut_in_any_way_then_each_offset_and_slice_is_there_once(
 def test_share_when_it_travels_then_it_is_small_and_has_no_secret(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What a task is sent: places and numbers, whatever the environment holds."""
+    """A share pickles to few bytes of places and numbers, without a secret."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "access-hunter2")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-hunter2")
     small = [extent(n * 10, n * 10 + 10, log_bytes=MIB) for n in range(100)]

@@ -30,7 +30,10 @@ SCHEMA = full_schema(has_headers=False)
 def test_stream_when_an_option_is_wrong_then_there_is_a_reader_that_says_so(
     ask: Callable[[Any], Any],
 ) -> None:
-    """Spark can stop it, and so it tells the reason: to whatever is asked first."""
+    """
+    A stream with a wrong option has a reader that raises the reason at its first call, so that
+    Spark can stop it.
+    """
     reader = RlmmDataSource({**PLACE, "endingOffsets": "latest"}).streamReader(SCHEMA)
     assert isinstance(reader, SupportsTriggerAvailableNow)
     with pytest.raises(ConfigError, match="a stream has no end"):
@@ -39,7 +42,7 @@ def test_stream_when_an_option_is_wrong_then_there_is_a_reader_that_says_so(
 
 
 def test_writing_when_it_is_tried_then_it_is_refused_in_words() -> None:
-    """To tables as well as by streams."""
+    """A write to a table or as a stream is refused in one line."""
     source = RlmmDataSource(PLACE)
     for writer in (source.writer, source.streamWriter):
         with pytest.raises(ConfigError, match="reads tiered segments and writes none"):

@@ -22,7 +22,7 @@ A0, A1, B0 = PartitionName("a", 0), PartitionName("a", 1), PartitionName("b", 0)
 
 
 def test_offsets_when_they_are_kept_then_in_the_form_of_sparks_kafka_source() -> None:
-    """By topic, by partition, in order."""
+    """Stream offsets have the JSON form of Spark's Kafka source, sorted by topic and partition."""
     offsets = {B0: 3, A1: 2, A0: 1}
     assert format_offsets(offsets) == {"a": {"0": 1, "1": 2}, "b": {"0": 3}}
     assert list(format_offsets(offsets)) == ["a", "b"]
@@ -33,23 +33,23 @@ def test_offsets_when_they_are_kept_then_in_the_form_of_sparks_kafka_source() ->
     "written", [None, [], {"a": 3}, {"a": {"x": 3}}, {"a": {"0": "3"}}, {"a": {"0": -1}}]
 )
 def test_offsets_when_a_checkpoint_is_another_sources_then_it_is_refused(written: Any) -> None:
-    """A checkpoint folder that was used for something else."""
+    """A checkpoint of another source is refused."""
     with pytest.raises(ConfigError, match="no reader's of this source"):
         parse_offsets(written)
 
 
 def test_step_when_nothing_limits_it_then_it_goes_to_the_end() -> None:
-    """Partitions that are gone stay where they were."""
+    """A step without a limit goes to the end, and deleted partitions keep their offset."""
     assert step({A0: 5, B0: 7}, {A0: 100}, None) == {A0: 100, B0: 7}
 
 
 def test_step_when_it_is_limited_then_partitions_share_by_what_they_have() -> None:
-    """As Spark's own source does."""
+    """A limit is divided among partitions by their backlog, as in Spark's own source."""
     assert step({A0: 0, A1: 0}, {A0: 300, A1: 100}, 100) == {A0: 75, A1: 25}
 
 
 def test_step_when_the_limit_is_smaller_than_the_number_of_partitions_then_some_wait() -> None:
-    """It is kept all the same."""
+    """A limit smaller than the number of partitions is kept, and some partitions wait."""
     start = {PartitionName("t", n): 0 for n in range(10)}
     moved = step(start, dict.fromkeys(start, 50), 3)
     assert sum(moved.values()) == 3
@@ -66,7 +66,10 @@ def test_step_when_the_limit_is_smaller_than_the_number_of_partitions_then_some_
 def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
     ends: dict[PartitionName, tuple[int, int]], most: int
 ) -> None:
-    """Whatever partitions there are; each step but the last takes all that it may."""
+    """
+    Repeated steps reach the end for any partitions, and each step but the last takes the full
+    limit.
+    """
     at = {one: first for one, (first, _) in ends.items()}
     latest = {one: first + more for one, (first, more) in ends.items()}
     while at != latest:
@@ -78,7 +81,10 @@ def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
 
 
 def test_patience_when_there_is_little_then_it_waits_until_its_time_is_over() -> None:
-    """Enough is enough at once; too little after the delay, counted from the last batch."""
+    """
+    A step with too little data waits until the delay since the last batch is over, and one with
+    enough does not.
+    """
     patience = TriggerPatience(100, 1_000)
     assert not patience.is_over(99, 5_000)
     assert not patience.is_over(99, 5_999)

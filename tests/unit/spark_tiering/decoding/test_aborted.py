@@ -1,4 +1,6 @@
-"""Entries of transaction indexes: their bytes, which a read needs, whose batches they take out."""
+"""
+Aborted transactions: the bytes of index entries, the search for them, and the batches they drop.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def packed(*entry: int) -> bytes:
 
 
 def test_index_when_a_broker_wrote_it_then_entries_are_what_it_says() -> None:
-    """The literal bytes; an index without any says that nothing was aborted."""
+    """An index gives its literal bytes' entries, and an empty one means no aborts."""
     assert read_txn_index(LITERAL) == (ENTRY,)
     assert read_txn_index(memoryview(LITERAL + packed(0, 7, 251, 252, 253))) == (
         ENTRY,
@@ -41,14 +43,19 @@ def test_index_when_a_broker_wrote_it_then_entries_are_what_it_says() -> None:
     ],
 )
 def test_index_when_it_is_none_then_is_a_fault_that_says_why(content: bytes, said: str) -> None:
-    """Nobody is given half of the entries: records would come that were aborted."""
+    """
+    A broken index is refused with its reason, as half of its entries would let aborted records
+    through.
+    """
     found = read_txn_index(content)
     assert isinstance(found, DecodingFault)
     assert said in found.detail
 
 
 def test_search_when_an_entry_says_that_all_is_decided_then_no_index_is_needed_any_more() -> None:
-    """Entries that do not touch the range are not kept, and still say how far all is decided."""
+    """
+    An entry that decides the whole range ends the search, also when its transaction lies outside.
+    """
     search = AbortedSearch(100, 200)
     search.take([AbortedTransaction(1, 10, 99, 50), AbortedTransaction(2, 90, 100, 90)])
     assert not search.is_complete
@@ -59,13 +66,13 @@ def test_search_when_an_entry_says_that_all_is_decided_then_no_index_is_needed_a
 
 
 def test_search_when_nothing_is_asked_for_then_nothing_is_needed() -> None:
-    """An empty range."""
+    """A search for an empty range needs no index."""
     assert AbortedSearch(5, 5).is_complete
     assert not AbortedSearch(5, 6).is_complete
 
 
 def test_ranges_when_a_producer_aborted_often_then_each_batch_meets_its_own() -> None:
-    """From the first offset to the marker, both included."""
+    """An aborted range reaches from its first offset to its marker, both inclusive."""
     ranges = AbortedRanges(
         [AbortedTransaction(1, 10 * at, 10 * at + 3, 0) for at in (4, 0, 8, 7, 3, 5, 1, 6, 2)]
     )

@@ -1,4 +1,4 @@
-"""What a decoder promises to who calls it."""
+"""The decoder's promises to its caller."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def batches_of(found: Iterable[pa.RecordBatch | DecodingFault]) -> list[pa.Recor
 
 
 def test_schema_when_nothing_is_left_out_then_is_that_of_sparks_kafka_source() -> None:
-    """Names, order and exact types: Spark takes no others."""
+    """The schema has the names, order and exact types of Spark's Kafka source."""
     assert str(schema_of()).splitlines() == [
         "key: binary",
         "value: binary",
@@ -58,7 +58,7 @@ def test_schema_when_nothing_is_left_out_then_is_that_of_sparks_kafka_source() -
 
 
 def test_rows_when_a_record_has_everything_then_each_column_has_its_own() -> None:
-    """Spelled out, with nulls and what is empty told apart."""
+    """A row has every field of its record, and distinguishes null from empty."""
     headers = (("a", b"1"), ("", None), ("\N{LATIN SMALL LETTER E WITH ACUTE}", b""))
     records = [
         Record(7, 1_700_000_000_123, b"key", b"value", headers),
@@ -74,7 +74,7 @@ def test_rows_when_a_record_has_everything_then_each_column_has_its_own() -> Non
 
 
 def test_rows_when_the_broker_stamped_them_then_all_have_its_time() -> None:
-    """Also where other batches of the same piece have times of their own."""
+    """The rows of a batch with log append time all have the batch's time."""
     stamped = build_batch(
         records_of([b"a", b"b"], 4, 5), 4,
         timestamp_type=TimestampType.LOG_APPEND_TIME, max_timestamp_ms=9_000,
@@ -84,7 +84,7 @@ def test_rows_when_the_broker_stamped_them_then_all_have_its_time() -> None:
 
 
 def test_columns_when_they_are_given_then_rows_have_them_in_that_order() -> None:
-    """Column pruning: what was not asked for is not there."""
+    """Rows hold exactly the wanted columns, in the wanted order."""
     decoder = BatchDecoder(wanted(columns=("offset", "value")))
     (rows,) = batches_of(decoder.feed(LOG))
     assert rows.schema == decoder.schema == schema_of(("offset", "value"))
@@ -108,20 +108,20 @@ def test_columns_when_they_are_given_then_rows_have_them_in_that_order() -> None
     ids=str,
 )
 def test_wanted_when_it_cannot_be_meant_then_is_refused(asked: dict[str, Any]) -> None:
-    """Before any byte is read."""
+    """Impossible columns or ranges are refused before a byte is read."""
     with pytest.raises(InvalidArgument):
         wanted(**asked)
 
 
 def test_wanted_when_it_is_sent_to_another_process_then_it_is_the_same() -> None:
-    """A plain value."""
+    """The request for columns and range pickles to an equal value."""
     asked = wanted(columns=("key",), aborted=(AbortedTransaction(1, 2, 3, 4),))
     assert pickle.loads(pickle.dumps(asked)) == asked
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 13, 61, len(ONE), len(ONE) + 5, 1_000])
 def test_pieces_when_they_are_cut_anywhere_then_rows_are_the_same(piece_bytes: int) -> None:
-    """A batch is decoded when its last byte is there."""
+    """Rows do not depend on the cuts between pieces, and a batch is decoded with its last byte."""
     assert decode(LOG, piece_bytes=piece_bytes)[:2] == decode(LOG)[:2]
     decoder = BatchDecoder(wanted())
     assert not batches_of(decoder.feed(ONE[:-1]))
@@ -130,7 +130,7 @@ def test_pieces_when_they_are_cut_anywhere_then_rows_are_the_same(piece_bytes: i
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_pieces_when_they_change_afterwards_then_rows_do_not(kind: type) -> None:
-    """Whoever reads into one buffer again and again may do so."""
+    """Rows keep their values when the caller overwrites the buffer."""
     for cut in (20, len(ONE) - 3, len(LOG)):
         buffer = bytearray(LOG)
         decoder = BatchDecoder(wanted(columns=("value",)))
@@ -143,7 +143,7 @@ def test_pieces_when_they_change_afterwards_then_rows_do_not(kind: type) -> None
 
 @pytest.mark.parametrize("codec", Compression)
 def test_rows_when_more_is_read_then_those_before_stay_what_they_are(codec: Compression) -> None:
-    """The buffer into which batches are inflated is used again; rows are copies."""
+    """Rows stay unchanged when the decoder reuses its buffer."""
     decoder = BatchDecoder(wanted())
     kept = []
     for number in range(4):
@@ -156,7 +156,7 @@ def test_rows_when_more_is_read_then_those_before_stay_what_they_are(codec: Comp
 
 
 def test_rows_when_they_are_many_then_they_come_some_at_a_time() -> None:
-    """By the bytes of their batches, by their number, and by that of their headers."""
+    """Rows come in portions limited by bytes, records and headers."""
     pair = (("a", b"1"), ("b", b"2"))
     log = b"".join(build_batch([Record(at, 0, None, 90 * b"v", pair)], at) for at in range(12))
     for limits, rows_max in (
@@ -172,7 +172,7 @@ def test_rows_when_they_are_many_then_they_come_some_at_a_time() -> None:
 
 @pytest.mark.parametrize("codec", Compression)
 def test_batch_when_its_last_record_is_gone_then_it_is_stepped_over(codec: Compression) -> None:
-    """Compaction leaves an empty batch the codec that it had, and no bytes."""
+    """An empty batch that compaction left is passed over, whatever its codec."""
     empty = forge(b"", 0, base_offset=4, attributes=codec)
     found = decode(LOG + empty + build_batch(records_of([b"five"], 5), 5))
     assert found.fault is None
@@ -180,7 +180,7 @@ def test_batch_when_its_last_record_is_gone_then_it_is_stepped_over(codec: Compr
 
 
 def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() -> None:
-    """What is wrong behind it is no matter."""
+    """The decoder stops at its end offset and ignores damage behind it."""
     decoder = BatchDecoder(wanted(first_offset=1, next_offset=2))
     rows = batches_of(decoder.feed(LOG + b"\xff" * 100))
     assert [each.column("offset").to_pylist() for each in rows] == [[1]]
@@ -191,7 +191,10 @@ def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() ->
 
 
 def test_decoder_when_it_found_a_fault_then_it_is_told_once_and_kept() -> None:
-    """Whoever goes on feeding gets nothing more; whoever asks at the end is told again."""
+    """
+    The decoder reports a fault once while it is fed, returns no rows after it, and returns it again
+    at the end.
+    """
     decoder = BatchDecoder(wanted(), position=1_000)
     found = list(decoder.feed(ONE + b"\xff" * 100))
     assert isinstance(found[-1], DecodingFault)
@@ -202,7 +205,7 @@ def test_decoder_when_it_found_a_fault_then_it_is_told_once_and_kept() -> None:
 
 
 def test_decoder_when_rows_were_not_taken_then_the_next_piece_is_refused() -> None:
-    """A generator that is left half-way would lose rows in silence."""
+    """The decoder refuses the next piece while rows of the last one are not consumed."""
     decoder = BatchDecoder(wanted())
     next(decoder.feed(LOG))
     with pytest.raises(AssertionError, match="not taken"):
@@ -210,7 +213,9 @@ def test_decoder_when_rows_were_not_taken_then_the_next_piece_is_refused() -> No
 
 
 def test_decoder_when_a_log_was_walked_over_then_it_tells_where_it_ends() -> None:
-    """Also what was dropped counts: the end says whether batches are missing."""
+    """
+    The end offset of the decoder counts dropped batches, which shows whether batches are missing.
+    """
     decoder = BatchDecoder(wanted(columns=("key",)))
     assert decoder.next_offset == 0
     batches_of(decoder.feed(ONE + build_batch([], 1, last_offset=8)))
@@ -218,7 +223,7 @@ def test_decoder_when_a_log_was_walked_over_then_it_tells_where_it_ends() -> Non
 
 
 def test_batches_when_they_are_too_old_then_they_are_not_inflated() -> None:
-    """The newest time of a batch stands in its header."""
+    """A batch whose header's newest time is too old is not decompressed."""
     rotten = bytearray(build_batch(records_of([b"a"], 4, 500), 4, compression=Compression.ZSTD))
     rotten[-4:] = b"\xff" * 4
     found = decode(LOG + bytes(rotten), wanted(first_time_ms=2_000, checks_crc=False))
@@ -228,7 +233,7 @@ def test_batches_when_they_are_too_old_then_they_are_not_inflated() -> None:
 
 
 def test_transaction_when_it_was_aborted_then_other_batches_of_its_producer_stay() -> None:
-    """Those before and behind it, those outside transactions, and those of others."""
+    """Of a producer's batches only those within its aborted transaction are left out."""
     theirs = Producer(5, 0, 0, is_transactional=True)
     others = Producer(6, 0, 0, is_transactional=True)
     alone = Producer(5, 0, 0)
@@ -246,7 +251,7 @@ def test_transaction_when_it_was_aborted_then_other_batches_of_its_producer_stay
 def test_zstd_when_its_library_is_not_installed_then_rows_are_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An extra that only makes it quicker."""
+    """Without the zstandard library, which only adds speed, rows are the same."""
     log = build_batch(records_of([b"a", None], 0), 0, compression=Compression.ZSTD)
     with_it = decode(log)
     monkeypatch.setattr(inflating, "ZstdFrameReader", None)
@@ -254,7 +259,7 @@ def test_zstd_when_its_library_is_not_installed_then_rows_are_the_same(
 
 
 def test_faults_when_they_are_shown_then_they_say_where_and_what() -> None:
-    """One line."""
+    """A fault is one line with its place."""
     fault = DecodingFault(DecodingFaultKind.TORN, 61, 7, "the last 3 bytes are no whole batch")
     assert str(fault) == "torn: byte 61, offset 7: the last 3 bytes are no whole batch"
     assert str(DecodingFault(DecodingFaultKind.ZEROS, 0, -1, "x")) == "zeros: byte 0: x"

@@ -50,7 +50,7 @@ def aborted_offsets() -> Iterator[int]:
 def test_recorded_segment_when_it_is_decoded_then_rows_are_those_of_aiokafka(
     base_offset: int, piece_bytes: int
 ) -> None:
-    """By the ways of many records and of few."""
+    """The decoder's rows of a recorded segment are aiokafka's, for many records and for few."""
     log = LOGS[base_offset]
     found = decode(log, piece_bytes=piece_bytes)
     assert found.fault is None
@@ -60,7 +60,7 @@ def test_recorded_segment_when_it_is_decoded_then_rows_are_those_of_aiokafka(
 
 
 def test_recorded_segments_when_decoded_then_rows_are_those_that_were_produced() -> None:
-    """Spelled out: the first records of the log, and how many there are of everything."""
+    """The first decoded rows and all counts are those that were produced."""
     found = [decode(log) for log in LOGS.values()]
     assert [len(each.rows) for each in found] == [56, 44, 16]
     assert [each.counts.markers for each in found] == [6, 6, 11]
@@ -72,7 +72,7 @@ def test_recorded_segments_when_decoded_then_rows_are_those_that_were_produced()
 
 
 def test_recorded_aborts_when_all_is_read_then_only_committed_rows_come() -> None:
-    """With the indexes that the broker wrote, for every range that begins and ends anywhere."""
+    """For any range the broker's recorded indexes leave exactly the committed rows."""
     gone = set(aborted_offsets())
     assert gone
     log = b"".join(LOGS.values())
@@ -93,7 +93,10 @@ def test_recorded_aborts_when_all_is_read_then_only_committed_rows_come() -> Non
 
 
 def test_recorded_transaction_when_it_lies_over_segments_then_the_later_index_is_needed() -> None:
-    """What was aborted in a later segment is not in the index of the one that is read."""
+    """
+    A transaction over several segments needs the later segment's index, since its abort is not in
+    the earlier one.
+    """
     later = [
         (base, entry)
         for base in LOGS

@@ -21,7 +21,7 @@ def placed(numbers: list[bytes]) -> tuple[VarintBuffer, list[int]]:
 
 
 def test_int64_when_it_is_any_then_it_and_its_size_are_read() -> None:
-    """Of one to ten bytes; by itself and among others."""
+    """Every int64 and its size of one to ten bytes are read, alone and among others."""
     numbers = [varint(edge) for edge in EDGES]
     buffer, places = placed(numbers)
     value, size = buffer.int64_at(np.array(places))
@@ -30,7 +30,7 @@ def test_int64_when_it_is_any_then_it_and_its_size_are_read() -> None:
 
 
 def test_int32_when_it_is_none_then_its_size_is_nothing() -> None:
-    """What lies outside is no length; nothing of it is believed."""
+    """A number outside 32 bits has no size and is not used as a length."""
     for some in (EDGES, [edge for edge in EDGES if -64 <= edge < 64], [0]):
         numbers = [varint(edge) for edge in some]
         buffer, places = placed(numbers)
@@ -43,7 +43,7 @@ def test_int32_when_it_is_none_then_its_size_is_nothing() -> None:
 
 
 def test_int32_when_it_is_padded_then_only_up_to_five_bytes() -> None:
-    """A number may be written longer than it need be, as far as any int32 is."""
+    """A padded int32 is read up to five bytes."""
     for size in range(2, 12):
         buffer, _ = placed([b"\x82" + b"\x80" * (size - 2) + b"\x00", varint(200)])
         value, sizes = buffer.int32_at(np.array([0, size]))
@@ -55,7 +55,9 @@ def test_int32_when_it_is_padded_then_only_up_to_five_bytes() -> None:
 
 
 def test_places_when_they_lie_outside_then_they_are_read_at_the_end() -> None:
-    """No place is too large: whoever asks for it sees that he is outside."""
+    """
+    Places outside the buffer are read at its end, so that the caller sees that they lie outside.
+    """
     buffer, _ = placed([varint(1)] * 5)
     for read in (buffer.int32_at, buffer.int64_at):
         _, size = read(np.array([0, 5 + len(PADDING), 2**40]))
@@ -63,7 +65,7 @@ def test_places_when_they_lie_outside_then_they_are_read_at_the_end() -> None:
 
 
 def test_numbers_when_they_are_many_then_each_is_its_own() -> None:
-    """Sizes of all kinds side by side."""
+    """Each of many numbers of all sizes is read as itself."""
     chance = random.Random(3)
     some = [chance.randrange(-(2**bits), 2**bits) for bits in chance.choices(range(1, 31), k=5_000)]
     buffer, places = placed([varint(one) for one in some])

@@ -1,4 +1,4 @@
-"""Why jobs failed, out of what Spark and Java print."""
+"""Causes of failed jobs, from the output of Spark and Java."""
 
 from __future__ import annotations
 
@@ -90,17 +90,19 @@ class Gone(Exception):
 def test_cause_when_a_job_failed_then_is_the_innermost_thing_that_is_told(
     text: str, why: str
 ) -> None:
-    """One line, from the worker where it said something."""
+    """
+    The cause of a failed job is one line: the innermost message, from the worker if it raised one.
+    """
     assert cause_of(RuntimeError(text)) == why
 
 
 def test_cause_when_the_error_cannot_be_read_then_is_its_name() -> None:
-    """What a Java process would have to be asked for is not known when that is gone."""
+    """The cause of an error that Java cannot describe any more is the error's name."""
     assert cause_of(Gone()) == "Gone"
 
 
 def test_cause_when_it_is_long_then_is_cut() -> None:
-    """Pages of other people's text are no line."""
+    """A long cause is cut to one line."""
     assert len(cause_of(RuntimeError("x" * 10_000))) == 500
 
 
@@ -122,5 +124,5 @@ def test_cause_when_it_is_long_then_is_cut() -> None:
     ],
 )
 def test_last_words_when_java_ended_then_are_its_last_complaint(log: str, why: str) -> None:
-    """The line that says what is wrong, without Java's decoration."""
+    """The last words of Java are the line with its last error, without the log decoration."""
     assert last_said(log) == why

@@ -20,5 +20,5 @@ from spark_tiering.execution.settings import seconds_of
     ],
 )
 def test_duration_when_it_is_said_in_a_unit_then_is_in_seconds(text: str, seconds: float) -> None:
-    """Units as Spark knows them, milliseconds without one."""
+    """Spark's durations are read in seconds, and a number without unit is milliseconds."""
     assert seconds_of(text) == pytest.approx(seconds)

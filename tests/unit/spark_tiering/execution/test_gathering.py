@@ -1,4 +1,4 @@
-"""Outcomes gathered, whoever tells them."""
+"""Gathering of outcomes from every source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from spark_tiering.execution.spark_engine import UnitResults
 
 
 def test_outcome_when_it_is_told_twice_then_the_first_one_stands() -> None:
-    """What the accumulator has told is not told again by the job's end."""
+    """
+    The accumulator's outcome of a unit stands, and the end of the job does not report it again.
+    """
     told: list[object] = []
     gathered: UnitResults[str] = UnitResults(2, told.append)
     gathered.add((1, pickle.dumps("first")))
@@ -21,7 +23,7 @@ def test_outcome_when_it_is_told_twice_then_the_first_one_stands() -> None:
 
 
 def test_outcome_when_it_cannot_be_read_then_its_unit_is_lost() -> None:
-    """A result of a class that the driver cannot import is no reason to run the unit again."""
+    """A unit whose result the driver cannot unpickle is lost and not run again."""
     gathered: UnitResults[str] = UnitResults(1, None)
     assert gathered.is_empty
     gathered.add((0, b"no pickle"))

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def test_engine_when_it_is_cancelled_in_the_middle_then_keeps_what_is_done(tmp_path: Path) -> None:
-    """What was heard stays; what had not begun is lost, and was never begun."""
+    """
+    A cancelled engine keeps the outcomes it has and never starts the remaining units, which are
+    lost.
+    """
     engine = InProcess()
     units = [Unit(number, "", tmp_path) for number in range(3)]
     outcomes = engine.run_units(units, work, lambda _: engine.cancel())
@@ -24,14 +27,14 @@ def test_engine_when_it_is_cancelled_in_the_middle_then_keeps_what_is_done(tmp_p
 
 
 def test_outcome_when_one_unit_is_done_then_is_told_before_the_next_begins(tmp_path: Path) -> None:
-    """The second unit finds what the first one's outcome has led to."""
+    """The second unit sees the effect of the first one's reported outcome."""
     units = [Unit(1, "", tmp_path), Unit(2, "wait", tmp_path)]
     outcomes = InProcess().run_units(units, work, lambda _: (tmp_path / "go-on").touch())
     assert outcomes == [1, 4]
 
 
 def test_unit_when_it_cannot_be_sent_then_is_found_before_any_is_run(tmp_path: Path) -> None:
-    """What would fail on Spark fails here."""
+    """A unit that cannot be pickled is refused before any unit runs, as on Spark."""
     unsendable: list[Any] = [Unit(1, "", tmp_path), lambda: 1]
     with pytest.raises((AttributeError, TypeError)):
         InProcess().run_units(unsendable, work)
@@ -39,7 +42,7 @@ def test_unit_when_it_cannot_be_sent_then_is_found_before_any_is_run(tmp_path: P
 
 
 def test_unit_when_it_is_interrupted_then_the_interrupt_is_the_callers() -> None:
-    """An interrupt is nobody's failure."""
+    """An interrupt during a unit reaches the caller and is no failure of the unit."""
 
     def interrupted(unit: int) -> int:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Units as jobs: what is tried again, and how a call ends, over jobs that fail as a table says."""
+"""Rounds of units as jobs: repeats, and the end of a call, over jobs that fail by a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FakeJobs:
-    """Jobs that run units in this process, one after the other, until one of *deadly* comes."""
+    """Run units in this process, one after the other, until one of *deadly* comes."""
 
     def __init__(self, deadly: Sequence[int] = (), *, probe_fails: bool = False) -> None:
         self.kill_timeout_s = 0.0
@@ -74,7 +74,7 @@ def nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_units_when_all_are_done_then_are_one_job() -> None:
-    """Without trouble there is one job, and no probe."""
+    """Without failures all units are one job, and no probe runs."""
     jobs = FakeJobs()
     assert SparkEngine(jobs).run_units([-1, -2], abs) == [1, 2]
     assert jobs.jobs == [[0, 1]]
@@ -82,7 +82,10 @@ def test_units_when_all_are_done_then_are_one_job() -> None:
 
 
 def test_job_when_it_fails_then_units_without_an_outcome_are_jobs_of_their_own() -> None:
-    """What is known is kept; one unit fails a second time, and nobody else with it."""
+    """
+    When a job fails, its known outcomes stay and each unit without one runs as a job of its own, so
+    that only the failing unit is lost.
+    """
     jobs = FakeJobs(deadly=[2])
     told: list[object] = []
     outcomes = SparkEngine(jobs).run_units([-1, -2, -3, -4, -5], abs, told.append)
@@ -96,7 +99,10 @@ def test_job_when_it_fails_then_units_without_an_outcome_are_jobs_of_their_own()
 
 
 def test_job_when_it_fails_and_no_unit_can_run_then_the_engine_is_unfit() -> None:
-    """Nothing came back and the probe fails: it is not the units' fault."""
+    """
+    When a job fails without a result and the probe fails too, the engine is unfit and no unit is
+    blamed.
+    """
     jobs = FakeJobs(deadly=[0], probe_fails=True)
     with pytest.raises(EngineUnfit, match=r"^no unit can run: no worker anywhere$"):
         SparkEngine(jobs).run_units([-1, -2], abs)
@@ -104,7 +110,7 @@ def test_job_when_it_fails_and_no_unit_can_run_then_the_engine_is_unfit() -> Non
 
 
 def test_job_when_it_fails_and_spark_has_gone_then_the_rest_is_lost() -> None:
-    """What came back before is not thrown away with an error."""
+    """When Spark has gone, the outcomes that came back are kept and the other units are lost."""
     jobs = FakeJobs(deadly=[1], probe_fails=True)
     assert SparkEngine(jobs).run_units([-1, -2, -3], abs) == [
         1,
@@ -114,7 +120,7 @@ def test_job_when_it_fails_and_spark_has_gone_then_the_rest_is_lost() -> None:
 
 
 def test_engine_when_cancelled_while_a_job_runs_then_cancels_until_it_ends() -> None:
-    """A job that was about to begin is cancelled again; what it did until then is kept."""
+    """A cancel during a job is repeated until the job ends, and outcomes until then are kept."""
 
     class Stubborn(FakeJobs):
         def run(
@@ -134,7 +140,7 @@ def test_engine_when_cancelled_while_a_job_runs_then_cancels_until_it_ends() -> 
 
 
 def test_call_when_who_is_told_raises_then_what_runs_is_cancelled_first() -> None:
-    """The error leaves when the job has ended, not before."""
+    """An error of the caller's callback leaves the call after the running job has ended."""
 
     class Patient(FakeJobs):
         has_ended = False
@@ -156,7 +162,7 @@ def test_call_when_who_is_told_raises_then_what_runs_is_cancelled_first() -> Non
 
 
 def test_slots_when_spark_does_not_answer_then_are_an_error_of_ours() -> None:
-    """No foreign error leaves the engine."""
+    """An unanswered request for slots is an error of ours."""
 
     class Gone(FakeJobs):
         @property
@@ -173,7 +179,7 @@ def test_slots_when_spark_does_not_answer_then_are_an_error_of_ours() -> None:
 
 
 def test_engine_when_closed_twice_then_its_session_ends_once() -> None:
-    """Who opened the session for it said how it ends."""
+    """A second close of an engine does not call the session's end again."""
     ended: list[int] = []
     engine = SparkEngine(FakeJobs(), lambda: ended.append(1))
     with engine:

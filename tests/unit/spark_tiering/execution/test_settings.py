@@ -1,4 +1,4 @@
-"""What can be said of an engine."""
+"""Settings of an engine."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ from spark_tiering.execution.settings import (
     ],
 )
 def test_master_when_it_is_this_machine_then_tasks_are_tried_again(said: str, meant: str) -> None:
-    """On one machine Spark tries a task once unless it is told otherwise; clusters know better."""
+    """
+    The settings of a local master let Spark repeat a task, which it does not by default; other
+    masters keep their own number.
+    """
     assert retrying(said) == meant
 
 
 def test_settings_when_they_cannot_be_meant_then_are_refused() -> None:
-    """No slots, or a master with a blank in it."""
+    """A number of slots below one, or a master with a blank, is refused."""
     with pytest.raises(ConfigError, match="0 slots"):
         ExecutionSettings(slots=0)
     with pytest.raises(ConfigError, match="no master"):
@@ -52,13 +55,16 @@ def test_settings_when_they_cannot_be_meant_then_are_refused() -> None:
 def test_settings_when_asked_where_spark_runs_then_say_so(
     master: str | None, is_here: bool, is_connect: bool
 ) -> None:
-    """What a master is decides how a session is made."""
+    """
+    The settings say by the master whether Spark runs on this machine, in a cluster or behind a
+    connect address.
+    """
     settings = ExecutionSettings(master)
     assert (settings.is_on_this_machine, settings.is_connect) == (is_here, is_connect)
 
 
 def test_process_when_spark_submit_has_started_it_then_knows_that() -> None:
-    """By the variable in which spark-submit leaves the port of its Java process."""
+    """The variable with the port of the Java process shows that spark-submit started us."""
     assert is_submitted({"PYSPARK_GATEWAY_PORT": "1"})
     assert not is_submitted({})
 
@@ -79,5 +85,8 @@ def test_process_when_spark_submit_has_started_it_then_knows_that() -> None:
 def test_master_when_it_is_of_a_standalone_cluster_then_says_where_it_listens(
     master: str, places: list[tuple[str, int]]
 ) -> None:
-    """Each of several; what Spark itself cannot read is left for it to complain of."""
+    """
+    A standalone master gives the address of each of its hosts, and one that Spark cannot read
+    either is left for Spark to refuse.
+    """
     assert standalone_masters(master) == places

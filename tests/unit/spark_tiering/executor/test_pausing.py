@@ -1,4 +1,4 @@
-"""Units that look whether they may begin: how often, and what a store that fails means."""
+"""Pausing: how often units ask for the mark, and a store that fails."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Place:
 
 
 def test_mark_when_it_is_there_then_no_unit_begins(place: Place) -> None:
-    """Not even where one has begun a moment ago but for what was heard then; others go on."""
+    """
+    A unit that finds the job's mark does not begin, unless its process asked less than a second
+    ago, and other jobs go on.
+    """
     place.look()
     place.store.objects[KEY] = b"{}"
     place.look()
@@ -54,7 +57,10 @@ def test_mark_when_it_is_there_then_no_unit_begins(place: Place) -> None:
 
 
 def test_mark_when_many_small_units_begin_then_is_asked_for_once_a_second(place: Place) -> None:
-    """Asking takes longer than a small copy; what is asked keeps to the pace, and costs nobody."""
+    """
+    Units of one process ask for the mark once a second, within their rate limit, and these requests
+    do not count as the unit's.
+    """
     place.watch = place.watch_at(PaceLimits(requests_per_s=0.5))
     for _ in range(10):
         place.look()
@@ -67,7 +73,7 @@ def test_mark_when_many_small_units_begin_then_is_asked_for_once_a_second(place:
 
 
 def test_mark_when_the_store_does_not_answer_then_the_unit_goes_on(place: Place) -> None:
-    """It finds out for itself, and so does the next one."""
+    """A store that does not answer about the mark does not stop a unit."""
 
     def fail(name: str, key: str) -> None:
         place.asked.append(key)
@@ -80,7 +86,7 @@ def test_mark_when_the_store_does_not_answer_then_the_unit_goes_on(place: Place)
 
 
 def test_marks_when_there_are_many_jobs_then_not_all_are_remembered(place: Place) -> None:
-    """A worker that lives for weeks forgets."""
+    """A worker forgets the marks of old jobs."""
     for number in range(1_000):
         place.look(f"{KEY}-{number}")
     assert len(pausing._unmarked) <= pausing.JOBS_KEPT

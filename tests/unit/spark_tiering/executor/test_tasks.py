@@ -1,4 +1,4 @@
-"""What units are told, and what they tell."""
+"""Tasks of units and their outcomes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXAMPLE = example_partition()
 
 
 def test_outcomes_when_sorted_are_done_or_retriable_or_to_be_ended() -> None:
-    """Every outcome is exactly one of the three: nobody has to guess what becomes of a copy."""
+    """Every outcome is exactly one of done, retriable and to be ended."""
     assert {one for one in UnitOutcome if one.is_done} == {UnitOutcome.COPIED, UnitOutcome.FOUND}
     assert {one for one in UnitOutcome if one.is_retriable} == {
         UnitOutcome.UNKNOWN,
@@ -41,13 +41,13 @@ def test_outcomes_when_sorted_are_done_or_retriable_or_to_be_ended() -> None:
 
 
 def test_refusals_of_stores_when_they_end_a_unit_have_an_outcome_each() -> None:
-    """The two closed lists fit each other, and no refusal is taken for success."""
+    """Each refusal of a store that ends a unit has an outcome of its own, and none is a success."""
     assert set(OUTCOMES) == set(PutRefusal)
     assert not [one for one in OUTCOMES.values() if one.is_done]
 
 
 def test_task_when_it_travels_then_stays_what_it_is() -> None:
-    """Plain values, also with a bucket: no connection, no credential."""
+    """A task pickles to an equal value without connection and credential."""
     task = copy_task(EXAMPLE, store=S3Settings("objects", region="us-east-1"))
     sent = pickle.loads(pickle.dumps(task))
     assert replace(sent, files=task.files) == task
@@ -56,7 +56,10 @@ def test_task_when_it_travels_then_stays_what_it_is() -> None:
 
 
 def test_task_when_asked_then_tells_its_segment_as_it_was_started() -> None:
-    """The manifest repeats what the event said that opened the copy."""
+    """
+    A task describes its segment as the event that started the copy did, and the manifest repeats
+    it.
+    """
     task = copy_task(EXAMPLE)
     segment = task.segment
     assert segment.state is SegmentState.COPY_SEGMENT_STARTED
@@ -65,7 +68,7 @@ def test_task_when_asked_then_tells_its_segment_as_it_was_started() -> None:
 
 
 def test_units_when_named_have_a_name_of_their_own() -> None:
-    """By its name a result finds its unit: equal for attempts, different for all else."""
+    """Units have names that are equal for repeated attempts and differ for anything else."""
     task = copy_task(EXAMPLE)
     other = copy_task(EXAMPLE, uuid=Uuid(bytes(range(1, 17))))
     assert task.unit_id == main_key(task.segment.id, 120) != other.unit_id
@@ -75,7 +78,7 @@ def test_units_when_named_have_a_name_of_their_own() -> None:
 
 @pytest.mark.parametrize("deadline_s", [0.0, -1.0, float("nan")])
 def test_task_without_time_when_made_is_refused(deadline_s: float) -> None:
-    """A unit that could never be done is a mistake of who plans."""
+    """A task without time is refused as a planning mistake."""
     with pytest.raises(InvalidArgument):
         copy_task(EXAMPLE, deadline_s=deadline_s)
     with pytest.raises(InvalidArgument):
@@ -90,12 +93,15 @@ def test_task_without_time_when_made_is_refused(deadline_s: float) -> None:
 def test_options_that_no_log_can_be_made_with_when_given_are_refused(
     options: dict[str, int],
 ) -> None:
-    """Chunks that a manifest could not list, or that nobody holds in memory, and no such level."""
+    """
+    Options with a chunk size that no manifest can list or no memory can hold, or with an unknown
+    level, are refused.
+    """
     with pytest.raises(InvalidArgument):
         CopyOptions(**options)  # type: ignore[arg-type]  # numbers
 
 
 def test_detail_when_it_is_told_is_one_line_of_bounded_length() -> None:
-    """No terminal takes a file's name for a command, and no result grows."""
+    """A detail is one line of bounded length without control characters."""
     assert one_line("a\x1b[31m\nb") == "a?[31m?b"
     assert len(one_line("x" * 10_000)) == DETAIL_CHARACTERS_MAX

@@ -1,4 +1,4 @@
-"""The pace of one slot, by a clock that nobody waits for."""
+"""The throttle of one slot, by a clock without waits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def throttle(time: Time, pace: PaceLimits) -> Throttle:
 
 @pytest.mark.parametrize("piece", [10, 100, 1_000, 5_000])
 def test_bytes_when_they_are_taken_then_keep_to_the_pace(piece: int) -> None:
-    """However they are cut: so many a second, but for what gathers in a moment, and one piece."""
+    """
+    The throttle keeps its rate for any sizes of pieces, apart from one moment's burst and one
+    piece.
+    """
     time = Time()
     slot = throttle(time, PaceLimits(bytes_per_s=1_000))
     began = time.now_s
@@ -36,7 +39,7 @@ def test_bytes_when_they_are_taken_then_keep_to_the_pace(piece: int) -> None:
 
 
 def test_requests_when_they_are_made_then_keep_to_their_own_pace() -> None:
-    """Bytes and requests wait for themselves, not for each other."""
+    """Requests and bytes each have their own rate."""
     time = Time()
     slot = throttle(time, PaceLimits(bytes_per_s=1, requests_per_s=2))
     began = time.now_s
@@ -50,7 +53,7 @@ def test_requests_when_they_are_made_then_keep_to_their_own_pace() -> None:
 
 
 def test_slot_that_was_idle_when_it_goes_on_has_gathered_little() -> None:
-    """An hour without work does not become an hour's work at once."""
+    """A slot that was idle for an hour may use one moment's worth at once."""
     time = Time()
     slot = throttle(time, PaceLimits(bytes_per_s=1_000))
     slot.wait(size_bytes=1_000)
@@ -62,7 +65,9 @@ def test_slot_that_was_idle_when_it_goes_on_has_gathered_little() -> None:
 
 
 def test_wait_that_is_too_long_when_asked_for_is_refused_at_once_and_counts_nothing() -> None:
-    """Who has no time for it does not sleep for nothing."""
+    """
+    A wait beyond the deadline is refused at once without sleeping and uses no bytes of the budget.
+    """
     time = Time()
     slot = throttle(time, PaceLimits(bytes_per_s=1))
     assert slot.wait(size_bytes=100)
@@ -73,7 +78,7 @@ def test_wait_that_is_too_long_when_asked_for_is_refused_at_once_and_counts_noth
 
 
 def test_requests_that_were_made_already_when_charged_let_the_next_one_wait() -> None:
-    """How many an upload took is known at its end."""
+    """Requests charged after an upload make the next one wait."""
     time = Time()
     slot = throttle(time, PaceLimits(requests_per_s=1))
     slot.charge(31)
@@ -82,7 +87,7 @@ def test_requests_that_were_made_already_when_charged_let_the_next_one_wait() ->
 
 
 def test_pace_without_limits_when_kept_never_waits() -> None:
-    """Nothing asked, nothing slept."""
+    """A throttle without limits never sleeps."""
     time = Time()
     slot = throttle(time, UNBOUND)
     for _ in range(100):
@@ -91,7 +96,7 @@ def test_pace_without_limits_when_kept_never_waits() -> None:
 
 
 def test_pace_of_a_job_when_shared_is_kept_by_all_slots_together() -> None:
-    """Equal shares; what is without a limit stays so."""
+    """The slots of a job share its rate equally, and a missing limit stays missing."""
     assert PaceLimits(100.0, None).share(4) == PaceLimits(25.0, None)
     assert PaceLimits(None, 3).share(2) == PaceLimits(None, 1.5)
     with pytest.raises(InvalidArgument):
@@ -100,7 +105,7 @@ def test_pace_of_a_job_when_shared_is_kept_by_all_slots_together() -> None:
 
 @pytest.mark.parametrize("limit", [0, -1, float("inf"), float("nan")])
 def test_pace_by_which_nothing_is_ever_done_when_made_is_refused(limit: float) -> None:
-    """A limit is a number above nothing."""
+    """A limit of zero or less is refused."""
     with pytest.raises(InvalidArgument):
         PaceLimits(bytes_per_s=limit)
     with pytest.raises(InvalidArgument):
@@ -108,7 +113,7 @@ def test_pace_by_which_nothing_is_ever_done_when_made_is_refused(limit: float) -
 
 
 def test_throttle_of_a_slot_when_units_follow_each_other_is_the_same() -> None:
-    """A worker is used again: each thread goes on where it was, with each job for itself."""
+    """A worker's thread keeps one throttle for each job over its units."""
     pace = PaceLimits(bytes_per_s=1)
     first = throttle_of("job-a", pace)
     assert throttle_of("job-a", pace) is first

@@ -28,8 +28,6 @@ FILES = MemoryFiles({LOG: b"x" * 100, INDEX: b"y" * 8})
 
 
 class Broken(MemoryFiles):
-    """Files that raise one thing."""
-
     def __init__(self, error: Exception) -> None:
         super().__init__({})
         self.error = error
@@ -42,7 +40,7 @@ class Broken(MemoryFiles):
 
 
 def test_files_when_they_say_in_which_pieces_to_read_them_then_a_unit_reads_in_these() -> None:
-    """What is watched is read as it would be without."""
+    """A watched file is read in the piece sizes that its source asks for, as an unwatched one."""
 
     class Far(MemoryFiles):
         piece_bytes = 7
@@ -64,7 +62,7 @@ def test_files_when_they_say_in_which_pieces_to_read_them_then_a_unit_reads_in_t
     ids=lambda error: type(error).__name__,
 )
 def test_source_when_it_cannot_be_read_then_ends_the_unit(error: Exception) -> None:
-    """Whatever a source raises is its failure, by its own words."""
+    """An error of the source ends the unit with the source's own words."""
     files = LimitedFiles(Broken(error), watch())
     for call in (files.facts, lambda: files.read(LOG, 0, 1)):
         with pytest.raises(UnitEnd, match=str(error)) as caught:
@@ -73,14 +71,14 @@ def test_source_when_it_cannot_be_read_then_ends_the_unit(error: Exception) -> N
 
 
 def test_mistake_of_who_calls_when_made_is_raised() -> None:
-    """A mistake in the program does not pass for a source that failed."""
+    """A programming error in a source is raised and not taken for a source failure."""
     files = LimitedFiles(Broken(InvalidArgument("a mistake")), watch())
     with pytest.raises(InvalidArgument):
         files.facts()
 
 
 def test_facts_when_asked_for_again_are_those_of_the_first_look() -> None:
-    """A unit goes by one moment, and sees another one only when it wants to."""
+    """A unit keeps the facts of its first look until it asks for new ones."""
     source = MemoryFiles(FILES.contents)
     files = LimitedFiles(source, watch())
     first = files.facts()
@@ -104,7 +102,10 @@ def test_facts_when_asked_for_again_are_those_of_the_first_look() -> None:
 def test_file_when_it_is_another_one_then_ends_the_unit_as_the_log_tells(
     part: SegmentPart, taken: dict[str, bytes | None], outcome: UnitOutcome
 ) -> None:
-    """Without its log a segment is gone; what lies beside it may be read anew."""
+    """
+    A changed log ends the unit as a vanished segment, and a changed file beside it as one to read
+    again.
+    """
     source = MemoryFiles(FILES.contents)
     files = LimitedFiles(source, watch(), LOG)
     sizes = files.facts()
@@ -120,7 +121,7 @@ def test_file_when_it_is_another_one_then_ends_the_unit_as_the_log_tells(
 
 
 def test_f105_unit_when_its_time_is_up_then_reads_and_asks_nothing_more() -> None:
-    """Each read and each request looks at the time first."""
+    """A unit past its time makes no more reads and requests."""
     time = Time()
     seen = watch(time, deadline_s=10)
     source = MemoryFiles(FILES.contents)
@@ -136,7 +137,7 @@ def test_f105_unit_when_its_time_is_up_then_reads_and_asks_nothing_more() -> Non
 
 
 def test_pace_that_cannot_be_kept_in_time_when_met_ends_the_unit_without_a_wait() -> None:
-    """A unit that could not be done in its time does not sleep it away."""
+    """A wait that exceeds the unit's time ends it at once."""
     time = Time()
     seen = watch(time, deadline_s=10, pace=PaceLimits(bytes_per_s=1))
     seen.read(1000 * READINGS)

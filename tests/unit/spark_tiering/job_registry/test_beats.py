@@ -35,13 +35,19 @@ BY = job_id(99)
 def test_beat_when_it_has_expired_then_is_overdue_after_the_allowance(
     later_ms: int, standing: JobStatus
 ) -> None:
-    """Clocks of two hosts may be apart by the allowance, and nobody is ended for that."""
+    """
+    A heartbeat is overdue only after its expiry plus the allowance for clock difference, so that
+    skew ends no job.
+    """
     assert BEAT.standing(NOW_MS + later_ms) is standing
     assert replace(BEAT, state=BeatState.ENDED).standing(0) is JobStatus.ENDED
 
 
 def test_beat_when_written_and_read_then_is_the_same() -> None:
-    """With who ended it, and without; the form is that of the documents."""
+    """
+    A heartbeat reads back as written, with and without the job that ended it, in the documented
+    form.
+    """
     assert parse_beat(format_beat(BEAT), 3) == BEAT
     ended = replace(BEAT, state=BeatState.ENDED, ended_by=BY)
     assert parse_beat(format_beat(ended), 3) == ended
@@ -75,14 +81,14 @@ FIELDS = {
 def test_beat_when_it_cannot_be_read_then_is_somebody_who_never_expires(
     changed: dict[str, object],
 ) -> None:
-    """What a newer version, or somebody else, has written there is nobody's to end."""
+    """A heartbeat that cannot be read never expires, as its job may be a newer version's."""
     assert parse_beat(fields_bytes(FIELDS), 3).state is BeatState.ENDED
     for content in (fields_bytes(FIELDS | changed), b"", b"\xff"):
         assert parse_beat(content, 3).standing(NOW_MS + 10**12) is JobStatus.ALIVE
 
 
 def test_newest_beat_when_replaced_between_listing_and_reading_then_looked_for_again() -> None:
-    """A job that beats meanwhile is found alive."""
+    """The newest heartbeat is looked up again when it is replaced between listing and reading."""
     store = MemoryStore()
     job = Job(1, MemoryStore(store.objects)).alive()
 
@@ -97,7 +103,10 @@ def test_newest_beat_when_replaced_between_listing_and_reading_then_looked_for_a
 
 
 def test_newest_beat_when_what_is_listed_is_never_there_then_raised() -> None:
-    """Not for ever; a store that lists what it does not have cannot be relied on."""
+    """
+    The newest heartbeat raises after a bounded number of tries when the store lists objects that it
+    does not have.
+    """
     store = MemoryStore()
     job = Job(1, store).alive()
     listed = dict(store.objects)
@@ -113,7 +122,10 @@ def test_newest_beat_when_what_is_listed_is_never_there_then_raised() -> None:
 
 
 def test_job_when_its_beats_are_not_overdue_then_is_not_ended() -> None:
-    """Whoever asks is told how it stands, and nothing is written."""
+    """
+    A job whose heartbeats are not overdue is not ended, and the caller gets its state without a
+    write.
+    """
     job = Job(1).alive()
     other = Job(2, job.store, WallClock(NOW_MS + TTL_MS + SKEW_MS))
     assert ended_if_overdue(other.jobs, job.job_id, other.job_id).state is BeatState.RUNNING
@@ -121,7 +133,10 @@ def test_job_when_its_beats_are_not_overdue_then_is_not_ended() -> None:
 
 
 def test_job_when_its_beats_are_overdue_then_is_over_for_good() -> None:
-    """Its next beat is taken; it hears so when it wakes, and who did it."""
+    """
+    The caller takes an overdue job's next heartbeat, and that job learns at its next beat which job
+    ended it.
+    """
     job = Job(1).alive()
     other = Job(2, job.store, WallClock(NOW_MS + TTL_MS + SKEW_MS + 1))
     ended = ended_if_overdue(other.jobs, job.job_id, other.job_id)
@@ -135,7 +150,10 @@ def test_job_when_its_beats_are_overdue_then_is_over_for_good() -> None:
 
 
 def test_job_when_it_beats_just_before_it_would_be_ended_then_stays_alive() -> None:
-    """The end is written on the condition that its number is free, and it is not any more."""
+    """
+    A job that beats just before its end would be written stays alive, as the end needs a free
+    number.
+    """
     store = MemoryStore()
     job = Job(1, MemoryStore(store.objects)).alive()
     other = Job(2, store, WallClock(NOW_MS + TTL_MS + SKEW_MS + 1))
@@ -153,7 +171,7 @@ def test_job_when_it_beats_just_before_it_would_be_ended_then_stays_alive() -> N
 
 
 def test_job_when_it_never_beat_then_can_be_ended() -> None:
-    """Whoever has no beat is told by nobody that he has a topic."""
+    """A job that never wrote a heartbeat can be ended, as it holds no topic."""
     other = Job(2).alive()
     assert ended_if_overdue(other.jobs, job_id(1), other.job_id).number == 1
     assert not Job(1, other.store).heart.beat()

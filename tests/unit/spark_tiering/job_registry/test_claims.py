@@ -14,7 +14,9 @@ LATER_MS = NOW_MS + TTL_MS + SKEW_MS + 1
 
 
 def test_topic_when_free_then_claimed_and_held() -> None:
-    """The claim names the job; what was not claimed is not held."""
+    """
+    A free topic is claimed under the job's name, and a job does not hold a topic it did not claim.
+    """
     job = Job(1).alive()
     assert job.claims.acquire([PAYMENTS, ORDERS, ORDERS]) == TopicsClaimed((ORDERS, PAYMENTS))
     assert job.claims.check(ORDERS)
@@ -27,7 +29,9 @@ def test_topic_when_free_then_claimed_and_held() -> None:
 
 
 def test_topic_when_its_job_is_alive_then_busy_and_nothing_is_taken() -> None:
-    """All or none: what was taken on the way is given back, and who is there is told."""
+    """
+    A claim of several topics of which one belongs to a living job takes none and names that job.
+    """
     job = Job(1).alive()
     job.claims.acquire([PAYMENTS])
     other = Job(2, job.store, WallClock(NOW_MS + TTL_MS + SKEW_MS)).alive()
@@ -40,7 +44,7 @@ def test_topic_when_its_job_is_alive_then_busy_and_nothing_is_taken() -> None:
 
 
 def test_topic_when_its_job_has_ended_then_free_at_once() -> None:
-    """Nothing has to be given back by a job that says that it has ended."""
+    """A finished job's topics are free at once."""
     job = Job(1).alive()
     job.claims.acquire([ORDERS])
     job.heart.stop()
@@ -51,7 +55,7 @@ def test_topic_when_its_job_has_ended_then_free_at_once() -> None:
 
 
 def test_topic_when_given_back_then_free_while_its_job_goes_on() -> None:
-    """The job that gave it back keeps what else it has."""
+    """A job that gives one topic back keeps its other topics."""
     job = Job(1).alive()
     job.claims.acquire([ORDERS, PAYMENTS])
     job.claims.release([ORDERS])
@@ -64,8 +68,8 @@ def test_topic_when_given_back_then_free_while_its_job_goes_on() -> None:
 
 def test_f105_job_when_it_was_paused_and_taken_over_then_hears_so_whatever_its_clock_says() -> None:
     """
-    A process that hung while its beats expired asks before it finishes a copy: by its own clock no
-    time has passed, and the answer is no, for every topic that it had.
+    A paused job whose topics another job took learns that from the store before it finishes a copy,
+    whatever its own clock says.
     """
     job = Job(1).alive()
     job.claims.acquire([ORDERS, PAYMENTS])
@@ -80,7 +84,7 @@ def test_f105_job_when_it_was_paused_and_taken_over_then_hears_so_whatever_its_c
 
 
 def test_job_when_only_its_end_is_written_then_has_nothing_any_more() -> None:
-    """Between its end and the new claim nobody has the topic."""
+    """A topic has no holder between the end of its old job and the new claim."""
     store = MemoryStore()
     job = Job(1, MemoryStore(store.objects)).alive()
     job.claims.acquire([ORDERS])
@@ -99,7 +103,7 @@ def test_job_when_only_its_end_is_written_then_has_nothing_any_more() -> None:
 
 
 def test_check_when_the_heart_beats_meanwhile_then_not_mistaken_for_an_end() -> None:
-    """Beats that were written and not yet heard of, and those that were replaced, are its own."""
+    """A heart that finds its own late or replaced heartbeats does not take them for its end."""
     store = MemoryStore()
     job = Job(1, MemoryStore(store.objects)).alive()
     claims = Claims(Job(1, store).jobs, job.heart)
@@ -124,7 +128,10 @@ def test_check_when_the_heart_beats_meanwhile_then_not_mistaken_for_an_end() -> 
 
 
 def test_check_when_the_heart_is_ended_while_it_beats_then_no() -> None:
-    """A number that is free because its beat was replaced says nothing; the newest one counts."""
+    """
+    A check of an ended job fails although its old number is free, because the newest heartbeat
+    counts.
+    """
     store = MemoryStore()
     job = Job(1, MemoryStore(store.objects)).alive()
     claims = Claims(Job(1, store).jobs, job.heart)
@@ -144,7 +151,9 @@ def test_check_when_the_heart_is_ended_while_it_beats_then_no() -> None:
 
 
 def test_check_when_a_later_claim_is_there_then_no() -> None:
-    """Whoever wrote it, and whatever beats say."""
+    """
+    A check fails once a later claim exists, whichever job wrote it and whatever the heartbeats say.
+    """
     job = Job(1).alive()
     job.claims.acquire([ORDERS, PAYMENTS])
     job.store.objects[job.jobs.claim_key(ORDERS, 2)] = b"{}"  # type: ignore[attr-defined]
@@ -153,7 +162,10 @@ def test_check_when_a_later_claim_is_there_then_no() -> None:
 
 
 def test_check_when_the_beat_has_expired_then_no_until_the_next() -> None:
-    """By one's own clock alone; nobody had to take anything."""
+    """
+    A check fails by the job's own clock once its heartbeat expired, and succeeds again after the
+    next one.
+    """
     job = Job(1).alive()
     job.claims.acquire([ORDERS])
     job.clock.now_ms = NOW_MS + TTL_MS
@@ -163,7 +175,10 @@ def test_check_when_the_beat_has_expired_then_no_until_the_next() -> None:
 
 
 def test_check_when_an_answer_may_be_older_then_the_store_is_asked_once() -> None:
-    """For as long as is said, and never beyond one's own beat."""
+    """
+    A check may use an answer as old as the caller allows, never beyond the job's own heartbeat, and
+    asks the store once.
+    """
     store = MemoryStore()
     job = Job(1, store).alive()
     seconds = [100.0]
@@ -182,7 +197,9 @@ def test_check_when_an_answer_may_be_older_then_the_store_is_asked_once() -> Non
 
 
 def test_f126_claim_when_its_outcome_is_unknown_then_what_lies_there_decides() -> None:
-    """A claim that was written and not answered is one's own."""
+    """
+    After a claim of unknown outcome the job reads the store, and a claim with its name is its own.
+    """
     store = MemoryStore()
     job = Job(1, store).alive()
     store.next_puts.extend(["landed", "lost"])
@@ -194,7 +211,7 @@ def test_f126_claim_when_its_outcome_is_unknown_then_what_lies_there_decides() -
     "content", [b"", b"nothing", b'{"jobId":5}', b'{"jobId":"../x"}', b"{}", b"[]"]
 )
 def test_topic_when_its_claim_cannot_be_read_then_busy(content: bytes) -> None:
-    """What is not understood is somebody's; an operator has to look."""
+    """A topic whose claim cannot be read is busy, and an operator has to look."""
     job = Job(1).alive()
     job.store.objects[job.jobs.claim_key(ORDERS, 5)] = content  # type: ignore[attr-defined]
     told = job.claims.acquire([ORDERS])
@@ -203,7 +220,9 @@ def test_topic_when_its_claim_cannot_be_read_then_busy(content: bytes) -> None:
 
 
 def test_job_when_its_beats_do_not_get_through_then_takes_nothing() -> None:
-    """It could not be told apart from one that is dead."""
+    """
+    A job whose heartbeats cannot be written takes no topic, as other jobs would take it for dead.
+    """
     job = Job(1)
     with pytest.raises(StoreUnavailable, match="beats"):
         job.claims.acquire([ORDERS])
@@ -211,7 +230,10 @@ def test_job_when_its_beats_do_not_get_through_then_takes_nothing() -> None:
 
 
 def test_claim_when_the_store_ignores_conditions_then_read_back() -> None:
-    """A claim that another one has overwritten is not taken for one's own."""
+    """
+    A job reads its claim back, because a store that ignores conditions may hold another job's
+    claim.
+    """
     job = Job(1, is_put_conditional=False).alive()
     job.claims.acquire([ORDERS])
     assert job.claims.check(ORDERS)

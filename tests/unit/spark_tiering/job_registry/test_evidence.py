@@ -1,4 +1,4 @@
-"""Who started the copies that are open."""
+"""Evidence of the jobs that started open copies."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 def open_copy(segment: SegmentId, base: int, state: int = 0) -> SegmentMetadata:
-    """A copy of [base, base + 10) that is open, since the moment at which all jobs live."""
+    """Return an open copy of [base, base + 10), started while all jobs are alive."""
     known = copy_plans.copied(segment, base, base + 10, copy_plans.STARTED)
     return replace(known, event_timestamp_ms=NOW_MS, state=type(known.state)(state))
 
 
 def plan_of(*known: SegmentMetadata, told: tuple[OpenCopyEvidence, ...] = ()) -> CopyPlan:
-    """A plan for three segments, of which the metadata knows *known*."""
+    """Return a plan for three segments, of which the metadata knows *known*."""
     return make_plan(
         copy_plans.rules(),
         copy_plans.metadata(copy_plans.image(*known)),
@@ -62,7 +62,7 @@ def segment_id_of(plan: CopyPlan, at: int) -> SegmentId:
 
 
 def test_copy_when_only_a_later_plan_of_a_job_names_it_then_is_that_jobs() -> None:
-    """A job that plans again and again has all copies of all its plans."""
+    """A copy named only in a job's later plan belongs to that job."""
     job = Job(1)
     first, second = plan_of(), plan_of(*(one for one in new_copies(plan_of())))
     records = JobRecords(job.jobs, job.job_id)
@@ -92,7 +92,7 @@ def partial(one: SegmentMetadata) -> StoredObjects:
 def test_copies_when_a_plan_names_them_then_its_job_is_their_writer(
     end: str, writer: OpenCopyWriter
 ) -> None:
-    """By its beats; the store is looked at only where a copy may be touched."""
+    """Copies named in a plan have that plan's job as writer, by its heartbeats."""
     job = Job(1)
     plan = plan_of()
     keep(job.alive(), plan)
@@ -108,7 +108,7 @@ def test_copies_when_a_plan_names_them_then_its_job_is_their_writer(
 
 
 def test_copies_when_no_plan_names_them_then_foreign() -> None:
-    """A broker's, or somebody else's: nobody looks at their objects."""
+    """Copies that no plan names are foreign, and their objects are not read."""
     job = Job(1).alive()
     keep(job, plan_of())
     stranger = open_copy(segment_id("broker", tp()), 0)
@@ -119,7 +119,7 @@ def test_copies_when_no_plan_names_them_then_foreign() -> None:
 
 
 def test_copies_when_the_job_is_the_one_that_asks_then_may_be_dealt_with() -> None:
-    """A job that plans again deals with what it left open itself, alive as it is."""
+    """A job may handle its own open copies when it plans again."""
     job = Job(1).alive()
     plan = plan_of()
     keep(job, plan)
@@ -128,7 +128,7 @@ def test_copies_when_the_job_is_the_one_that_asks_then_may_be_dealt_with() -> No
 
 
 def test_copies_when_a_newer_job_deals_with_them_then_its_standing_counts() -> None:
-    """Whoever goes on with a dead job's copy is who is asked about."""
+    """The state of the newest job that names a copy in its plan decides about that copy."""
     job = Job(1)
     newer = Job(2, job.store)
     plan = plan_of()
@@ -143,7 +143,7 @@ def test_copies_when_a_newer_job_deals_with_them_then_its_standing_counts() -> N
 
 
 def test_copies_when_they_are_being_ended_then_the_job_that_ends_them_counts() -> None:
-    """An end is named by its plan as a copy is."""
+    """Copies that are being ended belong to the job whose plan ends them."""
     job = Job(1).alive()
     deleting = open_copy(segment_id("old", tp()), 0, 2)
     plan = plan_of(deleting, told=(copy_plans.evidence(deleting),))
@@ -153,7 +153,7 @@ def test_copies_when_they_are_being_ended_then_the_job_that_ends_them_counts() -
 
 
 def test_plans_when_all_copies_are_found_then_older_ones_are_not_read() -> None:
-    """The newest plan is mostly all that is read."""
+    """Older plans are not read once all copies are found."""
     store = MemoryStore()
     older, newer = Job(1, store), Job(2, store).alive()
     plan = plan_of()
@@ -167,7 +167,7 @@ def test_plans_when_all_copies_are_found_then_older_ones_are_not_read() -> None:
 
 
 def test_plans_when_one_names_a_copy_as_foreign_then_older_ones_are_not_read() -> None:
-    """A copy that a broker left open years ago does not cost the plans of all jobs since."""
+    """Older plans are not read once one names the copy as foreign."""
     store = MemoryStore()
     older, newer = Job(1, store).alive(), Job(2, store).alive()
     stranger = open_copy(segment_id("broker", tp()), 0)
@@ -181,7 +181,7 @@ def test_plans_when_one_names_a_copy_as_foreign_then_older_ones_are_not_read() -
 
 
 def test_plans_when_left_open_for_another_reason_then_older_ones_are_read() -> None:
-    """That a writer was alive says that he has a plan."""
+    """Older plans are read when a plan leaves a copy open for another reason."""
     store = MemoryStore()
     older, newer = Job(1, store).alive(), Job(2, store).alive()
     plan = plan_of()
@@ -195,7 +195,7 @@ def test_plans_when_left_open_for_another_reason_then_older_ones_are_read() -> N
 
 @pytest.mark.parametrize("apart_ms", [0, 1])
 def test_plans_when_their_jobs_were_over_long_before_then_not_read(apart_ms: int) -> None:
-    """What ended an hour before a copy began has not begun it."""
+    """Plans of jobs that ended an hour before a copy began are not read."""
     store = MemoryStore()
     job = Job(1, store).alive()
     plan = plan_of()
@@ -209,7 +209,7 @@ def test_plans_when_their_jobs_were_over_long_before_then_not_read(apart_ms: int
 
 
 def test_plans_when_one_cannot_be_read_then_its_copies_are_left_alone() -> None:
-    """What is not known is a reason to wait."""
+    """Copies wait when one of the plans cannot be read."""
     store = MemoryStore()
     older, newer = Job(1, store).alive(), Job(2, store).alive()
     plan = plan_of()

@@ -1,4 +1,4 @@
-"""The beats of one's own job."""
+"""The heart of a job and its heartbeats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WAIT_S = 30.0
 
 
 def test_heart_when_it_beats_then_each_beat_takes_the_place_of_the_one_before() -> None:
-    """There is one beat, it says until when it holds, and nothing else is removed."""
+    """Each heartbeat replaces the previous one with its expiry, and no other object is removed."""
     job = Job(1)
     assert not job.heart.is_valid()
     for number in (1, 2, 3):
@@ -35,7 +35,7 @@ def test_heart_when_it_beats_then_each_beat_takes_the_place_of_the_one_before() 
 
 
 def test_heart_when_time_passes_then_its_beat_holds_until_it_expires() -> None:
-    """To the millisecond, by the clock here; a later beat makes it hold again."""
+    """A heartbeat holds to the millisecond by the job's clock, and a later one holds again."""
     job = Job(1).alive()
     assert job.heart.is_valid(NOW_MS + TTL_MS - 1)
     assert not job.heart.is_valid(NOW_MS + TTL_MS)
@@ -49,7 +49,10 @@ def test_heart_when_time_passes_then_its_beat_holds_until_it_expires() -> None:
 def test_f126_heart_when_nobody_answers_then_its_next_beat_follows_what_was_written(
     told: str,
 ) -> None:
-    """A beat of which nothing was heard is found again, and its number is nobody else's."""
+    """
+    After an unanswered heartbeat the job looks up what the store holds and continues with the next
+    number.
+    """
     store = MemoryStore()
     job = Job(1, store).alive()
     failures = iter([True])
@@ -71,7 +74,9 @@ def test_f126_heart_when_nobody_answers_then_its_next_beat_follows_what_was_writ
 
 
 def test_heart_when_an_older_beat_cannot_be_removed_then_removed_later() -> None:
-    """What is left behind is no obstacle, and goes with the next beat."""
+    """
+    An older heartbeat that could not be removed is removed with the next beat and disturbs nothing.
+    """
     store = MemoryStore()
     job = Job(1, store).alive()
 
@@ -88,7 +93,7 @@ def test_heart_when_an_older_beat_cannot_be_removed_then_removed_later() -> None
 
 
 def test_heart_when_another_process_has_its_id_then_does_not_begin() -> None:
-    """Two jobs with one id would take each other's beats for their own."""
+    """A heart whose id another process uses does not begin."""
     job = Job(1).alive()
     other = HeartbeatThread(job.jobs, job.job_id, host="host-1", pid=2)
     with pytest.raises(InvalidArgument, match="another process"):
@@ -96,7 +101,7 @@ def test_heart_when_another_process_has_its_id_then_does_not_begin() -> None:
 
 
 def test_heart_when_started_then_beats_by_itself_until_stopped() -> None:
-    """Its thread beats, survives a store that is away for a while, and is gone at the end."""
+    """A started heart beats by itself, survives an outage of the store, and stops at its end."""
     store = MemoryStore()
     beaten = threading.Event()
     failed = threading.Event()
@@ -125,7 +130,10 @@ def test_heart_when_started_then_beats_by_itself_until_stopped() -> None:
 
 
 def test_heart_when_its_end_cannot_be_told_then_nothing_is_raised() -> None:
-    """Its topics are free when its last beat has expired."""
+    """
+    An end that cannot be written raises nothing, and topics become free when the last heartbeat
+    expires.
+    """
     store = MemoryStore()
     job = Job(1, store).alive()
 
@@ -137,7 +145,7 @@ def test_heart_when_its_end_cannot_be_told_then_nothing_is_raised() -> None:
 
 
 def test_heart_when_it_was_ended_then_its_thread_is_over() -> None:
-    """It beats no more, and does not say again that it has ended."""
+    """The thread of an ended heart stops beating and does not write the end again."""
     store = MemoryStore()
     job = Job(1, store)
     heart = HeartbeatThread(job.jobs, job.job_id, ttl_ms=3)
@@ -155,6 +163,6 @@ def test_heart_when_it_was_ended_then_its_thread_is_over() -> None:
 
 
 def test_heart_when_a_beat_holds_no_time_then_refused() -> None:
-    """Beats that expire at once would be no beats."""
+    """A heartbeat that expires at once is refused."""
     with pytest.raises(InvalidArgument):
         HeartbeatThread(Job(1).jobs, job_id(1), ttl_ms=2)

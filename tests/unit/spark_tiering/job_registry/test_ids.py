@@ -14,7 +14,7 @@ AT_MS = 1_795_052_712_345
 
 
 def test_job_id_when_made_then_says_when_and_where_the_job_began() -> None:
-    """It sorts by time, and gives the second back."""
+    """A job id sorts by time and gives back the second in which the job began."""
     job_id = new_job_id(AT_MS, "Driver-7.example.org", "0a1b2c")
     assert job_id == "20261119T014512Z-driver-7.example.org-0a1b2c"
     assert began_ms(job_id) == AT_MS // 1_000 * 1_000
@@ -22,13 +22,13 @@ def test_job_id_when_made_then_says_when_and_where_the_job_began() -> None:
 
 
 def test_job_ids_when_made_at_one_moment_then_differ() -> None:
-    """Their last digits are drawn."""
+    """Job ids made at one moment differ in their random digits."""
     assert len({new_job_id(AT_MS, "host") for _ in range(50)}) == 50
 
 
 @pytest.mark.parametrize("host", ["", "ein haus/mit namen", "ä", "h" * 300, "..", "-"])
 def test_job_id_when_the_host_has_any_name_then_is_fit_for_keys_and_notes(host: str) -> None:
-    """Whatever a host is called, the id is one, and a manifest takes it."""
+    """A job id is valid in keys and manifests for any host name."""
     job_id = new_job_id(AT_MS, host)
     assert began_ms(job_id) is not None
     segment = SegmentId(tp(), Uuid.of(0, 1))
@@ -51,5 +51,5 @@ def test_job_id_when_the_host_has_any_name_then_is_fit_for_keys_and_notes(host: 
     ],
 )
 def test_text_when_it_is_no_id_then_began_at_no_time(text: str) -> None:
-    """What a folder of jobs holds besides is passed over."""
+    """Names that are no job id are passed over when the folder of jobs is listed."""
     assert began_ms(text) is None

@@ -1,4 +1,4 @@
-"""Objects of jobs: written once, whatever becomes of the answers."""
+"""Objects of jobs: written once, whatever the store answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = "some/key"
 
 
 def test_keys_when_made_then_are_where_they_are_documented() -> None:
-    """Each kind has its place below the prefix."""
+    """Each kind of record has its documented key below the prefix."""
     jobs = JobStore(MemoryStore(), PREFIX)
     assert jobs.job_key(job_id(1), "plan.json") == f"tier/rlmm-jobs/jobs/{job_id(1)}/plan.json"
     assert jobs.beat_key(job_id(1), 7).endswith("/beats/00000000000000000007.json")
@@ -32,13 +32,13 @@ def test_keys_when_made_then_are_where_they_are_documented() -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "ä", "x" * 250])
 def test_key_when_no_broker_has_the_topic_then_refused(name: str) -> None:
-    """A name with a slash would be another place."""
+    """The key of a topic with a slash in its name is refused."""
     with pytest.raises(InvalidArgument):
         JobStore(MemoryStore()).claim_key(JobTopic(name, Uuid.of(0, 1)), 1)
 
 
 def test_key_when_it_is_no_job_then_refused() -> None:
-    """So no text from a command line leads elsewhere."""
+    """The key of an invalid job id is refused, so that no command line leads elsewhere."""
     with pytest.raises(InvalidArgument):
         JobStore(MemoryStore()).job_key("../../orders", "plan.json")
 
@@ -59,7 +59,9 @@ def test_key_when_it_is_no_job_then_refused() -> None:
 def test_write_when_its_outcome_is_unknown_then_what_lies_there_decides(
     told: list[str], there: bytes | None, is_written: bool
 ) -> None:
-    """Nobody is told that his object lies there unless it does, nor that it does not (F126)."""
+    """
+    After a put of unknown outcome the job reads the object to see whether it lies there (F126).
+    """
     store = MemoryStore({} if there is None else {KEY: there})
     store.next_puts.extend(told)
     assert JobStore(store).write_once(KEY, b"mine") is is_written
@@ -67,7 +69,7 @@ def test_write_when_its_outcome_is_unknown_then_what_lies_there_decides(
 
 
 def test_write_when_every_outcome_is_unknown_then_nobody_can_say() -> None:
-    """It is not repeated for ever."""
+    """A write whose outcomes are all unknown ends as unknown after a bounded number of attempts."""
     store = MemoryStore()
     store.next_puts.extend(["lost"] * 50)
     with pytest.raises(StoreUnavailable, match="nobody can say"):
@@ -81,7 +83,7 @@ def test_write_when_every_outcome_is_unknown_then_nobody_can_say() -> None:
 def test_write_when_it_is_refused_then_raised(
     reason: PutRefusal, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that is full, or cannot have such a key, is told of."""
+    """A full store or an invalid key raises to the caller."""
     store = MemoryStore()
     monkeypatch.setattr(store, "put", lambda key, content: PutRefused(reason, key))
     with pytest.raises(error):
@@ -89,7 +91,7 @@ def test_write_when_it_is_refused_then_raised(
 
 
 def test_read_when_the_object_is_archived_then_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What cannot be read is not taken for absent."""
+    """A read of an archived object raises instead of reporting it as absent."""
     store = MemoryStore({KEY: b""})
     assert JobStore(store).read(KEY) == b""
     monkeypatch.setattr(store, "get", lambda key, first, last: ObjectArchived(key, "GLACIER"))
@@ -98,7 +100,7 @@ def test_read_when_the_object_is_archived_then_raised(monkeypatch: pytest.Monkey
 
 
 def test_highest_when_other_names_stand_between_then_they_are_passed_over() -> None:
-    """A number is what lies directly in the folder under digits and nothing else."""
+    """The highest number counts names of digits directly in the folder, and nothing else."""
     names = ["0003.json", "12.json", "99.jsonl", "x.json", ".json", "٣٣.json", "77/1.json"]
     store = MemoryStore({f"f/{name}": b"" for name in names})
     assert JobStore(store).highest("f/") == 12
@@ -108,6 +110,6 @@ def test_highest_when_other_names_stand_between_then_they_are_passed_over() -> N
 
 @pytest.mark.parametrize("content", [None, b"", b"[1]", b"\xff", b"{", b"[" * 100_000])
 def test_fields_when_it_is_no_object_of_json_then_none(content: bytes | None) -> None:
-    """Whatever the bytes are."""
+    """An object that is not a JSON object has no fields, whatever its bytes are."""
     assert read_fields(content) is None
     assert read_fields(fields_bytes({"a": "ä"})) == {"a": "ä"}

@@ -1,4 +1,4 @@
-"""What a job leaves about itself."""
+"""Records that a job keeps about itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def made() -> tuple[Job, JobRecords]:
 
 
 def test_plan_when_written_then_read_and_never_another() -> None:
-    """A plan that was carried out cannot be put in the place of another."""
+    """A plan reads back as written, and another plan cannot take its place."""
     _, found = made()
     assert found.plan() is None
     found.write_plan(b"a plan")
@@ -27,7 +27,7 @@ def test_plan_when_written_then_read_and_never_another() -> None:
 
 
 def test_plans_when_a_job_plans_again_then_all_are_kept_in_order() -> None:
-    """The first is the plan of the job; none takes the place of another."""
+    """All plans of a job are kept in order."""
     job, found = made()
     assert list(found.plans()) == []
     for plan in (b"a plan", b"another", b"a third"):
@@ -42,7 +42,7 @@ def test_plans_when_a_job_plans_again_then_all_are_kept_in_order() -> None:
 
 
 def test_receipts_when_kept_in_several_objects_then_read_in_their_order() -> None:
-    """One object for each time, one line for each receipt; nothing for none."""
+    """Receipts are read in their order, one object for each time and one line for each receipt."""
     job, found = made()
     found.add_receipts([{"id": number} for number in range(3)])
     found.add_receipts([])
@@ -58,7 +58,7 @@ def test_receipts_when_kept_in_several_objects_then_read_in_their_order() -> Non
 
 
 def test_report_when_written_then_read() -> None:
-    """As it was said; one that is none is none."""
+    """A report reads back as written, and an object that is no report reads as none."""
     job, found = made()
     assert found.report() is None
     found.write_report({"jobId": job.job_id, "copies": [{"id": "x"}]})
@@ -66,7 +66,7 @@ def test_report_when_written_then_read() -> None:
 
 
 def test_job_when_it_is_asked_to_stop_then_sees_it() -> None:
-    """By anybody, also twice, and from another process."""
+    """A job sees a request to stop from any process, also a repeated one."""
     job, found = made()
     assert not found.is_asked_to_stop()
     JobRecords(Job(2, job.store).jobs, job.job_id).ask_to_stop("an operator")
@@ -78,7 +78,7 @@ def test_job_when_it_is_asked_to_stop_then_sees_it() -> None:
 def test_record_when_it_is_too_long_to_be_read_then_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing is written that nobody would read."""
+    """A record longer than the read limit is refused before it is written."""
     job, found = made()
     monkeypatch.setattr(records, "BYTES_MAX", 10)
     with pytest.raises(InvalidArgument, match="11 bytes"):

@@ -10,7 +10,7 @@ from tests.support.tier.jobs import TTL_MS, Job, job_id, names
 
 
 def test_jobs_when_listed_then_newest_first_with_what_each_has() -> None:
-    """Running, ended, overdue, and one that never beat."""
+    """Jobs are listed newest first as running, ended, overdue or without heartbeat."""
     store = MemoryStore()
     silent, ended, running = (Job(number, store) for number in (1, 2, 3))
     JobRecords(silent.jobs, silent.job_id).write_plan(b"a plan")
@@ -41,7 +41,7 @@ def test_jobs_when_listed_then_newest_first_with_what_each_has() -> None:
 
 
 def test_jobs_when_listed_then_one_listing_is_all_that_is_asked() -> None:
-    """Who looks through hundreds of jobs reads none of them."""
+    """A listing of hundreds of jobs takes one listing and reads no job."""
     store = MemoryStore()
     for number in range(3):
         Job(number, store).alive()

@@ -18,7 +18,10 @@ from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 
 
 def test_fixed_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
-    """The plugin's own example: 250 bytes by 100, stored in 110, 110 and 30."""
+    """
+    Fixed chunks lie where the plugin's example has them: 250 bytes by 100, stored in 110, 110 and
+    30.
+    """
     chunks = FixedChunks(100, 250, 110, 30)
     assert [tuple(chunks.chunk(number)) for number in range(chunks.count)] == [
         (0, 0, 100, 0, 110),
@@ -29,7 +32,10 @@ def test_fixed_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
 
 
 def test_variable_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
-    """The plugin's own example: 250 bytes by 100, stored in 10, 20 and 30."""
+    """
+    Variable chunks lie where the plugin's example has them: 250 bytes by 100, stored in 10, 20 and
+    30.
+    """
     chunks = VariableChunks(100, 250, [10, 20, 30])
     assert [tuple(chunks.chunk(number)) for number in range(chunks.count)] == [
         (0, 0, 100, 0, 10),
@@ -53,7 +59,10 @@ def test_variable_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
 def test_plain_chunks_when_a_log_is_stored_as_it_is_end_with_the_rest(
     original_bytes: int, last_bytes: int, count: int
 ) -> None:
-    """The last chunk is what is left, a full one where the size divides evenly."""
+    """
+    The last chunk of an uncompressed log holds the rest, and a full chunk where the size divides
+    evenly.
+    """
     chunks = plain_chunks(original_bytes, 100)
     assert chunks == FixedChunks(100, original_bytes, 100, last_bytes)
     assert (chunks.count, chunks.stored_bytes) == (count, original_bytes)
@@ -73,7 +82,9 @@ def test_plain_chunks_when_a_log_is_stored_as_it_is_end_with_the_rest(
 def test_chunks_stored_as_they_are_when_asked_are_told(
     chunks: FixedChunks | VariableChunks, is_plain: bool
 ) -> None:
-    """Only where each chunk has its own size can bytes be asked for by their position."""
+    """
+    The index shows chunks stored uncompressed, whose positions follow from the chunk size alone.
+    """
     assert is_stored_plain(chunks) is is_plain
 
 
@@ -95,7 +106,7 @@ def test_chunks_stored_as_they_are_when_asked_are_told(
     ],
 )
 def test_chunks_that_contradict_themselves_are_refused(make: object) -> None:
-    """An index that exists covers its log, and its object ends where Java's int ends."""
+    """A chunk index that does not cover its log, or ends beyond Java's int, is refused."""
     assert callable(make)
     with pytest.raises(InvalidArgument):
         make()
@@ -111,7 +122,9 @@ def test_chunks_that_contradict_themselves_are_refused(make: object) -> None:
     ],
 )
 def test_chunk_size_for_a_long_log_lets_the_plugin_read_its_end(original_bytes: int) -> None:
-    """Were the last chunk a full one, it would still end within 32 bits; that is what is read."""
+    """
+    The chunk size of a long log keeps the plugin's computed end of the last chunk within 32 bits.
+    """
     chunk_bytes = chunk_bytes_for(original_bytes)
     assert isinstance(chunk_bytes, int)
     assert CHUNK_BYTES // 2 < chunk_bytes <= CHUNK_BYTES
@@ -121,7 +134,9 @@ def test_chunk_size_for_a_long_log_lets_the_plugin_read_its_end(original_bytes: 
 
 @pytest.mark.parametrize("original_bytes", [INT32_MAX, 2**31, 2**40])
 def test_log_that_the_plugin_could_not_read_whole_is_a_finding(original_bytes: int) -> None:
-    """No chunk size lets the last byte of the very longest log be read; it is told beforehand."""
+    """
+    The longest log that no chunk size makes readable for the plugin is a finding before the copy.
+    """
     found = chunk_bytes_for(original_bytes)
     assert isinstance(found, LayoutFinding)
     assert found.kind is LayoutFault.TOO_LARGE

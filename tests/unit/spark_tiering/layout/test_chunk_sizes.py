@@ -42,7 +42,7 @@ VECTORS = {
 
 @pytest.mark.parametrize(("sizes", "encoded"), VECTORS.values(), ids=VECTORS)
 def test_sizes_when_encoded_are_the_plugins_bytes_and_back(sizes: list[int], encoded: str) -> None:
-    """The binary form is the plugin's, in both directions."""
+    """Encoded chunk sizes equal the plugin's bytes, and decode to the same sizes."""
     assert encode_sizes(sizes) == bytes.fromhex(encoded)
     assert decode_sizes(bytes.fromhex(encoded)) == array("q", sizes)
 
@@ -59,20 +59,22 @@ def test_sizes_when_encoded_are_the_plugins_bytes_and_back(sizes: list[int], enc
     ],
 )
 def test_text_of_sizes_when_written_is_the_plugins_and_back(sizes: list[int], text: str) -> None:
-    """Base64 and frame are the plugin's too, byte by byte, and it is read back."""
+    """
+    The text of chunk sizes equals the plugin's base64 and frame byte for byte, and reads back.
+    """
     assert format_sizes(sizes) == text
     assert parse_sizes(text) == array("q", sizes)
 
 
 @pytest.mark.parametrize("sizes", [[-1], [1, -1, 1], [2**31], [1, 2**31, 1]])
 def test_sizes_that_no_chunk_has_when_written_are_refused(sizes: list[int]) -> None:
-    """What the plugin could not read is not written."""
+    """Chunk sizes outside the plugin's range are refused when written."""
     with pytest.raises(InvalidArgument, match="chunk"):
         encode_sizes(sizes)
 
 
 def test_more_sizes_than_are_read_when_written_are_refused() -> None:
-    """What is written is read again, so there is one limit for both."""
+    """The writer refuses more chunk sizes than the reader's limit."""
     with pytest.raises(InvalidArgument, match=f"at most {CHUNKS_MAX}"):
         format_sizes(range(CHUNKS_MAX + 1))
 
@@ -101,7 +103,9 @@ def test_more_sizes_than_are_read_when_written_are_refused() -> None:
     ],
 )
 def test_sizes_that_nobody_wrote_when_decoded_are_a_finding(encoded: str) -> None:
-    """A count that lies, bytes too few or too many, sizes that no chunk has: damaged."""
+    """
+    Chunk sizes with a wrong count, missing or extra bytes, or impossible values are a finding.
+    """
     found = decode_sizes(bytes.fromhex(encoded))
     assert isinstance(found, LayoutFinding)
     assert found.kind is LayoutFault.DAMAGED
@@ -133,14 +137,14 @@ def text_of(frame: bytes) -> str:
     ],
 )
 def test_text_that_nobody_wrote_when_parsed_is_a_finding(text: str, kind: LayoutFault) -> None:
-    """Nothing is inflated of what is too large, and nothing is guessed."""
+    """Text that the plugin never wrote is a finding, and oversized text is not inflated."""
     found = parse_sizes(text)
     assert isinstance(found, LayoutFinding)
     assert found.kind is kind
 
 
 def test_longest_list_that_is_read_when_parsed_is_whole() -> None:
-    """Up to the limit a list is written and read; a longer one is told by its count alone."""
+    """Lists up to the limit read back whole, and a longer one is refused by its count."""
     sizes = array("q", (size * 2_654_435_761 % INT32_MAX for size in range(CHUNKS_MAX)))
     text = format_sizes(sizes)
     assert len(text) <= TEXT_CHARACTERS_MAX

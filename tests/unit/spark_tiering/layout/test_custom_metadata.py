@@ -26,20 +26,26 @@ VECTORS = {
 def test_custom_metadata_when_written_is_the_plugins_and_back(
     custom: CustomMetadata, section: str
 ) -> None:
-    """Fields stand by rising tag, and those that we do not know survive."""
+    """
+    Custom metadata has its fields by rising tag as the plugin writes them, and unknown fields
+    survive.
+    """
     assert format_custom_metadata(custom) == bytes.fromhex(section)
     assert parse_custom_metadata(bytes.fromhex(section)) == custom
 
 
 @pytest.mark.parametrize("section", [None, b""], ids=["absent", "empty"])
 def test_custom_metadata_that_is_absent_has_no_fields(section: bytes | None) -> None:
-    """The plugin's default is to have none, and none is written then."""
+    """Absent custom metadata, the plugin's default, has no fields."""
     assert parse_custom_metadata(section) == CustomMetadata()
     assert format_custom_metadata(CustomMetadata()) is None
 
 
 def test_custom_metadata_beyond_the_limit_of_brokers_is_refused() -> None:
-    """A broker that finds more gives up copying the partition: it is known before."""
+    """
+    Custom metadata above the brokers' limit is refused, because a broker would stop copying the
+    partition.
+    """
     custom = CustomMetadata(1, "", "k" * 116)
     assert len(format_custom_metadata(custom) or b"") == 126
     with pytest.raises(InvalidArgument, match="129 bytes, the broker takes 128"):
@@ -58,7 +64,7 @@ def test_custom_metadata_beyond_the_limit_of_brokers_is_refused() -> None:
     ],
 )
 def test_custom_metadata_that_means_nothing_when_written_is_refused(custom: CustomMetadata) -> None:
-    """A size below zero, and another's field under one of the known tags, are mistakes."""
+    """Custom metadata with a negative size, or an unknown field under a known tag, is refused."""
     with pytest.raises(InvalidArgument):
         format_custom_metadata(custom)
 
@@ -86,7 +92,7 @@ def test_custom_metadata_that_means_nothing_when_written_is_refused(custom: Cust
     ],
 )
 def test_custom_metadata_of_somebody_else_when_parsed_is_a_finding(section: str) -> None:
-    """Other plugins keep other things there: nothing is read into them."""
+    """Another plugin's custom metadata is a finding."""
     found = parse_custom_metadata(bytes.fromhex(section))
     assert isinstance(found, LayoutFinding)
     assert found.kind is LayoutFault.DAMAGED

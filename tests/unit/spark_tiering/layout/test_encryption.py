@@ -25,21 +25,23 @@ AAD = bytes(range(32))
 
 
 def test_data_key_when_sealed_by_openssl_is_opened() -> None:
-    """OAEP with SHA3-512 as hash and in its mask, as an implementation that is not ours has it."""
+    """A data key that OpenSSL sealed with OAEP and SHA3-512 is opened."""
     key = PrivateKey((RECORDED / "key.pem").read_bytes(), "key.pem")
     sealed = base64.b64decode((RECORDED / "sealed-data-key.txt").read_text())
     assert key.open(sealed) == bytes(range(100, 132))
 
 
 def test_data_key_when_sealed_again_is_opened_again() -> None:
-    """Sealing is randomised, and so is the blinding."""
+    """A data key opens after each of several randomised sealings."""
     key = PrivateKey(pem(IDS[0]), "here")
     for _ in range(5):
         assert key.open(seal_key(DATA_KEY, IDS[0])) == DATA_KEY
 
 
 def test_data_key_when_it_is_another_ones_or_changed_is_not_opened() -> None:
-    """One answer for each way to fail, and nothing raised."""
+    """
+    A data key with another ring key or changed bytes gives the same finding and raises nothing.
+    """
     key = PrivateKey(pem(IDS[0]), "here")
     sealed = seal_key(DATA_KEY, IDS[0])
     for wrong in (
@@ -87,7 +89,7 @@ def test_data_key_when_it_is_another_ones_or_changed_is_not_opened() -> None:
 def test_key_file_when_it_is_no_usable_key_is_refused_without_its_content(
     content: bytes, why: str
 ) -> None:
-    """The file and the reason are told, never what is in it."""
+    """An unusable key file is refused with its path and reason, never its content."""
     with pytest.raises(ConfigError, match=why) as refused:
         PrivateKey(content, "ring/key.pem")
     assert "ring/key.pem" in str(refused.value)
@@ -95,7 +97,7 @@ def test_key_file_when_it_is_no_usable_key_is_refused_without_its_content(
 
 
 def test_part_when_sealed_is_opened() -> None:
-    """Also one of no bytes."""
+    """A sealed part, also an empty one, is opened."""
     cipher = SegmentCipher(DATA_KEY, AAD)
     for content in (b"", b"x", bytes(range(256)) * 100):
         assert cipher.open(memoryview(seal(content, AAD)), "part") == content
@@ -103,7 +105,7 @@ def test_part_when_sealed_is_opened() -> None:
 
 @pytest.mark.parametrize("at", [0, 12, -1])
 def test_part_when_a_bit_of_vector_content_or_tag_is_changed_is_damaged(at: int) -> None:
-    """Nothing of it is given."""
+    """A part with a changed bit in vector, content or tag gives no bytes."""
     sealed = bytearray(seal(b"content", AAD))
     sealed[at] ^= 1
     found = SegmentCipher(DATA_KEY, AAD).open(bytes(sealed), "chunk 3")
@@ -113,7 +115,7 @@ def test_part_when_a_bit_of_vector_content_or_tag_is_changed_is_damaged(at: int)
 
 
 def test_part_when_aad_or_key_are_others_is_damaged() -> None:
-    """The manifest's aad belongs to what was sealed."""
+    """A part opened with another key or other aad is damaged."""
     sealed = seal(b"content", AAD)
     for cipher in (SegmentCipher(DATA_KEY, bytes(32)), SegmentCipher(bytes(32), AAD)):
         found = cipher.open(sealed, "part")
@@ -122,14 +124,14 @@ def test_part_when_aad_or_key_are_others_is_damaged() -> None:
 
 
 def test_part_when_it_is_too_short_to_be_one_has_another_length() -> None:
-    """Not even a tag."""
+    """A part shorter than vector and tag is a finding."""
     found = SegmentCipher(DATA_KEY, AAD).open(bytes(27), "part")
     assert isinstance(found, LayoutFinding)
     assert found.kind is LayoutFault.LENGTH
 
 
 def test_keys_when_printed_or_pickled_show_nothing_and_do_not_travel() -> None:
-    """Neither in a log line nor to another process."""
+    """Keys show nothing in print and refuse to be pickled."""
     for secret in (PrivateKey(pem(IDS[0]), "here"), SegmentCipher(DATA_KEY, AAD)):
         assert repr(secret).endswith("(...)")
         assert DATA_KEY.hex() not in repr(vars(secret))

@@ -68,13 +68,13 @@ RANGES = [
 def test_f124_range_of_a_log_when_read_back_is_that_of_the_source(
     name: str, fetch_bytes: int, first: int, last: int
 ) -> None:
-    """Both ends are inclusive, and how much is asked for at once makes no difference."""
+    """A range with both ends inclusive reads back as the source's bytes, for any fetch size."""
     assert read(name, first, last, fetch_bytes=fetch_bytes) == LOG[first : last + 1]
 
 
 @pytest.mark.parametrize("name", STORED)
 def test_f124_end_beyond_the_log_when_asked_for_is_cut_to_it(name: str) -> None:
-    """An end past the log's means the log's, and none means it too."""
+    """An end beyond the log, or none, means the end of the log."""
     assert read(name, 1990, 5000) == LOG[1990:]
     assert read(name, 1990) == LOG[1990:]
     assert read(name) == LOG
@@ -82,7 +82,10 @@ def test_f124_end_beyond_the_log_when_asked_for_is_cut_to_it(name: str) -> None:
 
 @pytest.mark.parametrize(("first", "last"), [(5, 4), (-1, 4), (2000, 2000), (2000, None), (0, -1)])
 def test_f124_range_that_cannot_be_when_asked_for_is_refused(first: int, last: int | None) -> None:
-    """An end before the start and a start behind the log are mistakes of who asks."""
+    """
+    A range with an end before its start, or a start behind the log, is refused as a caller's
+    mistake.
+    """
     with pytest.raises(InvalidArgument):
         plan_log_fetches(STORED["zstd"][0], first, last)
     with pytest.raises(InvalidArgument):
@@ -90,7 +93,7 @@ def test_f124_range_that_cannot_be_when_asked_for_is_refused(first: int, last: i
 
 
 def test_fetches_of_chunks_when_planned_join_what_lies_together() -> None:
-    """Whole chunks are asked for, several at once up to the limit, and each chunk once."""
+    """A planned fetch joins adjacent whole chunks up to the limit and fetches each chunk once."""
     manifest, content = STORED["zstd"]
     planned = fetches(manifest)
     assert [len(fetch.chunks) for fetch in planned] == [2, 6]
@@ -102,7 +105,7 @@ def test_fetches_of_chunks_when_planned_join_what_lies_together() -> None:
 
 
 def test_fetches_of_a_log_stored_as_it_is_ask_for_the_bytes_alone() -> None:
-    """Nothing but what is wanted is asked for."""
+    """Fetches of an uncompressed log ask for exactly the wanted bytes."""
     assert fetches(STORED["plain"][0], 10, 1500) == [
         ObjectRangeRead(10, 609),
         ObjectRangeRead(610, 1209),
@@ -113,7 +116,7 @@ def test_fetches_of_a_log_stored_as_it_is_ask_for_the_bytes_alone() -> None:
 @pytest.mark.parametrize("name", STORED)
 @pytest.mark.parametrize("difference", [-1, 1], ids=["a byte too few", "a byte too many"])
 def test_store_that_gives_another_length_is_a_finding(name: str, difference: int) -> None:
-    """An object that was cut off, or a store that ignores the range, is not taken for content."""
+    """A store that returns another length, by a cut object or an ignored range, is a finding."""
     manifest, content = STORED[name]
     fetch = fetches(manifest, fetch_bytes=300)[0]
     (found,) = fetch.contents((content + b"xx")[: fetch.size_bytes + difference])
@@ -122,7 +125,9 @@ def test_store_that_gives_another_length_is_a_finding(name: str, difference: int
 
 
 def test_chunk_that_was_damaged_when_read_is_a_finding_after_those_before_it() -> None:
-    """The checksum of the frame tells, the chunk is named, and nothing follows."""
+    """
+    A damaged chunk is a finding with its number after the chunks before it, and nothing follows.
+    """
     manifest, content = STORED["zstd"]
     (fetch,) = fetches(manifest, fetch_bytes=1_000_000)
     damaged = bytearray(content)
@@ -135,7 +140,7 @@ def test_chunk_that_was_damaged_when_read_is_a_finding_after_those_before_it() -
 
 
 def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
-    """A manifest that says other chunk sizes than the object has is found out."""
+    """A chunk of another size than its manifest says is a finding."""
     manifest, content = STORED["zstd"]
     assert isinstance(manifest.chunks, VariableChunks)
     lying = replace(
@@ -187,14 +192,17 @@ def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
 def test_log_that_cannot_be_read_here_is_a_finding_before_anything_is_asked(
     manifest: Manifest, kind: LayoutFault
 ) -> None:
-    """An encrypted log, and chunks that would not fit into memory, are told by name."""
+    """
+    An encrypted log without key, or chunks larger than memory allows, is a finding before any
+    fetch.
+    """
     found = plan_log_fetches(manifest)
     assert isinstance(found, LayoutFinding)
     assert found.kind is kind
 
 
 def test_index_when_asked_for_is_one_range() -> None:
-    """What is empty or absent is not asked for."""
+    """An index takes one fetch, and an empty or absent index none."""
     manifest = plain_manifest()
     fetch = plan_index_fetch(manifest, SegmentPart.TIME_INDEX)
     assert fetch == ObjectRangeRead(2400, 6011)

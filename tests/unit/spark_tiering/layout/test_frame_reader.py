@@ -25,7 +25,7 @@ LIMIT = 1 << 20
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_frame_when_it_is_whole_then_its_content_is_read(name: str) -> None:
-    """However it was written; a reader is used again and again."""
+    """A whole frame is read, however it was written, by a reader that is used again."""
     reader = ZstdFrameReader()
     for _ in range(2):
         assert reader.content(memoryview(FRAMES[name]), LIMIT) == CONTENT
@@ -33,7 +33,7 @@ def test_frame_when_it_is_whole_then_its_content_is_read(name: str) -> None:
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_frame_when_anything_is_unusual_then_nothing_is_read(name: str) -> None:
-    """Cut anywhere, more behind it, something before it: nobody takes a part for the whole."""
+    """A frame that is cut, followed by more bytes or preceded by others is not read."""
     reader, frame = ZstdFrameReader(), FRAMES[name]
     for size in {0, 1, 3, 4, 5, 9, 12, 13, *range(0, len(frame), 97), len(frame) - 1}:
         assert reader.content(memoryview(frame[:size]), LIMIT) is None
@@ -45,7 +45,10 @@ def test_frame_when_anything_is_unusual_then_nothing_is_read(name: str) -> None:
 
 
 def test_frame_when_it_says_that_it_is_empty_and_is_not_then_nothing_is_read() -> None:
-    """The library looks no further than at what a frame says of itself; nor at a dictionary."""
+    """
+    A frame whose header says it is empty although it has content, or names a dictionary, is not
+    read.
+    """
     frame = bytearray(WRITERS["with its size"].compress(b"0123456789" * 9))
     assert frame[4:6] == bytes((0x20, 90))
     assert ZstdFrameReader().content(memoryview(frame), LIMIT) == b"0123456789" * 9
@@ -56,7 +59,10 @@ def test_frame_when_it_says_that_it_is_empty_and_is_not_then_nothing_is_read() -
 
 
 def test_frame_when_it_might_hold_more_than_the_limit_then_nothing_is_allocated() -> None:
-    """A bomb, whether it tells what it is or not, and one that says it is none."""
+    """
+    A frame that may inflate beyond the limit is refused without memory for it, whatever its header
+    says.
+    """
     reader = ZstdFrameReader()
     bombs = [writer.compress(bytes(100 << 20)) for writer in WRITERS.values()]
     lying = bytearray(FRAMES["with its size"])
@@ -69,7 +75,7 @@ def test_frame_when_it_might_hold_more_than_the_limit_then_nothing_is_allocated(
 
 
 def test_frame_when_bytes_are_damaged_then_content_is_what_the_other_library_reads() -> None:
-    """Nothing comes of it, or what the service's own reader makes of the same bytes."""
+    """The content of a damaged frame is refused or equals the other library's."""
     chance, reader, read = random.Random(5), ZstdFrameReader(), 0
     small = [writer.compress(b"x" * 300 + bytes(range(200))) for writer in WRITERS.values()]
     for _ in range(6_000):

@@ -1,4 +1,4 @@
-"""Frames: what is written says its size and checks itself; nothing is read beyond what is asked."""
+"""Frames: written with size and checksum, and never read beyond their limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FRAME = FrameWriter().frame(CONTENT)
 
 
 def test_frame_when_written_says_its_size_and_has_a_checksum() -> None:
-    """Without the size the plugin refuses a chunk; with the checksum it verifies it for nothing."""
+    """A frame states its size, without which the plugin refuses it, and has a checksum."""
     parameters = zstandard.get_frame_parameters(FRAME)
     assert parameters.content_size == len(CONTENT)
     assert parameters.has_checksum
@@ -25,7 +25,7 @@ def test_frame_when_written_says_its_size_and_has_a_checksum() -> None:
 
 
 def test_frame_of_nothing_when_written_still_says_its_size() -> None:
-    """A frame of zero bytes is a frame."""
+    """A frame of no bytes states its size."""
     assert inflate_frame(FrameWriter().frame(b""), 0, "chunk 0") == b""
 
 
@@ -53,7 +53,7 @@ def test_frame_of_nothing_when_written_still_says_its_size() -> None:
     ],
 )
 def test_frame_that_is_not_what_was_stored_is_a_finding(frame: bytes, kind: LayoutFault) -> None:
-    """Whatever the bytes are, the answer is the content or a finding that names the place."""
+    """A read of any bytes as a frame gives the stored content or a finding that names the chunk."""
     found = inflate_frame(frame, len(CONTENT), "chunk 7")
     assert isinstance(found, LayoutFinding)
     assert found.kind is kind
@@ -61,7 +61,7 @@ def test_frame_that_is_not_what_was_stored_is_a_finding(frame: bytes, kind: Layo
 
 
 def test_frame_that_holds_too_much_is_not_inflated() -> None:
-    """A small frame of very many bytes costs nothing: what it says of itself is judged first."""
+    """A frame whose header declares more than the limit is refused before it is inflated."""
     bomb = FrameWriter().frame(bytes(64 * 1024 * 1024))
     assert len(bomb) < 10_000
     tracemalloc.start()
@@ -79,7 +79,7 @@ def test_frame_that_holds_too_much_is_not_inflated() -> None:
 
 
 def test_frame_that_says_less_than_it_holds_is_not_inflated_beyond_it() -> None:
-    """A header that lies ends in a finding, not in more bytes than were asked for."""
+    """A frame with a false header is not inflated beyond its declared size."""
     frame = bytearray(zstandard.ZstdCompressor().compress(bytes(60_000)))
     at = frame.index((60_000 - 256).to_bytes(2, "little"))
     frame[at : at + 2] = (1000 - 256).to_bytes(2, "little")

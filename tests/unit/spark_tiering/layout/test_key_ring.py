@@ -25,7 +25,7 @@ def ring(*ids: str) -> KeyRing:
 
 
 def test_ring_file_when_read_names_the_files_of_its_keys() -> None:
-    """A ring holds no key itself."""
+    """A ring file names the files of its keys and holds no key."""
     content = {"format": "rlmm-key-ring", "version": 1, "keys": {"a": "a.pem", "b": "/k/b.pem"}}
     found = parse_key_ring(json.dumps(content).encode(), "ring.json")
     assert found == {"a": "a.pem", "b": "/k/b.pem"}
@@ -47,13 +47,16 @@ def test_ring_file_when_read_names_the_files_of_its_keys() -> None:
     ],
 )
 def test_ring_file_when_it_is_none_is_refused(content: bytes) -> None:
-    """With its name."""
+    """A file that is no ring is refused by name."""
     with pytest.raises(ConfigError, match=r"ring\.json is no key ring"):
         parse_key_ring(content, "ring.json")
 
 
 def test_cipher_when_the_ring_has_several_keys_is_that_of_the_segments_own() -> None:
-    """Keys are rotated, and old segments stay readable."""
+    """
+    The cipher uses the key that its segment names, so that old segments stay readable after a
+    rotation.
+    """
     for key_id in IDS:
         encryption = SegmentEncryption(key_id, seal_key(DATA_KEY, key_id), AAD)
         found = ring(*IDS).cipher(encryption)
@@ -62,7 +65,7 @@ def test_cipher_when_the_ring_has_several_keys_is_that_of_the_segments_own() -> 
 
 
 def test_cipher_when_the_ring_lacks_the_key_or_has_another_is_told_apart() -> None:
-    """One is to be given the key, the other to be looked into."""
+    """A missing key and a wrong key are different findings, with different remedies."""
     encryption = SegmentEncryption(IDS[0], seal_key(DATA_KEY, IDS[0]), AAD)
     lacking = ring(IDS[1]).cipher(encryption)
     assert isinstance(lacking, LayoutFinding)
@@ -74,7 +77,9 @@ def test_cipher_when_the_ring_lacks_the_key_or_has_another_is_told_apart() -> No
 
 
 def test_cipher_of_a_plain_segment_is_none_and_of_a_sealed_one_without_ring_a_finding() -> None:
-    """The key's name is told, so that the right ring can be found."""
+    """
+    A plain segment needs no cipher; a sealed one without key ring is a finding that names the key.
+    """
     assert cipher_of(plain_manifest(), None) is None
     sealed = replace(plain_manifest(), encryption=SegmentEncryption("key-9", b"x", AAD))
     found = cipher_of(sealed, None)
@@ -84,14 +89,17 @@ def test_cipher_of_a_plain_segment_is_none_and_of_a_sealed_one_without_ring_a_fi
 
 
 def test_ring_when_printed_or_pickled_shows_ids_alone_and_does_not_travel() -> None:
-    """Executors read its files themselves."""
+    """
+    A ring shows only key ids in print and refuses to be pickled, since executors read its files
+    themselves.
+    """
     assert repr(ring(IDS[0])) == f"KeyRing(['{IDS[0]}'])"
     with pytest.raises(TypeError, match="not sent"):
         pickle.dumps(ring(IDS[0]))
 
 
 def test_manifest_when_it_is_of_an_encrypted_segment_keeps_what_opens_it() -> None:
-    """Key id, sealed key and aad are read as they were written."""
+    """The manifest of an encrypted segment keeps key id, sealed key and aad."""
     encryption = SegmentEncryption(IDS[0], seal_key(DATA_KEY, IDS[0]), AAD)
     manifest = replace(plain_manifest(), encryption=encryption)
     assert parse_manifest(format_manifest(manifest)) == manifest
@@ -115,7 +123,7 @@ def test_manifest_when_it_is_of_an_encrypted_segment_keeps_what_opens_it() -> No
 def test_manifest_when_its_encryption_is_none_that_the_plugin_reads_is_a_finding(
     name: str, value: object
 ) -> None:
-    """By the name of the field."""
+    """An encryption that the plugin does not read is a finding by its field."""
     manifest = replace(plain_manifest(), encryption=SegmentEncryption("a", b"x", AAD))
     fields = json.loads(format_manifest(manifest))
     fields["encryption"][name] = value

@@ -1,4 +1,4 @@
-"""Objects made while their sources pass by: what they become, and sources that are not as told."""
+"""Making of objects from streams, and sources that differ from their announcement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pieces(content: bytes, size: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("piece_bytes", [1, 511, 512, 513, 10_000])
 def test_log_when_stored_as_it_is_stays_byte_by_byte(piece_bytes: int) -> None:
-    """The object is the broker's file, and both digests are the file's."""
+    """An uncompressed log object equals the file, as do both digests."""
     log = LogObject(pieces(LOG, piece_bytes), len(LOG), is_compressed=False, chunk_bytes=CHUNK)
     assert log.made is None
     assert b"".join(log) == LOG
@@ -43,7 +43,10 @@ def test_log_when_stored_as_it_is_stays_byte_by_byte(piece_bytes: int) -> None:
 
 @pytest.mark.parametrize("piece_bytes", [1, 511, 512, 513, 10_000])
 def test_log_when_compressed_is_one_frame_for_each_chunk(piece_bytes: int) -> None:
-    """However the source is cut, frames are those of the chunks, and both digests are right."""
+    """
+    A compressed log has one frame for each chunk, however the source is cut, and both digests are
+    right.
+    """
     log = LogObject(pieces(LOG, piece_bytes), len(LOG), is_compressed=True, chunk_bytes=CHUNK)
     frames = list(log)
     assert frames == [FrameWriter().frame(chunk) for chunk in pieces(LOG, CHUNK)]
@@ -55,7 +58,7 @@ def test_log_when_compressed_is_one_frame_for_each_chunk(piece_bytes: int) -> No
 
 
 def test_log_when_its_size_divides_evenly_has_no_empty_chunk() -> None:
-    """The last chunk is a full one then."""
+    """A log that divides evenly ends with a full chunk and no empty one."""
     log = LogObject([LOG[: 2 * CHUNK]], 2 * CHUNK, is_compressed=True, chunk_bytes=CHUNK)
     frames = list(log)
     assert len(frames) == 2
@@ -76,7 +79,7 @@ def test_log_when_its_size_divides_evenly_has_no_empty_chunk() -> None:
 def test_log_that_is_not_as_long_as_told_is_a_finding(
     content: bytes, detail: str, *, is_compressed: bool
 ) -> None:
-    """A file that changes while it is copied becomes no object, and no byte beyond is sent."""
+    """A log with another length than announced becomes no object, and no byte beyond it is sent."""
     log = LogObject(pieces(content, 100), len(LOG), is_compressed=is_compressed, chunk_bytes=CHUNK)
     sent = b"".join(log)
     assert len(sent) <= 3000
@@ -90,7 +93,7 @@ def test_log_that_is_not_as_long_as_told_is_a_finding(
 def test_log_that_the_plugin_cannot_read_whole_is_a_finding_before_a_byte_is_read(
     size_bytes: int,
 ) -> None:
-    """Segments end where Java's int ends."""
+    """A log beyond Java's int is refused before a byte is read."""
     for is_compressed in (False, True):
         log = LogObject(iter(lambda: b"x", b""), size_bytes, is_compressed=is_compressed)
         assert list(log) == []
@@ -105,14 +108,14 @@ def test_log_that_the_plugin_cannot_read_whole_is_a_finding_before_a_byte_is_rea
 def test_log_object_of_sizes_that_mean_nothing_is_refused(
     size_bytes: int, chunk_bytes: int
 ) -> None:
-    """An empty log is none, and chunks are held in memory."""
+    """An empty log, or a chunk size that is impossible or too large for memory, is refused."""
     with pytest.raises(InvalidArgument, match=f"{size_bytes} bytes in chunks of {chunk_bytes}"):
         LogObject([], size_bytes, is_compressed=True, chunk_bytes=chunk_bytes)
 
 
 @pytest.mark.parametrize("is_compressed", [False, True], ids=["plain", "zstd"])
 def test_f123_long_log_when_made_takes_the_memory_of_two_chunks(*, is_compressed: bool) -> None:
-    """What is held does not grow with the log: a chunk, a frame, and what the source gives."""
+    """A long log takes the memory of two chunks and the source's piece while it is copied."""
     piece = random.Random(3).randbytes(64 * 1024)
     size_bytes = 64 * 1024 * 1024
     source = (piece for _ in range(size_bytes // len(piece)))
@@ -145,7 +148,7 @@ def parts_object(parts: dict[SegmentPart, bytes], **wrong: int) -> IndexesObject
 
 @pytest.mark.parametrize("has_aborted", [False, True])
 def test_indexes_when_made_follow_one_another_in_the_plugins_order(*, has_aborted: bool) -> None:
-    """The object is the parts, one after another, and each is found at its place again."""
+    """The index object is its parts in the plugin's order, each found at its place."""
     parts = {part: PARTS[part] for part in reversed(PARTS)}
     if not has_aborted:
         del parts[SegmentPart.TXN_INDEX]
@@ -164,7 +167,9 @@ def test_indexes_when_made_follow_one_another_in_the_plugins_order(*, has_aborte
 @pytest.mark.parametrize("difference", [-1, 1], ids=["longer", "shorter"])
 @pytest.mark.parametrize("part", [part for part in PARTS if PARTS[part]])
 def test_index_that_is_not_as_long_as_told_is_a_finding(part: SegmentPart, difference: int) -> None:
-    """The finding names the part, and there is no object then."""
+    """
+    An index with another length than announced is a finding that names it, and there is no object.
+    """
     made = parts_object(PARTS, **{part.name: difference})
     assert len(b"".join(made)) <= sum(map(len, PARTS.values()))
     assert made.made is None
@@ -174,7 +179,7 @@ def test_index_that_is_not_as_long_as_told_is_a_finding(part: SegmentPart, diffe
 
 
 def test_indexes_with_a_part_that_lacks_its_bytes_are_refused() -> None:
-    """Sizes and bytes are of the same parts, and none but the last may be absent."""
+    """Index parts whose sizes and bytes do not match are refused, except for an absent last one."""
     sizes = {part: len(content) for part, content in PARTS.items()}
     with pytest.raises(InvalidArgument, match="bytes of"):
         IndexesObject({SegmentPart.OFFSET_INDEX: []}, sizes)

@@ -1,4 +1,4 @@
-"""Manifests: byte by byte those of the plugin, and what is ours only where it does not look."""
+"""Manifests: byte for byte the plugin's, with our note only where the plugin does not look."""
 
 from __future__ import annotations
 
@@ -34,20 +34,22 @@ RECORDED = {
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_manifest_when_written_is_the_recorded_one_and_back(name: str) -> None:
-    """Written are the bytes that the plugin's own classes write, and they are read back whole."""
+    """A written manifest equals the plugin's recorded bytes and reads back whole."""
     assert format_manifest(RECORDED[name]) == recorded(name)
     assert parse_manifest(recorded(name)) == RECORDED[name]
 
 
 def test_note_when_written_stands_only_where_the_plugin_does_not_look() -> None:
-    """Without what is ours the manifest is the plugin's; the rest of it is untouched."""
+    """The note leaves all fields of the manifest that the plugin reads unchanged."""
     ours = json.loads(recorded("tiered-by-us"))
     del ours["remoteLogSegmentMetadata"]["rlmm"]
     assert ours == json.loads(recorded("zstd"))
 
 
 def test_description_when_made_of_metadata_repeats_it() -> None:
-    """A manifest says of a segment what its metadata says, so that a bucket tells for itself."""
+    """
+    The description in a manifest repeats the segment's metadata, so that a bucket explains itself.
+    """
     segment = SegmentMetadata(
         SEGMENT_ID, 1500, 2999, 1, 1_700_000_000_000, 1_700_000_300_000, ((4, 1500),), LOG_BYTES
     )
@@ -68,14 +70,17 @@ def test_description_when_made_of_metadata_repeats_it() -> None:
     ],
 )
 def test_manifest_that_we_cannot_stand_for_when_written_is_refused(manifest: Manifest) -> None:
-    """What was only read is not written again."""
+    """The writer refuses a manifest that was only read, because its source is not known."""
     with pytest.raises(InvalidArgument):
         format_manifest(manifest)
 
 
 @pytest.mark.parametrize("label", ["", "a\nb", 'a"b', "ü", "x" * (LABEL_CHARACTERS_MAX + 1)])
 def test_note_with_a_label_that_is_not_plain_is_refused(label: str) -> None:
-    """Labels of ours are short and need no escapes, so bytes are the same in every language."""
+    """
+    A label of the note that needs escapes or is long is refused, so that every language writes the
+    same bytes.
+    """
     with pytest.raises(InvalidArgument, match="label"):
         replace(NOTE, job_id=label)
     with pytest.raises(InvalidArgument, match="label"):

@@ -1,4 +1,7 @@
-"""Reading manifests: what the plugin reads is read, everything else is a finding with its place."""
+"""
+Manifest documents: accepted exactly where the plugin reads them, and otherwise a finding with its
+place.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +68,12 @@ def strings_for_numbers(content: bytes) -> bytes:
     ],
 )
 def test_manifest_in_another_form_that_the_plugin_reads_is_read(content: bytes) -> None:
-    """Each of these was read by the plugin's own classes as the same manifest."""
+    """A manifest in another form that the plugin's classes read as the same is read."""
     assert parse_manifest(content) == plain_manifest()
 
 
 def test_manifest_without_a_description_is_read() -> None:
-    """The plugin does not need it."""
+    """A manifest without our description is read, as the plugin does not need it."""
     for value in (DELETE, None):
         found = parse_manifest(changed("remoteLogSegmentMetadata", value))
         assert isinstance(found, Manifest)
@@ -78,7 +81,7 @@ def test_manifest_without_a_description_is_read() -> None:
 
 
 def test_manifest_with_an_empty_transaction_index_is_read() -> None:
-    """An index of no bytes is as good as none, and is told as it stands."""
+    """A manifest with a transaction index of no bytes reads as one with an empty index."""
     place = {"position": 6034, "size": 0}
     found = parse_manifest(changed("segmentIndexes.transaction", place))
     assert isinstance(found, Manifest)
@@ -86,7 +89,7 @@ def test_manifest_with_an_empty_transaction_index_is_read() -> None:
 
 
 def test_manifest_of_an_encrypted_segment_is_read_for_its_sizes() -> None:
-    """Its sizes can be audited without its key."""
+    """The manifest of an encrypted segment is read without a key, for its sizes."""
     fields = json.loads(recorded("zstd"))
     fields["encryption"] = {"dataKey": "key:AAAA", "aad": "AAAA"}
     found = parse_manifest(json.dumps(fields).encode())
@@ -106,7 +109,10 @@ def test_manifest_of_an_encrypted_segment_is_read_for_its_sizes() -> None:
     ],
 )
 def test_field_that_the_plugin_does_not_know_is_a_finding(path: str) -> None:
-    """With it no unmodified broker reads the segment."""
+    """
+    A field that the plugin does not know is a finding, since no unmodified broker reads the
+    segment.
+    """
     found = refusal(changed(path, "x"))
     assert found.kind is LayoutFault.FIELD_UNKNOWN
     assert path in found.detail
@@ -130,7 +136,7 @@ def test_field_that_the_plugin_does_not_know_is_a_finding(path: str) -> None:
     ],
 )
 def test_field_that_the_plugin_needs_when_missing_is_a_finding(path: str) -> None:
-    """Each field has to be there, that of the absent transaction index too."""
+    """Each missing field is a finding, also that of an absent transaction index."""
     found = refusal(changed(path, DELETE))
     assert found.kind is LayoutFault.FIELD_MISSING
     assert path in found.detail
@@ -174,7 +180,7 @@ def test_field_that_the_plugin_needs_when_missing_is_a_finding(path: str) -> Non
 def test_value_that_the_plugin_could_not_use_is_a_finding(
     path: str, value: object, kind: LayoutFault
 ) -> None:
-    """The finding names the field, what is there and what should be."""
+    """A value that the plugin could not use is a finding with field, value and expectation."""
     found = refusal(changed(path, value))
     assert found.kind is kind
     assert path.split(".", maxsplit=1)[0] in found.detail
@@ -190,7 +196,7 @@ def test_value_that_the_plugin_could_not_use_is_a_finding(
     ],
 )
 def test_list_of_chunks_that_does_not_fit_is_a_finding(text: object, kind: LayoutFault) -> None:
-    """Three chunks cannot be those of a log that has four."""
+    """A list of chunks that does not fit the log's size is a finding."""
     found = refusal(changed("chunkIndex.transformedChunks", text, "zstd"))
     assert found.kind is kind
     assert "chunkIndex" in found.detail
@@ -214,7 +220,7 @@ def test_list_of_chunks_that_does_not_fit_is_a_finding(text: object, kind: Layou
     ],
 )
 def test_bytes_that_are_no_manifest_are_a_finding(content: bytes) -> None:
-    """Whatever the bytes are, the answer is a finding and no error."""
+    """Bytes that are no manifest are a finding, never an error."""
     assert refusal(content).kind is LayoutFault.NOT_JSON
 
 
@@ -231,7 +237,7 @@ def test_bytes_that_are_no_manifest_are_a_finding(content: bytes) -> None:
 def test_manifest_that_would_take_too_much_memory_is_not_parsed(
     make: Callable[[], bytes], detail: str
 ) -> None:
-    """Objects of two characters take sixty bytes of memory and more: they are counted before."""
+    """A manifest with too many small objects is counted and refused before it is parsed."""
     content = make()
     tracemalloc.start()
     try:
@@ -269,7 +275,10 @@ ID_PATH = "remoteLogSegmentId.topicIdPartition"
 def test_description_that_cannot_be_used_leaves_the_manifest_readable(
     path: str, value: object
 ) -> None:
-    """The plugin does not look at it, so the segment is readable; recovery is told the reason."""
+    """
+    A bad description leaves the manifest readable, as the plugin ignores it, and recovery reports
+    the reason.
+    """
     found = parse_manifest(changed(f"remoteLogSegmentMetadata.{path}", value))
     assert isinstance(found, Manifest)
     assert isinstance(found.described, LayoutFinding)
@@ -292,7 +301,7 @@ def test_description_that_cannot_be_used_leaves_the_manifest_readable(
 def test_note_that_cannot_be_used_is_a_finding_beside_the_manifest(
     path: str, value: object
 ) -> None:
-    """A digest that is none is not believed."""
+    """An invalid digest in the note is a finding beside the manifest."""
     content = changed(f"remoteLogSegmentMetadata.rlmm.{path}", value, "tiered-by-us")
     found = parse_manifest(content)
     assert isinstance(found, Manifest)
@@ -300,7 +309,7 @@ def test_note_that_cannot_be_used_is_a_finding_beside_the_manifest(
 
 
 def test_leader_epochs_in_another_order_are_read_rising() -> None:
-    """The order of names in JSON means nothing."""
+    """Leader epochs in any JSON order are read in rising order."""
     epochs = {"10": 2000, "4": 1500}
     found = parse_manifest(changed("remoteLogSegmentMetadata.segmentLeaderEpochs", epochs))
     assert isinstance(found, Manifest)

@@ -41,13 +41,14 @@ SEGMENT = SegmentMetadata(
 
 
 def recovered(manifest: Manifest, name: ObjectName = NAME) -> SegmentMetadata | LayoutFinding:
-    """What comes of *manifest* under *name*."""
     return recover_from(name, manifest, 900)
 
 
 @pytest.mark.parametrize("name", ["plain", "zstd", "tiered-by-us"])
 def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> None:
-    """Size from the chunks, whatever is stored; everything else as it is said."""
+    """
+    The recovered segment has its size from the chunks and its other fields from the description.
+    """
     found = recover_segment(NAME, recorded(name))
     assert isinstance(found, RecoveredSegment)
     assert found.segment == SEGMENT
@@ -55,14 +56,19 @@ def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> 
 
 @pytest.mark.parametrize("name", ["plain-aborted", "zstd-aborted"])
 def test_recover_when_transactions_were_aborted_then_the_index_is_told_of(name: str) -> None:
-    """Readers of committed records would get aborted ones if it were said to be empty."""
+    """
+    A recovered segment with aborted transactions keeps its transaction index, without which readers
+    would return aborted records.
+    """
     found = recover_segment(NAME, recorded(name))
     assert isinstance(found, RecoveredSegment)
     assert found.segment == replace(SEGMENT, txn_index_empty=False)
 
 
 def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its_length() -> None:
-    """What is around each part is no entry."""
+    """
+    An encrypted transaction index is empty when it holds nothing but the encryption's own overhead.
+    """
     manifest = plain_manifest(has_aborted=True)
     for size_bytes, is_encrypted, expected in (
         (0, False, False),
@@ -77,7 +83,10 @@ def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its
 
 
 def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it() -> None:
-    """None, the size of all three objects, or size, prefix and key."""
+    """
+    The recovered custom metadata has the configured form: none, the size of the objects, or size,
+    prefix and key.
+    """
     content = recorded("zstd")
     size_bytes = sum(STORED_SIZES) + zstd_manifest().indexes.size_bytes + len(content)
     main = main_key(SEGMENT_ID, 1500)
@@ -93,7 +102,9 @@ def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it()
 
 
 def test_recover_when_custom_metadata_is_too_much_then_says_so() -> None:
-    """A broker would refuse it, and stop to copy."""
+    """
+    Recovered custom metadata above the limit is a finding, because a broker would stop copying.
+    """
     found = recover_segment(
         NAME, recorded("zstd"), prefix="p" * 100, fields=CustomFields.ALL, custom_bytes_max=128
     )
@@ -103,7 +114,9 @@ def test_recover_when_custom_metadata_is_too_much_then_says_so() -> None:
 
 
 def test_recover_when_nothing_is_described_then_says_so() -> None:
-    """The plugin reads such a manifest; nobody can tell offsets from it."""
+    """
+    A manifest without description recovers to a finding, since nothing in it gives the offsets.
+    """
     found = recovered(replace(plain_manifest(), described=None))
     assert isinstance(found, LayoutFinding)
     assert found.kind is LayoutFault.FIELD_MISSING
@@ -124,7 +137,9 @@ def test_recover_when_nothing_is_described_then_says_so() -> None:
 def test_recover_when_a_manifest_contradicts_its_key_then_nothing_is_made_of_it(
     changed: dict[str, object], said: str
 ) -> None:
-    """One that was copied to another key would bring back a segment that there never was."""
+    """
+    A manifest that contradicts its key recovers to nothing, because that segment never existed.
+    """
     described = replace(DESCRIBED, **changed)  # type: ignore[arg-type]
     found = recovered(replace(plain_manifest(), described=described))
     assert isinstance(found, LayoutFinding)
@@ -133,14 +148,14 @@ def test_recover_when_a_manifest_contradicts_its_key_then_nothing_is_made_of_it(
 
 
 def test_recover_when_the_key_is_of_another_object_then_is_refused() -> None:
-    """Only a manifest says what a segment is."""
+    """Recovery refuses the key of an object that is no manifest."""
     found = recovered(plain_manifest(), replace(NAME, kind=ObjectKind.LOG))
     assert isinstance(found, LayoutFinding)
     assert "no manifest's" in found.detail
 
 
 def test_recover_when_its_bytes_are_ours_then_they_are_read_as_any() -> None:
-    """What we write comes back."""
+    """Recovery of our own manifest gives the segment that was written."""
     described = replace(DESCRIBED, max_timestamp_ms=-1)
     content = format_manifest(replace(zstd_manifest(), described=described))
     found = recover_segment(NAME, content)

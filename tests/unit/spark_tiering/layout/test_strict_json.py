@@ -39,7 +39,9 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def test_document_when_read_then_is_written_as_it_was() -> None:
-    """Ids and bytes are texts in the document, and fields keep their order."""
+    """
+    A document with ids and bytes as texts reads and writes the same, with its order of fields.
+    """
     content = b'{"items": [{"id": "%s", "size": 3, "content": "0aff"}], "offset": -1}' % ID.encode()
     document = read_json(content, Document, bytes_max=1_000)
     assert document.items == (Item(Uuid(bytes(range(16))), 3, HexBytes(b"\x0a\xff")),)
@@ -77,7 +79,9 @@ def test_document_when_read_then_is_written_as_it_was() -> None:
 def test_value_of_another_shape_when_read_then_the_place_and_the_kind_are_named(
     value: Any, kind: str, detail: str
 ) -> None:
-    """The reader says where, what it found and what it expected."""
+    """
+    A value of another shape gives an error with the place, the found kind and the expected kind.
+    """
     with pytest.raises(JsonFault) as raised:
         typed_value(value, Document, "plan")
     assert raised.value.kind == kind
@@ -101,7 +105,7 @@ def test_value_of_another_shape_when_read_then_the_place_and_the_kind_are_named(
 def test_hostile_bytes_when_read_then_are_refused_in_bounded_memory(
     make: Callable[[], bytes], kind: str
 ) -> None:
-    """The limits hold before anything is kept."""
+    """Hostile bytes are refused before memory is used for them."""
     content = make()
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""What a store has against what manifest and metadata say."""
+"""Verifying of a store's objects by manifest and metadata."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def kinds(findings: tuple[LayoutFinding, ...]) -> list[LayoutFault]:
 
 
 def test_f128_objects_that_are_as_their_manifest_says_have_no_findings() -> None:
-    """Lengths decide, and sums where the store and the manifest both tell one."""
+    """
+    Objects with the manifest's lengths have no finding, and checksums count when store and manifest
+    both have one.
+    """
     assert verify_objects(OURS, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES}) == ()
     untold = {ObjectKind.LOG: StoredObject(LOG.size_bytes), ObjectKind.INDEXES: INDEXES}
     assert verify_objects(OURS, untold) == ()
@@ -57,14 +60,14 @@ def test_f128_objects_that_are_as_their_manifest_says_have_no_findings() -> None
 def test_f128_object_that_is_not_as_its_manifest_says_is_a_finding(
     log: StoredObject | None, indexes: StoredObject | None, expected: list[LayoutFault]
 ) -> None:
-    """An object that is there is not done by being there."""
+    """An object that differs from its manifest is a finding."""
     found = {ObjectKind.LOG: log, ObjectKind.INDEXES: indexes}
     stored = {kind: one for kind, one in found.items() if one is not None}
     assert kinds(verify_objects(OURS, stored)) == expected
 
 
 def test_manifest_that_contradicts_its_own_digests_is_a_finding() -> None:
-    """A digest is of the whole object, so it has its length."""
+    """A manifest whose sizes contradict its digests is a finding."""
     note = replace(NOTE, log_object=NOTE.log_object._replace(size_bytes=1))
     manifest = replace(OURS, described=replace(DESCRIBED, note=note))
     found = verify_objects(manifest, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES})
@@ -72,7 +75,7 @@ def test_manifest_that_contradicts_its_own_digests_is_a_finding() -> None:
 
 
 def test_indexes_that_overlap_are_a_finding() -> None:
-    """No writer writes them so."""
+    """Overlapping indexes are a finding."""
     indexes = OURS.indexes._replace(producer_snapshot=IndexPlace(6011, 10))
     manifest = replace(OURS, indexes=indexes)
     found = verify_objects(manifest, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES})
@@ -80,7 +83,7 @@ def test_indexes_that_overlap_are_a_finding() -> None:
 
 
 def test_manifest_of_its_segment_has_no_findings() -> None:
-    """Broker and time of the event are those of whoever copied, and are not judged."""
+    """A manifest of its segment has no finding even if broker and event time differ."""
     assert verify_segment(OURS, SEGMENT) == ()
     assert verify_segment(replace(plain_manifest(), described=None), SEGMENT) == ()
 
@@ -99,12 +102,15 @@ def test_manifest_of_its_segment_has_no_findings() -> None:
     ],
 )
 def test_manifest_of_another_segment_is_a_finding(segment: SegmentMetadata) -> None:
-    """Whatever a broker reads by has to be the same on both sides."""
+    """A difference in any field that brokers read is a finding."""
     assert kinds(verify_segment(OURS, segment)) == [LayoutFault.INCONSISTENT]
 
 
 def test_transaction_index_that_the_metadata_denies_is_a_finding() -> None:
-    """Else readers of committed records would get aborted ones."""
+    """
+    A transaction index that the metadata denies is a finding, because committed readers would
+    ignore it.
+    """
     denied = replace(SEGMENT, txn_index_empty=True)
     assert verify_segment(zstd_manifest(), denied) == ()
     assert verify_segment(zstd_manifest(has_aborted=True), SEGMENT) == ()
@@ -114,6 +120,6 @@ def test_transaction_index_that_the_metadata_denies_is_a_finding() -> None:
 
 
 def test_description_that_could_not_be_read_is_passed_on() -> None:
-    """What reading found is among the findings."""
+    """A description that could not be read adds that finding to the result."""
     finding = LayoutFinding(LayoutFault.FIELD_WRONG, "startOffset")
     assert verify_segment(replace(OURS, described=finding), SEGMENT) == (finding,)

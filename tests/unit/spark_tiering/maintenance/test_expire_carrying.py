@@ -65,7 +65,10 @@ def fates(receipts: list[ExpireReceipt]) -> dict[int, str]:
 
 
 def test_run_when_nothing_happens_then_metadata_goes_before_objects_and_after_them() -> None:
-    """F115: an open copy is started to be deleted before it is finished; what stays is there."""
+    """
+    The run marks the metadata of each deletion before it removes objects, and finishes it after
+    them, also for an open copy (F115).
+    """
     actions = world()
     carrying = carried(actions)
     assert actions.done == [
@@ -85,7 +88,7 @@ def test_run_when_nothing_happens_then_metadata_goes_before_objects_and_after_th
 def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
     wave: int, dies_at: int
 ) -> None:
-    """Everything is finished and no object is left; nothing else was touched."""
+    """After a kill at any step the next run finishes every deletion and touches nothing else."""
     actions = world(wave=wave, dies_at=dies_at)
     with pytest.raises(Died):
         carried(actions)
@@ -103,7 +106,10 @@ def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
 def test_f116_deletion_of_a_partition_when_it_dies_at_any_step_then_is_gone_on_with(
     state: PartitionDeleteState, dies_at: int
 ) -> None:
-    """It is started, everything of it goes, and only then it is finished; never more than once."""
+    """
+    A partition deletion killed at any step continues, and its end is published once, after all
+    objects are gone.
+    """
     actions = world(state, dies_at=dies_at)
     try:
         carried(actions)
@@ -119,7 +125,7 @@ def test_f116_deletion_of_a_partition_when_it_dies_at_any_step_then_is_gone_on_w
 
 
 def test_f116_deletion_of_a_partition_when_something_is_left_then_is_not_finished() -> None:
-    """Its end is said when every segment has its own."""
+    """A partition deletion is not finished while one of its segments is left."""
     actions = world(STARTED, failing={"objects 300": "store-unavailable: away"})
     carrying = carried(actions)
     (end,) = carrying.ends
@@ -137,7 +143,10 @@ def test_f116_deletion_of_a_partition_when_something_is_left_then_is_not_finishe
 
 
 def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_goes() -> None:
-    """What is marked alone could still be meant otherwise."""
+    """
+    A partition deletion that cannot be started removes nothing, since a mark alone may still be
+    withdrawn.
+    """
     actions = world(MARKED, failing={"STARTED 7": "log-unavailable: away"})
     carrying = carried(actions)
     assert actions.done == []
@@ -156,7 +165,7 @@ def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_go
 def test_f108_step_when_it_fails_then_it_is_told_and_the_others_go_on(
     failing: dict[str, str], start: int, fate: ExpireFate, left: SegmentState
 ) -> None:
-    """The failure is not ignored: the next run begins where this one has stopped."""
+    """A failed step is reported, other steps go on, and the next run continues there."""
     actions = world(failing=failing)
     carrying = carried(actions)
     told = fates(carrying.receipts)
@@ -170,7 +179,10 @@ def test_f108_step_when_it_fails_then_it_is_told_and_the_others_go_on(
 
 
 def test_f120_segment_when_it_changes_before_or_after_it_is_said_then_it_is_left_as_it_is() -> None:
-    """What was decided about is looked at again, twice."""
+    """
+    A segment that changes before or after its deletion event is left as it is, because the run
+    checks it twice.
+    """
     actions = world(wave=16)
     one, two, three, four, _ = list(actions.segments)
     finished = started(1, 100, 199, size_bytes=10, state=CF, max_timestamp_ms=1)
@@ -191,7 +203,9 @@ def test_f120_segment_when_it_changes_before_or_after_it_is_said_then_it_is_left
 
 
 def test_event_when_its_verdict_was_not_heard_then_what_is_seen_decides() -> None:
-    """A deletion that was started all the same is gone on with, one that is finished is over."""
+    """
+    After an event of unknown verdict the run reads the state and continues or ends that deletion.
+    """
     actions = world(failing={"DS 0": "append-uncertain: lost", "DF 0": "append-uncertain: lost"})
     first = actions.segments[next(iter(actions.segments))]
     being_deleted = started(0, 0, 99, size_bytes=10, state=DS, max_timestamp_ms=0)
@@ -212,7 +226,7 @@ def test_event_when_its_verdict_was_not_heard_then_what_is_seen_decides() -> Non
 
 
 def test_topic_when_it_is_lost_in_between_then_nothing_more_is_done_to_it() -> None:
-    """Whoever ended this run has it now."""
+    """After the run lost its topic to another job it does nothing more to it."""
     actions = world()
     actions.not_ours = {tp(): "topic orders is not this run's any more"}
     carrying = carried(actions)
@@ -220,7 +234,7 @@ def test_topic_when_it_is_lost_in_between_then_nothing_more_is_done_to_it() -> N
 
 
 def test_run_when_it_is_told_to_stop_then_ends_between_waves() -> None:
-    """What is on its way is finished, what was not begun is told."""
+    """A stopped run finishes the current wave and reports the rest."""
     actions = world()
     heard: list[str] = []
 
@@ -239,7 +253,7 @@ def test_run_when_it_is_told_to_stop_then_ends_between_waves() -> None:
 def test_run_when_it_may_delete_so_many_then_deletes_the_first_of_them(
     most: int, deleted: int
 ) -> None:
-    """The rest is left to the next run, and told."""
+    """A limited run deletes the first segments and leaves and reports the rest for the next run."""
     actions = world()
     carrying = carried(actions, max_delete=most)
     told = list(fates(carrying.receipts).items())
@@ -251,7 +265,9 @@ def test_run_when_it_may_delete_so_many_then_deletes_the_first_of_them(
 
 
 def test_deletion_of_a_partition_when_its_topic_is_refused_by_now_then_is_left_alone() -> None:
-    """Its brokers came to tier it after it was claimed: it is theirs."""
+    """
+    A partition deletion is left alone when brokers have come to tier its topic after the claim.
+    """
     actions = world(MARKED)
     plan = decide(
         tp(),
@@ -268,7 +284,10 @@ def test_deletion_of_a_partition_when_its_topic_is_refused_by_now_then_is_left_a
 
 
 def test_f104_events_when_they_are_published_then_repeat_the_custom_metadata() -> None:
-    """An update without it erases what was stored, and a plugin finds its objects by it."""
+    """
+    Every event repeats the custom metadata, because an update without it would erase what the
+    plugin needs to find its objects.
+    """
     metadata = HeldMetadata()
     tier: Any = SimpleNamespace(
         writer=lambda: metadata, now_ms=lambda: NOW_MS, request=SimpleNamespace(prefix="")

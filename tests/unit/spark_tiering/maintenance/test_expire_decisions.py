@@ -1,4 +1,4 @@
-"""What of a partition goes, and why; and whose business a topic is."""
+"""Decisions of expire about partitions, and about the owner of a topic."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def going(plan: PartitionExpirePlan) -> list[tuple[int, str]]:
 
 
 def test_plan_when_a_limit_reaches_segments_then_says_what_goes_and_where_the_log_begins() -> None:
-    """Bytes, reasons, and the new start."""
+    """The plan shows bytes, reasons and the new log start of each partition."""
     plan = decided(
         segments(CF, CF, CF, CF), RetentionSettings(retention_ms=8_500, retention_bytes=10)
     )
@@ -69,7 +69,7 @@ def test_plan_when_a_limit_reaches_segments_then_says_what_goes_and_where_the_lo
 
 
 def test_plan_when_no_limit_is_known_then_only_what_was_begun_goes() -> None:
-    """F114: a deletion that somebody has started is found, whatever the limits are."""
+    """Without limits only deletions that another client began are planned."""
     plan = decided(segments(CF, DS, CS))
     assert going(plan) == [(100, "deletion-begun")]
     assert not plan.is_idle
@@ -77,7 +77,9 @@ def test_plan_when_no_limit_is_known_then_only_what_was_begun_goes() -> None:
 
 
 def test_f120_plan_when_a_copy_may_be_at_work_then_it_stays_and_what_is_behind_it() -> None:
-    """By age, or because a job that is alive deals with it."""
+    """
+    A copy that may be in progress, by its age or its living job, stays with everything behind it.
+    """
     found = segments(CF, CS, CF)
     young = may_be_at_work(found, (), open_for_ms=NOW_MS - 1, now_ms=NOW_MS)
     assert young == {found[1].id}
@@ -93,7 +95,10 @@ def test_f120_plan_when_a_copy_may_be_at_work_then_it_stays_and_what_is_behind_i
 
 
 def test_f115_plan_when_an_open_copy_is_nobodys_then_goes_by_limits_or_when_asked_for() -> None:
-    """Where no limit comes to it, it stays: a copy job may still complete it."""
+    """
+    An abandoned open copy goes by limits or by request, and stays otherwise, as a job may complete
+    it.
+    """
     found = segments(CF, CS, CF)
     assert going(decided(found, RetentionSettings(retention_ms=8_500))) == [
         (0, "retention-ms"),
@@ -106,7 +111,9 @@ def test_f115_plan_when_an_open_copy_is_nobodys_then_goes_by_limits_or_when_aske
 
 
 def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> None:
-    """Whatever state its segments are in, but for copies that may be at work."""
+    """
+    All segments of a partition under deletion are planned, except copies that may be in progress.
+    """
     found = segments(CF, DS, CS)
     plan = decided(found, delete=MARKED)
     assert going(plan) == [
@@ -131,14 +138,17 @@ def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> 
 def test_plan_when_a_topic_is_not_ours_alone_then_no_limit_is_applied(
     standing: TopicOwner, expected: list[tuple[int, str]]
 ) -> None:
-    """What brokers expire is not touched; of what they have deleted, what they began goes."""
+    """
+    Limits do not apply to topics that brokers expire, and of topics that brokers deleted the begun
+    deletions are planned.
+    """
     plan = decided(segments(CF, DS), RetentionSettings(retention_ms=0), standing=standing)
     assert going(plan) == expected
     assert standing.is_refused == (not expected)
 
 
 def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_for() -> None:
-    """A leader would delete them; without it they are known from other segments alone."""
+    """Segments of replaced epochs go only by request when no cluster confirms the epochs."""
     found = [
         started("old", 50, 99, {1: 50}, size_bytes=10, state=CF),
         started("new", 40, 149, {2: 40}, size_bytes=10, state=CF),
@@ -192,7 +202,10 @@ PLAIN = {"remote_storage_enable": "false", "retention_ms": "500", "retention_byt
 def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
     told: TopicOwners | None, topic_id: Uuid, options: ExpireOptions, standing: TopicOwner
 ) -> None:
-    """A live broker's topic is refused; another one of its name is not that topic."""
+    """
+    The cluster decides whose topic it is: a live broker's is refused, and a recreated one is
+    another topic.
+    """
     assert standing_of("orders", topic_id, told, options) is standing
 
 
@@ -219,13 +232,16 @@ def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
 def test_rules_when_something_is_given_then_it_counts_before_what_the_cluster_says(
     told: TopicOwners | None, options: ExpireOptions, rules: RetentionSettings
 ) -> None:
-    """An archive does not begin where the local log does, unless that is asked for."""
+    """
+    Given limits take precedence over the cluster's, and an archive ignores the local log start
+    offset unless asked.
+    """
     assert rules_of(tp("orders"), told, options) == rules
 
 
 @pytest.mark.parametrize("said", [{"max_delete": 0}, {"open_for_ms": -1}])
 def test_wish_when_it_cannot_be_meant_then_refused(said: dict[str, int]) -> None:
-    """In one line."""
+    """An impossible request is refused in one line."""
     with pytest.raises(ConfigError):
         ExpireOptions(**said)  # type: ignore[arg-type]
 
@@ -236,7 +252,7 @@ def test_wish_when_it_cannot_be_meant_then_refused(said: dict[str, int]) -> None
 def test_standing_when_no_broker_can_have_such_a_topic_then_nothing_of_it_is_touched(
     name: str,
 ) -> None:
-    """A name with a slash would be another place in the store."""
+    """A topic with a slash in its name is not touched."""
     assert standing_of(name, TOPIC_ID, None, ExpireOptions()) is TopicOwner.NO_TOPIC
     assert TopicOwner.NO_TOPIC.is_refused
     assert decided(

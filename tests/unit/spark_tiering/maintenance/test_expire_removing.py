@@ -44,7 +44,10 @@ def left(settings: LocalSettings) -> list[str]:
 def test_f118_unit_when_objects_are_gone_or_not_then_all_of_it_is_gone(
     settings: LocalSettings,
 ) -> None:
-    """Nothing but what is named; whether it was there is told by its manifest."""
+    """
+    The removal deletes only the named objects, and reports from their manifest whether they were
+    there.
+    """
     task = pickle.loads(pickle.dumps(RemovalTask(settings, "tier/", (), TARGETS)))
     removals = remove(task)
     assert [(one.segment_id, one.is_done, one.was_there) for one in removals] == [
@@ -59,7 +62,10 @@ def test_f118_unit_when_objects_are_gone_or_not_then_all_of_it_is_gone(
 def test_unit_when_the_store_fails_then_nothing_behind_it_is_tried(
     settings: LocalSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each would fail as well, and take its time; what was done before is told as done."""
+    """
+    After a failure of the store the unit tries no further object and reports the completed
+    deletions.
+    """
     real, tried = LocalStore.delete, []
 
     def failing(self: LocalStore, key: str, **_: bool) -> None:
@@ -81,7 +87,10 @@ def test_unit_when_the_store_fails_then_nothing_behind_it_is_tried(
 def test_unit_when_a_copy_was_never_finished_then_its_uploads_are_looked_for(
     settings: LocalSettings, monkeypatch: pytest.MonkeyPatch, was_finished: bool
 ) -> None:
-    """Of one that was finished there are none, and looking costs as much as a listing."""
+    """
+    A unit lists open uploads only for copies that never finished, because a listing costs a
+    request.
+    """
     looked = []
 
     def looking(_: LocalStore, prefix: str = "") -> Iterator[OpenUpload]:

@@ -1,4 +1,4 @@
-"""What a run tells of what it did, or would do."""
+"""Reports of expire for runs and dry runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def codes(told: ExpireReport) -> list[str]:
 
 
 def test_report_when_all_is_deleted_then_is_fine_and_says_where_the_log_begins() -> None:
-    """In lines, and as a document."""
+    """
+    A report of a complete run is fine and shows the new log starts, as lines and as a document.
+    """
     told = report(ExpireFate.DELETED, ExpireFate.DELETED)
     assert told.is_fine
     assert [*told.lines()] == [
@@ -70,7 +72,7 @@ def test_report_when_all_is_deleted_then_is_fine_and_says_where_the_log_begins()
 
 
 def test_report_when_something_is_left_then_names_it_and_is_not_fine() -> None:
-    """A deletion that was begun, and what was not touched, are two findings."""
+    """A report with a begun deletion and an untouched segment has two findings and is not fine."""
     told = report(ExpireFate.LEFT, ExpireFate.CHANGED)
     assert codes(told) == ["TIER-EXPIRE-LEFT", "TIER-EXPIRE-SKIPPED"]
     assert not told.is_fine
@@ -79,7 +81,10 @@ def test_report_when_something_is_left_then_names_it_and_is_not_fine() -> None:
 
 
 def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_finding() -> None:
-    """It is as it was asked for; only a signal leaves something undone."""
+    """
+    A report of a limited run is fine and one of a run stopped by a signal is not, and neither has a
+    finding for the rest.
+    """
     plan = plan_of()
     limited = tuple(
         ExpireReceipt(one.segment, one.reason, ExpireFate.NOT_BEGUN, "max-delete")
@@ -94,7 +99,7 @@ def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_fin
 
 
 def test_report_when_topics_are_refused_or_busy_then_each_is_named_once() -> None:
-    """By name and id."""
+    """Refused or busy topics are each named once by name and id."""
     plans = tuple(plan_of(number, TopicOwner.LIVE) for number in range(3))
     told = report(plans=plans, busy={("logs", "id"): "topic logs: job j on h works on it"})
     assert codes(told) == ["TIER-EXPIRE-LIVE", "TIER-EXPIRE-BUSY"]
@@ -104,7 +109,7 @@ def test_report_when_topics_are_refused_or_busy_then_each_is_named_once() -> Non
 
 
 def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint() -> None:
-    """A note is no failure."""
+    """Segments of old epochs that stay are a note and no failure."""
     found = [
         started("old", 50, 99, {1: 50}, size_bytes=10, state=CF),
         started("new", 40, 149, {2: 40}, size_bytes=10, state=CF),
@@ -123,7 +128,7 @@ def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint(
 
 
 def test_report_when_very_much_goes_then_is_bounded() -> None:
-    """Lines and rows of segments are; what they add up to is not."""
+    """A report of very many deletions bounds its lines and rows and keeps exact totals."""
     plan = plan_of()
     one = ExpireReceipt(plan.doomed[0].segment, ExpireReason.TIME, ExpireFate.WOULD_GO)
     told = report(
@@ -137,7 +142,7 @@ def test_report_when_very_much_goes_then_is_bounded() -> None:
 
 
 def test_progress_when_segments_come_to_their_end_then_tells_how_far_it_is() -> None:
-    """In words of deletions."""
+    """The progress counts deletions of segments."""
     told: list[Any] = []
     meter = deletion_meter([plan_of()], 2, told.append)
     first, second = report(ExpireFate.DELETED, ExpireFate.LEFT).receipts

@@ -72,7 +72,7 @@ def resealed(change: Change) -> bytes:
 
 
 def test_document_when_it_is_written_then_has_rows_on_lines_of_their_own() -> None:
-    """For who compares two with a tool for text."""
+    """The document has one line for each row, for text comparison."""
     content = format_plan(example())
     said = json.loads(content)
     assert said["format"] == "rlmm-frozen-plan"
@@ -84,7 +84,7 @@ def test_document_when_it_is_written_then_has_rows_on_lines_of_their_own() -> No
 
 
 def test_table_when_it_is_written_then_any_reader_finds_columns_and_head() -> None:
-    """Rows alone are enough to read by; what is of the whole plan is in the file's metadata."""
+    """The table has readable rows and columns, with the plan's head in the file metadata."""
     content = format_parquet(example())
     table = pq.read_table(BytesIO(content))
     rows = json.loads(format_plan(example()))["segments"]
@@ -121,7 +121,10 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)
 def test_document_when_it_contradicts_itself_then_says_so(name: str) -> None:
-    """Whatever its checksum: a reader would read offsets twice, or not at all."""
+    """
+    A document that contradicts itself is refused whatever its checksum, because a reader would read
+    offsets twice or not at all.
+    """
     found = parse_plan(resealed(CONTRADICTIONS[name]))
     assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is PlanFault.CONTRADICTION, found
@@ -162,7 +165,7 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_document_when_a_field_is_wrong_then_the_field_is_named(name: str) -> None:
-    """Never a stack trace, never another plan, though its checksum fits."""
+    """A wrong field under a right checksum is named, and no other plan is read."""
     change, fault = WRONG[name]
     if name == "half a surrogate":
         said = json.loads(format_plan(example()))
@@ -193,14 +196,14 @@ def test_document_when_a_field_is_wrong_then_the_field_is_named(name: str) -> No
 def test_document_when_it_is_no_plan_at_all_then_says_what_it_is(
     content: bytes, fault: PlanFault
 ) -> None:
-    """Whatever somebody names by mistake."""
+    """A file that is no plan is refused with a description of its content."""
     found = parse_plan(content)
     assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is fault, found
 
 
 def test_document_when_it_was_changed_then_its_checksum_tells() -> None:
-    """One digit."""
+    """A plan with one changed digit is refused by its checksum."""
     content = format_plan(example()).replace(b'"size_bytes": 1004', b'"size_bytes": 1003')
     found = parse_plan(content)
     assert isinstance(found, ReadPlanUnreadable)
@@ -214,7 +217,7 @@ def test_document_when_it_was_changed_then_its_checksum_tells() -> None:
 def test_document_when_it_is_too_large_then_is_neither_written_nor_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing is parsed that could fill the memory."""
+    """A document beyond the limit is neither written nor parsed."""
     content = format_plan(example())
     monkeypatch.setattr(document, "VALUES_MAX", 100)
     found = parse_plan(content)
@@ -244,7 +247,7 @@ def _table(**changes: Any) -> bytes:
 
 
 def test_table_when_its_rows_were_changed_then_is_refused() -> None:
-    """By the checksum in its head, by its token, by its columns."""
+    """A table with changed rows is refused by checksum, token or columns."""
     count = pq.read_table(BytesIO(format_parquet(example()))).num_rows
     keys = pa.array(["elsewhere"] * count)
     cases = {
@@ -259,7 +262,7 @@ def test_table_when_its_rows_were_changed_then_is_refused() -> None:
 
 
 def test_table_when_it_is_another_then_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No table, a stranger's, and one of more rows than are read."""
+    """A file that is no table, another program's table, or one of too many rows is refused."""
     out = BytesIO()
     pq.write_table(pa.table({"a": [1]}), out)
     assert parse_parquet(out.getvalue()).fault is PlanFault.OTHER_FORMAT  # type: ignore[union-attr]
@@ -277,7 +280,7 @@ def test_table_when_it_is_another_then_is_refused(monkeypatch: pytest.MonkeyPatc
 
 
 def test_token_when_it_is_read_then_says_what_its_plan_stands_on() -> None:
-    """And is itself again when it is written."""
+    """A token shows its plan's positions, and is the same text when written again."""
     plan = plan_of(
         shard_with(segment(1, 5, 9), segment(2, 20, 29)), Question(("orders",), prefix="tier/")
     )
@@ -290,14 +293,14 @@ def test_token_when_it_is_read_then_says_what_its_plan_stands_on() -> None:
 
 
 def sealed(values: Any) -> str:
-    """A token of *values*, with a sum that fits."""
+    """Return a token of *values* with a correct checksum."""
     packed = msgpack.packb(values)
     content = packed + hashlib.sha256(packed).digest()[:SUM_BYTES]
     return PREFIX + base64.urlsafe_b64encode(content).rstrip(b"=").decode()
 
 
 def test_token_when_it_is_none_then_is_refused() -> None:
-    """Cut, changed, of another kind, or made by hand with a sum that fits."""
+    """A cut, changed, foreign or made-up token is refused."""
     good = plan_of(shard_with(segment(1, 0, 9))).token
     values: Any = msgpack.unpackb(
         base64.urlsafe_b64decode(good.removeprefix(PREFIX) + "==")[:-SUM_BYTES]
@@ -327,7 +330,10 @@ def test_token_when_it_is_none_then_is_refused() -> None:
 def test_token_when_a_plan_has_too_many_partitions_then_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It names what to do; and what was asked has no room in it beyond some 2 KiB."""
+    """
+    A token of a plan with too many partitions is refused with a remedy, since a token holds some 2
+    KiB.
+    """
     monkeypatch.setattr(tokens, "TOKEN_CHARACTERS_MAX", 300)
     many = {TopicIdPartition(ORDERS.topic_id, "orders", n): PlanPosition(n) for n in range(100)}
     token = PlanToken(PlanSourceKind.METADATA, "", None, None, {}, bytes(8), None, bytes(8), many)

@@ -1,4 +1,4 @@
-"""What a frozen plan reads, and what it says is missing and why."""
+"""Planning of reads: the segments of a frozen plan, and its gaps with reasons."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ OTHER_ID = Uuid(bytes(range(100, 116)))
 
 
 def test_overlap_when_a_segment_lies_inside_another_then_each_offset_is_read_once() -> None:
-    """The inner one, as look-ups find it; the outer one before it and behind it."""
+    """
+    Offsets of a segment inside another are read once, from the inner one, as look-ups find it.
+    """
     plan = plan_of(shard_with(segment(1, 0, 99), segment(2, 30, 49)))
     assert rows(plan) == [(1, 0, 29), (2, 30, 49), (1, 50, 99)]
     assert sums_of(plan)["segments"] == 2
@@ -48,7 +50,10 @@ def test_overlap_when_a_segment_lies_inside_another_then_each_offset_is_read_onc
 
 
 def test_lineage_when_leaders_disagreed_then_the_greatest_epoch_is_read() -> None:
-    """What the deposed leader wrote under the same offsets is other records, and is named."""
+    """
+    Where leaders disagreed, the plan reads the greatest epoch and names the deposed leader's
+    records as left out.
+    """
     old = segment(1, 0, 99, epochs=((0, 0),))
     new = segment(2, 50, 149, epochs=((1, 50),))
     plan = plan_of(shard_with(old, new))
@@ -57,7 +62,7 @@ def test_lineage_when_leaders_disagreed_then_the_greatest_epoch_is_read() -> Non
 
 
 def test_lineage_when_an_epoch_was_replaced_whole_then_its_segments_are_left_out() -> None:
-    """An epoch that begins at or before an older one has replaced it."""
+    """Segments of an epoch that a later one replaced from its start are left out."""
     deposed = segment(1, 50, 149, epochs=((1, 50),))
     plan = plan_of(
         shard_with(
@@ -73,7 +78,7 @@ def test_lineage_when_an_epoch_was_replaced_whole_then_its_segments_are_left_out
 
 def test_lineage_when_a_later_leader_has_a_copy_under_way_then_its_epoch_counts() -> None:
     """
-    Of what it has begun to copy the deposed leader's records are not given in its place: they are
+    Records of a deposed leader do not replace a later leader's unfinished copy, whose offsets are
     missing until it is finished.
     """
     plan = plan_of(
@@ -88,7 +93,7 @@ def test_lineage_when_a_later_leader_has_a_copy_under_way_then_its_epoch_counts(
 
 
 def test_lineage_when_the_history_is_known_then_it_stands_above_what_segments_tell() -> None:
-    """As a leader's checkpoint has it: epoch 1 began at 80, where the tier has nothing of it."""
+    """A known leader epoch history takes precedence over the segments' epochs."""
     shard = shard_with(segment(1, 0, 99), segment(2, 120, 199, epochs=((1, 120),)))
     told = plan_of(shard)
     assert rows(told) == [(1, 0, 99), (2, 120, 199)]
@@ -100,7 +105,7 @@ def test_lineage_when_the_history_is_known_then_it_stands_above_what_segments_te
 
 
 def test_lineage_when_a_segment_is_being_deleted_then_its_epoch_replaces_nothing() -> None:
-    """It may be deleted for just that: its leader was replaced."""
+    """The epoch of a segment under deletion replaces no other."""
     plan = plan_of(
         shard_with(segment(1, 0, 99), segment(2, 50, 149, epochs=((1, 50),), state=DELETING))
     )
@@ -108,7 +113,7 @@ def test_lineage_when_a_segment_is_being_deleted_then_its_epoch_replaces_nothing
 
 
 def test_segment_when_it_lists_an_epoch_outside_itself_then_no_more_than_it_holds_is_read() -> None:
-    """Look-ups find it below its start; there is nothing of it there."""
+    """A segment that lists an epoch outside its offsets is read only for its own offsets."""
     plan = plan_of(
         shard_with(segment(1, 10, 19, epochs=((0, 5),))),
         Question(bounds=RecordBounds(from_offset=5)),
@@ -118,7 +123,10 @@ def test_segment_when_it_lists_an_epoch_outside_itself_then_no_more_than_it_hold
 
 
 def test_segment_when_an_epoch_of_another_leader_lies_inside_then_is_read_around_it() -> None:
-    """What that leader has begun to copy is missing, and not taken from here."""
+    """
+    Offsets of another leader's unfinished copy are missing and not read from the segment around
+    them.
+    """
     around = segment(1, 0, 99, epochs=((0, 0), (2, 60)))
     inside = segment(2, 40, 49, epochs=((1, 40),), state=STARTED)
     plan = plan_of(shard_with(around, inside))
@@ -127,7 +135,10 @@ def test_segment_when_an_epoch_of_another_leader_lies_inside_then_is_read_around
 
 
 def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> None:
-    """As look-ups would find it, in whatever order a bucket lists them."""
+    """
+    The plan reads the later copy of a range, as a look-up would, in whatever order the bucket lists
+    them.
+    """
     both = [segment(1, 0, 9), segment(2, 0, 9)]
     for some in (both, both[::-1]):
         inputs = inputs_of_segments(some)
@@ -139,7 +150,10 @@ def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> No
 
 
 def test_gaps_when_offsets_are_not_there_then_each_says_why() -> None:
-    """Below, in between and behind; open copies and deletions are told from holes."""
+    """
+    Each gap below, between and behind segments has its reason, and open copies and deletions are
+    distinct from holes.
+    """
     shard = shard_with(
         segment(1, 20, 29, state=DELETING),
         segment(2, 30, 39),
@@ -170,7 +184,7 @@ def test_gaps_when_offsets_are_not_there_then_each_says_why() -> None:
 
 
 def test_gap_when_a_copy_is_hidden_by_others_then_it_is_named_and_nothing_is_missing() -> None:
-    """Copied again: the older of two equal ones is read by nobody."""
+    """Of two equal copies the plan names the older one as hidden, and no offset is missing."""
     plan = plan_of(shard_with(segment(1, 0, 99), segment(2, 0, 99)))
     assert rows(plan) == [(2, 0, 99)]
     assert [one.reason for one in plan.partitions[0].left_out] == [LeftOutReason.HIDDEN]
@@ -178,7 +192,7 @@ def test_gap_when_a_copy_is_hidden_by_others_then_it_is_named_and_nothing_is_mis
 
 
 def test_log_start_when_records_were_deleted_then_no_plan_has_them() -> None:
-    """`kafka-delete-records` moved it into the middle of a segment."""
+    """Records below a log start offset inside a segment are in no plan."""
     shard = shard_with(segment(1, 0, 99), segment(2, 100, 199))
     facts = QuestionFacts(log_starts={ORDERS: 150})
     plan = plan_of(shard, facts=facts)
@@ -191,7 +205,9 @@ def test_log_start_when_records_were_deleted_then_no_plan_has_them() -> None:
 
 
 def test_partition_when_nothing_is_tiered_then_the_plan_says_so() -> None:
-    """Open bounds ask for nothing there; a bound that is said is missing."""
+    """
+    A plan of an untiered partition says so: open bounds miss nothing there, a given bound does.
+    """
     shard = shard_with(segment(1, 0, 99, state=STARTED))
     plan = plan_of(shard)
     assert plan.partitions[0].asked == ()
@@ -203,7 +219,7 @@ def test_partition_when_nothing_is_tiered_then_the_plan_says_so() -> None:
 
 
 def test_offsets_when_they_are_the_greatest_there_are_then_nothing_overflows() -> None:
-    """The last offset of all is never read; what lies before it is."""
+    """Offsets at the greatest value do not overflow: the plan reads up to it and excludes it."""
     last = segment(1, INT64_MAX - 1, INT64_MAX)
     plan = plan_of(shard_with(last))
     assert rows(plan) == [(1, INT64_MAX - 1, INT64_MAX - 1)]
@@ -215,7 +231,7 @@ def test_offsets_when_they_are_the_greatest_there_are_then_nothing_overflows() -
 
 
 def test_time_when_a_window_is_asked_then_begins_and_ends_where_look_ups_by_time_do() -> None:
-    """With the segment that the end is found in; a hole before the beginning may hold some."""
+    """A window of times begins and ends at the segments that look-ups by time find."""
     shard = shard_with(
         segment(1, 0, 9, newest_ms=100),
         segment(2, 10, 19, newest_ms=200),
@@ -235,7 +251,9 @@ def test_time_when_a_window_is_asked_then_begins_and_ends_where_look_ups_by_time
 
 
 def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() -> None:
-    """One millisecond behind the limit; a segment without times has none."""
+    """
+    Each segment expires one millisecond after its retention limit, and one without times never.
+    """
     shard = shard_with(segment(1, 0, 9, newest_ms=100), segment(2, 10, 19, newest_ms=-1))
     plan = plan_of(shard, facts=QuestionFacts(retention_ms={"orders": 50}))
     assert [one.expires_at_ms for one in plan.segments] == [151, None]
@@ -246,7 +264,10 @@ def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() ->
 
 
 def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there() -> None:
-    """The manifest is always under the prefix; another plugin's bytes say nothing."""
+    """
+    Log and indexes lie at the key of the custom metadata, the manifest under the prefix, and
+    another plugin's metadata is ignored.
+    """
     custom = format_custom_metadata(CustomMetadata(None, "elsewhere/", "moved"))
     here = segment(1, 0, 9)
     moved = replace(segment(2, 10, 19), custom_metadata=custom)
@@ -268,7 +289,7 @@ def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there()
 
 
 def test_keys_when_no_broker_has_such_a_topic_then_are_empty() -> None:
-    """A name with a slash would be another place."""
+    """A topic with a slash in its name has no keys."""
     odd = TopicIdPartition(ORDERS.topic_id, "or/ders", 0)
     plan = plan_of(shard_with(segment(1, 0, 9, of=odd)))
     assert {one.log_key for one in plan.segments} == {""}
@@ -278,7 +299,7 @@ def test_keys_when_no_broker_has_such_a_topic_then_are_empty() -> None:
 
 
 def test_positions_when_a_plan_stands_on_some_then_others_do_not_change_its_token() -> None:
-    """Events of topics that are not asked about, in other metadata partitions."""
+    """Events of other topics in other metadata partitions do not change the token of a plan."""
     shard = shard_with(segment(1, 0, 99))
     inputs = [PartitionInput(ORDERS, lambda: shard, 7)]
     plans = [
@@ -291,7 +312,7 @@ def test_positions_when_a_plan_stands_on_some_then_others_do_not_change_its_toke
 
 
 def test_partition_when_it_was_deleted_to_the_end_then_no_plan_has_it() -> None:
-    """Its events are there for ever; it is not."""
+    """A completely deleted partition is in no plan."""
     shard = shard_with()
     for state in PartitionDeleteState:
         shard.apply_event(PartitionDelete(ORDERS, 1, 1, state))
@@ -299,7 +320,10 @@ def test_partition_when_it_was_deleted_to_the_end_then_no_plan_has_it() -> None:
 
 
 def test_name_when_several_topics_had_it_then_the_plan_warns() -> None:
-    """Both are read: whoever wants one names it by its id."""
+    """
+    A name of several topics gives a warning, the plan reads all of them, and the user may name one
+    by its id.
+    """
     anew = replace(ORDERS, topic_id=OTHER_ID)
     plan = plan_of(shard_with(segment(1, 0, 9), segment(2, 0, 9, of=anew)))
     assert len(plan.partitions) == 2
@@ -307,7 +331,7 @@ def test_name_when_several_topics_had_it_then_the_plan_warns() -> None:
 
 
 def test_partitions_when_one_is_planned_then_no_other_is_in_memory() -> None:
-    """Shards are taken one after the other, for the partitions that are asked for alone."""
+    """The plan holds one partition in memory at a time and reads only the wanted shards."""
     taken: list[int] = []
     shard = shard_with(segment(1, 0, 9))
 

@@ -1,4 +1,4 @@
-"""What a plan may be asked for, and what nobody can mean."""
+"""Questions for a plan, and contradicting ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.tier.read_plans import ORDERS
     ],
 )
 def test_question_when_topics_are_said_then_wants_these(said: Question, wanted: set[str]) -> None:
-    """Kafka's own topics have to be named."""
+    """A question selects topics by name and pattern, and internal topics only by name."""
     assert {one for one in ("orders", "logs-1", "__own") if said.wants(one, 3)} == wanted
 
 
@@ -40,7 +40,7 @@ def test_question_when_topics_are_said_then_wants_these(said: Question, wanted: 
     ],
 )
 def test_question_when_it_cannot_be_meant_then_is_refused(said: Any, why: str) -> None:
-    """In words for who asked."""
+    """A question that contradicts itself is refused with a readable message."""
     with pytest.raises(InvalidArgument, match=why):
         Question(**said)
 
@@ -58,14 +58,14 @@ def test_question_when_it_cannot_be_meant_then_is_refused(said: Any, why: str) -
     ],
 )
 def test_bounds_when_they_cannot_be_meant_then_are_refused(said: Any, why: str) -> None:
-    """Equal ones are an empty range."""
+    """Contradicting bounds are refused, and equal ones are an empty range."""
     with pytest.raises(InvalidArgument, match=why):
         RecordBounds(**said)
     assert RecordBounds(1, 1).to_offset == 1
 
 
 def test_facts_when_leader_epochs_do_not_rise_then_are_refused() -> None:
-    """Look-ups by them would find something else."""
+    """Leader epochs that do not rise are refused."""
     with pytest.raises(InvalidArgument, match="do not rise"):
         QuestionFacts(histories={ORDERS: ((1, 0), (0, 5))})
     with pytest.raises(InvalidArgument, match="do not rise"):

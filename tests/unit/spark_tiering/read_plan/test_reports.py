@@ -1,4 +1,4 @@
-"""What people and programs are told of a plan, and of one that is looked at again."""
+"""Reports of a plan, and of a repeated check, for people and programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ HOUR_MS = 3_600_000
 
 
 def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
-    """Bytes, segments, ranges, requests, freshness, expiry, gaps, what is left out, the token."""
+    """
+    The summary has a line each for bytes, segments, ranges, requests, freshness, expiry, gaps,
+    left-out segments and token.
+    """
     shard = shard_with(
         segment(1, 0, 9, newest_ms=HOUR_MS),
         segment(2, 20, 29, newest_ms=2 * HOUR_MS),
@@ -54,7 +57,7 @@ def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
 def test_summary_when_there_is_much_then_counts_what_it_does_not_list(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No plan fills a screen for minutes."""
+    """A summary of many partitions lists the first ones and counts the rest."""
     monkeypatch.setattr(report, "LINES_MAX", 2)
     shard = shard_with(*(segment(n, 20 * n, 20 * n + 9) for n in range(1, 8)))
     lines = list(PlanExportReport(plan_of(shard), 0).lines())
@@ -62,7 +65,7 @@ def test_summary_when_there_is_much_then_counts_what_it_does_not_list(
 
 
 def test_report_when_manifests_tell_nothing_then_each_is_a_finding() -> None:
-    """And a line of the plan itself, the first ones of many."""
+    """A segment whose manifest gives no metadata is a finding and a line of the plan."""
     unread = [
         UnreadableManifest(f"key-{number:03d}", "not-json")
         for number in range(UNREAD_SHOWN_MAX + 5)
@@ -76,7 +79,9 @@ def test_report_when_manifests_tell_nothing_then_each_is_a_finding() -> None:
 
 
 def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
-    """Gone, going, or of another log; and what is there but past its time."""
+    """
+    The check's codes say whether a range is deleted, being deleted, expired or of another log.
+    """
     plan = plan_of(
         shard_with(*(segment(n, 20 * n, 20 * n + 9, newest_ms=n) for n in range(1, 5))),
         facts=QuestionFacts({"orders": 0}),
@@ -106,6 +111,9 @@ def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
 def test_fate_when_the_metadata_is_asked_then_goes_by_its_state(
     found: SegmentMetadata | None, fate: PlannedSegmentFate
 ) -> None:
-    """A segment of the same id that holds something else is of another log."""
+    """
+    The fate of a segment goes by its state, and one with other content under its id is of another
+    log.
+    """
     (planned,) = plan_of(shard_with(segment(1, 0, 9))).segments
     assert fate_in_metadata(planned, found) is fate

@@ -1,4 +1,4 @@
-"""What is new since another plan, and what became of what that one had or lacked."""
+"""Plans since another plan: new segments, and the fate of earlier ones and of gaps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ OTHER_ID = Uuid(bytes(range(100, 116)))
 
 
 def test_since_when_segments_came_then_only_these_are_new() -> None:
-    """What was being copied is new where it was missing; what was copied again is not."""
+    """
+    A plan of news holds segments copied since, also into earlier gaps, and not those copied again.
+    """
     before = shard_with(
         segment(1, 0, 99), segment(2, 100, 199, state=STARTED), segment(3, 200, 249)
     )
@@ -51,7 +53,10 @@ def test_since_when_segments_came_then_only_these_are_new() -> None:
 
 
 def test_since_when_what_was_expired_before_it_was_read_then_it_is_a_gap() -> None:
-    """Told once; the next plan does not tell it again, but counts it as still missing."""
+    """
+    A range that expired before it was read is a new gap once, and later plans count it as still
+    missing.
+    """
     first = plan_of(shard_with(segment(1, 0, 99)))
     later = shard_with(segment(3, 200, 299))
     second = plan_of(later, since=parse_token(first.token))
@@ -65,7 +70,7 @@ def test_since_when_what_was_expired_before_it_was_read_then_it_is_a_gap() -> No
 
 
 def test_since_when_all_of_a_partition_is_gone_then_it_is_named() -> None:
-    """Expired whole: nothing to read, and nothing to be silent about."""
+    """A partition that expired whole is named as a gap."""
     first = plan_of(shard_with(segment(1, 0, 99)))
     second = plan_of(shard_with(segment(1, 0, 99, state=DELETING)), since=parse_token(first.token))
     assert rows(second) == []
@@ -77,7 +82,7 @@ def test_since_when_all_of_a_partition_is_gone_then_it_is_named() -> None:
 
 
 def test_since_when_a_topic_was_made_anew_then_its_successor_is_read_from_its_start() -> None:
-    """Another topic id is another topic; the one that is gone is named."""
+    """A recreated topic is read from its start, and the deleted one is named."""
     first = plan_of(shard_with(segment(1, 0, 99)))
     anew = replace(ORDERS, topic_id=OTHER_ID)
     second = plan_of(shard_with(segment(2, 0, 49, of=anew)), since=parse_token(first.token))
@@ -89,7 +94,7 @@ def test_since_when_a_topic_was_made_anew_then_its_successor_is_read_from_its_st
 
 
 def test_since_when_a_partition_is_new_then_all_of_it_is() -> None:
-    """A topic that grew."""
+    """All offsets of a new partition are new."""
     first = plan_of(shard_with(segment(1, 0, 99)))
     grown = replace(ORDERS, partition=1)
     shard = shard_with(segment(1, 0, 99), segment(2, 0, 9, of=grown))
@@ -98,7 +103,10 @@ def test_since_when_a_partition_is_new_then_all_of_it_is() -> None:
 
 
 def test_since_when_an_older_segment_is_tiered_later_then_it_is_new() -> None:
-    """Where a plan began where the tier did, and not where it was told to."""
+    """
+    An older segment tiered later is new when the earlier plan began at the tier's start rather than
+    at a given offset.
+    """
     later = shard_with(segment(2, 50, 99), segment(3, 100, 149), segment(1, 20, 49))
     open_begin = plan_of(shard_with(segment(2, 50, 99)))
     assert rows(plan_of(later, since=parse_token(open_begin.token))) == [(1, 20, 49), (3, 100, 149)]
@@ -108,7 +116,7 @@ def test_since_when_an_older_segment_is_tiered_later_then_it_is_new() -> None:
 
 
 def test_since_when_the_token_is_of_other_metadata_then_is_refused() -> None:
-    """Offsets of another cluster mean nothing here."""
+    """A token of other metadata is refused, because its offsets mean nothing here."""
     plan = plan_of(shard_with(segment(1, 0, 99)))
     inputs = [PartitionInput(ORDERS, shard_with, 0)]
     for changed in ({"cluster_id": "another"}, {"metadata_topic_id": OTHER_ID}):

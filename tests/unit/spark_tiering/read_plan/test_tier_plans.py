@@ -1,4 +1,4 @@
-"""Plans of an open tier: what a cluster is asked, and plans that are made again."""
+"""Plans of an open tier: facts of a cluster, and plans that are made again."""
 
 from __future__ import annotations
 
@@ -125,14 +125,14 @@ class FewTopics:
 def test_facts_when_a_cluster_is_asked_then_has_what_deletes(
     settings: dict[str, str] | None, expected: dict[str, int]
 ) -> None:
-    """Retention that there is, and where each log begins."""
+    """The facts of a cluster hold retention and log start offsets."""
     found = facts_of_cluster(FewTopics(orders=settings), [ORDERS])
     assert found.retention_ms == expected
     assert found.log_starts == {ORDERS: 7}
 
 
 def test_facts_when_a_topic_is_gone_then_nothing_is_known_of_it() -> None:
-    """Nor of one that has its name and not its id: its successor begins elsewhere."""
+    """The facts of a deleted topic are unknown, also when another topic has its name."""
     cluster = FewTopics(logs={})
     assert facts_of_cluster(cluster, [ORDERS]) == QuestionFacts()
     successor = FewTopics(orders={})
@@ -145,7 +145,10 @@ def test_facts_when_a_topic_is_gone_then_nothing_is_known_of_it() -> None:
 
 
 def test_plan_when_it_is_made_again_then_is_of_the_positions_of_its_token() -> None:
-    """Whatever was written since: into its metadata partition, and into others."""
+    """
+    A plan made again uses its token's positions, whatever was written since to its own and to other
+    metadata partitions.
+    """
     first, second = segment(1, 0, 9), segment(2, 10, 19)
     log = MemoryTierLog()
     log.put(event_of(first, STARTED), event_of(first, FINISHED))
@@ -156,7 +159,7 @@ def test_plan_when_it_is_made_again_then_is_of_the_positions_of_its_token() -> N
 
 
 def test_plan_when_the_log_has_lost_its_beginning_then_says_that_it_cannot_be_made() -> None:
-    """A metadata topic with a retention that it must not have."""
+    """A plan over a metadata log that lost its beginning is refused with that reason."""
     some = [segment(n, 10 * n, 10 * n + 9) for n in range(3)]
     log = MemoryTierLog()
     for one in some:
@@ -171,7 +174,7 @@ def test_plan_when_the_log_has_lost_its_beginning_then_says_that_it_cannot_be_ma
 
 
 def test_plan_when_the_log_was_cut_then_says_where() -> None:
-    """It ends before what the plan has read."""
+    """A plan over a cut metadata log is refused with the place where the log ends."""
     one = segment(1, 0, 9)
     log = MemoryTierLog()
     log.put(event_of(one, STARTED), event_of(one, FINISHED))
@@ -182,7 +185,10 @@ def test_plan_when_the_log_was_cut_then_says_where() -> None:
 
 
 def test_plan_when_what_was_asked_is_not_in_its_token_then_its_file_is_asked_for() -> None:
-    """Too long for it; with what the file says it is made again."""
+    """
+    A token that does not hold its plan's question needs the plan's file, which makes the same plan
+    again.
+    """
     one = segment(1, 0, 9)
     log = MemoryTierLog()
     log.put(event_of(one, STARTED), event_of(one, FINISHED))
@@ -198,7 +204,7 @@ def test_plan_when_what_was_asked_is_not_in_its_token_then_its_file_is_asked_for
 
 
 def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
-    """Every segment would be told to be gone."""
+    """A check against other metadata is refused, because every segment would seem deleted."""
     one = segment(1, 0, 9)
     log, other = MemoryTierLog(), MemoryTierLog("another")
     log.put(event_of(one, STARTED), event_of(one, FINISHED))
@@ -232,7 +238,7 @@ class MovingMoment:
 
 
 def test_plan_when_the_metadata_goes_on_meanwhile_then_is_of_its_positions_exactly() -> None:
-    """Copied, deleted, and a partition that came: none of it was there when positions were told."""
+    """A plan uses exactly its positions while segments and partitions come and go."""
     other = replace(ORDERS, partition=1)
     log = MemoryTierLog(places=1)
     first, second, newer = segment(1, 0, 9), segment(2, 10, 19), segment(3, 0, 9, of=other)
@@ -251,7 +257,7 @@ def test_plan_when_the_metadata_goes_on_meanwhile_then_is_of_its_positions_exact
 def test_plan_when_others_go_on_meanwhile_then_nothing_is_replayed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In the same metadata partition: the state is the same at both positions."""
+    """A plan of one topic replays nothing for events of others in the same metadata partition."""
     other = replace(ORDERS, partition=1)
     log = MemoryTierLog(places=1)
     first, newer = segment(1, 0, 9), segment(3, 0, 9, of=other)

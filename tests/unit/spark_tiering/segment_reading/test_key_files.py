@@ -32,7 +32,7 @@ def opens(settings: KeyRingSettings, key_id: str) -> bool:
 
 
 def test_ring_when_read_has_its_keys(tmp_path: Path) -> None:
-    """Files that are named without a folder lie beside it."""
+    """A ring's keys are read, and files without a folder lie beside it."""
     files = KeyFiles(tmp_path / "keys")
     assert read_key_ring(files.settings).ids == set(IDS)
     assert process_key_ring(None) is None
@@ -42,7 +42,7 @@ def test_ring_when_read_has_its_keys(tmp_path: Path) -> None:
 
 
 def test_ring_when_a_key_is_added_is_read_anew(tmp_path: Path) -> None:
-    """A job that runs for days meets segments of a newer key."""
+    """A ring with an added key is read again, because a job may run for days."""
     files = KeyFiles(tmp_path / "keys", IDS[:1])
     assert opens(files.settings, IDS[0])
     assert not opens(files.settings, IDS[1])
@@ -51,7 +51,7 @@ def test_ring_when_a_key_is_added_is_read_anew(tmp_path: Path) -> None:
 
 
 def test_ring_when_a_key_becomes_another_one_is_read_anew(tmp_path: Path) -> None:
-    """The file of the key counts as well."""
+    """A ring whose key file changed is read again."""
     files = KeyFiles(tmp_path / "keys", IDS[:1])
     first = process_key_ring(files.settings)
     key = files.folder / f"{IDS[0]}.pem"
@@ -64,7 +64,10 @@ def test_ring_when_a_key_becomes_another_one_is_read_anew(tmp_path: Path) -> Non
 def test_ring_when_everybody_may_read_or_change_a_file_is_refused(
     tmp_path: Path, name: str, mode: int
 ) -> None:
-    """Whoever may change the ring says which key is used."""
+    """
+    A key ring that other users can read or change is refused, since its content decides which key
+    is used.
+    """
     files = KeyFiles(tmp_path / "keys")
     (files.folder / name).chmod(mode)
     with pytest.raises(ConfigError, match="every user of the machine"):
@@ -72,7 +75,7 @@ def test_ring_when_everybody_may_read_or_change_a_file_is_refused(
 
 
 def test_ring_when_files_are_missing_large_or_no_keys_is_refused_by_name(tmp_path: Path) -> None:
-    """One line for each, with nothing of the content."""
+    """Missing, large or invalid key files are refused in one line each, without their content."""
     files = KeyFiles(tmp_path / "keys")
     key = files.folder / f"{IDS[0]}.pem"
     key.write_bytes(b"x" * 70_000)

@@ -18,7 +18,7 @@ ACTIVE = ListedSegment(251, None)
 
 @pytest.mark.parametrize("form", FORMS)
 def test_segment_when_read_from_both_sides_is_the_same(form: str) -> None:
-    """Whoever reads need not know where it lies."""
+    """A segment reads the same from the broker's folder and from the tier."""
     tiered = example(form).open()
     files = example_partition()
     listed = list_segments(files.facts())[1]
@@ -33,13 +33,13 @@ def test_segment_when_read_from_both_sides_is_the_same(form: str) -> None:
 
 
 def test_index_when_the_folder_has_none_is_none() -> None:
-    """Without aborted transactions there is no file."""
+    """An index that the folder lacks is none, as for a segment without aborted transactions."""
     source = FolderSegment(example_partition(), FIRST)
     assert source.index(SegmentPart.TXN_INDEX) is None
 
 
 def test_active_segment_when_read_has_its_indexes_without_what_was_allocated() -> None:
-    """A broker makes the files large, and fills them."""
+    """The indexes of the active segment are read without their preallocated rest."""
     files = example_partition()
     entry, time = bytes.fromhex("0000000400000100"), bytes.fromhex("0000018bcfe577a900000004")
     files.contents["00000000000000000251.index"] = entry + bytes(8 * 100)
@@ -53,7 +53,7 @@ def test_active_segment_when_read_has_its_indexes_without_what_was_allocated() -
 
 
 def test_log_when_it_shrinks_while_it_is_read_is_changed() -> None:
-    """What was told is not there any more."""
+    """A log that shrinks during a read is reported as changed."""
     files = example_partition()
     source = FolderSegment(files, FIRST)
     files.contents[source.where] = files.contents[source.where][:-1]
@@ -63,7 +63,7 @@ def test_log_when_it_shrinks_while_it_is_read_is_changed() -> None:
 
 
 def test_segment_when_its_files_are_not_there_or_no_such_is_told() -> None:
-    """By the name of the file."""
+    """A segment without its files, or with an unusable one, is reported with the file's name."""
     with pytest.raises(SegmentUnreadable) as raised:
         FolderSegment(MemoryFiles({}), FIRST)
     assert raised.value.fault is ReadFault.MISSING

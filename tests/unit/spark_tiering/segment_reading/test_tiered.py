@@ -60,7 +60,7 @@ def fault_of(tiered: TieredBytes, source: TieredSegment | None = None) -> Segmen
 def test_log_when_read_by_range_is_what_the_broker_had(
     form: str, first: int, last: int | None
 ) -> None:
-    """Within chunks, over several and to the end; an end beyond it is cut (F124)."""
+    """Any range of a log reads as the broker's bytes, and an end beyond it is cut (F124)."""
     tiered = random_log(form)
     behind = len(tiered.log) if last is None else last + 1
     assert read(tiered.open(), first, last) == tiered.log[first:behind]
@@ -68,7 +68,7 @@ def test_log_when_read_by_range_is_what_the_broker_had(
 
 @FORM
 def test_log_when_read_from_its_end_on_gives_nothing(form: str) -> None:
-    """And a range that nobody can mean is refused (F124)."""
+    """A read from the end of the log returns nothing, and an impossible range is refused (F124)."""
     source = random_log(form).open()
     assert read(source, 40_001) == b""
     assert read(source, 99_999, 99_999) == b""
@@ -80,7 +80,9 @@ def test_log_when_read_from_its_end_on_gives_nothing(form: str) -> None:
 
 @FORM
 def test_indexes_when_read_are_what_the_broker_had(form: str) -> None:
-    """All of them with one request, and the one that is not there as that."""
+    """
+    All indexes read as the broker's with one request, and an absent one is reported as absent.
+    """
     tiered = example(form)
     source = tiered.open()
     tiered.store.calls.clear()
@@ -92,7 +94,7 @@ def test_indexes_when_read_are_what_the_broker_had(form: str) -> None:
 
 @FORM
 def test_requests_when_a_log_is_read_are_few(form: str) -> None:
-    """One for the manifest, and one for as many chunks as come to 16 MiB."""
+    """A read of a log takes one request for the manifest and one for every 16 MiB of chunks."""
     tiered = random_log(form)
     read(tiered.open())
     log, manifest = tiered.keys[ObjectKind.LOG], tiered.keys[ObjectKind.MANIFEST]
@@ -101,7 +103,7 @@ def test_requests_when_a_log_is_read_are_few(form: str) -> None:
 
 @FORM
 def test_segment_when_an_object_is_missing_is_told_by_its_key(form: str) -> None:
-    """Each of the three."""
+    """A missing object, of each of the three kinds, is reported with its key."""
     for kind in ObjectKind:
         tiered = example(form)
         del tiered.store.objects[tiered.keys[kind]]
@@ -113,7 +115,7 @@ def test_segment_when_an_object_is_missing_is_told_by_its_key(form: str) -> None
 
 @FORM
 def test_log_when_its_object_is_cut_is_given_up_to_there(form: str) -> None:
-    """What came before is right, and then it is told."""
+    """A read of a cut object returns the right bytes before the cut and then raises."""
     tiered = random_log(form)
     key = tiered.keys[ObjectKind.LOG]
     tiered.store.objects[key] = tiered.store.objects[key][:-9]
@@ -124,7 +126,10 @@ def test_log_when_its_object_is_cut_is_given_up_to_there(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["zstd", "sealed", "sealed-zstd"])
 def test_log_when_a_chunk_is_changed_is_given_up_to_there(form: str) -> None:
-    """Frames and tags tell; the chunks before it are right."""
+    """
+    A read of a log with a changed chunk returns the chunks before it and then raises, by frame
+    checksums and tags.
+    """
     tiered = random_log(form)
     tiered.change(ObjectKind.LOG, 12_500)
     got: list[Piece] = []
@@ -139,7 +144,7 @@ def test_log_when_a_chunk_is_changed_is_given_up_to_there(form: str) -> None:
 
 @SEALED
 def test_index_when_it_is_changed_is_told_by_its_name(form: str) -> None:
-    """Each is sealed by itself: the others are read."""
+    """A changed encrypted index is reported by name, and the other indexes are read."""
     tiered = example(form)
     tiered.change(ObjectKind.INDEXES, 20)
     source = tiered.open()
@@ -150,7 +155,10 @@ def test_index_when_it_is_changed_is_told_by_its_name(form: str) -> None:
 
 @SEALED
 def test_encrypted_segment_when_read_without_its_key_is_told_so(form: str) -> None:
-    """Without a ring, with a ring that lacks the key, and with another key of its name."""
+    """
+    An encrypted segment without ring, without its key, or with a wrong key of that name is
+    reported.
+    """
     tiered = example(form)
     for ring, fault in (
         (None, ReadFault.ENCRYPTED),
@@ -165,7 +173,9 @@ def test_encrypted_segment_when_read_without_its_key_is_told_so(form: str) -> No
 
 @SEALED
 def test_encrypted_segment_when_its_key_was_rotated_is_read_by_the_ring(form: str) -> None:
-    """Each segment says whose key it needs."""
+    """
+    A segment sealed before a key rotation is read by the key ring, as its manifest names its key.
+    """
     tiered = random_log(form.removeprefix("sealed-").removeprefix("sealed") or "plain")
     seal_segment(tiered.store, tiered.segment, PREFIX, IDS[1])
     assert read(tiered.open()) == tiered.log
@@ -173,7 +183,7 @@ def test_encrypted_segment_when_its_key_was_rotated_is_read_by_the_ring(form: st
 
 @SEALED
 def test_encrypted_segment_when_the_aad_is_changed_is_damaged(form: str) -> None:
-    """Nothing of it is given."""
+    """A changed aad makes the segment damaged, and no byte is returned."""
     tiered = example(form)
     key = tiered.keys[ObjectKind.MANIFEST]
     fields = json.loads(tiered.store.objects[key])
@@ -183,7 +193,7 @@ def test_encrypted_segment_when_the_aad_is_changed_is_damaged(form: str) -> None
 
 
 def test_manifest_when_it_is_none_or_of_another_size_is_told() -> None:
-    """Neither is read by."""
+    """A missing manifest, or one of another size, is reported, and nothing is read."""
     tiered = example("plain")
     other = replace(tiered.segment, size_bytes=tiered.segment.size_bytes - 1)
     with pytest.raises(SegmentUnreadable) as raised:
@@ -199,7 +209,7 @@ def test_manifest_when_it_is_none_or_of_another_size_is_told() -> None:
 def test_object_when_it_is_archived_is_told_with_its_class(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is there, and has to be restored."""
+    """An archived object is reported with its storage class."""
     tiered = example("plain")
     source = tiered.open()
     monkeypatch.setattr(
@@ -213,7 +223,7 @@ def test_object_when_it_is_archived_is_told_with_its_class(
 
 
 def test_f125_segment_when_the_prefix_was_changed_is_found_under_the_old_one() -> None:
-    """One request is wasted for the change, not one for each segment."""
+    """A segment under the old prefix is found with one extra request for all segments."""
     tiered = example("plain")
     places = KeyPlaces(("new/", "other/", PREFIX))
     for wasted in (2, 0, 0):
@@ -224,7 +234,10 @@ def test_f125_segment_when_the_prefix_was_changed_is_found_under_the_old_one() -
 
 
 def test_f125_segment_when_its_custom_metadata_names_its_place_is_looked_for_there() -> None:
-    """Log and indexes are where it says; the manifest may be under today's prefix."""
+    """
+    A segment whose custom metadata names its key is looked for there, with its manifest perhaps
+    under the present prefix.
+    """
     tiered = example("plain")
     main = tiered.keys[ObjectKind.LOG].removeprefix(PREFIX).removesuffix(".log")
     custom = format_custom_metadata(CustomMetadata(1, PREFIX, main), 1000)
@@ -237,7 +250,10 @@ def test_f125_segment_when_its_custom_metadata_names_its_place_is_looked_for_the
 
 @pytest.mark.parametrize("main_key", ["../../etc/passwd", "/absolute", "a//b", "x\0y"])
 def test_segment_when_its_metadata_names_a_key_that_no_store_has_is_told(main_key: str) -> None:
-    """A hostile key is never asked for."""
+    """
+    Metadata that names an impossible key is reported, and that key is never requested from the
+    store.
+    """
     tiered = example("plain")
     custom = format_custom_metadata(CustomMetadata(1, PREFIX, main_key), 1000)
     segment = replace(tiered.segment, custom_metadata=custom)
@@ -248,14 +264,14 @@ def test_segment_when_its_metadata_names_a_key_that_no_store_has_is_told(main_ke
 
 
 def test_segment_when_its_custom_metadata_is_another_plugins_is_found_by_its_prefix() -> None:
-    """What cannot be understood names no place."""
+    """A segment whose custom metadata another plugin wrote is found by the configured prefix."""
     tiered = example("plain")
     segment = replace(tiered.segment, custom_metadata=b"\x01\x02\x04\x04\xed\xa0\x80")
     assert read(open_tiered(tiered.store, segment, (PREFIX,))) == tiered.log
 
 
 def test_every_fault_has_a_code_and_travels() -> None:
-    """A unit may fail on an executor."""
+    """Every fault has a code and pickles."""
     for fault in ReadFault:
         assert finding_kind(fault).code.startswith("TIER-")
         sent = pickle.loads(pickle.dumps(SegmentUnreadable(fault, "key", "detail")))

@@ -46,7 +46,10 @@ class Pieces:
 def test_windows_of_any_log_are_whole_batches_in_order(
     sizes: list[int], piece_bytes: int, window_bytes: int, tail: int
 ) -> None:
-    """Nothing is lacking, no window is larger than it has to be, and the rest is told."""
+    """
+    The windows of any log are whole batches in order and no larger than needed, and all batches are
+    in one window.
+    """
     batches = [data_batch(n, n, count=1, size=size) for n, size in enumerate(sizes)]
     rest = data_batch(99, 99, count=1, size=100)[:tail]
     log = b"".join(batches) + rest
@@ -65,7 +68,7 @@ def test_windows_of_any_log_are_whole_batches_in_order(
 
 @pytest.mark.parametrize("form", FORMS)
 def test_windows_of_a_tiered_segment_are_its_log(form: str) -> None:
-    """From any batch on."""
+    """The windows of a tiered segment join to its log, from any batch on."""
     tiered = example(form)
     windows = list(batch_windows(tiered.open(), 1171, window_bytes=2000))
     assert b"".join(one.content for one in windows) == tiered.log[1171:]
@@ -73,7 +76,7 @@ def test_windows_of_a_tiered_segment_are_its_log(form: str) -> None:
 
 
 def test_length_that_no_batch_has_when_met_is_damage_behind_what_is_right() -> None:
-    """Batches before it are given."""
+    """An impossible batch length is damage, and the batches before it are returned."""
     good = data_batch(0, 0)
     log = good + bytes(100)
     got: list[BatchWindow] = []

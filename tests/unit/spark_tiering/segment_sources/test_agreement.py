@@ -1,4 +1,4 @@
-"""How far a replica's log is its leader's, whatever has become of either."""
+"""Agreement of a replica's log with its leader's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HISTORY = ((0, 0), (2, 100), (5, 300))
 
 
 def agreed(history: Epochs, leader: Epochs, leader_next_offset: int) -> int | None:
-    """Ask a leader with the history *leader* until nothing more is asked."""
+    """Ask a leader with the history *leader* until the replica needs no more answers."""
     agreement = ReplicaAgreement(history)
     for _ in range(len(history) + 1):
         if agreement.asks is None:
@@ -28,7 +28,9 @@ def agreed(history: Epochs, leader: Epochs, leader_next_offset: int) -> int | No
 
 
 def end_of(leader: Epochs, next_offset: int, epoch: int) -> tuple[int, int]:
-    """What Kafka's leader answers: its largest epoch that is not above *epoch*, and its end."""
+    """
+    Answer as Kafka's leader does: its largest epoch at or below *epoch*, and that epoch's end.
+    """
     if not leader or epoch > leader[-1][0]:
         return -1, -1
     ends = [*(start for _, start in leader[1:]), next_offset]
@@ -53,12 +55,15 @@ CASES: dict[str, tuple[Epochs, int, int | None]] = {
 def test_replica_when_held_to_its_leader_then_counts_as_far_as_both_agree(
     leader: Epochs, next_offset: int, expected: int | None
 ) -> None:
-    """Up to where both wrote under the same epochs; nowhere when the leader cannot tell."""
+    """
+    A replica counts up to the offset where both logs have the same epochs, and not at all when the
+    leader cannot answer.
+    """
     assert agreed(HISTORY, leader, next_offset) == expected
 
 
 def test_replica_when_its_history_is_not_known_then_nothing_is_asked() -> None:
-    """What was written under unknown leaders cannot be held to anything."""
+    """A replica with unknown leader epochs is not compared and no request is made."""
     agreement = ReplicaAgreement(())
     assert (agreement.asks, agreement.next_offset) == (None, None)
 
@@ -70,7 +75,7 @@ NONSENSE = {"an epoch above": (6, 10), "a negative end": (5, -1), "a negative ep
 def test_replica_when_the_answer_makes_no_sense_then_nothing_is_agreed(
     epoch: int, next_offset: int
 ) -> None:
-    """An answer that no leader gives proves nothing, and is not asked for again."""
+    """An answer that no leader gives proves no agreement, and the request is not repeated."""
     agreement = ReplicaAgreement(HISTORY)
     agreement.hear(epoch, next_offset)
     assert (agreement.asks, agreement.next_offset) == (None, None)
@@ -79,8 +84,8 @@ def test_replica_when_the_answer_makes_no_sense_then_nothing_is_agreed(
 @st.composite
 def logs(draw: st.DrawFn) -> tuple[list[int], list[int]]:
     """
-    The epoch of each record of a replica and of its leader: equal up to somewhere, behind that
-    odd ones here and even ones there, the last of all the leader's.
+    Draw the epoch of each record of a replica and of its leader: equal up to some offset, then odd
+    ones here and even ones there; the last is the leader's.
     """
     common = sorted(draw(st.lists(st.integers(0, 4), max_size=8)))
     least = common[-1] if common else 0
@@ -93,7 +98,6 @@ def logs(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 
 
 def history_of(records: list[int]) -> Epochs:
-    """The history that a log of *records* has."""
     return tuple((epoch, records.index(epoch)) for epoch in sorted(set(records)))
 
 
@@ -101,10 +105,7 @@ def history_of(records: list[int]) -> Epochs:
 def test_replica_when_logs_part_anywhere_then_nothing_behind_that_counts(
     pair: tuple[list[int], list[int]],
 ) -> None:
-    """
-    Whatever both wrote: as only one leader writes under an epoch, all that is agreed on stands
-    under the same epoch in both logs.
-    """
+    """Where logs diverge, nothing behind counts, because only one leader writes under an epoch."""
     replica, leader = pair
     until = agreed(history_of(replica), history_of(leader), len(leader))
     if until is not None:

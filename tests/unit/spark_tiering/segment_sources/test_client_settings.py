@@ -1,4 +1,4 @@
-"""How a client gets in, from what Java's own tools are given."""
+"""Client settings from the properties of Java's tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ LOGIN = {
 
 
 def test_properties_when_given_then_are_those_of_java() -> None:
-    """Users, mechanisms and stores by Kafka's keys; whatever a password holds, it is whole."""
+    """
+    Kafka's own property names configure users, mechanisms and stores, and any password is kept
+    whole.
+    """
     found = client_settings(("one:9092", "two:9093"), LOGIN, 30)
     security = found.security
     assert found.bootstrap_servers == ("one:9092", "two:9093")
@@ -39,7 +42,7 @@ def test_properties_when_given_then_are_those_of_java() -> None:
 def test_time_when_it_is_short_then_no_request_takes_longer(
     timeout_s: float, expected: int
 ) -> None:
-    """A broker that hangs is given up in the time of the whole call, or sooner."""
+    """Each request takes at most the time of the whole call, also on a hanging broker."""
     assert client_settings("one:9092,two:9092", None, timeout_s).request_timeout_ms == expected
 
 
@@ -58,7 +61,9 @@ WRONG = {
 def test_properties_when_they_cannot_be_taken_over_then_are_refused(
     properties: dict[str, str], text: str
 ) -> None:
-    """One line that names the key, and never its value where that is a secret."""
+    """
+    Properties that cannot be used are refused in one line with the key and without a secret value.
+    """
     with pytest.raises(ConfigError, match=text) as caught:
         client_settings("one:9092", properties, 30)
     assert "hidden" not in str(caught.value)

@@ -1,4 +1,7 @@
-"""The cluster for who waits: facts of partitions, offsets, settings of topics and their changes."""
+"""
+The cluster for blocking callers: facts of partitions, offsets, settings of topics and their
+changes.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,10 @@ def a_cluster() -> FakeTopics:
 
 
 def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
-    """Every end of a log by its own question; what nobody leads is unknown, not zero."""
+    """
+    Each end of a log comes from its own request, and a partition without a leader has unknown ends,
+    not zero.
+    """
     kafka = a_cluster()
     with opened(kafka) as cluster:
         facts = cluster.partition_facts(lambda _: True)
@@ -96,7 +102,7 @@ def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
 
 
 def test_facts_when_a_topic_is_compacted_then_they_say_so() -> None:
-    """Also where it is deleted from as well; and how far the entries of its indexes lie apart."""
+    """The facts say whether a topic is compacted, also with deletion, and its index interval."""
     settings = {"cleanup.policy": "compact,delete", "index.interval.bytes": "100"}
     kafka = FakeTopics(
         kept=FakeTopic([FakeLog()], settings),
@@ -110,7 +116,7 @@ def test_facts_when_a_topic_is_compacted_then_they_say_so() -> None:
 
 
 def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> None:
-    """Rights on other topics are not needed, and their leaders are left in peace."""
+    """No request is made about unwanted topics, so that no rights on them are needed."""
     kafka = a_cluster()
     kafka.topics["tiered"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     with opened(kafka) as cluster:
@@ -121,7 +127,10 @@ def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> No
 
 
 def test_facts_when_offsets_move_meanwhile_then_are_too_low_and_never_too_high() -> None:
-    """The log start is asked before everything else, what is stable before the high watermark."""
+    """
+    Moving offsets give facts that are too low, never too high: the log start offset is read first,
+    and the last stable offset before the high watermark.
+    """
     kafka = a_cluster()
     with opened(kafka) as cluster:
         cluster.partition_facts(lambda topic: topic == "plain")
@@ -130,7 +139,10 @@ def test_facts_when_offsets_move_meanwhile_then_are_too_low_and_never_too_high()
 
 
 def test_facts_when_a_leader_is_too_old_to_tell_of_the_tier_then_that_is_unknown() -> None:
-    """All that any Kafka tells is told all the same; who needs the rest asks for it by name."""
+    """
+    A leader too old to report tier offsets leaves them unknown, and only callers that need them get
+    an error.
+    """
     kafka = a_cluster()
     kafka.offsets_version_max = 7
     with opened(kafka) as cluster:
@@ -145,7 +157,10 @@ def test_facts_when_a_leader_is_too_old_to_tell_of_the_tier_then_that_is_unknown
 
 
 def test_facts_when_settings_may_not_be_read_then_nothing_is_told() -> None:
-    """A tiered topic must never be taken for one that is not."""
+    """
+    Without the right to read settings the facts of a topic are an error, since a tiered one might
+    pass for untiered.
+    """
     kafka = a_cluster()
     kafka.topics["tiered"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="DESCRIBE_CONFIGS"):
@@ -153,7 +168,7 @@ def test_facts_when_settings_may_not_be_read_then_nothing_is_told() -> None:
 
 
 def test_facts_when_a_topic_may_not_be_described_then_says_so() -> None:
-    """Where the cluster names a topic and refuses to tell of it, that is not an empty topic."""
+    """A topic that the user may not describe is an error, not an empty topic."""
     kafka = a_cluster()
     kafka.topics["plain"].code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="topic plain"):
@@ -165,7 +180,7 @@ ENDS = {"start": (EARLIEST, 0), "end": (LATEST, 100), "on disk": (EARLIEST_LOCAL
 
 @pytest.mark.parametrize(("time", "expected"), ENDS.values(), ids=ENDS)
 def test_offsets_when_asked_then_are_those_of_leaders(time: int, expected: int) -> None:
-    """By the number that Kafka knows each end by."""
+    """Each end of a log is requested from the leader by its Kafka number."""
     kafka = a_cluster()
     wanted = kafka.partition("tiered")
     with opened(kafka) as cluster:
@@ -174,7 +189,7 @@ def test_offsets_when_asked_then_are_those_of_leaders(time: int, expected: int) 
 
 
 def test_offsets_when_the_tier_is_empty_then_its_end_is_told_as_such() -> None:
-    """-1 is an answer for the end of the tier, and none for the ends of a log."""
+    """An end of -1 means an empty tier, and is invalid for the ends of a log."""
     kafka = a_cluster()
     held = kafka.topics["tiered"].partitions[0]
     held.ends = dict.fromkeys(held.ends, -1)
@@ -186,7 +201,7 @@ def test_offsets_when_the_tier_is_empty_then_its_end_is_told_as_such() -> None:
 
 
 def test_ends_of_epochs_when_asked_then_each_partition_by_its_own_epoch() -> None:
-    """Two partitions of a topic are asked for different epochs in one request."""
+    """One request asks for different epochs of two partitions of a topic."""
     kafka = FakeTopics(a=FakeTopic([FakeLog(epochs=((0, 0), (3, 50))) for _ in range(2)]))
     first, second = kafka.partition("a"), kafka.partition("a", 1)
     with opened(kafka) as cluster:
@@ -195,7 +210,10 @@ def test_ends_of_epochs_when_asked_then_each_partition_by_its_own_epoch() -> Non
 
 
 def test_settings_when_asked_then_say_what_is_set_on_the_topic() -> None:
-    """In force and set are two things: what is not set on the topic has to be unset again."""
+    """
+    The answer distinguishes settings in force from settings set on the topic, which may have to be
+    unset again.
+    """
     kafka = a_cluster()
     with opened(kafka) as cluster:
         names = ("retention.ms", "remote.storage.enable", "no.such.setting")
@@ -209,7 +227,7 @@ def test_settings_when_asked_then_say_what_is_set_on_the_topic() -> None:
 
 
 def test_change_when_made_then_is_one_request_and_all_else_stays() -> None:
-    """Set and unset together; what is not named is not sent."""
+    """A change is one request with all sets and unsets, and other settings are not sent."""
     kafka = a_cluster()
     kafka.topics["tiered"].settings["segment.bytes"] = "1048576"
     with opened(kafka) as cluster:
@@ -224,7 +242,7 @@ def test_change_when_made_then_is_one_request_and_all_else_stays() -> None:
 
 
 def test_change_when_only_checked_then_nothing_is_changed() -> None:
-    """Whether the cluster would take it can be known before anything is done."""
+    """A validated change reports the cluster's answer and changes nothing."""
     kafka = a_cluster()
     with opened(kafka) as cluster:
         cluster.alter_topic_settings("tiered", {"retention.ms": "5"}, is_only_checked=True)
@@ -243,7 +261,10 @@ REFUSALS: dict[str, tuple[int, str | None, type[Exception], str]] = {
 def test_change_when_it_is_not_taken_then_the_error_says_what_helps(
     code: int, reason: str | None, error: type[Exception], text: str
 ) -> None:
-    """Never as it is asked for, not by this user, or perhaps: three errors, with the reason."""
+    """
+    A refused change gives one of three errors with the reason: invalid, not authorized, or perhaps
+    later.
+    """
     kafka = a_cluster()
     kafka.change = TopicRequestOutcome(code, reason)
     with opened(kafka) as cluster, pytest.raises(error, match=rf"topic tiered.*{text}"):
@@ -251,7 +272,7 @@ def test_change_when_it_is_not_taken_then_the_error_says_what_helps(
 
 
 def test_cluster_when_nobody_answers_then_opening_fails_and_leaves_nothing() -> None:
-    """One clear error in the time that was given, and no thread behind it."""
+    """A cluster without an answer gives one error within the time limit and leaves no thread."""
     kafka = a_cluster()
     kafka.down.add(0)
     with (
@@ -263,7 +284,7 @@ def test_cluster_when_nobody_answers_then_opening_fails_and_leaves_nothing() -> 
 
 
 def test_cluster_when_closed_then_calls_are_refused_and_connections_are_closed() -> None:
-    """Closing twice does no harm."""
+    """A closed cluster refuses calls and has no connection, and a second close is harmless."""
     kafka = a_cluster()
     with opened(kafka) as cluster:
         cluster.partition_facts(lambda _: True)
@@ -274,7 +295,10 @@ def test_cluster_when_closed_then_calls_are_refused_and_connections_are_closed()
 
 
 def test_cluster_when_its_settings_cannot_be_meant_then_is_refused_before_anything() -> None:
-    """A wrong address, a wrong time or a wrong property: one line, and nobody was dialed."""
+    """
+    A cluster with an invalid address, time or property is refused in one line before any
+    connection.
+    """
     wrong: list[dict[str, Any]] = [
         {"bootstrap_servers": "broker"},
         {"bootstrap_servers": ""},

@@ -1,4 +1,6 @@
-"""From a source and the cluster's facts to what a plan is made from, over partitions in memory."""
+"""
+The survey: from a source and the cluster's facts to the input of a plan, over partitions in memory.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,10 @@ def shorter(files: MemoryFiles) -> MemoryFiles:
 
 
 def test_partition_when_it_is_surveyed_then_has_segments_history_and_facts() -> None:
-    """Offsets and sizes as listed, leaders as in the check point, the rest as the cluster tells."""
+    """
+    A surveyed partition has the segments of its listing, the epochs of its checkpoint file and the
+    cluster's facts.
+    """
     files = example_partition()
     (one,), unusable = surveyed(found(files), facts={ORDERS: FACTS})
     assert unusable == []
@@ -105,8 +110,7 @@ def test_partition_when_it_is_surveyed_then_has_segments_history_and_facts() -> 
 
 
 def test_partition_when_offline_then_its_files_tell_what_is_stable() -> None:
-    """From the newest snapshot on: the transaction that was open there has ended; nothing else is
-    known."""
+    """Offline, the stable end follows from the newest snapshot and the markers behind it."""
     (one,), _ = surveyed(found())
     assert one.source.last_stable_offset == 257
     assert (one.source.is_tiered, one.source.log_start, one.source.retention_ms) == (
@@ -117,20 +121,20 @@ def test_partition_when_offline_then_its_files_tell_what_is_stable() -> None:
 
 
 def test_partition_when_offline_then_nothing_is_stable_that_may_not_be_replicated() -> None:
-    """What the broker had noted as replicated is a limit that the log itself does not have."""
+    """Offline, the stable end is at most the broker's recorded high watermark."""
     (one,), _ = surveyed(found(high_watermark=130))
     assert one.source.last_stable_offset == 130
 
 
 def test_partition_when_nothing_tells_what_is_stable_then_it_is_unknown() -> None:
-    """Without a snapshot, and not from its start: unknown, not the end of the log."""
+    """Offline, the stable end is unknown without a snapshot or the start of the log."""
     files = example_partition().without(".snapshot", "0000.log")
     (one,), _ = surveyed(found(files))
     assert one.source.last_stable_offset is None
 
 
 def test_partition_when_the_cluster_does_not_tell_then_files_are_not_asked_instead() -> None:
-    """A partition without a leader has no last stable offset, whatever one replica believes."""
+    """A partition without a leader has no last stable offset, whatever the replica's files hold."""
     facts = ClusterPartition(
         is_tiered=False,
         log_start=None,
@@ -144,7 +148,7 @@ def test_partition_when_the_cluster_does_not_tell_then_files_are_not_asked_inste
 
 
 def test_topic_when_it_is_not_wanted_then_is_not_looked_at() -> None:
-    """Neither its files nor its trouble are anybody's business."""
+    """The survey does not read the files of an unwanted topic and reports no error of them."""
     source = MadeSource(found(Gone(LogUnavailable("away"))))
     assert survey(source, {}, lambda topic: topic != "orders") == ([], [])
 
@@ -173,7 +177,10 @@ MISFITS = {
 def test_partition_when_it_does_not_fit_then_is_of_no_use(
     replica: FoundPartition, facts: Mapping[TopicIdPartition, ClusterPartition] | None, why: str
 ) -> None:
-    """The place and the reason are told; what is left is surveyed as if it were not there."""
+    """
+    An inconsistent partition is reported with place and reason, and the others are surveyed without
+    it.
+    """
     neighbour = found(partition=TopicIdPartition(ID, "orders", 4))
     told = None if facts is None else {**facts, neighbour.partition: FACTS}
     (one,), unusable = surveyed(replica, neighbour, facts=told, cluster_id=CLUSTER)
@@ -183,14 +190,14 @@ def test_partition_when_it_does_not_fit_then_is_of_no_use(
 
 
 def test_partition_when_it_has_no_topic_id_then_takes_the_clusters() -> None:
-    """Only the cluster can tell which topic a name means; then it is a partition like others."""
+    """A partition without topic id takes the one that the cluster gives for its name."""
     replica = found(partition=TopicIdPartition(UNKNOWN_TOPIC_ID, "orders", 3), cluster_id=CLUSTER)
     (one,), unusable = surveyed(replica, facts={ORDERS: FACTS}, cluster_id=CLUSTER)
     assert (one.source.partition, unusable) == (ORDERS, [])
 
 
 def test_unusable_when_the_source_tells_of_it_then_stays_told() -> None:
-    """What the source could not use comes through, with what the survey finds."""
+    """Folders that the source could not use stay in the survey's list of unusable partitions."""
     torn = UnusablePlace("elsewhere", "torn")
     source = MadeSource(found(), unusable=(torn,))
     _, unusable = survey(source, {}, lambda _: True)
@@ -200,8 +207,9 @@ def test_unusable_when_the_source_tells_of_it_then_stays_told() -> None:
 
 
 def test_partition_when_its_leaders_are_not_known_then_has_no_history() -> None:
-    """A check point that is missing or damaged is a reason to leave its segments out, not an error
-    of the survey."""
+    """
+    A partition whose checkpoint file is missing or damaged has no history, and the survey goes on.
+    """
     for content in (None, b"0\n1\ntorn"):
         files = changed(example_partition(), checkpoint=content)
         (one,), unusable = surveyed(found(files), facts={ORDERS: FACTS})
@@ -239,7 +247,7 @@ CHOICES: dict[str, tuple[list[FoundPartition], int]] = {
 def test_f113_replicas_when_there_are_several_then_one_log_is_taken(
     replicas: list[FoundPartition], expected: int
 ) -> None:
-    """A plan is made from one log: the leader's, else the one that reaches furthest."""
+    """Of several replicas the survey takes the leader's log, or else the longest."""
     (one,), unusable = surveyed(*replicas, facts={ORDERS: FACTS})
     assert [replica.files is one.files for replica in replicas].index(True) == expected
     gone = [replica for replica in replicas if isinstance(replica.files, Gone)]
@@ -250,8 +258,8 @@ def test_f113_replica_when_it_differs_from_the_leaders_log_then_counts_as_far_as
     None
 ):
     """
-    What a deposed leader wrote alone lies below the last stable offset, too: it is not stable in
-    this replica, and never copied.
+    A replica's records that differ from the leader's log are not stable and never copied, even
+    below the last stable offset.
     """
     asked: list[Mapping[TopicIdPartition, int]] = []
 
@@ -268,7 +276,10 @@ def test_f113_replica_when_it_differs_from_the_leaders_log_then_counts_as_far_as
 
 
 def test_f113_replica_when_it_cannot_be_held_to_its_leader_then_nothing_of_it_is_stable() -> None:
-    """No answer is no agreement; neither is a history that nobody knows."""
+    """
+    A replica that cannot be compared with its leader, for lack of an answer or of its history, has
+    no stable records.
+    """
     (one,), _ = surveyed(found(), facts={ORDERS: FACTS}, epoch_ends=lambda _: {})
     assert one.source.last_stable_offset is None
     files = changed(example_partition(), checkpoint=None)
@@ -277,7 +288,7 @@ def test_f113_replica_when_it_cannot_be_held_to_its_leader_then_nothing_of_it_is
 
 
 def test_partitions_when_they_are_surveyed_then_stand_in_order() -> None:
-    """By topic and number, whatever order the source has."""
+    """Partitions of a survey stand in order of topic and number."""
     partitions = [
         TopicIdPartition(ID, name, number) for name, number in (("b", 0), ("a", 10), ("a", 9))
     ]
@@ -288,7 +299,7 @@ def test_partitions_when_they_are_surveyed_then_stand_in_order() -> None:
 
 
 def test_compacted_topic_when_surveyed_then_its_segments_may_have_holes() -> None:
-    """Known of the cluster, and only of that topic; offline it is what the caller says."""
+    """Segments of a compacted topic may have holes, as the cluster says, or offline the caller."""
     facts = replace(FACTS, is_compacted=True, index_interval_bytes=100)
     (one,), _ = surveyed(found(), facts={ORDERS: facts}, with_compacted=True)
     assert one.source.is_compacted
@@ -303,7 +314,10 @@ def test_compacted_topic_when_surveyed_then_its_segments_may_have_holes() -> Non
 
 
 def test_last_stable_offset_when_offline_and_compacted_then_is_found_behind_a_hole() -> None:
-    """What follows the newest snapshot is read by the same rules as what is copied."""
+    """
+    Offline, the last stable offset of a compacted partition is found behind a hole by reading the
+    records after the newest snapshot.
+    """
     log = example_partition().contents["00000000000000000120.log"]
     files = changed(
         example_partition().without("251.snapshot", "120.snapshot"),

@@ -11,7 +11,7 @@ from tests.support.partitions.segments import MemoryFiles, example_partition, in
 
 
 def test_parts_of_a_report_when_read_then_are_what_a_copy_stores() -> None:
-    """Whether a part is a file or was made makes no difference to who copies it."""
+    """A report gives the parts that a copy stores, both existing files and rebuilt ones."""
     files = example_partition()
     bare = files.without(".index", ".timeindex", ".txnindex", ".snapshot", "point")
     for stored, made in zip(inspect_all(files), inspect_all(bare), strict=True):
@@ -22,7 +22,7 @@ def test_parts_of_a_report_when_read_then_are_what_a_copy_stores() -> None:
 
 
 def test_part_when_its_file_changed_since_then_is_a_finding() -> None:
-    """A report is about the files as they were: another size, or no file, is told."""
+    """A companion file with another size than in the report, or missing, is a finding."""
     files = MemoryFiles({"f": bytes(24)})
     part = SegmentPart.OFFSET_INDEX
     assert content_of(files, part, StoredPart("f", 24)) == bytes(24)
@@ -45,7 +45,7 @@ def test_part_when_its_file_changed_since_then_is_a_finding() -> None:
 def test_snapshot_when_it_cannot_be_used_then_is_a_finding(
     files: dict[str, bytes], kind: SegmentFindingKind
 ) -> None:
-    """What is wrong is said with the name of the file."""
+    """An unusable producer snapshot is a finding that names the file."""
     found = StoredFiles(MemoryFiles(files)).snapshot(120)
     assert isinstance(found, SegmentFinding)
     assert found.kind is kind

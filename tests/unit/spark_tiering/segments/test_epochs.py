@@ -1,4 +1,4 @@
-"""Leader epochs: what is known, whether the log agrees, and the cut to carry."""
+"""Leader epochs: known ones, agreement with the log, and the part for a copy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def batch(base_offset: int, epoch: int) -> LogBatch:
 def test_check_point_when_it_is_not_right_then_says_how(
     content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
-    """Text that is none, epochs that do not rise, and none at all are findings."""
+    """
+    A checkpoint file that is not text, has epochs that do not rise, or is missing is a finding.
+    """
     found = epochs_of_file("f", content)
     assert isinstance(found, SegmentFinding)
     assert found.kind is kind
@@ -55,7 +57,7 @@ def test_check_point_when_it_is_not_right_then_says_how(
 
 
 def test_check_point_when_it_is_right_then_has_the_history() -> None:
-    """Line ends and the last of them do not matter, as with Kafka."""
+    """A checkpoint file has its history whatever its line ends, as with Kafka."""
     assert epochs_of_file("f", b"0\n3\n4 0\n6 251\n9 400\n") == HISTORY
     assert epochs_of_file("f", b"0\r\n2\r\n4 0\r\n6 251") == HISTORY[:2]
 
@@ -75,13 +77,16 @@ def test_history_when_cut_then_is_the_segments(
     carried: tuple[tuple[int, int], ...],
     own: tuple[tuple[int, int], ...],
 ) -> None:
-    """What is carried goes back to the start; what is listed begins at the segment's own offset."""
+    """
+    The epochs of a segment include those from the log's start, and the listed ones begin at the
+    segment's base offset.
+    """
     assert epochs_until(HISTORY, next_offset) == carried
     assert epochs_within(HISTORY, base_offset, next_offset) == own
 
 
 def test_f109_epoch_when_it_is_not_known_then_is_not_guessed() -> None:
-    """The first offset belongs to no epoch that is known: there is no list, not a shorter one."""
+    """The epochs are unknown when the first offset belongs to no known one."""
     assert epochs_within(((6, 251),), 240, 300) is None
     assert epochs_within((), 240, 300) is None
 
@@ -96,7 +101,7 @@ def test_f109_epoch_when_it_is_not_known_then_is_not_guessed() -> None:
     ],
 )
 def test_epochs_when_the_log_has_others_then_are_wrong(batches: list[LogBatch], text: str) -> None:
-    """Each batch carries the epoch of its leader."""
+    """The epochs are wrong when the log's batches have others."""
     judge = EpochsJudge("f", HISTORY)
     for one in batches:
         judge.note(one)
@@ -105,7 +110,7 @@ def test_epochs_when_the_log_has_others_then_are_wrong(batches: list[LogBatch], 
 
 
 def test_epochs_of_an_offset_below_the_history_when_judged_then_are_wrong() -> None:
-    """A batch without a known epoch is a finding, even where it has none itself."""
+    """Epochs are wrong when they begin above the first offset of the log."""
     judge = EpochsJudge("f", ((4, 10),))
     judge.note(batch(5, -1))
     assert judge.finding is not None
@@ -127,7 +132,7 @@ def test_epochs_when_made_from_the_log_then_are_those_that_batches_prove(
     batches: list[LogBatch],
     expected: tuple[tuple[int, int], ...] | None,
 ) -> None:
-    """A batch with a larger epoch adds it; what contradicts that makes them unknown."""
+    """Epochs made from the log are those of its batches, and a contradiction makes them unknown."""
     made = EpochsOfLog(before)
     for one in batches:
         made.note(one)
@@ -135,7 +140,7 @@ def test_epochs_when_made_from_the_log_then_are_those_that_batches_prove(
 
 
 def test_epochs_when_there_are_too_many_then_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log with an epoch for each batch does not fill the memory."""
+    """A log with too many epochs makes them unknown instead of filling the memory."""
     monkeypatch.setattr(epochs, "EPOCHS_MAX", 3)
     made = EpochsOfLog(())
     for number in range(4):

@@ -1,4 +1,4 @@
-"""Streams of files whose lengths are not believed."""
+"""Files as streams whose announced lengths are checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def read_all(stream: FileStream) -> bytes:
 
 
 def test_stream_when_read_then_gives_each_byte_once_and_in_order() -> None:
-    """Pieces add up to the file, whoever listens hears them too, and nothing is read twice."""
+    """
+    A stream gives each byte of the file once and in order, to its reader and to its listeners.
+    """
     files, heard = MemoryFiles({"f": CONTENT}), bytearray()
     stream = FileStream(files, "f", 200, SegmentPart.LOG, piece_bytes=64, on_piece=heard.extend)
     assert read_all(stream) == CONTENT == heard
@@ -33,7 +35,10 @@ def test_stream_when_read_then_gives_each_byte_once_and_in_order() -> None:
 
 
 def test_stream_when_the_source_says_its_pieces_then_reads_in_these() -> None:
-    """A source that is far away is asked for more at once than one that is a disk."""
+    """
+    A stream reads in pieces of the size that its source asks for, which is larger for a remote
+    source.
+    """
     near, far = MemoryFiles({"f": bytes(PIECE_BYTES * 3)}), Far({"f": bytes(PIECE_BYTES * 3)})
     for files, largest in ((near, PIECE_BYTES), (far, 2 * PIECE_BYTES)):
         assert len(read_all(FileStream(files, "f", PIECE_BYTES * 3, SegmentPart.LOG))) > 0
@@ -50,7 +55,9 @@ def test_stream_when_the_source_says_its_pieces_then_reads_in_these() -> None:
     ],
 )
 def test_stream_when_the_size_was_told_wrong_then_says_so(told: int, text: str) -> None:
-    """A source that gives other than it said is found out, and nothing is read after that."""
+    """
+    A stream whose source returns fewer bytes than announced raises and reads nothing after that.
+    """
     stream = FileStream(MemoryFiles({"f": CONTENT}), "f", told, SegmentPart.LOG, piece_bytes=64)
     read_all(stream)
     assert stream.finding is not None
@@ -60,14 +67,14 @@ def test_stream_when_the_size_was_told_wrong_then_says_so(told: int, text: str) 
 
 
 def test_stream_when_the_file_has_gone_then_says_so() -> None:
-    """A file that vanished between listing and reading is one that changed."""
+    """A stream of a vanished file raises that it changed."""
     stream = FileStream(MemoryFiles({}), "f", 10, SegmentPart.LOG)
     assert stream.next_piece() == b""
     assert str(stream.finding) == "log: changed: f: 0 of 10 bytes at byte 0 of 10"
 
 
 def test_stream_when_the_source_gives_too_much_then_takes_none_of_it() -> None:
-    """An answer longer than what was asked for is no part of the file."""
+    """A stream takes no byte of an answer longer than its request."""
 
     class Generous(MemoryFiles):
         def read(self, name: str, start: int, size: int) -> bytes:
@@ -79,7 +86,7 @@ def test_stream_when_the_source_gives_too_much_then_takes_none_of_it() -> None:
 
 
 def test_small_file_when_read_whole_then_never_beyond_its_limit() -> None:
-    """A file that is too large is not asked for at all."""
+    """A small file over its limit is not read at all."""
     files = MemoryFiles({"f": CONTENT})
     assert read_whole(files, "f", 200, SegmentPart.LEADER_EPOCHS, 200) == CONTENT
     files.largest_read = 0

@@ -1,4 +1,4 @@
-"""Offset and time indexes, judged by what they mean."""
+"""Offset and time indexes, judged by the look-ups they give."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def judge_times(content: bytes, batches: list[LogBatch] = BATCHES) -> SegmentFin
     ],
 )
 def test_offset_index_when_look_ups_begin_early_enough_then_is_right(content: bytes) -> None:
-    """However sparse: versions of Kafka choose other batches, and other offsets of them."""
+    """An offset index is right when every look-up begins early enough, however sparse it is."""
     assert judge_offsets(content) is None
 
 
@@ -124,7 +124,7 @@ def test_offset_index_when_look_ups_begin_early_enough_then_is_right(content: by
 def test_offset_index_when_it_is_not_right_then_says_how(
     content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
-    """One finding for the file, with the first entry that is wrong."""
+    """A wrong offset index is one finding with its first wrong entry."""
     found = judge_offsets(content)
     assert found is not None
     assert found.kind is kind
@@ -142,7 +142,10 @@ def test_offset_index_when_it_is_not_right_then_says_how(
     ],
 )
 def test_time_index_when_nothing_later_lies_before_then_is_right(content: bytes) -> None:
-    """However sparse, as long as the last time is the largest of the segment."""
+    """
+    A time index is right when no later record lies before an entry and its last time is the
+    segment's largest.
+    """
     assert judge_times(content) is None
 
 
@@ -180,7 +183,7 @@ def test_time_index_when_nothing_later_lies_before_then_is_right(content: bytes)
 def test_time_index_when_it_is_not_right_then_says_how(
     content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
-    """One finding for the file, with the first entry that is wrong."""
+    """A wrong time index is one finding with its first wrong entry."""
     found = judge_times(content)
     assert found is not None
     assert found.kind is kind
@@ -188,7 +191,7 @@ def test_time_index_when_it_is_not_right_then_says_how(
 
 
 def test_time_index_when_no_record_has_a_time_then_is_empty() -> None:
-    """Times of -1 are none; and one of 0 is a time, although its entry may be all zeros."""
+    """A time index is empty when all times are -1, while a time of 0 is one."""
     timeless = [batch._replace(max_timestamp_ms=-1) for batch in BATCHES]
     assert judge_times(b"", timeless) is None
     single = BATCHES[0]._replace(last_offset=BASE, max_timestamp_ms=0)
@@ -196,7 +199,7 @@ def test_time_index_when_no_record_has_a_time_then_is_empty() -> None:
 
 
 def test_index_when_it_is_large_then_is_read_in_pieces() -> None:
-    """A preallocated file is not held whole, and told sizes are checked."""
+    """A large index is read in pieces and checked against its announced size."""
     content = offset_index((19, 1000)) + bytes(10 * 2**20)
     files = MemoryFiles({"i": content})
     stream = FileStream(files, "i", len(content), SegmentPart.OFFSET_INDEX)
@@ -211,14 +214,14 @@ def test_index_when_it_is_large_then_is_read_in_pieces() -> None:
 
 @pytest.mark.parametrize("told", [8, 24, 2**28])
 def test_index_when_its_size_was_told_wrong_then_is_not_trusted(told: int) -> None:
-    """Entries that are not there, and those that nobody told of, are one finding."""
+    """An index with fewer or more entries than announced is one finding."""
     found = judge_offsets(offset_index((19, 1000), (29, 2000)), told=told)
     assert found is not None
     assert found.kind is SegmentFindingKind.CHANGED
 
 
 def test_index_when_it_is_larger_than_any_then_is_not_read() -> None:
-    """Nobody can be made to read for ever by a size that was told."""
+    """An index announced larger than any index can be is not read."""
     files = MemoryFiles({"i": offset_index((19, 1000))})
     judge = OffsetIndexJudge(FileStream(files, "i", 2**62, SegmentPart.OFFSET_INDEX), BASE)
     found = judge.finish()

@@ -1,4 +1,4 @@
-"""One segment, inspected: what is found, what is made anew, and what a copy is made of."""
+"""Inspection of one segment: its findings, rebuilt files, and the parts of a copy."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ RECORDED_RULES = InspectionRules(index_interval_bytes=300)
 
 
 def test_segments_when_every_file_is_right_then_are_copied_as_they_are() -> None:
-    """Nothing is found, every file is taken as it lies, and the epochs are cut to the segment."""
+    """
+    Sound segments have no finding, are copied as they are, and their epochs are cut to the segment.
+    """
     first, second = inspect_all(example_partition())
     assert first.findings == second.findings == ()
     assert second.blockers == ()
@@ -62,7 +64,7 @@ def test_segments_when_every_file_is_right_then_are_copied_as_they_are() -> None
 
 
 def test_segments_of_a_broker_when_inspected_one_by_one_then_need_nothing_before() -> None:
-    """A segment alone is enough where its partition has a snapshot at its base offset."""
+    """A broker's segment with a snapshot at its base needs no earlier segment."""
     files = recorded_partition()
     segments = [segment for segment in list_segments(files.facts()) if segment.is_rolled]
     alone = [inspect_segment(files, segment, rules=RECORDED_RULES) for segment in segments]
@@ -82,8 +84,8 @@ def test_files_when_all_are_missing_then_are_made_as_the_broker_wrote_them(
     files: MemoryFiles, rules: InspectionRules
 ) -> None:
     """
-    Byte for byte, from nothing but the logs, back to the start of the partition. Only where the
-    broker stopped in the middle of a segment it began to count anew, and its indexes are others.
+    Files rebuilt from the logs alone equal the broker's byte for byte, except for indexes where the
+    broker stopped within a segment.
     """
     stored = inspect_all(files, rules)
     made = inspect_all(files.without(*COMPANIONS), rules)
@@ -136,7 +138,7 @@ LOG_BYTES = GOOD[f"{SECOND}.log"]
 def test_segment_when_its_log_is_not_sound_then_is_not_copied(
     log: bytes | None, kind: SegmentFindingKind, text: str
 ) -> None:
-    """One finding says why; nothing else is judged by such a log, nor is anything known behind."""
+    """An unsound log is one finding, and neither its files nor the state behind it are judged."""
     report = second_of(changed(example_partition(), log=log))
     assert kinds(report) == [(LOG, kind)]
     assert text in report.findings[0].detail
@@ -146,7 +148,7 @@ def test_segment_when_its_log_is_not_sound_then_is_not_copied(
 
 
 def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
-    """A size that no metadata could carry is refused by what was told, before a byte is read."""
+    """A log announced larger than any segment is refused before a byte is read."""
     files = example_partition()
     files.told[f"{SECOND}.log"] = LOG_BYTES_MAX + 1
     report = second_of(files)
@@ -155,7 +157,7 @@ def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
 
 
 def test_holes_when_the_topic_is_compacted_then_are_no_finding() -> None:
-    """Compaction leaves them; in any other topic they are lost records."""
+    """Holes are no finding when the topic is compacted, and lost records otherwise."""
     holed = changed(
         example_partition().without(".txnindex", ".index", ".timeindex", "251.snapshot"),
         log=LOG_BYTES[1171 : 2 * 1171] + LOG_BYTES[3 * 1171 : -78],
@@ -166,7 +168,7 @@ def test_holes_when_the_topic_is_compacted_then_are_no_finding() -> None:
 
 
 def test_segment_when_all_of_it_was_compacted_away_then_is_not_copied() -> None:
-    """A tier has no empty logs: it is named before anything is published of it."""
+    """A segment that compaction emptied is named and not copied."""
     emptied = changed(example_partition().without(".index", ".timeindex", ".txnindex"), log=b"")
     segment, rules = ListedSegment(120, 251), InspectionRules(allows_holes=True)
     (blocker,) = inspect_segment(emptied, segment, rules=rules).blockers
@@ -174,7 +176,7 @@ def test_segment_when_all_of_it_was_compacted_away_then_is_not_copied() -> None:
 
 
 def test_first_segment_when_inspected_alone_then_has_nothing_before_it() -> None:
-    """Below offset 0 there is nothing that would have to be known."""
+    """The segment at offset 0 starts from the empty state."""
     bare = example_partition().without(*COMPANIONS)
     report = inspect_segment(bare, ListedSegment(0, 120))
     assert report.blockers == ()
@@ -182,7 +184,10 @@ def test_first_segment_when_inspected_alone_then_has_nothing_before_it() -> None
 
 
 def test_transaction_over_segments_when_aborted_then_begins_where_it_began() -> None:
-    """The first offset lies in an earlier segment, and comes from the snapshot or from the pass."""
+    """
+    An aborted transaction over several segments begins at its first offset, from the snapshot or
+    the earlier segments.
+    """
     txn = Producer(9, 0, 0, is_transactional=True)
     parts = [data_batch(0, T_MS, producer=txn), data_batch(10, T_MS)]
     second = marker_batch(20, T_MS, txn) + data_batch(21, T_MS, count=1)
@@ -200,7 +205,7 @@ def test_transaction_over_segments_when_aborted_then_begins_where_it_began() -> 
 
 
 def test_records_without_times_when_inspected_then_the_file_tells_the_age() -> None:
-    """No record has a time, so the largest is that of the file's last change."""
+    """The largest time of a segment without record times is the file's last change."""
     files = MemoryFiles({f"{FIRST}.log": data_batch(0, -1), f"{10:020d}.log": b""})
     report = inspect_all(files)[0]
     assert report.max_timestamp_ms == MODIFIED_MS
@@ -208,7 +213,10 @@ def test_records_without_times_when_inspected_then_the_file_tells_the_age() -> N
 
 
 def test_log_when_it_is_inspected_then_is_read_once_and_heard_whole() -> None:
-    """Who listens can hash what was checked, without reading it a second time."""
+    """
+    An inspection reads the log once and passes all of its bytes to the listener, for example for a
+    hash.
+    """
     files, digest = example_partition(), hashlib.sha256()
     inspect_segment(files, ListedSegment(120, 251), on_piece=digest.update)
     assert digest.digest() == hashlib.sha256(LOG_BYTES).digest()
@@ -216,20 +224,20 @@ def test_log_when_it_is_inspected_then_is_read_once_and_heard_whole() -> None:
 
 
 def test_active_segment_when_it_is_to_be_inspected_then_is_refused() -> None:
-    """It has no end that it could be held to."""
+    """An inspection of the active segment is refused, as it has no end."""
     with pytest.raises(InvalidArgument, match="active"):
         inspect_segment(example_partition(), ListedSegment(251, None))
 
 
 @pytest.mark.parametrize("interval_bytes", [-1, 2**31])
 def test_rules_when_no_topic_could_have_them_then_are_refused(interval_bytes: int) -> None:
-    """The interval is a topic's setting."""
+    """An impossible index interval is refused."""
     with pytest.raises(InvalidArgument, match=str(interval_bytes)):
         InspectionRules(index_interval_bytes=interval_bytes)
 
 
 def test_inspections_when_repeated_then_leave_nothing_behind() -> None:
-    """What is known at the start of a log is the same for every log."""
+    """Repeated inspections share the same starting state and do not change it."""
     first = inspect_all(example_partition())
     again = inspect_all(example_partition())
     assert [report.parts for report in first] == [report.parts for report in again]

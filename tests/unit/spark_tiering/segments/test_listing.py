@@ -8,7 +8,7 @@ BASE = "00000000000000000120"
 
 
 def test_segments_when_listed_then_each_ends_where_the_next_begins() -> None:
-    """Segments come in order, and the last one is active: it has no end."""
+    """Listed segments are in order, each ends where the next begins, and the last one is active."""
     names = [f"{n:020d}.log" for n in (251, 0, 120)]
     found = list_segments(names)
     assert found == [(0, 120), (120, 251), (251, None)]
@@ -18,7 +18,9 @@ def test_segments_when_listed_then_each_ends_where_the_next_begins() -> None:
 
 
 def test_files_in_other_forms_when_listed_then_are_no_segments() -> None:
-    """What is being deleted, cleaned or swapped, and what no offset can name, is left out."""
+    """
+    Files being deleted, cleaned or swapped, and files whose name is no offset, are not listed.
+    """
     names = [
         f"{BASE}.log.deleted",
         f"{BASE}.log.cleaned",
@@ -33,6 +35,6 @@ def test_files_in_other_forms_when_listed_then_are_no_segments() -> None:
 
 
 def test_snapshots_when_listed_then_their_offsets_rise() -> None:
-    """A snapshot need not stand at the base of a segment."""
+    """Snapshots are listed by rising offset, whether or not a segment begins there."""
     names = [f"{n:020d}.snapshot" for n in (139, 62)] + [f"{BASE}.log", f"{BASE}.snapshot.deleted"]
     assert snapshot_offsets(names) == [62, 139]

@@ -44,7 +44,7 @@ def marker(
     *,
     epoch: int = 0,
 ) -> LogBatch:
-    """A marker of coordinator epoch 3; without a kind, the control batch is empty."""
+    """Return a marker of coordinator epoch 3, or an empty control batch without a kind."""
     said = None if kind is None else TransactionMarker(kind, 3, 2000 + offset)
     return LogBatch(
         0, 78, offset, offset, 0, 2000 + offset, producer_id, epoch, -1, True, True, said
@@ -58,7 +58,7 @@ def state_after(*batches: LogBatch) -> tuple[ProducerState, list[EndedTransactio
 
 
 def test_snapshot_without_producers_when_written_then_has_the_brokers_bytes() -> None:
-    """Ten bytes, and never none."""
+    """A snapshot without producers is ten bytes, as the broker's."""
     assert format_snapshot({}) == EMPTY
     assert parse_snapshot(EMPTY) == {}
 
@@ -67,7 +67,7 @@ def test_snapshot_without_producers_when_written_then_has_the_brokers_bytes() ->
     "partition", [example_partition(), recorded_partition()], ids=["example", "recorded"]
 )
 def test_snapshots_of_a_broker_when_read_and_written_then_are_the_same(partition: object) -> None:
-    """Every snapshot that a broker wrote comes out of ours as it went in, its order included."""
+    """Every snapshot of a broker is written again byte for byte, with its order."""
     contents: dict[str, bytes] = partition.contents  # type: ignore[attr-defined]
     snapshots = [text for name, text in contents.items() if name.endswith(".snapshot")]
     assert len(snapshots) >= 2
@@ -78,7 +78,10 @@ def test_snapshots_of_a_broker_when_read_and_written_then_are_the_same(partition
 
 
 def test_entries_when_written_then_stand_as_a_hash_map_has_them() -> None:
-    """The order is that of Java's buckets, whose number grows with the number of producers."""
+    """
+    Entries stand in the order of Java's hash buckets, whose number grows with the number of
+    producers.
+    """
 
     def order(ids: list[int]) -> list[int]:
         entries = {one: ProducerEntry(one, 0, 0, 0, 0, 0, 0, -1) for one in ids}
@@ -115,14 +118,20 @@ GOOD = example_partition().contents["00000000000000000251.snapshot"]
     ],
 )
 def test_snapshot_when_it_is_damaged_then_says_how(content: bytes, text: str) -> None:
-    """What a broker would throw away is no snapshot here either, and no length is believed."""
+    """
+    A snapshot that a broker would discard is refused with its fault, and none of its lengths is
+    believed.
+    """
     found = parse_snapshot(content)
     assert isinstance(found, str)
     assert text in found
 
 
 def test_data_when_noted_then_only_the_last_batch_of_a_producer_is_kept() -> None:
-    """Sequences, offsets and time are the last batch's; who has no id leaves no trace."""
+    """
+    For each producer id the last batch's sequences, offsets and time are kept, and batches without
+    producer id leave no entry.
+    """
     state, _ = state_after(data(0, 9), data(10, 10, -1), data(11, 14, sequence=10, epoch=1))
     assert state.entries == {7: ProducerEntry(7, 1, 13, 14, 3, 1011, -1, -1)}
     assert state.first_open_offset is None
@@ -140,13 +149,16 @@ def test_data_when_noted_then_only_the_last_batch_of_a_producer_is_kept() -> Non
 def test_sequence_when_it_passes_the_largest_then_begins_anew(
     sequence: int, count: int, last: int
 ) -> None:
-    """Sequences wrap as Kafka's do."""
+    """A sequence beyond the largest starts again at zero, as in Kafka."""
     state, _ = state_after(data(0, count - 1, sequence=sequence))
     assert state.entries[7].last_sequence == last
 
 
 def test_transaction_when_it_ends_then_says_from_where_to_where() -> None:
-    """The last stable offset behind it is where the oldest transaction of another begins."""
+    """
+    The end of a transaction gives its range and the last stable offset, the start of the oldest
+    other open one.
+    """
     state, ended = state_after(
         data(0, 1, 7, txn=True),
         data(2, 3, 8, txn=True),
@@ -160,21 +172,27 @@ def test_transaction_when_it_ends_then_says_from_where_to_where() -> None:
 
 
 def test_marker_of_a_new_producer_epoch_when_noted_then_forgets_the_last_batch() -> None:
-    """In the second version of transactions each marker raises the epoch, and sequences restart."""
+    """
+    In the second version of transactions a marker raises the producer epoch, and the producer's
+    sequences restart.
+    """
     state, ended = state_after(data(0, 4, txn=True), marker(5, epoch=1))
     assert len(ended) == 1
     assert state.entries[7] == ProducerEntry(7, 1, -1, -1, 0, 2005, 3, -1)
 
 
 def test_marker_without_data_when_noted_then_ends_nothing() -> None:
-    """An empty transaction is none to a reader; its producer is known all the same."""
+    """A marker without data ends no transaction and leaves its producer known."""
     state, ended = state_after(marker(3, kind=ControlType.ABORT), marker(4, 9, kind=None))
     assert ended == []
     assert state.entries == {7: ProducerEntry(7, 0, -1, -1, 0, 2003, 3, -1)}
 
 
 def test_state_when_it_goes_on_from_a_snapshot_then_knows_the_open_transactions() -> None:
-    """One that began before is ended at its own first offset; the oldest one is the first open."""
+    """
+    A state from a snapshot knows its open transactions by first offset, and the oldest decides the
+    last stable offset.
+    """
     before = {
         9: ProducerEntry(9, 0, 4, 40, 4, 0, -1, 38),
         7: ProducerEntry(7, 0, 4, 30, 4, 0, -1, 22),
@@ -201,7 +219,7 @@ def test_state_when_it_goes_on_from_a_snapshot_then_knows_the_open_transactions(
 def test_state_when_the_log_is_none_of_a_broker_then_is_not_known(
     monkeypatch: pytest.MonkeyPatch, batches: list[LogBatch], text: str
 ) -> None:
-    """The fault is named once, and nothing is noted any more."""
+    """A log that no broker writes makes the state unknown, with one fault."""
     monkeypatch.setattr(producers, "PRODUCERS_MAX", 3)
     state, _ = state_after(*batches, data(50, 51, 1))
     assert state.fault is not None

@@ -24,7 +24,7 @@ def read_bytes(files: MemoryFiles, ending: str) -> int:
 
 
 def test_state_when_the_offset_has_a_snapshot_then_no_log_is_read() -> None:
-    """A sound snapshot is the state."""
+    """The state at an offset with a sound snapshot needs no log."""
     files = example_partition()
     found = state_at(files, 251)
     assert found.producers is not None
@@ -36,7 +36,7 @@ def test_state_when_the_offset_has_a_snapshot_then_no_log_is_read() -> None:
 def test_state_when_its_snapshot_is_no_good_then_an_older_one_is_gone_on_from(
     content: bytes | None,
 ) -> None:
-    """Only the segments since the nearest sound snapshot are read."""
+    """With a bad snapshot the state continues from an older one over the segments since."""
     files = example_partition().without(SNAPSHOT)
     if content is not None:
         files.contents[SNAPSHOT] = content
@@ -48,7 +48,10 @@ def test_state_when_its_snapshot_is_no_good_then_an_older_one_is_gone_on_from(
 
 
 def test_state_when_there_is_no_snapshot_then_the_start_of_the_log_tells() -> None:
-    """At the start of the log there are surely no producers; elsewhere nobody knows."""
+    """
+    A log from its first offset starts with no producers, and any other one without a snapshot with
+    unknown producers.
+    """
     bare = example_partition().without(".snapshot")
     found = state_at(bare, 251)
     assert found.producers is not None
@@ -61,7 +64,7 @@ def test_state_when_there_is_no_snapshot_then_the_start_of_the_log_tells() -> No
 
 
 def test_state_when_a_log_before_is_damaged_then_is_not_known() -> None:
-    """What cannot be read cannot be gone on from."""
+    """After a damaged earlier segment the producer state is unknown."""
     files = example_partition().without(".snapshot")
     files.contents["00000000000000000120.log"] = GOOD["00000000000000000120.log"][:-1]
     assert state_at(files, 251).producers is None
@@ -69,7 +72,7 @@ def test_state_when_a_log_before_is_damaged_then_is_not_known() -> None:
 
 
 def test_state_when_a_listed_segment_has_gone_then_is_not_known() -> None:
-    """Segments may vanish after they were listed."""
+    """The state is unknown when a listed segment has vanished."""
     files = example_partition().without(".snapshot")
     segments = list_segments(files.facts())
     del files.contents["00000000000000000120.log"]
@@ -77,7 +80,10 @@ def test_state_when_a_listed_segment_has_gone_then_is_not_known() -> None:
 
 
 def test_epochs_when_asked_for_then_come_from_the_start_of_the_log() -> None:
-    """Without a check point, only the whole log tells which leaders there were."""
+    """
+    Without a checkpoint file the epochs come from the log, and only when it is complete from its
+    start.
+    """
     files = example_partition()
     segments = list_segments(files.facts())
     assert state_before(files, segments, 251, with_epochs=True).epochs == ((4, 0),)
@@ -86,7 +92,10 @@ def test_epochs_when_asked_for_then_come_from_the_start_of_the_log() -> None:
 
 
 def test_last_stable_offset_when_a_transaction_is_open_then_lies_at_its_first_offset() -> None:
-    """Without the active segment, in which it is aborted, the transaction from 245 on is open."""
+    """
+    The last stable offset is the first offset of the open transaction, 245, without the active
+    segment that aborts it.
+    """
     files = example_partition()
     assert last_stable_offset(files) == LastStable(257, "")
     files.contents["00000000000000000251.log"] = b""
@@ -96,7 +105,10 @@ def test_last_stable_offset_when_a_transaction_is_open_then_lies_at_its_first_of
 
 
 def test_last_stable_offset_of_a_broker_when_it_was_stopped_then_is_its_log_end() -> None:
-    """The newest snapshot stands at the end, so that only the active segment is read."""
+    """
+    After a clean stop the last stable offset is the log end, by the newest snapshot and the active
+    segment alone.
+    """
     files = recorded_partition()
     assert last_stable_offset(files).offset == 139
     assert read_bytes(files, "000.log") == read_bytes(files, "062.log") == 0
@@ -111,7 +123,10 @@ def test_last_stable_offset_of_a_broker_when_it_was_stopped_then_is_its_log_end(
 def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_before_that(
     tail: bytes,
 ) -> None:
-    """A broker that writes, or crashed, leaves such tails: the log ends with its last batch."""
+    """
+    With an unfinished tail in the active segment the last stable offset lies at or below the last
+    whole batch.
+    """
     files = example_partition()
     files.contents["00000000000000000251.log"] += tail
     assert last_stable_offset(files).offset == 257
@@ -142,14 +157,18 @@ def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_befo
 def test_f109_last_stable_offset_when_files_do_not_tell_then_is_unknown(
     files: MemoryFiles, text: str
 ) -> None:
-    """It is never guessed; the detail says what is missing."""
+    """
+    The last stable offset is unknown, with the missing file named, when the files do not prove it.
+    """
     found = last_stable_offset(files)
     assert found.offset is None
     assert text in found.detail
 
 
 def test_snapshot_beyond_the_end_of_the_log_when_met_then_is_not_believed() -> None:
-    """It is left over from what was truncated: an older one is gone on from."""
+    """
+    A snapshot beyond the end of the log, left over from a truncation, is skipped for an older one.
+    """
     files = example_partition()
     files.contents["00000000000000000900.snapshot"] = GOOD["00000000000000000120.snapshot"]
     files.contents["00000000000000000251.log"] = b""
@@ -157,7 +176,7 @@ def test_snapshot_beyond_the_end_of_the_log_when_met_then_is_not_believed() -> N
 
 
 def test_snapshot_within_a_segment_when_met_then_only_what_follows_is_noted() -> None:
-    """A broker that was stopped left one in the middle of a segment."""
+    """From a snapshot within a segment only the batches behind it are applied."""
     files = recorded_partition().without("112.snapshot", "139.snapshot", "062.snapshot")
     whole = recorded_partition()
     found = state_at(files, 112)
@@ -169,7 +188,7 @@ def test_snapshot_within_a_segment_when_met_then_only_what_follows_is_noted() ->
 
 
 def test_producers_that_a_snapshot_has_not_when_it_is_gone_on_from_then_stay_forgotten() -> None:
-    """The broker forgot producer 4000 before offset 240; its batches below that change nothing."""
+    """A producer that a snapshot has forgotten, as 4000 before offset 240, stays forgotten."""
     files = example_partition().without(SNAPSHOT)
     files.contents["00000000000000000240.snapshot"] = GOOD["00000000000000000120.snapshot"]
     found = state_at(files, 251)

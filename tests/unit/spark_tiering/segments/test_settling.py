@@ -1,4 +1,4 @@
-"""What a copy takes for each part: the file as it is, what is made anew, or nothing at all."""
+"""Settling of each part of a copy: the file as it is, a rebuilt one, or none."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ SWAPPED = GOOD[f"{SECOND}.index"][8:] + GOOD[f"{SECOND}.index"][:8]
 def test_file_when_it_is_missing_or_wrong_then_is_made_anew(
     part: SegmentPart, kind: SegmentFindingKind, contents: dict[str, bytes | None]
 ) -> None:
-    """What is wrong is said, and the copy gets what a broker would have written."""
+    """
+    A missing or wrong companion file is reported, and the copy gets the file that a broker would
+    have written.
+    """
     report = second_of(changed(example_partition(), **contents))
     assert kinds(report) == [(part, kind)]
     assert report.blockers == ()
@@ -84,7 +87,10 @@ def test_file_when_it_is_missing_or_wrong_then_is_made_anew(
 
 
 def test_transaction_index_when_nothing_was_aborted_then_is_not_copied() -> None:
-    """One that speaks of aborts that never were is wrong, and what is made of it is none."""
+    """
+    Without aborted transactions no transaction index is copied, and an index that lists some is
+    wrong.
+    """
     files = example_partition()
     files.contents[f"{FIRST}.txnindex"] = GOOD[f"{SECOND}.txnindex"]
     report = inspect_all(files)[0]
@@ -97,7 +103,9 @@ def test_transaction_index_when_nothing_was_aborted_then_is_not_copied() -> None
 
 
 def test_sparser_index_of_an_older_broker_when_inspected_then_is_taken_as_it_is() -> None:
-    """Other bytes than ours are no reason: one entry that leads to the right place is enough."""
+    """
+    A sparser index of an older broker is copied as it is when its entries lead to the right places.
+    """
     sparse = GOOD[f"{SECOND}.index"][8:16]
     report = second_of(changed(example_partition(), index=sparse))
     assert report.findings == ()
@@ -105,7 +113,10 @@ def test_sparser_index_of_an_older_broker_when_inspected_then_is_taken_as_it_is(
 
 
 def test_f109_state_when_nothing_tells_it_then_no_snapshot_is_made_up() -> None:
-    """An empty one would forget an open transaction: the segment is not copied."""
+    """
+    Without a known state no empty snapshot is made, because it would forget open transactions, and
+    the segment is not copied.
+    """
     report = second_of(changed(example_partition(), snapshot=None, snapshot_before=None))
     assert kinds(report) == [
         (SNAPSHOT, SegmentFindingKind.MISSING),
@@ -117,7 +128,7 @@ def test_f109_state_when_nothing_tells_it_then_no_snapshot_is_made_up() -> None:
 
 
 def test_state_when_the_segment_before_told_it_then_makes_the_snapshot() -> None:
-    """What is known of the segment before stands in for its missing snapshot."""
+    """The state after the previous segment replaces a missing producer snapshot."""
     files = changed(example_partition(), snapshot=None, snapshot_before=None)
     first, second = inspect_all(files)
     assert kinds(first) == [(SNAPSHOT, SegmentFindingKind.MISSING)]
@@ -126,7 +137,7 @@ def test_state_when_the_segment_before_told_it_then_makes_the_snapshot() -> None
 
 
 def test_snapshot_before_when_what_is_known_contradicts_it_then_is_not_gone_on_from() -> None:
-    """A wrong snapshot does not make the next one wrong."""
+    """A wrong earlier snapshot is not used, so that the next one stays right."""
     stranger = {77: ProducerEntry(77, 0, 5, 60, 0, T_MS, -1, 50)}
     files = changed(example_partition(), snapshot_before=format_snapshot(stranger), snapshot=None)
     first, second = inspect_all(files)
@@ -136,7 +147,7 @@ def test_snapshot_before_when_what_is_known_contradicts_it_then_is_not_gone_on_f
 
 
 def test_state_when_the_next_segment_goes_on_from_it_then_stays_as_it_was() -> None:
-    """What is known before a segment may be used again, by another try among others."""
+    """The known state before a segment stays unchanged, for a repeat of that segment."""
     files = changed(example_partition(), snapshot_before=None, snapshot=None)
     first, second = inspect_all(files)
     assert first.after.producers is not None
@@ -146,7 +157,7 @@ def test_state_when_the_next_segment_goes_on_from_it_then_stays_as_it_was() -> N
 
 
 def test_f109_epoch_when_no_batch_has_the_first_offset_then_is_not_guessed() -> None:
-    """Compaction took the first batch, and nobody tells under whom it was written."""
+    """The epoch is unknown when compaction removed the batch of the first offset."""
     files = MemoryFiles({f"{FIRST}.log": data_batch(5, T_MS), f"{20:020d}.log": b""})
     rules = InspectionRules(allows_holes=True)
     report = inspect_segment(files, ListedSegment(0, 20), rules=rules)
@@ -159,7 +170,10 @@ def test_f109_epoch_when_no_batch_has_the_first_offset_then_is_not_guessed() -> 
 
 
 def test_aborts_when_the_transactions_before_are_not_known_then_are_not_made_up() -> None:
-    """Where a transaction began decides what readers drop: it is not guessed."""
+    """
+    A transaction index is not rebuilt when earlier transactions are unknown, since their first
+    offset decides which records readers drop.
+    """
     files = changed(example_partition(), txnindex=None, snapshot_before=None)
     report = second_of(files)
     assert (TXN, SegmentFindingKind.UNKNOWN) in kinds(report)
@@ -169,7 +183,9 @@ def test_aborts_when_the_transactions_before_are_not_known_then_are_not_made_up(
 
 
 def test_file_that_is_right_when_the_state_before_is_not_known_then_is_taken() -> None:
-    """What the segment shows of it agrees, so there is nothing to make anew."""
+    """
+    A companion file that agrees with the segment is copied even when the state before is unknown.
+    """
     report = second_of(changed(example_partition(), snapshot_before=None))
     assert report.findings == ()
     assert report.blockers == ()
@@ -188,7 +204,10 @@ def test_file_that_is_right_when_the_state_before_is_not_known_then_is_taken() -
 def test_f109_epochs_when_the_check_point_is_wrong_then_come_from_the_log_or_block(
     checkpoint: bytes | None, kind: SegmentFindingKind
 ) -> None:
-    """From the start of the log its batches prove them; a segment alone does not know the rest."""
+    """
+    With a wrong checkpoint file, epochs come from a log complete from its start, or the segment is
+    not copied.
+    """
     files = changed(example_partition(), checkpoint=checkpoint)
     alone, known = second_of(files), inspect_all(files)[1]
     assert kinds(alone) == [(EPOCHS, kind), (EPOCHS, SegmentFindingKind.UNKNOWN)]
@@ -201,7 +220,10 @@ def test_f109_epochs_when_the_check_point_is_wrong_then_come_from_the_log_or_blo
 
 
 def test_abort_when_its_data_lies_before_and_nothing_tells_of_it_then_blocks() -> None:
-    """The marker alone does not say from where on readers have to drop."""
+    """
+    An abort whose data lies before the segment, with unknown state, blocks the copy, as its first
+    offset is missing.
+    """
     txn = Producer(9, 0, 0, is_transactional=True)
     log = marker_batch(20, T_MS, txn) + data_batch(21, T_MS, count=1)
     files = MemoryFiles({f"{20:020d}.log": log, f"{22:020d}.log": b""})
@@ -211,7 +233,10 @@ def test_abort_when_its_data_lies_before_and_nothing_tells_of_it_then_blocks() -
 
 
 def test_log_that_no_broker_would_have_taken_when_inspected_then_blocks() -> None:
-    """Plain data in an open transaction: the state behind it is not known, and says why."""
+    """
+    A log that no broker accepts, with plain data in an open transaction, blocks the copy with that
+    reason.
+    """
     txn = Producer(9, 0, 0, is_transactional=True)
     plain = dataclasses.replace(txn, is_transactional=False)
     log = data_batch(0, T_MS, producer=txn) + data_batch(10, T_MS, producer=plain)
@@ -228,7 +253,10 @@ def test_log_that_no_broker_would_have_taken_when_inspected_then_blocks() -> Non
 def test_index_when_it_would_be_too_large_then_is_not_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An interval of nothing does not fill the memory; the file that is there is still taken."""
+    """
+    An index that an interval of zero would make too large blocks the copy, while an existing one is
+    copied.
+    """
     monkeypatch.setattr(passing, "INDEX_BYTES_MAX", 64)
     segment, rules = ListedSegment(120, 251), InspectionRules(index_interval_bytes=0)
     files = example_partition()

@@ -1,4 +1,4 @@
-"""A producer snapshot against what the log leads to."""
+"""Producer snapshots compared with the log's state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALL = (IDLE, BUSY, ENDED)
 
 
 def judge(found: tuple[ProducerEntry, ...], *, is_whole: bool = True) -> str:
-    """What is wrong with a snapshot of *found*; empty when nothing is."""
+    """Return the fault of a snapshot of *found*, or an empty text."""
     wrong = judge_snapshot(
         "f", {one.producer_id: one for one in found}, {one.producer_id: one for one in ALL}, 100,
         is_whole=is_whole,
@@ -44,7 +44,7 @@ def judge(found: tuple[ProducerEntry, ...], *, is_whole: bool = True) -> str:
 def test_snapshot_when_the_state_is_known_then_is_held_to_it(
     found: tuple[ProducerEntry, ...], text: str
 ) -> None:
-    """Only what a broker may forget may differ: idle producers, and times."""
+    """A snapshot must equal the known state except for idle producers and times."""
     assert judge(found) == "" if not text else text in judge(found)
 
 
@@ -69,12 +69,15 @@ def test_snapshot_when_the_state_is_known_then_is_held_to_it(
 def test_snapshot_when_only_the_segment_is_known_then_is_held_to_that(
     found: tuple[ProducerEntry, ...], text: str
 ) -> None:
-    """What lies before offset 100 may be anything; what happened since must be right."""
+    """
+    Without the state before, a snapshot must agree with the segment and may hold anything from
+    before offset 100.
+    """
     assert judge(found, is_whole=False) == "" if not text else text in judge(found, is_whole=False)
 
 
 def test_coordinator_epoch_when_no_marker_was_seen_then_is_not_held_to_anything() -> None:
-    """It stands in markers only, and the producer's may lie before the segment."""
+    """A coordinator epoch is not checked without a marker of that producer in the segment."""
     quiet = IDLE._replace(last_offset=120)
     told = quiet._replace(coordinator_epoch=4)
     assert judge_snapshot("f", {1: told}, {1: quiet}, 100, is_whole=False) is None

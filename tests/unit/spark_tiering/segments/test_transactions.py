@@ -30,7 +30,9 @@ def marker(ended: EndedTransaction) -> LogBatch:
 def judge(
     content: bytes, *, is_whole: bool = True, seen: list[EndedTransaction] | None = None
 ) -> SegmentFinding | None:
-    """Judge a file; *seen* are the transactions whose beginning the state knows, all by default."""
+    """
+    Judge a file; *seen* are the transactions whose first offset the state knows, by default all.
+    """
     stream = FileStream(MemoryFiles({"x": content}), "x", len(content), SegmentPart.TXN_INDEX)
     judged = TxnIndexJudge(stream, is_whole=is_whole)
     for ended in ALL:
@@ -50,7 +52,10 @@ def row(*fields: int, version: int = 0) -> bytes:
     ],
 )
 def test_index_when_readers_drop_what_was_aborted_then_is_right(content: bytes) -> None:
-    """Every abort is there, from its true beginning; a look too many at what follows is fine."""
+    """
+    A transaction index is right when it has every abort from its true first offset, and may begin a
+    search too early for later ones.
+    """
     assert judge(content) is None
 
 
@@ -108,7 +113,7 @@ def test_index_when_readers_drop_what_was_aborted_then_is_right(content: bytes) 
 def test_index_when_aborted_records_would_be_read_or_good_ones_dropped_then_is_wrong(
     content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
-    """A reader with read_committed believes this file and nothing else."""
+    """A transaction index that lets aborted records through or drops good ones is wrong."""
     found = judge(content)
     assert found is not None
     assert found.kind is kind
@@ -130,13 +135,16 @@ def test_index_when_aborted_records_would_be_read_or_good_ones_dropped_then_is_w
 def test_index_when_the_beginning_is_not_known_then_only_what_was_seen_counts(
     content: bytes, *, is_right: bool
 ) -> None:
-    """What a segment alone cannot know is not held against the file."""
+    """
+    Where the first offset of a transaction lies before the segment, the index is judged by the seen
+    records alone.
+    """
     found = judge(content, is_whole=False, seen=[SECOND])
     assert (found is None) is is_right
 
 
 def test_entry_of_a_marker_that_ended_nothing_when_all_is_known_is_wrong() -> None:
-    """It would drop records of the producer that were committed before."""
+    """An entry of a marker that ended no transaction is wrong when the whole state is known."""
     found = judge(GOOD, seen=[SECOND])
     assert found is not None
     assert "ends no transaction" in found.detail

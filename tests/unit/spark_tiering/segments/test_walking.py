@@ -29,7 +29,7 @@ def walk(
 
 @pytest.mark.parametrize("piece_bytes", [61, 64, 299, 300, 1171, 1172, 1500, 4096])
 def test_batches_when_walked_then_are_the_same_in_pieces_of_any_size(piece_bytes: int) -> None:
-    """Where a piece ends makes no difference, be it smaller than a batch or larger than all."""
+    """The batches of a walk are the same in pieces of any size."""
     found, batches = walk(LOG * 3, piece_bytes=piece_bytes)
     assert found.finding is None
     assert found.stop == 3 * len(LOG)
@@ -91,7 +91,10 @@ def changed(at: int, value: int, content: bytes = LOG) -> bytes:
 def test_log_when_it_is_not_sound_then_says_what_and_where(
     content: bytes, kind: SegmentFindingKind, stop: int, text: str, piece_bytes: int
 ) -> None:
-    """What comes before is given, nothing behind it is, and the finding has the byte."""
+    """
+    A walk gives the batches before a fault, then one finding with its byte position, and nothing
+    behind it.
+    """
     found, batches = walk(content, piece_bytes=piece_bytes)
     assert found.finding is not None
     assert found.finding.kind is kind
@@ -102,14 +105,14 @@ def test_log_when_it_is_not_sound_then_says_what_and_where(
 
 @pytest.mark.parametrize("told", [1, 1170, 1171, 1500, 5000])
 def test_log_when_its_size_was_told_wrong_then_says_so(told: int) -> None:
-    """Neither too much nor too little is taken for the log."""
+    """A log longer or shorter than announced is a finding."""
     found, _ = walk(LOG, told=told)
     assert found.finding is not None
     assert found.finding.kind in {SegmentFindingKind.CHANGED, SegmentFindingKind.TORN}
 
 
 def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
-    """Nobody can be made to read for ever by a size that was told."""
+    """A walk does not read a log announced larger than any segment."""
     found, batches = walk(LOG, told=LOG_BYTES_MAX + 1)
     assert batches == []
     assert found.finding is not None
@@ -117,13 +120,13 @@ def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
 
 
 def test_log_when_it_is_empty_then_has_no_batches() -> None:
-    """Nothing is a clean log."""
+    """An empty log has no batches and no fault."""
     found, batches = walk(b"")
     assert (found.finding, batches, found.stop) == (None, [], 0)
 
 
 def test_large_batch_when_walked_then_is_never_held_whole() -> None:
-    """A batch of many pieces is checked while it is read; no more than a piece is asked for."""
+    """A walk checks a large batch piece by piece and never holds it whole."""
     content = data_batch(0, T_MS, size=1_000_000) + data_batch(10, T_MS)
     files = MemoryFiles({"f.log": content})
     stream = FileStream(files, "f.log", len(content), SegmentPart.LOG, piece_bytes=1000)
@@ -155,7 +158,7 @@ def test_large_batch_when_walked_then_is_never_held_whole() -> None:
 def test_marker_when_it_cannot_be_read_then_is_of_another_kind(
     section: bytes, count: int, expected: str | None
 ) -> None:
-    """Only a whole marker ends a transaction, and an emptied control batch is none at all."""
+    """A control batch without a whole marker is of another kind and ends no transaction."""
     batch = forge(section, count, attributes=0x30, producer_id=7, producer_epoch=0)
     found, batches = walk(batch)
     assert found.finding is None
@@ -168,7 +171,7 @@ def test_marker_when_it_cannot_be_read_then_is_of_another_kind(
 def test_marker_when_its_batch_is_more_than_a_marker_then_is_not_opened(
     compression: Compression,
 ) -> None:
-    """A control batch that is large, or swells, is not inflated beyond what a marker has."""
+    """A control batch that is large or compressed is not inflated beyond the size of a marker."""
     swollen = record(0, b"\0\0\0\0\0\7" + bytes(100_000), key=b"\0\0\0\0")
     section = deflate(compression, swollen)
     batch = forge(section, 1, attributes=0x30 | compression, producer_id=7)
@@ -179,7 +182,7 @@ def test_marker_when_its_batch_is_more_than_a_marker_then_is_not_opened(
 
 
 def test_data_when_walked_then_is_not_opened() -> None:
-    """Records are nobody's business here: a codec that nobody knows is no damage."""
+    """A walk never decompresses data, so that an unknown codec is no damage."""
     plain = build_batch(records_of([b"x"], 0), 0)
     odd = forge(plain[61:], 1, attributes=0x07)
     found, batches = walk(odd)

@@ -1,4 +1,4 @@
-"""Inventories read: what is an object in them, and what is wrong with them in one line."""
+"""Inventories: their objects, and faults in one line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def looked(folder: Path) -> ListingResult:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_inventory_when_read_tells_every_object_and_its_facts(tmp_path: Path, kind: str) -> None:
-    """Keys as they are, sizes, times and classes, over several files."""
+    """An inventory gives every object's key, size, time and class, over several files."""
     rows = [Row(key, 10 + at, storage_class=f"C{at}") for at, key in enumerate(KEYS)]
     files = [file_bytes(kind, rows[:1]), file_bytes(kind, [*rows[1:], Row(f"{PREFIX}a b%c")])]
     found = looked(write_inventory(tmp_path / "list", files, kind))
@@ -75,7 +75,7 @@ def test_inventory_when_read_tells_every_object_and_its_facts(tmp_path: Path, ki
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_inventory_of_versions_when_read_has_what_is_the_latest(tmp_path: Path, kind: str) -> None:
-    """Versions that others have followed are counted apart; a delete marker is no object."""
+    """An inventory of versions counts older versions apart, and a delete marker is no object."""
     rows = [
         Row(KEYS[0], is_latest=False, size=7),
         Row(KEYS[0], is_marker=True),
@@ -92,7 +92,7 @@ def test_inventory_of_versions_when_read_has_what_is_the_latest(tmp_path: Path, 
 def test_inventory_with_the_columns_that_are_needed_alone_is_read(
     tmp_path: Path, kind: str
 ) -> None:
-    """In any order; then nothing is a version or a marker."""
+    """An inventory with only the needed columns, in any order, is read without versions."""
     columns = ("Size", "LastModifiedDate", "Key")
     content = file_bytes(kind, [Row(KEYS[0])], columns)
     schema: dict[str, Any] = {"fileSchema": ", ".join(columns)} if kind == "CSV" else {}
@@ -100,7 +100,10 @@ def test_inventory_with_the_columns_that_are_needed_alone_is_read(
 
 
 def test_inventory_when_its_address_is_a_folder_or_a_file_is_found(tmp_path: Path) -> None:
-    """Or a bucket, with what is said of it."""
+    """
+    An inventory is found by the address of its folder, file or bucket, with the bucket's
+    parameters.
+    """
     folder = write_inventory(tmp_path / "list", [csv_bytes([])])
     assert place_of(str(folder)) == place_of(str(folder / "manifest.json"))
     assert read_inventory(place_of(str(folder))).created_ms == 1_700_500_000_000
@@ -114,7 +117,10 @@ def test_inventory_when_its_address_is_a_folder_or_a_file_is_found(tmp_path: Pat
 def test_inventory_that_was_copied_when_its_files_lie_otherwise_is_read(
     tmp_path: Path, layout: str
 ) -> None:
-    """Under their keys, in `data`, beside the manifest, or in `data` of the folder above."""
+    """
+    The files of a copied inventory are found under their keys, in `data`, beside the manifest or in
+    the parent's `data`.
+    """
     folder = write_inventory(tmp_path / "list", [csv_bytes([Row(KEYS[0])])])
     part = folder / "data" / "part-0.csv.gz"
     if layout == "beside":
@@ -191,7 +197,9 @@ BROKEN: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("said", BROKEN, ids=str)
 def test_inventory_when_broken_is_one_line_that_names_the_file(tmp_path: Path, said: str) -> None:
-    """Wrong checksum, missing file, cut file, rows that are none: nothing is guessed."""
+    """
+    A wrong checksum, a missing or cut file and invalid rows are each one line that names the file.
+    """
     folder = write_inventory(tmp_path / "list", [csv_bytes([Row(KEYS[0])])])
     BROKEN[said](folder)
     assert said in fault_of(folder)
@@ -201,7 +209,7 @@ def test_inventory_when_broken_is_one_line_that_names_the_file(tmp_path: Path, s
 def test_inventory_file_when_it_is_none_of_its_format_or_lacks_a_column_is_named(
     tmp_path: Path, kind: str
 ) -> None:
-    """Whatever the library says of it."""
+    """An inventory file of another format, or without a column, gives an error that names it."""
     whole = file_bytes(kind, [Row(KEYS[0])])
     for number, content in enumerate((b"", b"PAR1", whole[:-9], b"x" * 100)):
         text = fault_of(write_inventory(tmp_path / f"list-{number}", [content], kind))
@@ -228,20 +236,20 @@ def test_inventory_file_when_it_is_none_of_its_format_or_lacks_a_column_is_named
 def test_manifest_when_it_says_nonsense_is_named(
     tmp_path: Path, change: dict[str, Any], said: str
 ) -> None:
-    """Whatever it is, in one line."""
+    """A broken inventory manifest gives one line with its fault."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([])], **change)
     assert said in fault_of(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff", b"[" * 100_000, b"null"])
 def test_manifest_when_it_is_none_is_named(content: bytes) -> None:
-    """Any bytes."""
+    """A file that is no manifest is named, whatever its bytes are."""
     with pytest.raises(ConfigError, match="this is no manifest of an inventory"):
         parse_inventory("here", content)
 
 
 def test_columns_have_one_form() -> None:
-    """CSV writes them otherwise than Parquet."""
+    """CSV and Parquet columns give the same form."""
     assert column_name(" LastModifiedDate") == column_name("last_modified_date")
     assert InventoryFormat("orc") is InventoryFormat.ORC
 
@@ -249,7 +257,7 @@ def test_columns_have_one_form() -> None:
 def test_unit_when_the_store_fails_tells_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a value."""
+    """A unit whose store fails returns the reason as a value."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([])])
     place = place_of(str(folder))
     inventory = read_inventory(place)

@@ -1,4 +1,4 @@
-"""Topics, partitions and manifests of a store, and what of it is to be listed."""
+"""Manifests and surveys: topics, partitions and manifests of a store, and the parts to list."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def store(*strays: str) -> MemoryStore:
 
 
 def test_manifests_of_a_store_are_those_of_whole_segments() -> None:
-    """Of topics that are wanted, one after the other."""
+    """A store's manifests are those of whole segments of the wanted topics, in order."""
     found = list(list_manifests(store(), PREFIX))
     assert [one.name.segment_id for one in found] == [one.id for one in SEGMENTS[:3]]
     assert [one.name.start_offset for one in found] == [0, 100, 0]
@@ -55,7 +55,7 @@ def test_manifests_of_a_store_are_those_of_whole_segments() -> None:
 
 
 def test_topics_and_partitions_of_a_store_are_known_by_their_folders() -> None:
-    """With a request for each level, whatever lies below."""
+    """Topics and partitions come from folder listings, with one request for each level."""
     here = store(f"tier/orders-{SEGMENTS[0].id.partition.topic_id}/03/x")
     topics = sorted(topic_folders(here, PREFIX))
     assert [(one.topic, one.topic_id) for one in topics] == [
@@ -70,7 +70,7 @@ def test_topics_and_partitions_of_a_store_are_known_by_their_folders() -> None:
 
 
 def test_folder_names_that_are_no_topics_or_partitions_are_told() -> None:
-    """As they are written, and not otherwise."""
+    """A folder whose name is no canonical topic or partition is reported."""
     good = f"orders-{tp().topic_id}/"
     assert read_topic_folder(f"x{good}", "x") == TopicFolder(f"x{good}", "orders", tp().topic_id)
     for bad in ("orders/", f"{good}0/", good[:-1], f"-{'A' * 21}B/", ""):
@@ -91,7 +91,10 @@ def survey(here: MemoryStore, large: int = 10, **expected: int) -> tuple[list[st
 
 
 def test_survey_when_a_topic_is_small_lists_it_whole_and_parts_others() -> None:
-    """What jobs keep is left out, and everything else is there once."""
+    """
+    The survey lists small topics whole and large ones in parts, without the jobs' records, and no
+    object twice.
+    """
     orders = f"orders-{tp().topic_id}/"
     other = f"other-topic-{OTHER.topic_id}/0/"
     assert survey(store(), orders=9) == (["a/", orders, other], ["tier/photo"])
@@ -100,7 +103,7 @@ def test_survey_when_a_topic_is_small_lists_it_whole_and_parts_others() -> None:
 
 
 def test_survey_when_all_of_it_is_listed_finds_every_object_once() -> None:
-    """Whatever the store holds."""
+    """The survey finds every object exactly once, for any store content."""
     here = store(f"tier/orders-{tp().topic_id}/stray", f"tier/orders-{tp().topic_id}/0/stray/deep")
     sorting = SortRules(Prefixes(PREFIX), ShardPlaces(), SegmentSelection())
     looked = ListingResult()

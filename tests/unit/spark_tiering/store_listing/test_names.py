@@ -1,4 +1,4 @@
-"""What a key is, where several prefixes are in use."""
+"""Names of objects where several prefixes are in use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ODD = st.text(st.sampled_from("abAQgw09-_./\n"), max_size=8)
 
 
 def test_key_of_a_segment_when_read_names_all_of_it() -> None:
-    """And gives the key again."""
+    """A segment's key is read into all of its parts and written back the same."""
     prefixes = Prefixes("kafka/", ("", "old/"))
     found = prefixes.read(KEY)
     assert found == SegmentKey(0, ONE.partition, bytes(ONE.uuid), 1500, 1)
@@ -46,7 +46,7 @@ def test_key_of_a_segment_when_read_names_all_of_it() -> None:
 def test_key_when_it_is_nearly_one_is_read_as_by_the_strict_way(
     at: int, cut: int, odd: str, prefix: str
 ) -> None:
-    """The fast way takes what `parse_object_key` takes, and nothing else."""
+    """The fast key reader accepts exactly the keys that `parse_object_key` accepts."""
     key = KEY[:at] + odd + KEY[at + cut :]
     found, strict = Prefixes(prefix).read(key), parse_object_key(key, prefix)
     if strict is None:
@@ -70,12 +70,14 @@ def test_key_when_it_is_nearly_one_is_read_as_by_the_strict_way(
     ],
 )
 def test_key_that_is_no_segments_is_told_apart(key: str, kind: OtherKey) -> None:
-    """Our own records are not strangers, and what lies elsewhere is not looked at."""
+    """
+    The key reader distinguishes the jobs' records from foreign objects and skips other folders.
+    """
     assert Prefixes("kafka/").read(key) is kind
 
 
 def test_f125_key_under_two_prefixes_belongs_to_the_longest() -> None:
-    """Where it is understood there; so it is counted once."""
+    """A key under two prefixes belongs to the longest, so that it counts once."""
     prefixes = Prefixes("", ("a/", "a/b/"))
     for number, prefix in enumerate(("", "a/", "a/b/")):
         assert prefixes.owner(object_key(ONE, 0, ObjectKind.LOG, prefix)) == number
@@ -87,13 +89,13 @@ def test_f125_key_under_two_prefixes_belongs_to_the_longest() -> None:
 
 @given(st.text(max_size=300))
 def test_key_when_shown_is_one_safe_line(key: str) -> None:
-    """Whatever is in it."""
+    """A key is shown as one line of safe characters, whatever it contains."""
     assert shown(key).isprintable()
     assert len(shown(key)) <= 210
 
 
 @pytest.mark.parametrize("prefix", ["a\n", "x" * 1_025, "\udcff"])
 def test_prefix_that_no_key_has_is_refused(prefix: str) -> None:
-    """Before anything is listed."""
+    """An impossible prefix is refused before anything is listed."""
     with pytest.raises(InvalidArgument, match="no key has the prefix"):
         check_prefixes(("", prefix))

@@ -27,7 +27,7 @@ _ROWS = st.builds(
 
 @given(st.lists(_ROWS))
 def test_rows_when_packed_and_read_are_the_same(rows: list[ObjectRow]) -> None:
-    """In their order."""
+    """Packed rows are read back in their order."""
     packed = ObjectRows()
     for row in rows:
         packed.add(row)
@@ -37,7 +37,7 @@ def test_rows_when_packed_and_read_are_the_same(rows: list[ObjectRow]) -> None:
 
 
 def test_rows_of_more_classes_than_fit_have_none() -> None:
-    """A class is told where it can be; a row is never lost for it."""
+    """A row keeps its place without a storage class when the store has more classes than fit."""
     packed = ObjectRows()
     for number in range(300):
         packed.add(ObjectRow(tp(), 0, bytes(16), 0, 0, f"class-{number}", 1, 1))
@@ -47,7 +47,7 @@ def test_rows_of_more_classes_than_fit_have_none() -> None:
 
 @given(st.lists(_ROWS, max_size=30), st.randoms())
 def test_sets_when_rows_come_in_any_order_are_the_same(rows: list[ObjectRow], rng: object) -> None:
-    """By id, offset, prefix and partition."""
+    """A set is the same for any order of rows, by id, offset, prefix and partition."""
     named = {(row.uuid, row.partition, row.start_offset, row.prefix, row.kind): row for row in rows}
     unique = list(named.values())
     sets = [one for found in gather(unique).values() for one in found]
@@ -62,7 +62,7 @@ def test_sets_when_rows_come_in_any_order_are_the_same(rows: list[ObjectRow], rn
 
 
 def test_set_when_something_is_lacking_names_it() -> None:
-    """In the order in which objects are written."""
+    """An incomplete set names its first missing object in the order of writing."""
     rows = [ObjectRow(tp(), 7, bytes(16), 0, kind, "", 10 + kind, kind) for kind in (0, 2)]
     ((one,),) = gather(rows).values()
     assert one.lacking == [ObjectKind.INDEXES]
@@ -71,7 +71,7 @@ def test_set_when_something_is_lacking_names_it() -> None:
 
 
 def test_shards_when_they_are_spread_keep_a_segment_together() -> None:
-    """A partition is in few of them, all of them are used."""
+    """A segment's rows lie in one shard, a partition's in few, and all shards are used."""
     shards = shards_for(10_000_000, 30_000, 1_024)
     assert shards == ShardPlaces(334, 41)
     assert shards_for(0, 30_000, 1_024) == ShardPlaces(1, 1)
@@ -83,7 +83,7 @@ def test_shards_when_they_are_spread_keep_a_segment_together() -> None:
 
 
 def test_spill_when_read_gives_the_blobs_of_a_shard_in_their_order() -> None:
-    """And leaves nothing behind."""
+    """A spill gives a shard's blobs in order and leaves no file."""
     with RowSpill() as spill:
         spill.add("a", {0: b"one", 1: b"two"})
         spill.add("a", {0: b""})

@@ -1,4 +1,4 @@
-"""Contents, and cutting what passes by."""
+"""Contents, and parts cut from a stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ CHECK_CRC = 0xAE8B14860A799888
 
 
 def test_content_of_a_file_when_made_is_that_of_its_bytes(tmp_path: Path) -> None:
-    """A file is summed once, and walked as often as needed."""
+    """
+    The content of a file has its bytes' checksum, computed once, and can be read several times.
+    """
     path = tmp_path / "file"
     path.write_bytes(CHECK)
     content = FileContent(path)
@@ -33,7 +35,7 @@ def test_content_of_a_file_when_made_is_that_of_its_bytes(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("part_bytes", [1, 2, 4, 9, 10])
 def test_cut_when_pieces_have_any_size_gives_parts_of_one(part_bytes: int) -> None:
-    """Parts are of one size but for the last, and are the same bytes."""
+    """The cut gives parts of one size except the last, with the same bytes."""
     parts = [bytes(part) for part in cut([b"12", b"", b"3456", b"789"], part_bytes)]
     assert b"".join(parts) == CHECK
     assert {len(part) for part in parts[:-1]} <= {part_bytes}

@@ -1,4 +1,4 @@
-"""A content as a body: what the library may do with it, and what never leaves."""
+"""A content as a request body: its uses by the client library, and bytes that never leave."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Told:
         self._pieces = pieces
 
     def pieces(self) -> Iterator[bytes]:
-        """The pieces, or what is raised in their place."""
+        """Yield the pieces, or raise the error set in their place."""
         for piece in self._pieces:
             if isinstance(piece, Exception):
                 raise piece
@@ -39,7 +39,7 @@ def drain(body: RequestBody) -> bytes:
 
 
 def test_body_when_measured_and_begun_anew_is_the_same_again() -> None:
-    """The library looks for the length, reads, and reads again for a repeat."""
+    """A body gives the same bytes when it is measured, read and read again for a repeat."""
     body = RequestBody(Told(RIGHT, b"012", b"", b"3456789"))
     assert len(body) == 10
     for _ in range(2):
@@ -62,7 +62,9 @@ def test_body_when_measured_and_begun_anew_is_the_same_again() -> None:
     ids=["short", "long", "other", "failing"],
 )
 def test_body_when_the_source_is_other_than_told_is_never_whole(content: Told) -> None:
-    """A request ends before its last byte where the bytes are not those that were told."""
+    """
+    A request ends before its last byte when the bytes differ from their announced size or checksum.
+    """
     body = RequestBody(content)
     with pytest.raises(ContentSourceFailure):
         drain(body)
@@ -73,7 +75,7 @@ def test_body_when_the_source_is_other_than_told_is_never_whole(content: Told) -
 
 
 def test_body_when_the_source_raises_its_own_error_keeps_it() -> None:
-    """What is not about reading is kept for whoever owns the source."""
+    """An error of the source other than about reading reaches the caller unchanged."""
     error = LogUnavailable("away")
     body = RequestBody(Told(RIGHT, b"01234", error))
     with pytest.raises(ContentSourceFailure):

@@ -1,4 +1,4 @@
-"""What the client library's exceptions mean, by class; and what is tried again for each."""
+"""Faults of the client library by class, and the repeats for each."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def answered(status: int, code: str) -> aws.ClientError:
     ids=lambda value: value.value if isinstance(value, S3FaultKind) else type(value).__name__,
 )
 def test_exception_when_sorted_is_of_one_kind(error: Exception, kind: S3FaultKind) -> None:
-    """Codes count before statuses, and every exception has a kind, with its words."""
+    """Each exception has one kind, by its code before its status."""
     fault = sort_fault("PutObject", error)
     assert fault.kind is kind
     assert fault.detail.startswith("PutObject: ")
@@ -99,7 +99,7 @@ def test_exception_when_sorted_is_of_one_kind(error: Exception, kind: S3FaultKin
 def test_fault_that_stays_when_raised_is_one_error_with_the_store_in_it(
     kind: S3FaultKind, error: type[RlmmError]
 ) -> None:
-    """One line says which store, and what it said."""
+    """A lasting fault is one error that names the store and its message."""
     with pytest.raises(error, match="s3://objects") as caught:
         raise_fault(S3Fault(kind, "PutObject: words"), "s3://objects")
     assert "PutObject: words" in str(caught.value)
@@ -108,7 +108,9 @@ def test_fault_that_stays_when_raised_is_one_error_with_the_store_in_it(
 
 @pytest.mark.parametrize("kind", list(S3FaultKind))
 def test_fault_when_repeated_is_tried_as_often_as_its_policy_says(kind: S3FaultKind) -> None:
-    """Only what may help is tried again, with pauses that are bounded, and the last one is told."""
+    """
+    A request is repeated as its policy says, with bounded pauses, and the last fault is raised.
+    """
     pauses: list[float] = []
     asked = []
 
@@ -126,7 +128,7 @@ def test_fault_when_repeated_is_tried_as_often_as_its_policy_says(kind: S3FaultK
 
 
 def test_repeats_when_an_attempt_gives_something_stop() -> None:
-    """What is no fault is the answer, whatever came before it."""
+    """Attempts stop at the first answer that is no fault."""
     results: list[S3Fault | str] = [
         S3Fault(S3FaultKind.CUT, "1"),
         S3Fault(S3FaultKind.THROTTLED, "2"),

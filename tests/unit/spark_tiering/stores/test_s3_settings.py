@@ -1,4 +1,4 @@
-"""What can be said of a bucket, and what is refused before anything is asked."""
+"""Settings of a bucket, and early refusals."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from spark_tiering.stores.s3_settings import (
     ids=lambda wrong: "-".join(map(str, wrong.items())),
 )
 def test_settings_that_cannot_be_meant_when_made_are_refused(wrong: dict[str, Any]) -> None:
-    """What no store can do is said before a client is made, and without repeating a secret."""
+    """Impossible settings are refused before a client exists, without repeating a secret."""
     with pytest.raises(ConfigError) as caught:
         S3Settings(**({"bucket": "objects"} | wrong))
     assert "secret" not in str(caught.value)
 
 
 def test_settings_when_shown_or_sent_hold_no_credential() -> None:
-    """Settings travel: there is no field that could carry who signs."""
+    """The settings have no field for a credential, since they are shown and sent to workers."""
     settings = S3Settings("objects", encryption=BucketEncryption.KMS, kms_key_id="alias/tier")
     assert pickle.loads(pickle.dumps(settings)) == settings
     names = {field.name for field in dataclasses.fields(S3Settings)}
@@ -64,11 +64,11 @@ def test_settings_when_shown_or_sent_hold_no_credential() -> None:
 def test_body_when_nothing_else_protects_it_is_signed(
     signing: BodySigning, endpoint: str, is_signed: bool
 ) -> None:
-    """Over TLS and within the machine the checksum suffices; over a plain network it does not."""
+    """A body is signed on a plain network, while TLS or the same machine need only the checksum."""
     assert S3Settings("objects", signing=signing).is_body_signed(endpoint) is is_signed
 
 
 def test_f127_credential_chain_when_documented_is_the_one_that_is_walked() -> None:
-    """The places that are named are those of the library, in its order."""
+    """The documented credential chain is the library's, in its order."""
     resolver = botocore.session.Session().get_component("credential_provider")
     assert tuple(provider.METHOD for provider in resolver.providers) == CREDENTIAL_CHAIN

@@ -1,4 +1,4 @@
-"""Images of one moment, of metadata that moves while it is asked for."""
+"""Images of one moment, of metadata that changes meanwhile."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ COUNT = 3
 
 class Moving:
     """
-    Metadata that moves on before a question, where a test says so; what it holds is as simple as a
-    test needs it. Pages of a listing are asked for one segment at a time.
+    Metadata that changes before a question where a test says so. Pages of a listing have one
+    segment.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,10 @@ def on_place(place: int, at: int = 0) -> TopicIdPartition:
 
 
 def test_image_when_something_is_stored_then_says_all_of_it() -> None:
-    """Segments, watermarks of the epochs asked for and of those that segments have, deletion."""
+    """
+    An image holds segments, deletions and the watermarks of requested epochs and of the segments'
+    epochs.
+    """
     metadata = Moving()
     segments = put(metadata, tp(), 0, 10)
     metadata.highest = {(tp(), 2): 90, (tp(), 4): 14, (tp(), 9): 1}
@@ -104,7 +107,7 @@ def test_image_when_something_is_stored_then_says_all_of_it() -> None:
 
 
 def test_image_when_nothing_was_stored_then_empty() -> None:
-    """Of a partition without an event, and of one whose deletion is all that is left."""
+    """An image is empty for a partition without events and for one whose deletion is finished."""
     metadata = Moving()
     assert image_of(metadata, tp(), [0]).segments == ()
     finished = PartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -114,7 +117,10 @@ def test_image_when_nothing_was_stored_then_empty() -> None:
 
 
 def test_images_when_nothing_moves_then_taken_in_one_round_at_the_position() -> None:
-    """One question for the end of each metadata partition, and every partition once."""
+    """
+    Unchanged images take one round, with one request for each metadata partition's end and every
+    partition once.
+    """
     metadata = Moving()
     first, second, other = on_place(0), on_place(0, 1), on_place(2)
     put(metadata, first, 0)
@@ -128,7 +134,8 @@ def test_images_when_nothing_moves_then_taken_in_one_round_at_the_position() -> 
 
 def test_f113_image_when_a_copy_starts_while_it_is_listed_then_taken_again() -> None:
     """
-    A leader change in the middle: what the first round saw is of no moment and is thrown away.
+    An image is listed again when a copy starts during the listing, as the first listing matches no
+    moment.
     """
     metadata = Moving()
     partition = on_place(1)
@@ -149,7 +156,9 @@ def test_f113_image_when_a_copy_starts_while_it_is_listed_then_taken_again() -> 
 
 
 def test_f113_image_when_only_others_move_then_taken_between_two_equal_rounds() -> None:
-    """A metadata partition that never rests keeps nobody from an image of what does."""
+    """
+    Changes of other partitions do not delay an image, although the metadata partition never rests.
+    """
     metadata = Moving()
     quiet = on_place(1)
     put(metadata, quiet, 0, 10)
@@ -168,7 +177,10 @@ def test_f113_image_when_only_others_move_then_taken_between_two_equal_rounds() 
 
 
 def test_f113_image_when_it_never_keeps_still_then_left_out_and_others_are_not() -> None:
-    """After some rounds what has moved again is missing, and why is said."""
+    """
+    A partition that keeps changing is left out with its reason after several rounds, and the others
+    stay.
+    """
     metadata = Moving()
     restless, quiet = on_place(1), on_place(1, 1)
     put(metadata, quiet, 0)
@@ -192,7 +204,7 @@ def test_f113_image_when_it_never_keeps_still_then_left_out_and_others_are_not()
 
 
 def test_f113_image_when_a_segment_moves_between_two_pages_then_no_mixture_is_given() -> None:
-    """At every point of a listing at which a copy may be finished, the image is of one moment."""
+    """An image is of one moment when a copy finishes at any point of the listing."""
     partition = on_place(1)
     before = put(Moving(), partition, 0, 10)
     after = [replace(one, state=SegmentState.COPY_SEGMENT_FINISHED) for one in before]
@@ -224,7 +236,7 @@ def test_f113_image_when_a_segment_moves_between_two_pages_then_no_mixture_is_gi
 
 @pytest.mark.parametrize("error", [NotReady("replaying"), NotAssigned("no"), LogDamaged("bad")])
 def test_image_when_one_partition_cannot_be_read_then_only_it_is_missing(error: RlmmError) -> None:
-    """Its trouble is its own."""
+    """Only the partition that cannot be read is missing."""
     metadata = Moving()
     lost, fine = on_place(1), on_place(1, 1)
     put(metadata, fine, 0)
@@ -236,7 +248,7 @@ def test_image_when_one_partition_cannot_be_read_then_only_it_is_missing(error: 
 
 
 def test_image_when_it_is_readable_again_then_not_missing() -> None:
-    """What was refused in a round that did not count is no reason."""
+    """A partition refused in an earlier round is not missing when the last round could read it."""
     metadata = Moving()
     partition = on_place(1)
     put(metadata, partition, 0)
@@ -263,7 +275,7 @@ def test_image_when_it_is_readable_again_then_not_missing() -> None:
 def test_image_when_its_metadata_partition_cannot_catch_up_then_all_of_that_are_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And nothing of it is listed."""
+    """All user partitions of a lagging metadata partition are missing, and none is listed."""
     metadata = Moving()
     behind, other = on_place(1), on_place(2)
 
@@ -279,7 +291,7 @@ def test_image_when_its_metadata_partition_cannot_catch_up_then_all_of_that_are_
 
 
 def test_image_when_nothing_can_be_read_then_why_is_raised() -> None:
-    """Rather than an image without anything, that would plan nothing."""
+    """An image without any readable partition raises the reason."""
     error = NotAssigned("not yours")
     with pytest.raises(NotAssigned, match="not yours"):
         PartitionImages(left_out={tp(): error}).of(HeldMetadata(partition_count=COUNT))
@@ -289,7 +301,7 @@ def test_image_when_nothing_can_be_read_then_why_is_raised() -> None:
 def test_image_when_something_is_missing_then_told_in_one_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """However much it is."""
+    """Missing partitions are reported in one line, however many."""
     metadata = Moving()
     missing = [tp(partition=number) for number in range(20)]
     metadata.refusals = dict.fromkeys(missing, NotReady("replaying"))
@@ -301,7 +313,7 @@ def test_image_when_something_is_missing_then_told_in_one_line(
 
 
 def test_image_when_who_asks_may_not_then_raised_at_once() -> None:
-    """What is wrong with the asking is not a matter of one partition."""
+    """A refusal of the caller raises at once, since it concerns no single partition."""
     metadata = Moving()
     metadata.refusals[tp()] = NotPermitted("no")
     with pytest.raises(NotPermitted):

@@ -1,4 +1,4 @@
-"""Whether anybody listens: told within seconds, and patiently where it may only be starting."""
+"""Reaching a service: a fast answer when it is absent, and patience while it starts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ClosableTransport(asyncio.BaseTransport):
 
 
 def test_service_when_it_is_there_then_its_connection_is_closed_again() -> None:
-    """One attempt, which leaves nothing open."""
+    """A service that answers takes one attempt, and its connection is closed."""
     address = Address(None)
     require_reached(address)
     assert address.attempts == 1
@@ -70,7 +70,7 @@ def test_service_when_it_is_there_then_its_connection_is_closed_again() -> None:
 def test_service_when_it_is_just_starting_then_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A refusal is not the last word for a few seconds."""
+    """A service that is starting, which refuses for some seconds, is waited for."""
     monkeypatch.setattr(reaching, "_PAUSE_S", 0.0)
     address = Address(REFUSED, REFUSED, None)
     require_reached(address)
@@ -91,7 +91,9 @@ def test_service_when_it_is_just_starting_then_is_waited_for(
 def test_service_when_nobody_takes_a_connection_then_is_said_in_one_line(
     error: OSError, says: str
 ) -> None:
-    """The system's words, once, and where it was looked for."""
+    """
+    A service that accepts no connection gives one line with the system's error and the address.
+    """
     with pytest.raises(SidecarUnavailable) as raised:
         require_reached(Address(error), patience_s=0.0)
     text = str(raised.value)
@@ -101,7 +103,9 @@ def test_service_when_nobody_takes_a_connection_then_is_said_in_one_line(
 
 
 def test_service_when_nothing_is_heard_then_is_given_up() -> None:
-    """An address where packets vanish costs the time of a connection, not that of the metadata."""
+    """
+    An address that drops packets fails after the connection timeout, not after the metadata's.
+    """
     with pytest.raises(SidecarUnavailable, match=r"nobody answered for 0\.01 s"):
         require_reached(Silent(None), connect_s=0.01)
 
@@ -109,14 +113,14 @@ def test_service_when_nothing_is_heard_then_is_given_up() -> None:
 def test_service_when_it_falls_silent_then_its_refusal_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A reason that was heard is worth more than that time was up."""
+    """When the service falls silent, the error is its last refusal rather than the timeout."""
     monkeypatch.setattr(reaching, "_PAUSE_S", 0.0)
     with pytest.raises(SidecarUnavailable, match="Connection refused"):
         require_reached(Silent(REFUSED), patience_s=0.05, connect_s=0.05)
 
 
 def test_service_that_is_not_trusted_when_asked_then_is_asked_once() -> None:
-    """No patience makes a certificate right."""
+    """An untrusted service is tried once."""
     address = Address(ssl.SSLCertVerificationError(1, "certificate verify failed"))
     with pytest.raises(SidecarUnavailable):
         require_reached(address)
@@ -124,7 +128,7 @@ def test_service_that_is_not_trusted_when_asked_then_is_asked_once() -> None:
 
 
 def test_address_when_there_can_be_none_then_is_a_mistake_in_the_configuration() -> None:
-    """Waiting helps nobody."""
+    """An impossible address is a configuration mistake, found without waiting."""
     with pytest.raises(ConfigError, match="somewhere:7404 is no address"):
         require_reached(Address(OverflowError("port must be 0-65535")))
 
@@ -132,7 +136,7 @@ def test_address_when_there_can_be_none_then_is_a_mistake_in_the_configuration()
 def test_mistyped_address_when_opened_then_is_told_long_before_the_time_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The half minute is for a service that is there; and nothing but the error is said."""
+    """A mistyped address fails with one error long before the timeout."""
     monkeypatch.setattr("spark_tiering.tier_metadata.sidecar.PATIENCE_S", 0.0)
     access = SidecarAccess(str(tmp_path / "no-socket"), timeout_ms=10**9)
     with pytest.raises(SidecarUnavailable, match="No such file or directory"):
@@ -141,7 +145,7 @@ def test_mistyped_address_when_opened_then_is_told_long_before_the_time_out(
 
 
 class SpeaksHttp(socketserver.BaseRequestHandler):
-    """Answers whatever it hears as a server of HTTP does."""
+    """Answer any bytes as an HTTP server does."""
 
     def handle(self) -> None:
         if self.request.recv(4096):
@@ -149,7 +153,7 @@ class SpeaksHttp(socketserver.BaseRequestHandler):
 
 
 def test_address_of_http_when_opened_then_says_what_is_likely_wrong() -> None:
-    """The service's other port is the nearest mistake, and a length of frames explains nothing."""
+    """An HTTP port gives an error that names the service's other port."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), SpeaksHttp) as server:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()

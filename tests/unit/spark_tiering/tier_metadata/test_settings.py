@@ -1,4 +1,4 @@
-"""How an access is told where the metadata is."""
+"""Settings of an access to the metadata."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
     ],
 )
 def test_address_when_it_is_a_path_then_a_socket(address: str, path: str) -> None:
-    """With a slash in it, or behind the word that says so."""
+    """An address with a slash, or with the socket's prefix, is a Unix socket."""
     assert SidecarAccess(address).socket_path == path
 
 
@@ -29,7 +29,9 @@ def test_address_when_it_is_a_path_then_a_socket(address: str, path: str) -> Non
     [("host:7420", "host", 7420), ("127.0.0.1:1", "127.0.0.1", 1), ("[::1]:65535", "::1", 65535)],
 )
 def test_address_when_it_is_no_path_then_host_and_port(address: str, host: str, port: int) -> None:
-    """Encrypted only where anything says so."""
+    """
+    An address without a slash is host and port, and is encrypted only where a setting says so.
+    """
     access = SidecarAccess(address)
     assert access.socket_path is None
     assert access.host_port == (host, port)
@@ -56,7 +58,7 @@ def test_address_when_it_is_no_path_then_host_and_port(address: str, host: str, 
     ],
 )
 def test_sidecar_when_it_cannot_be_meant_then_refused(said: dict[str, object]) -> None:
-    """Before anything is tried, in one line."""
+    """Impossible settings of a sidecar are refused in one line before any connection."""
     with pytest.raises(ConfigError) as caught:
         SidecarAccess(**said)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
@@ -72,6 +74,6 @@ def test_sidecar_when_it_cannot_be_meant_then_refused(said: dict[str, object]) -
     ],
 )
 def test_embedded_when_it_cannot_be_meant_then_refused(said: dict[str, object]) -> None:
-    """It is a folder or a cluster."""
+    """Settings of an embedded log that name both or neither of folder and cluster are refused."""
     with pytest.raises(ConfigError):
         EmbeddedAccess(**said)  # type: ignore[arg-type]

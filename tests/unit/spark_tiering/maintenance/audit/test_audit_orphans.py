@@ -1,4 +1,4 @@
-"""What an audit calls an orphan, and by which proof; topics that are deleted."""
+"""Orphans of an audit with their proofs, and deleted topics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def tier() -> Iterator[AuditedTier]:
 def test_f119_objects_of_a_segment_whose_deletion_is_in_the_log_are_orphans(
     tier: AuditedTier,
 ) -> None:
-    """The state forgets it, and the log of the metadata is the proof."""
+    """Objects of a segment whose deletion ended are orphans, with the metadata log as proof."""
     tier.bring(segment_of(1, 0, 99), DF, kinds=(LOG, INDEXES))
     tier.bring(segment_of(2, 100, 199), CF)
     report = tier.audit()
@@ -61,7 +61,10 @@ def test_f119_objects_of_a_segment_whose_deletion_is_in_the_log_are_orphans(
 def test_f119_objects_that_no_metadata_knows_when_nothing_proves_it_are_no_orphans(
     tier: AuditedTier,
 ) -> None:
-    """Were the metadata lost, they might be all that is left: told, and never deleted."""
+    """
+    Unknown objects without proof are reported and not orphans, because they may be all that is left
+    of lost metadata.
+    """
     tier.put(segment_of(1))
     tier.put(segment_of(2, 100, 199), kinds=(LOG,))
     tier.bring(segment_of(3, 200, 299), CF)
@@ -75,7 +78,7 @@ def test_f119_objects_that_no_metadata_knows_when_nothing_proves_it_are_no_orpha
 def test_f119_events_of_a_segment_when_none_is_the_end_of_its_deletion_prove_nothing(
     tier: AuditedTier,
 ) -> None:
-    """The log has something of it, and the state refused that."""
+    """Events that the state refused, or other than the end of its deletion, prove no orphan."""
     one = segment_of(1)
     tier.say(update(one.id, CF), update(one.id, DS))
     tier.put(one)
@@ -83,7 +86,7 @@ def test_f119_events_of_a_segment_when_none_is_the_end_of_its_deletion_prove_not
 
 
 def test_f119_objects_that_no_metadata_knows_when_young_are_in_flight(tier: AuditedTier) -> None:
-    """Whatever else is known of them."""
+    """Young unknown objects are in flight, whatever else is known of them."""
     tier.end_partition(FINISHED, ORDERS)
     tier.put(segment_of(1), modified_ms=NOW_MS - DAY_MS + 1)
     report = tier.audit()
@@ -101,7 +104,7 @@ def test_f119_objects_that_no_metadata_knows_when_young_are_in_flight(tier: Audi
 def test_f119_unknown_segment_when_all_of_it_lies_below_the_log_start_is_an_orphan(
     tier: AuditedTier, log_start: int, verdict: SetVerdict
 ) -> None:
-    """Its end is in its manifest: one that reaches above the log start is none."""
+    """An unknown segment is an orphan only when its manifest ends below the log start offset."""
     with_cluster(tier, log_start=log_start)
     tier.put(segment_of(1, 0, 99))
     report = tier.audit()
@@ -112,7 +115,10 @@ def test_f119_unknown_segment_when_all_of_it_lies_below_the_log_start_is_an_orph
 
 
 def test_f119_unknown_objects_that_begin_at_the_log_start_are_unproven(tier: AuditedTier) -> None:
-    """With their manifest or without: what begins there may be read."""
+    """
+    Unknown objects that begin at the log start offset are unproven, with or without manifest, since
+    consumers may read them.
+    """
     with_cluster(tier, log_start=100)
     tier.put(segment_of(1, 100, 199))
     tier.put(segment_of(2, 100, 199), kinds=(LOG,))
@@ -123,7 +129,10 @@ def test_f119_unknown_objects_that_begin_at_the_log_start_are_unproven(tier: Aud
 def test_f119_unknown_segment_below_the_log_start_when_its_manifest_tells_nothing_is_unproven(
     tier: AuditedTier,
 ) -> None:
-    """Damaged, or of another segment; without any manifest nobody can read it at all."""
+    """
+    An unknown segment below the log start offset is unproven when its manifest is damaged or
+    another segment's.
+    """
     with_cluster(tier, log_start=1_000)
     one, two, three = segment_of(1), segment_of(2, 100, 199), segment_of(3, 200, 299)
     for segment in (one, two):
@@ -140,7 +149,9 @@ def test_f119_unknown_segment_below_the_log_start_when_its_manifest_tells_nothin
 def test_f119_topic_that_the_cluster_does_not_know_is_proof_only_where_it_surely_is_gone(
     tier: AuditedTier,
 ) -> None:
-    """A topic that our rights hide looks like one that is gone, and proves nothing."""
+    """
+    A topic missing from the cluster proves orphans only when the caller's rights show all topics.
+    """
     with_cluster(tier)
     assert tier.cluster is not None
     tier.put(segment_of(1, partition=GONE))
@@ -160,7 +171,7 @@ def test_f119_topic_that_the_cluster_does_not_know_is_proof_only_where_it_surely
 def test_audit_of_an_archive_when_its_topics_are_gone_then_takes_nothing_for_a_proof(
     tier: AuditedTier, *, is_embedded: bool
 ) -> None:
-    """An archive outlives the topics that it was made of, and has gaps by design."""
+    """Deleted topics prove no orphans of an archive, which outlives them and has gaps by design."""
     tier.cluster = told_cluster(ORDERS, log_start=10**6)
     tier.history.topic.cluster_id = "told" if is_embedded else "another"
     if is_embedded:
@@ -180,7 +191,10 @@ def test_audit_of_an_archive_when_its_topics_are_gone_then_takes_nothing_for_a_p
 def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last_event(
     tier: AuditedTier,
 ) -> None:
-    """Until every segment of it is deleted, by its id, whatever state they are in."""
+    """
+    A topic deletion that stopped half-way is listed by topic id with bytes and last event until
+    every segment is deleted.
+    """
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 100, 199), DS, kinds=(LOG,))
     tier.bring(segment_of(3, 200, 299), CS, kinds=())
@@ -204,7 +218,7 @@ def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last
 def test_f116_topic_deletion_that_is_finished_is_over_though_objects_are_left(
     tier: AuditedTier,
 ) -> None:
-    """These are orphans, and no deletion goes on."""
+    """Objects left after a finished topic deletion are orphans, and no open deletion is listed."""
     tier.put(segment_of(1))
     tier.end_partition(FINISHED, ORDERS)
     assert codes(tier.audit()) == {"TIER-ORPHAN": 1}
@@ -213,7 +227,10 @@ def test_f116_topic_deletion_that_is_finished_is_over_though_objects_are_left(
 def test_f116_topic_that_the_cluster_does_not_know_any_more_is_listed_until_nothing_is_left(
     tier: AuditedTier,
 ) -> None:
-    """It was deleted while the store was away, and nobody has gone on with it."""
+    """
+    A topic missing from the cluster, deleted while the store was away, is listed until none of its
+    segments is left.
+    """
     with_cluster(tier)
     one = segment_of(1, partition=GONE)
     tier.bring(one, CF)

@@ -43,7 +43,10 @@ def tier() -> Iterator[AuditedTier]:
 
 
 def test_f125_objects_under_an_old_prefix_are_known_and_asked_for_once(tier: AuditedTier) -> None:
-    """They are referenced, and said to be where brokers do not look."""
+    """
+    Objects under an old prefix count as referenced and are reported as lying where brokers do not
+    look.
+    """
     old, new = segment_of(1, 0, 99), segment_of(2, 100, 199)
     tier.bring(old, CF, prefix="before-")
     tier.bring(new, CF)
@@ -63,7 +66,7 @@ def test_f125_objects_under_an_old_prefix_are_known_and_asked_for_once(tier: Aud
 def test_f125_prefixes_when_one_is_below_the_other_count_each_object_once(
     prefix: str, old: str
 ) -> None:
-    """An object belongs to the longest prefix that it is under."""
+    """An object belongs to the longest of the prefixes it lies under and is counted once."""
     tier = AuditedTier(prefix)
     try:
         tier.bring(segment_of(1, 0, 99), CF)
@@ -79,7 +82,7 @@ def test_f125_prefixes_when_one_is_below_the_other_count_each_object_once(
 
 @pytest.mark.parametrize("old", ["old/", "a/b/"])
 def test_f125_folder_of_another_prefix_is_listed_for_that_one_alone(old: str) -> None:
-    """What lies beside it is listed without it."""
+    """A folder of another prefix is listed for that prefix alone."""
     tier = AuditedTier("")
     try:
         tier.bring(segment_of(1), CF, prefix=old)
@@ -93,7 +96,7 @@ def test_f125_folder_of_another_prefix_is_listed_for_that_one_alone(old: str) ->
 
 
 def test_f125_upload_under_two_prefixes_is_told_once() -> None:
-    """By the longer one; a young one is only counted."""
+    """An upload under two prefixes is reported by the longer one, and a young one only counted."""
     tier = AuditedTier("")
     try:
         tier.store.uploads = [
@@ -109,7 +112,7 @@ def test_f125_upload_under_two_prefixes_is_told_once() -> None:
 def test_f125_orphans_under_an_old_prefix_are_deleted_there_and_nowhere_else(
     tier: AuditedTier,
 ) -> None:
-    """Each deletion names the prefix under which the object was seen."""
+    """Each deletion of an orphan goes to the prefix under which the object was seen."""
     tier.bring(segment_of(1), DF, prefix="before/")
     tier.audit(old_prefixes=("before/",))
     tier.store.calls.clear()
@@ -121,7 +124,10 @@ def test_f125_orphans_under_an_old_prefix_are_deleted_there_and_nowhere_else(
 
 
 def test_objects_of_one_segment_under_two_prefixes_are_told(tier: AuditedTier) -> None:
-    """One of the two is paid for in vain; which one counts is that of now, where it is whole."""
+    """
+    Objects of one segment under two prefixes are reported, and the whole set under the present
+    prefix counts.
+    """
     one = segment_of(1)
     tier.bring(one, CF)
     tier.put(one, prefix="before/")
@@ -134,7 +140,10 @@ def test_objects_of_one_segment_under_two_prefixes_are_told(tier: AuditedTier) -
 def test_f125_segment_that_is_whole_under_an_old_prefix_alone_is_not_missing(
     tier: AuditedTier,
 ) -> None:
-    """A part of it under the prefix of now is the second one."""
+    """
+    A whole segment under the old prefix counts, and its part under the present one is the
+    duplicate.
+    """
     one = segment_of(1)
     tier.bring(one, CF, prefix="before/")
     tier.put(one, kinds=(LOG,))
@@ -146,7 +155,10 @@ def test_f125_segment_that_is_whole_under_an_old_prefix_alone_is_not_missing(
 def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_nor_orphans(
     tier: AuditedTier,
 ) -> None:
-    """One is copied after the listing, one is deleted after it: the store is asked once more."""
+    """
+    The audit asks the store again, so that a segment copied or deleted during the audit is neither
+    missing nor orphan.
+    """
     new, old = segment_of(1, 100, 199), segment_of(2, 0, 99)
     tier.bring(old, CF)
     moments = []
@@ -168,7 +180,10 @@ def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_no
 def test_tier_when_local_segments_go_after_the_metadata_was_read_then_has_no_gap(
     tier: AuditedTier,
 ) -> None:
-    """What was copied since then is not in that metadata: where the log began before it counts."""
+    """
+    Local segments that were deleted after the metadata was read leave no gap, as the earlier local
+    log start offset counts.
+    """
     with_cluster(tier, local_start=200)
     assert tier.cluster is not None
     tier.bring(segment_of(1, 0, 99), CF)
@@ -187,7 +202,7 @@ def test_tier_when_local_segments_go_after_the_metadata_was_read_then_has_no_gap
 def test_audit_when_a_segment_is_deleted_before_it_is_told_as_missing_then_is_not_told(
     tier: AuditedTier,
 ) -> None:
-    """The metadata is read once more before that."""
+    """A segment deleted before its report is not missing, as the audit reads the metadata again."""
     old = segment_of(2, 0, 99)
     tier.bring(old, CF)
     tier.remove(old, INDEXES)
@@ -205,7 +220,9 @@ def test_audit_when_a_segment_is_deleted_before_it_is_told_as_missing_then_is_no
 def test_segment_that_was_finished_since_the_inventory_was_made_is_not_missed(
     tier: AuditedTier, tmp_path: Path, age_ms: int, *, is_missed: bool
 ) -> None:
-    """Clocks may be an hour apart; without the store nothing else is known."""
+    """
+    A segment finished after the inventory, within the clocks' allowance of an hour, is not missing.
+    """
     tier.close()
     tier = AuditedTier(store=None)
     tier.bring(segment_of(1), CF, kinds=())
@@ -216,7 +233,7 @@ def test_segment_that_was_finished_since_the_inventory_was_made_is_not_missed(
 
 
 def test_inventory_of_another_bucket_than_the_store_is_refused(tmp_path: Path) -> None:
-    """Everything would be missing."""
+    """An inventory of another bucket is refused, because every object would be missing."""
     tier = AuditedTier(store=S3Settings("other"))
     folder = write_inventory(tmp_path / "list", [csv_bytes([])])
     try:
@@ -229,7 +246,7 @@ def test_inventory_of_another_bucket_than_the_store_is_refused(tmp_path: Path) -
 def test_segment_that_an_inventory_lacks_when_the_store_has_it_is_not_missed(
     tier: AuditedTier, tmp_path: Path
 ) -> None:
-    """Inventories are not of one moment."""
+    """A segment absent from the inventory but present in the store is not missing."""
     tier.bring(segment_of(1), CF)
     folder = write_inventory(tmp_path / "list", [csv_bytes([])], created_ms=NOW_MS)
     assert tier.audit(inventory=str(folder)).overall is AuditVerdict.CLEAN
@@ -239,7 +256,10 @@ def test_segment_that_an_inventory_lacks_when_the_store_has_it_is_not_missed(
 def test_f119_orphans_of_an_inventory_when_its_store_is_not_named_need_no_manifest(
     tier: AuditedTier, tmp_path: Path
 ) -> None:
-    """Where one ends that has a manifest nobody can say: it is not called an orphan."""
+    """
+    Inventory orphans of an unnamed store need no manifest; a set with a manifest is no orphan, as
+    its end offset cannot be read.
+    """
     tier.close()
     tier = AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000), store=None)
     whole, part = segment_of(1), segment_of(2, 100, 199)

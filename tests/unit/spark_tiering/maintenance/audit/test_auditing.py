@@ -1,4 +1,4 @@
-"""What an audit says of a tier in memory: finished segments, leftovers, figures."""
+"""Auditing of a tier in memory: finished segments, leftovers, figures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tier() -> Iterator[AuditedTier]:
 
 
 def test_audit_when_all_is_as_it_should_be_then_is_clean(tier: AuditedTier) -> None:
-    """Finished segments with their objects, and nothing else but what jobs keep."""
+    """The audit of finished segments with all objects, beside the jobs' own records, is clean."""
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 100, 199), CF)
     tier.store.objects["tier/rlmm-jobs/jobs/x/plan.json"] = b"{}"
@@ -57,7 +57,10 @@ def test_audit_when_all_is_as_it_should_be_then_is_clean(tier: AuditedTier) -> N
 def test_audit_when_an_object_of_a_finished_segment_is_missing_then_is_corrupt(
     tier: AuditedTier, kind: ObjectKind
 ) -> None:
-    """Which offsets are lost, and which object, are told."""
+    """
+    A missing object of a finished segment makes the audit corrupt and is named with its lost
+    offsets.
+    """
     one = segment_of(1, 100, 199)
     tier.bring(one, CF)
     tier.remove(one, kind)
@@ -72,7 +75,7 @@ def test_audit_when_an_object_of_a_finished_segment_is_missing_then_is_corrupt(
 def test_audit_when_all_objects_of_a_finished_segment_are_missing_then_is_corrupt(
     tier: AuditedTier,
 ) -> None:
-    """A segment of which the store has nothing is not passed over."""
+    """A finished segment without any object makes the audit corrupt."""
     tier.bring(segment_of(1), CF, kinds=())
     report = tier.audit()
     assert report.overall is AuditVerdict.CORRUPT
@@ -80,7 +83,10 @@ def test_audit_when_all_objects_of_a_finished_segment_are_missing_then_is_corrup
 
 
 def test_audit_when_sizes_are_not_those_that_were_told_then_is_corrupt(tier: AuditedTier) -> None:
-    """What the copier told of the bytes of all objects is compared with the listing."""
+    """
+    A total size in the listing that differs from the copier's recorded size makes the audit
+    corrupt.
+    """
     custom = format_custom_metadata(CustomMetadata(remote_size_bytes=10))
     tier.bring(segment_of(1, 0, 99, custom_metadata=custom), CF)
     two = segment_of(2, 100, 199)
@@ -94,7 +100,7 @@ def test_audit_when_sizes_are_not_those_that_were_told_then_is_corrupt(tier: Aud
 
 
 def test_audit_when_the_told_size_is_right_then_says_nothing(tier: AuditedTier) -> None:
-    """The sum of all three objects."""
+    """The right total size of all three objects gives no finding."""
     one = segment_of(1)
     tier.put(one)
     size = sum(map(len, tier.store.objects.values()))
@@ -107,7 +113,10 @@ def test_audit_when_the_told_size_is_right_then_says_nothing(tier: AuditedTier) 
 def test_f121_copy_that_was_never_finished_when_young_is_in_flight_and_when_old_a_leftover(
     tier: AuditedTier, kinds: tuple[ObjectKind, ...]
 ) -> None:
-    """A set without its manifest is recognised as incomplete, and listed with what it lacks."""
+    """
+    Unfinished copies are in flight when young and leftovers when old, with a list of their missing
+    objects.
+    """
     tier.bring(segment_of(1), CS, kinds=kinds)
     young = tier.audit(min_age_ms=30 * DAY_MS)
     assert young.overall is AuditVerdict.CLEAN
@@ -125,7 +134,7 @@ def test_f121_copy_that_was_never_finished_when_young_is_in_flight_and_when_old_
 def test_copy_that_was_never_finished_when_its_objects_are_young_is_in_flight(
     tier: AuditedTier,
 ) -> None:
-    """Somebody is at work although the copy was begun long ago."""
+    """A copy begun long ago is in flight while its objects are young."""
     tier.bring(segment_of(1), CS, kinds=(LOG,), modified_ms=NOW_MS - 1_000)
     assert tier.audit().overall is AuditVerdict.CLEAN
 
@@ -134,7 +143,7 @@ def test_copy_that_was_never_finished_when_its_objects_are_young_is_in_flight(
 def test_f114_deletion_that_was_never_finished_when_old_is_told(
     tier: AuditedTier, kinds: tuple[ObjectKind, ...]
 ) -> None:
-    """Segments in DS are found, whatever is left of them."""
+    """Old unfinished deletions are reported, however much is left of them."""
     tier.bring(segment_of(1), DS, kinds=kinds)
     report = tier.audit()
     assert report.overall is AuditVerdict.DIRTY
@@ -144,7 +153,7 @@ def test_f114_deletion_that_was_never_finished_when_old_is_told(
 
 
 def test_findings_when_there_are_many_are_told_in_part_and_counted(tier: AuditedTier) -> None:
-    """The first hundred of a kind one by one."""
+    """The audit shows the first hundred findings of a kind and counts all."""
     for number in range(130):
         tier.bring(segment_of(number + 1, 100 * number, 100 * number + 99), CF, kinds=())
     report = tier.audit()
@@ -156,7 +165,10 @@ def test_findings_when_there_are_many_are_told_in_part_and_counted(tier: Audited
 def test_objects_named_by_another_offset_than_the_metadata_says_are_a_contradiction(
     tier: AuditedTier,
 ) -> None:
-    """The segment is not found where it is looked for."""
+    """
+    Objects named by another offset than the metadata's are a contradiction, since brokers do not
+    find them.
+    """
     one = segment_of(1, 100, 199)
     tier.bring(one, CF, start=101)
     report = tier.audit()
@@ -167,7 +179,10 @@ def test_objects_named_by_another_offset_than_the_metadata_says_are_a_contradict
 def test_finished_segments_when_offsets_between_them_are_in_none_then_is_corrupt(
     tier: AuditedTier,
 ) -> None:
-    """Unless somebody copies or deletes them just now."""
+    """
+    Offsets between finished segments that no segment holds make the audit corrupt, unless a copy or
+    deletion of them is in flight.
+    """
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 200, 299), CF)
     report = tier.audit()
@@ -184,7 +199,7 @@ def test_finished_segments_when_offsets_between_them_are_in_none_then_is_corrupt
 def test_gap_when_it_lies_below_the_log_start_is_none(
     tier: AuditedTier, log_start: int, gap: tuple[int, int] | None
 ) -> None:
-    """What nobody may ask for is not missing."""
+    """A gap below the log start offset is not missing."""
     with_cluster(tier, log_start=log_start)
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 200, 299), CF)
@@ -193,7 +208,9 @@ def test_gap_when_it_lies_below_the_log_start_is_none(
 
 
 def test_tier_when_its_ends_do_not_meet_the_log_then_has_gaps(tier: AuditedTier) -> None:
-    """Below the first segment, and between the last one and the local log."""
+    """
+    A tier whose ends do not meet the log has gaps below its first segment or before the local log.
+    """
     with_cluster(tier, log_start=0, local_start=500)
     tier.bring(segment_of(1, 100, 199), CF)
     report = tier.audit()
@@ -204,7 +221,10 @@ def test_tier_when_its_ends_do_not_meet_the_log_then_has_gaps(tier: AuditedTier)
 
 
 def test_segments_that_hold_the_same_offsets_are_told_and_counted(tier: AuditedTier) -> None:
-    """As after a change of leaders: no leftover, but paid for twice."""
+    """
+    Segments that hold the same offsets, as after a change of leaders, are reported and counted and
+    no leftover.
+    """
     tier.bring(segment_of(1, 0, 99, size_bytes=1_000), CF)
     tier.bring(segment_of(2, 50, 149, size_bytes=1_000), CF)
     report = tier.audit()
@@ -214,7 +234,7 @@ def test_segments_that_hold_the_same_offsets_are_told_and_counted(tier: AuditedT
 
 
 def test_epochs_that_do_not_rise_with_offsets_are_a_contradiction(tier: AuditedTier) -> None:
-    """Look-ups go by both."""
+    """Epochs that do not rise with offsets are a contradiction, because look-ups use both."""
     tier.bring(segment_of(1, 0, 99, epochs={0: 50, 1: 10}), CF)
     report = tier.audit()
     assert report.overall is AuditVerdict.CORRUPT
@@ -222,7 +242,7 @@ def test_epochs_that_do_not_rise_with_offsets_are_a_contradiction(tier: AuditedT
 
 
 def test_keys_that_are_nobodys_are_counted_with_examples(tier: AuditedTier) -> None:
-    """A foreign bucket, Kafka's test storage, and keys that no terminal should see."""
+    """Unknown keys are counted with examples in safe characters."""
     layout = f"orders-3-{ORDERS.topic_id}/{0:020d}-{'B' * 21}A"
     for key in (
         f"{layout}.log", f"{layout}.leader_epoch_checkpoint", "photo.jpg",
@@ -242,7 +262,10 @@ def test_keys_that_are_nobodys_are_counted_with_examples(tier: AuditedTier) -> N
 
 
 def test_objects_in_an_archive_are_told_and_are_no_leftovers(tier: AuditedTier) -> None:
-    """Nobody can read them until they are restored."""
+    """
+    Objects in an archive class are reported and are no leftovers, as they cannot be read before a
+    restore.
+    """
     tier.bring(segment_of(1), CF)
     tier.store.storage_classes = dict.fromkeys(tier.store.objects, "DEEP_ARCHIVE")
     report = tier.audit()
@@ -251,7 +274,7 @@ def test_objects_in_an_archive_are_told_and_are_no_leftovers(tier: AuditedTier) 
 
 
 def test_topics_that_are_not_wanted_are_neither_listed_nor_told(tier: AuditedTier) -> None:
-    """By pattern; the metadata and the store alike."""
+    """Topics outside the pattern are neither listed in the store nor reported from the metadata."""
     tier.close()
     tier = AuditedTier(topics=SegmentSelection(without_topics=("go*",)))
     tier.bring(segment_of(1), CF)
@@ -264,7 +287,7 @@ def test_topics_that_are_not_wanted_are_neither_listed_nor_told(tier: AuditedTie
 
 
 def test_figures_when_told_add_up_and_have_a_price(tier: AuditedTier) -> None:
-    """Objects and bytes by topic and verdict, and what a month costs."""
+    """The audit's objects and bytes by topic and verdict add up, with their price per month."""
     tier.bring(segment_of(1, size_bytes=2**20), CF)
     tier.bring(segment_of(2, 100, 199, size_bytes=2**20), CF)
     tier.put(segment_of(3, partition=GONE))
@@ -280,7 +303,7 @@ def test_figures_when_told_add_up_and_have_a_price(tier: AuditedTier) -> None:
 
 
 def test_audit_when_it_is_stopped_then_judges_nothing(tier: AuditedTier) -> None:
-    """What was not seen is not called missing."""
+    """A stopped audit judges nothing and calls nothing missing."""
     tier.bring(segment_of(1), CF, kinds=())
     tier.bring(segment_of(2, 500, 599), CF)
     with tier.opened() as opened, Audit(opened, AuditOptions(), lambda: "SIGTERM") as audit:
@@ -291,7 +314,7 @@ def test_audit_when_it_is_stopped_then_judges_nothing(tier: AuditedTier) -> None
 
 
 def test_audit_when_nothing_is_named_to_look_into_then_says_so(tier: AuditedTier) -> None:
-    """Neither a store nor an inventory; or a prefix that no key has."""
+    """An audit without store and inventory, or with an impossible prefix, is refused."""
     tier.close()
     tier = AuditedTier(store=None)
     with pytest.raises(ConfigError, match="--store"):

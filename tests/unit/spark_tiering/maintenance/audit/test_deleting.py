@@ -58,7 +58,9 @@ def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
 
 
 def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -> None:
-    """The audit that follows is clean, and every deletion is reported."""
+    """
+    The deletion removes exactly the orphans and reports each one, and the next audit is clean.
+    """
     kept = {key for key in tier.store.objects if "00000000000000001000" in key}
     assert tier.audit().overall is AuditVerdict.DIRTY
     done = tier.delete()
@@ -74,7 +76,7 @@ def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -
 def test_report_when_its_orphans_are_deleted_is_fine_unless_there_is_more(
     tier: AuditedTier,
 ) -> None:
-    """What an exit code goes by."""
+    """A report after a deletion of its orphans is fine unless it has other findings."""
     report = tier.audit()
     assert not report.is_fine
     report.deletions = tier.delete(most=1)
@@ -97,7 +99,10 @@ def test_f119_orphans_when_not_asked_for_are_not_deleted(tier: AuditedTier) -> N
 
 
 def test_f119_orphan_when_the_metadata_knows_it_by_now_is_kept(tier: AuditedTier) -> None:
-    """The metadata is read anew before the deletion, not taken from the audit."""
+    """
+    An orphan that the metadata has come to know is kept, since the deletion reads the metadata
+    again.
+    """
     tier.audit()
     tier.say(segment_of(2, 100, 199))
     done = tier.delete()
@@ -111,7 +116,10 @@ def test_f119_orphan_when_the_metadata_knows_it_by_now_is_kept(tier: AuditedTier
 def test_f119_metadata_is_read_anew_before_each_small_batch(
     tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What becomes known between two batches is kept."""
+    """
+    The deletion reads the metadata again before each small batch and keeps objects that it has come
+    to know.
+    """
     monkeypatch.setattr(deleting, "BATCH", 1)
     tier.audit()
     tier.orphans.sort(key=lambda one: one.start_offset)
@@ -129,7 +137,9 @@ def test_f119_metadata_is_read_anew_before_each_small_batch(
 def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
     tier: AuditedTier, case: str
 ) -> None:
-    """Each kind of proof is asked for again."""
+    """
+    The deletion checks each orphan's proof again and keeps an orphan whose proof no longer holds.
+    """
     assert tier.cluster is not None
     tier.end_partition(FINISHED, tp("ended", 0))
     tier.put(segment_of(4, partition=tp("ended", 0)))
@@ -166,7 +176,7 @@ def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
 def test_f119_orphan_when_written_to_since_is_kept(
     tier: AuditedTier, kinds: tuple[ObjectKind, ...], modified_ms: int
 ) -> None:
-    """Younger than it may be, or an object that was not there before."""
+    """An orphan with a young object, or one that was not there before, is kept."""
     tier.store.objects.clear()
     tier.put(segment_of(1, 0, 99), kinds=(LOG,))
     tier.audit()
@@ -175,7 +185,7 @@ def test_f119_orphan_when_written_to_since_is_kept(
 
 
 def test_f118_orphan_when_somebody_has_deleted_it_is_success(tier: AuditedTier) -> None:
-    """Wholly, in part, or in the very moment."""
+    """An orphan that another process deletes wholly or partly, at any moment, is a success."""
     tier.audit()
     tier.remove(segment_of(1, 0, 99))
     tier.remove(segment_of(2, 100, 199), LOG, INDEXES)
@@ -185,7 +195,7 @@ def test_f118_orphan_when_somebody_has_deleted_it_is_success(tier: AuditedTier) 
 
 
 def test_orphans_when_more_than_may_be_deleted_are_left(tier: AuditedTier) -> None:
-    """So many segments at most; the rest is told."""
+    """The deletion stops at its limit of segments and reports the rest."""
     tier.audit()
     done = tier.delete(most=1)
     assert (len(done.receipts), done.left, done.is_fine) == (1, 1, False)
@@ -193,7 +203,10 @@ def test_orphans_when_more_than_may_be_deleted_are_left(tier: AuditedTier) -> No
 
 
 def test_orphans_when_their_proof_is_not_one_of_those_named_are_kept(tier: AuditedTier) -> None:
-    """So do the objects of another cluster look that shares the bucket."""
+    """
+    Orphans of another kind of proof than those allowed are kept, because another cluster may share
+    the bucket.
+    """
     tier.put(segment_of(4, partition=GONE))
     tier.audit()
     assert OrphanProof.TOPIC_UNKNOWN in {one.proof for one in tier.orphans}
@@ -205,7 +218,7 @@ def test_orphans_when_their_proof_is_not_one_of_those_named_are_kept(tier: Audit
 
 
 def test_deletion_when_the_store_fails_is_told_and_the_others_go_on(tier: AuditedTier) -> None:
-    """It can be repeated."""
+    """A failed deletion is reported, the others go on, and a repeat is possible."""
     tier.audit()
 
     def away(name: str, key: str) -> None:
@@ -222,7 +235,7 @@ def test_deletion_when_the_store_fails_is_told_and_the_others_go_on(tier: Audite
 def test_deletion_when_it_is_stopped_then_tells_what_is_done(
     tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between two batches."""
+    """A stopped deletion ends between two batches and reports its progress."""
     monkeypatch.setattr(deleting, "BATCH", 1)
     tier.audit()
     said = iter(["", "SIGTERM"])
@@ -232,7 +245,7 @@ def test_deletion_when_it_is_stopped_then_tells_what_is_done(
 
 
 def test_orphans_when_the_metadata_is_a_copy_are_not_deleted_by_it() -> None:
-    """Nobody can say what the metadata is now."""
+    """A deletion by a copy of the metadata is refused, as the copy may be out of date."""
     tier = AuditedTier(source=SourceSettings(log_dirs=(Path("copied"),)))
     try:
         with tier.opened() as opened, pytest.raises(ConfigError, match="copied folders"):
@@ -245,7 +258,7 @@ def test_orphans_when_the_metadata_is_a_copy_are_not_deleted_by_it() -> None:
 
 
 def test_list_of_orphans_when_read_back_is_what_was_kept(tier: AuditedTier) -> None:
-    """Every field."""
+    """The kept list of orphans reads back with every field."""
     tier.audit()
     assert [parse_loose(format_loose(one)) for one in tier.orphans] == tier.orphans
     lines = [format_head("/nowhere", 1), *map(format_loose, tier.orphans)]
@@ -253,7 +266,7 @@ def test_list_of_orphans_when_read_back_is_what_was_kept(tier: AuditedTier) -> N
 
 
 def test_list_of_orphans_when_it_is_none_is_refused_with_its_line(tier: AuditedTier) -> None:
-    """One line that says what is wrong, and where."""
+    """A bad list of orphans is refused in one line with the line number."""
     tier.audit()
     head, good = format_head("/nowhere", 1), format_loose(tier.orphans[0])
     unproven = format_loose(tier.orphans[0]._replace(proof=None))
@@ -276,7 +289,7 @@ def test_list_of_orphans_when_it_is_none_is_refused_with_its_line(tier: AuditedT
 
 
 def test_orphan_that_is_open_again_is_kept_whatever_a_list_says(tier: AuditedTier) -> None:
-    """A list may be old: who is known now is not deleted."""
+    """An orphan that the metadata knows again is kept, whatever the list says."""
     tier.audit()
     tier.say(segment_of(1, 0, 99))
     tier.bring(segment_of(2, 100, 199), CS, kinds=())

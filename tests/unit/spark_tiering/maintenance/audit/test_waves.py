@@ -1,4 +1,4 @@
-"""Units in waves: how many at a time, and what ends them."""
+"""Waves of units: their size, and the ends of a run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def units(count: int, size: int, made: list[int] | None = None) -> Iterator[tupl
 
 
 def test_waves_when_units_are_many_hold_a_bounded_number_of_objects() -> None:
-    """And the units of a wave are made when it begins."""
+    """The units of a wave are made when it begins, so that a bounded number is held."""
     engine = Counting()
     heard: list[int] = []
     made: list[int] = []
@@ -63,7 +63,7 @@ def test_waves_when_units_are_many_hold_a_bounded_number_of_objects() -> None:
 
 
 def test_waves_when_stopped_end_between_two_of_them() -> None:
-    """Why is told."""
+    """Waves stop between two waves and report the reason."""
     engine = Counting()
     heard: list[int] = []
 
@@ -77,7 +77,10 @@ def test_waves_when_stopped_end_between_two_of_them() -> None:
 
 
 def test_waves_when_a_unit_is_lost_or_could_not_look_raise_what_kept_it() -> None:
-    """Of what was not seen nothing can be judged."""
+    """
+    A lost unit, or one that could not read its part, raises its reason, as nothing can be judged
+    without it.
+    """
     with pytest.raises(EngineUnfit, match="its worker died"):
         run_waves(Counting(lost=1), units(3, OBJECTS), Done, lambda _: None, lambda: "")
     with pytest.raises(StoreAbsent, match="no bucket"):
@@ -94,6 +97,6 @@ def test_waves_when_a_unit_is_lost_or_could_not_look_raise_what_kept_it() -> Non
 def test_fault_of_a_unit_is_raised_as_the_error_of_its_code(
     code: str, kind: type[RlmmError]
 ) -> None:
-    """And where there is none that can be made of words, as the store's."""
+    """A failed unit raises the error of its code, or a general one."""
     with pytest.raises(kind, match="why"):
         raise_fault(code, "why")

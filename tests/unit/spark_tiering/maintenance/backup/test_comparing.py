@@ -18,13 +18,16 @@ def there(count: int) -> list[BackupRow | LostOffsets]:
 
 
 def test_begun_when_the_first_records_are_there_then_says_how_many() -> None:
-    """None, some, all; times are not compared."""
+    """
+    The comparison says whether none, some or all of the first records are there, regardless of
+    times.
+    """
     for count in range(4):
         assert begun(iter(ROWS), iter(there(count))) == (count, "")
 
 
 def test_begun_when_anything_else_is_there_then_says_what() -> None:
-    """Another record, one that could not be read, or more than there should be."""
+    """Another, unreadable or extra record ends the comparison with that reason."""
     other = [*there(1), BackupRow(0, 1, 9, None, b"other")]
     assert "offset 1 holds another record than 4 had" in begun(iter(ROWS), iter(other)).why_not
     assert begun(iter(ROWS), iter([replace(ROWS[0], key=b"k")])).why_not
@@ -33,7 +36,9 @@ def test_begun_when_anything_else_is_there_then_says_what() -> None:
 
 
 def test_offsets_when_records_moved_then_stretches_that_moved_together_are_told() -> None:
-    """Those that kept theirs are not."""
+    """
+    Stretches of records that moved together are reported, without those that kept their offsets.
+    """
     offsets = RestoredOffsets()
     for place, offset, new in ((0, 0, 0), (0, 1, 1), (0, 5, 2), (0, 6, 3), (0, 9, 4), (1, 4, 4)):
         offsets.add(place, offset, new)
@@ -46,7 +51,7 @@ def test_offsets_when_records_moved_then_stretches_that_moved_together_are_told(
 
 
 def test_offsets_when_very_many_stretches_moved_then_the_first_are_kept() -> None:
-    """All of them are counted."""
+    """Of very many moved stretches the first are kept and all are counted."""
     offsets = RestoredOffsets()
     for number in range(RUNS_MAX + 5):
         offsets.add(0, 2 * number + 1, number)

@@ -47,7 +47,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_backup_when_written_and_read_then_is_the_same(path: Path) -> None:
-    """In every form, with one digest of the records; equal content is an equal file."""
+    """A backup in every form reads back with one digest, and equal content gives an equal file."""
     seen: list[BackupRow | LostOffsets] = []
     backup = open_backup(write(path), seen.append)
     assert seen == ROWS == list(backup.rows())
@@ -63,20 +63,20 @@ def test_backup_when_written_and_read_then_is_the_same(path: Path) -> None:
 def test_backup_when_rows_are_many_then_tables_are_written_in_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing but a piece is held."""
+    """A backup of many rows is written in pieces, and one piece is held."""
     monkeypatch.setattr(tables, "ROWS_MAX", 10)
     backup = open_backup(write(tmp_path / "a.parquet"))
     assert list(backup.rows()) == ROWS
 
 
 def test_backup_when_nothing_was_there_then_it_is_empty(path: Path) -> None:
-    """An empty topic has a backup as well."""
+    """The backup of an empty topic is a valid file."""
     backup = open_backup(write(path, []))
     assert (backup.footer.records, list(backup.rows())) == (0, [])
 
 
 def test_backup_when_it_is_cut_anywhere_then_is_refused(path: Path) -> None:
-    """In one line, whatever the form: no file is used by halves."""
+    """A backup cut at any byte is refused in one line, in every form."""
     whole = write(path).read_bytes()
     steps = max(1, len(whole) // 40)
     for size in [*range(0, len(whole), steps), len(whole) - 1]:
@@ -88,7 +88,10 @@ def test_backup_when_it_is_cut_anywhere_then_is_refused(path: Path) -> None:
 
 
 def test_backup_when_any_byte_is_changed_then_is_refused_or_the_same(path: Path) -> None:
-    """What no reader looks at, as a file's own table of contents, may change."""
+    """
+    A backup with any changed byte is refused or reads the same, as readers skip some bytes such as
+    a table of contents.
+    """
     whole = write(path).read_bytes()
     refusals = 0
     for at in range(0, len(whole), max(1, len(whole) // 150)):
@@ -104,7 +107,7 @@ def test_backup_when_any_byte_is_changed_then_is_refused_or_the_same(path: Path)
 
 
 def test_backup_when_lines_are_exchanged_or_left_out_then_is_refused(tmp_path: Path) -> None:
-    """Each line by itself is one of a backup."""
+    """A backup with exchanged or missing lines is refused, although each line is valid."""
     path = write(tmp_path / "a.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     for wrong in (
@@ -123,7 +126,7 @@ def test_backup_when_lines_are_exchanged_or_left_out_then_is_refused(tmp_path: P
 
 
 def test_backup_when_it_is_of_something_else_then_is_refused(tmp_path: Path) -> None:
-    """By its name one thing, and in it another."""
+    """A backup whose content differs from its name's form is refused."""
     whole = write(tmp_path / "a.jsonl").read_bytes()
     for name in NAMES[1:]:
         wrong = tmp_path / f"wrong-{name}"
@@ -144,7 +147,7 @@ def test_backup_when_it_is_of_something_else_then_is_refused(tmp_path: Path) -> 
 def test_backup_when_it_is_changed_behind_our_back_then_its_second_reading_says_so(
     tmp_path: Path,
 ) -> None:
-    """What is appended is what was checked."""
+    """A backup changed after its check is refused in its second reading, before it is used."""
     path = write(tmp_path / "a.jsonl")
     backup = open_backup(path)
     path.unlink()
@@ -154,7 +157,7 @@ def test_backup_when_it_is_changed_behind_our_back_then_its_second_reading_says_
 
 
 def test_new_file_when_the_writing_fails_then_nothing_is_left(tmp_path: Path, path: Path) -> None:
-    """And one that is there is never touched, also where it comes in between."""
+    """A failed write leaves no file, and an existing file is not replaced."""
 
     def fail(how: Exception) -> None:
         with writing(path, HEADER) as into:
@@ -183,7 +186,7 @@ def test_new_file_when_the_writing_fails_then_nothing_is_left(tmp_path: Path, pa
 
 
 def test_lines_when_one_is_endless_then_it_is_not_read(tmp_path: Path) -> None:
-    """A few kilobytes of zeros, compressed, are no line that anybody wrote."""
+    """A line longer than the limit is refused without being read, also from compressed zeros."""
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b"0" * 5_000_000))
     with pytest.raises(ConfigError, match="a line of more than"):

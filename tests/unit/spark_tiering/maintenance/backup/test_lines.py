@@ -46,12 +46,14 @@ def read(line: bytes) -> Any:
 
 @pytest.mark.parametrize("row", [EVENT, ODD, LOST, BackupRow(0, 0, 5, b"", b"junk")])
 def test_row_when_written_and_read_then_is_the_same(row: BackupRow | LostOffsets) -> None:
-    """Keys, tombstones, headers, what nobody understands, what was lost."""
+    """
+    A row reads back as written, with keys, tombstones, headers, unknown records and lost offsets.
+    """
     assert parse_row(read(compact_line(row_fields(row)))) == row
 
 
 def test_header_and_footer_when_written_and_read_then_are_the_same() -> None:
-    """Whose records they are, which there were, and how many."""
+    """Header and footer read back as written."""
     assert parse_header(read(compact_line(header_fields(HEADER)))) == HEADER
     digest = BackupDigest()
     for row in (EVENT, ODD, LOST):
@@ -62,7 +64,7 @@ def test_header_and_footer_when_written_and_read_then_are_the_same() -> None:
 
 
 def test_event_when_people_read_it_then_says_what_the_record_says() -> None:
-    """By the names of `rlmm events`; where nobody understands it, why."""
+    """Events have the names of `rlmm events`, and unreadable ones their reason."""
     told = event_of(EVENT)
     assert (told["kind"], told["state"], told["topic"]) == (
         "segment", "COPY_SEGMENT_STARTED", "orders",
@@ -71,7 +73,7 @@ def test_event_when_people_read_it_then_says_what_the_record_says() -> None:
 
 
 def test_digest_when_anything_differs_then_is_another() -> None:
-    """Places, times, nulls against nothing, the order."""
+    """The digest differs for other places, times, order, or null instead of empty."""
 
     def of(*rows: BackupRow | LostOffsets) -> str:
         digest = BackupDigest()
@@ -99,7 +101,7 @@ def test_digest_when_anything_differs_then_is_another() -> None:
     ],
 )  # fmt: skip
 def test_header_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
-    """Of another format or version, or with numbers that there cannot be."""
+    """A header of another format or version, or with impossible numbers, is refused."""
     with pytest.raises(LineFault):
         parse_header(header_fields(HEADER) | changed)
 
@@ -114,7 +116,7 @@ def test_header_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> Non
     ],
 )  # fmt: skip
 def test_row_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
-    """Whatever somebody else may have written there."""
+    """A wrong row is refused, whatever it contains."""
     with pytest.raises(LineFault):
         parse_row(row_fields(ODD) | changed)
     without = row_fields(EVENT)
@@ -125,7 +127,7 @@ def test_row_when_it_is_wrong_then_is_refused(changed: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("line", [b"{}", b"[]\n", b"{,}\n", b"\xff\n", b"[" * 99_999 + b"\n"])
 def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
-    """Without its end it was cut."""
+    """A line that is no JSON object, as a cut one, is refused."""
     with pytest.raises(LineFault):
         parse_line(line)
 
@@ -146,7 +148,10 @@ def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
 def test_order_when_rows_cannot_be_so_then_the_last_is_wrong(
     rows: list[BackupRow | LostOffsets],
 ) -> None:
-    """By metadata partition, by offset, within what the header says."""
+    """
+    Rows out of order by metadata partition or offset, or outside the header's bounds, are refused
+    at the first such row.
+    """
     order = BackupOrder(HEADER)
     assert [bool(order.wrong(row)) for row in rows] == [False] * (len(rows) - 1) + [True]
     fine = BackupOrder(HEADER)
@@ -154,7 +159,7 @@ def test_order_when_rows_cannot_be_so_then_the_last_is_wrong(
 
 
 def test_line_when_it_is_written_then_is_one_line_of_ascii() -> None:
-    """Whatever stands in a header's name."""
+    """A row is one line of ASCII, whatever a header's name contains."""
     line = compact_line(row_fields(replace(ODD, headers=(("ü\n", b""),))))
     assert line.isascii()
     assert line.count(b"\n") == 1

@@ -41,7 +41,10 @@ ALL = ((FIRST, 2), (MARKER, 3), (CLEANED, 9), (LAST, 11))
 
 @pytest.mark.parametrize("together", [False, True])
 def test_rows_when_a_log_was_cleaned_then_everything_that_is_there_is_told(together: bool) -> None:
-    """Keys, headers, tombstones; markers and what compaction took are counted."""
+    """
+    The backup of a cleaned log holds its keys, headers and tombstones and counts transaction
+    markers and compacted offsets.
+    """
     passed = SkippedRecords()
     found = list(rows_of(Log(*ALL, together=together).read, 3, BackupExtent(0, 11), passed))
     assert found == [
@@ -55,7 +58,7 @@ def test_rows_when_a_log_was_cleaned_then_everything_that_is_there_is_told(toget
 
 
 def test_rows_when_the_extent_begins_or_ends_inside_a_batch_then_only_that_is_told() -> None:
-    """A log's start may lie behind the start of a batch, and its end before that of one."""
+    """Of a batch that the extent cuts, at either end, the records inside are kept."""
     passed = SkippedRecords()
     found = list(rows_of(Log(*ALL, together=True).read, 0, BackupExtent(1, 10), passed))
     assert [row.offset for row in found] == [1, 4, 9]
@@ -63,7 +66,7 @@ def test_rows_when_the_extent_begins_or_ends_inside_a_batch_then_only_that_is_to
 
 @pytest.mark.parametrize("together", [False, True])
 def test_rows_when_a_batch_is_damaged_then_it_is_lost_and_the_rest_is_kept(together: bool) -> None:
-    """By its offsets, with the reason."""
+    """A damaged batch is lost with its offsets and reason, and the rest is kept."""
     broken = bytearray(CLEANED)
     broken[-1] ^= 1
     log = Log((FIRST, 2), (MARKER, 3), (bytes(broken), 9), (LAST, 11), together=together)
@@ -74,7 +77,7 @@ def test_rows_when_a_batch_is_damaged_then_it_is_lost_and_the_rest_is_kept(toget
 
 
 def test_rows_when_nothing_comes_then_it_is_not_told_as_all() -> None:
-    """In time, or at all."""
+    """A read that brings nothing in time is an error and not the end."""
     with pytest.raises(NotReady):
         list(rows_of(Log((FIRST, 2)).read, 0, BackupExtent(0, 5), SkippedRecords()))
 

@@ -70,12 +70,18 @@ def decided(
 def test_decide_when_a_set_is_whole_then_the_metadata_says_what_it_is(
     present: tuple[SegmentMetadata, ...], fate: RebuildFate
 ) -> None:
-    """Broker and event time are those of the start, and the flag is younger than brokers."""
+    """
+    A whole set is missing, equal, different, open or deleted by the metadata, and a difference in
+    broker, event time or transaction flag does not count.
+    """
     assert [one.fate for one in decided(read(ONE), present=present)] == [fate]
 
 
 def test_decide_when_its_deletion_is_known_from_elsewhere_then_it_stays_deleted() -> None:
-    """From history, or from a snapshot: readers would find what retention has given up."""
+    """
+    A segment whose deletion is known from history or a snapshot stays deleted, as readers would
+    otherwise find expired records.
+    """
     for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
         (found,) = decided(read(ONE), past={ONE.id: state})
         assert (found.fate, found.detail) == (RebuildFate.DELETED, state.name)
@@ -87,7 +93,10 @@ def test_decide_when_its_deletion_is_known_from_elsewhere_then_it_stays_deleted(
 
 
 def test_decide_when_a_set_is_not_whole_then_nothing_is_invented() -> None:
-    """It keeps the code of what is wrong; where it is deleted anyway that comes first."""
+    """
+    An incomplete set of objects keeps its error code and invents no segment, and a known deletion
+    comes first.
+    """
     broken = ReadSet(ONE.id, 0, 0, None, INCOMPLETE_SET.code, "log without a manifest")
     (found,) = decided(broken)
     assert (found.fate, found.code) == (RebuildFate.BROKEN, INCOMPLETE_SET.code)
@@ -96,14 +105,17 @@ def test_decide_when_a_set_is_not_whole_then_nothing_is_invented() -> None:
 
 
 def test_decide_when_the_store_has_no_objects_then_the_segment_is_lost() -> None:
-    """Unless the copy is open, or it is being deleted: then that is as it should be."""
+    """A segment without objects is lost, unless its copy is open or its deletion began."""
     assert [one.fate for one in decided(present=(ONE,))] == [RebuildFate.LOST]
     for state in (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED):
         assert decided(present=(replace(ONE, state=state),)) == []
 
 
 def test_decide_when_another_segment_holds_its_offsets_then_it_is_not_brought_back() -> None:
-    """A finish that comes late would take the place of the newer copy, or cut it in two."""
+    """
+    A segment that lies wholly within a present one is not restored, since its late finish would
+    displace or cut that one.
+    """
     inner = whole_segment(2, 10, 60)
     found = decided(read(inner), read(ONE), present=(ONE,))
     assert {one.segment_id: one.fate for one in found} == {
@@ -119,7 +131,9 @@ def test_decide_when_another_segment_holds_its_offsets_then_it_is_not_brought_ba
 
 
 def test_decide_when_the_cluster_has_no_such_topic_then_it_is_named() -> None:
-    """Its deletion may have stopped half-way; nobody reads it again."""
+    """
+    A topic that the cluster does not have is named, as its deletion may have stopped half-way.
+    """
     (found,) = decided(read(ONE), is_topic_known=False)
     assert found.fate is RebuildFate.UNKNOWN
     (found,) = decided(read(ONE), present=(ONE,), is_topic_known=False)
@@ -127,7 +141,10 @@ def test_decide_when_the_cluster_has_no_such_topic_then_it_is_named() -> None:
 
 
 def test_decide_when_several_are_missing_then_their_events_have_the_order_of_their_times() -> None:
-    """The one that was begun last is found, where two hold the same offsets."""
+    """
+    Events of several missing segments have the order of their times, so that look-ups find the last
+    one begun.
+    """
     older, newer = (
         whole_segment("older", event_timestamp_ms=5),
         whole_segment("newer", event_timestamp_ms=6),
@@ -137,7 +154,7 @@ def test_decide_when_several_are_missing_then_their_events_have_the_order_of_the
 
 
 def test_differences_when_fields_differ_then_each_is_named_with_both_values() -> None:
-    """So that it can be seen which of the two was changed."""
+    """Each differing field is named with both values."""
     known = replace(ONE, last_offset=98, epochs=((1, 0),), max_timestamp_ms=7, txn_index_empty=True)
     said = differences(replace(ONE, txn_index_empty=False), known)
     assert [one.split()[0] for one in said] == ["last_offset", "epochs", "max_timestamp_ms", "a"]
@@ -145,7 +162,7 @@ def test_differences_when_fields_differ_then_each_is_named_with_both_values() ->
 
 
 def test_covers_when_several_reach_far_then_any_that_has_all_is_enough() -> None:
-    """Whatever their order; two halves are no whole."""
+    """Any single segment that has the whole range covers it, and two halves do not."""
     first, second = whole_segment(1, 0, 49), whole_segment(2, 50, 120)
     both = ReadableCover([second, first])
     assert both.holder(whole_segment(3, 10, 90)) is None
@@ -156,7 +173,10 @@ def test_covers_when_several_reach_far_then_any_that_has_all_is_enough() -> None
 
 
 def test_overlaps_when_segments_hold_the_same_offsets_then_neighbours_are_told() -> None:
-    """With the doubt, where the manifest of the earlier one was written later."""
+    """
+    Neighbours with the same offsets are reported, with a doubt where the earlier one's manifest was
+    written later.
+    """
     events = [
         SegmentDecision(RebuildFate.MISSING, one.id, one.start_offset, one, modified_ms=modified_ms)
         for one, modified_ms in (

@@ -43,7 +43,7 @@ def lines(entry: RestoredSegment = ENTRY) -> tuple[dict[str, Any], dict[str, Any
 
 
 def test_entry_when_written_and_read_then_is_the_same() -> None:
-    """Both events, as a broker would publish them; behind both is the segment."""
+    """An entry reads back with both events of a broker's copy."""
     assert parse_entry(*lines(), "tier/") == ENTRY
     assert ENTRY.finished == SEGMENT
     assert ENTRY.start.custom_metadata is None
@@ -51,7 +51,10 @@ def test_entry_when_written_and_read_then_is_the_same() -> None:
 
 
 def test_line_when_a_person_reads_it_then_everything_stands_there() -> None:
-    """Topic, partition, offsets, times, epochs, and the key of the manifest."""
+    """
+    A line of the file shows topic, partition, offsets, times, epochs and manifest key to an
+    operator.
+    """
     first, second = lines()
     assert first["event"] == "COPY_SEGMENT_STARTED"
     assert second["event"] == "COPY_SEGMENT_FINISHED"
@@ -64,7 +67,7 @@ def test_line_when_a_person_reads_it_then_everything_stands_there() -> None:
 
 @pytest.mark.parametrize("head", [HEAD, replace(HEAD, identity=None)], ids=["log", "no log"])
 def test_head_when_written_and_read_then_is_the_same(head: EventsFileHeader) -> None:
-    """The header of a rebuild without a log has no identity."""
+    """The head reads back, and names no log for a rebuild without one."""
     assert parse_head(parse_line(spaced_line(head_fields(head)))) == head
 
 
@@ -81,7 +84,7 @@ def test_head_when_written_and_read_then_is_the_same(head: EventsFileHeader) -> 
     ],
 )
 def test_head_when_it_is_anothers_then_says_so(changed: dict[str, Any], said: str) -> None:
-    """Before anything of the file is believed."""
+    """A head of another format is refused before the rest is read."""
     with pytest.raises(LineFault, match=said):
         parse_head(head_fields(HEAD) | changed)
 
@@ -89,7 +92,10 @@ def test_head_when_it_is_anothers_then_says_so(changed: dict[str, Any], said: st
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("name", ["start_offset", "topic", "segment_id", "time_ms", "broker_id"])
 def test_entry_when_words_and_record_differ_then_is_refused(number: int, name: str) -> None:
-    """Whoever changed a number by hand would be told of one thing, and publish another."""
+    """
+    An entry whose words differ from its record is refused, since an operator would publish
+    something else than the document shows.
+    """
     both = lines()
     both[number][name] = 5
     with pytest.raises(LineFault, match=name):
@@ -97,13 +103,13 @@ def test_entry_when_words_and_record_differ_then_is_refused(number: int, name: s
 
 
 def test_entry_when_its_key_is_under_another_prefix_then_is_refused() -> None:
-    """The head says where the store's keys begin."""
+    """An entry with a key outside the head's prefix is refused."""
     with pytest.raises(LineFault, match="object"):
         parse_entry(*lines(), "other/")
 
 
 def test_entry_when_two_lines_are_no_copy_then_is_refused() -> None:
-    """A deletion is never published, nor a finish without its own start."""
+    """Two lines that are not start and finish of one copy are refused."""
     first, second = lines()
     for wrong in (
         RestoredSegment(ENTRY.start, delete_started(segment_id(1), custom_metadata=b"x")),
@@ -125,12 +131,15 @@ def test_entry_when_two_lines_are_no_copy_then_is_refused() -> None:
     ids=["nothing", "no digest", "no count"],
 )
 def test_end_when_it_lacks_something_then_is_refused(found: dict[str, Any]) -> None:
-    """The end has a count and a digest."""
+    """An end without its count or digest is refused."""
     with pytest.raises(LineFault):
         typed(found, EventsFileEnd)
 
 
 def test_entry_when_a_segment_was_started_then_its_state_is_the_first_one() -> None:
-    """A broker's consumer would stop for good on anything else."""
+    """
+    The state of an entry's first event is the start of a copy, since a broker's consumer stops on
+    anything else.
+    """
     assert ENTRY.start.state is SegmentState.COPY_SEGMENT_STARTED
     assert json.loads(spaced_line(lines()[1]))["custom_metadata"] == "AQACyAE="

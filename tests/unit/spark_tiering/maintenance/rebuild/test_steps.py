@@ -1,4 +1,4 @@
-"""What of a file is still to be published, what contradicts, and what goes together."""
+"""Steps of an application: events to publish, contradictions, and groups."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ def steps(*present: SegmentMetadata, entries: list[RestoredSegment] = ENTRIES) -
 
 
 def test_steps_when_nothing_is_there_then_all_is_published_in_its_order() -> None:
-    """Both events of each."""
+    """Without existing metadata both events of each segment are published in order."""
     assert steps().steps == [ApplyStep(entry, needs_start=True) for entry in ENTRIES]
 
 
 def test_steps_when_it_is_there_already_then_nothing_is_repeated() -> None:
-    """An application that was broken off is gone on with: behind the start of a segment as well."""
+    """
+    An interrupted application continues behind existing events, also between start and finish.
+    """
     started = entry_of(TWO).start
     told = steps(ONE, started)
     assert told.equal == 1
@@ -63,7 +65,7 @@ def test_steps_when_it_is_there_already_then_nothing_is_repeated() -> None:
 def test_steps_when_the_metadata_contradicts_then_the_segment_is_left_out(
     present: SegmentMetadata, why: str
 ) -> None:
-    """The other segments of the file are still published."""
+    """A segment that the metadata contradicts is left out, and the others are published."""
     found = steps(present)
     assert [one.segment_id for one in found.refused] == [ONE.id]
     assert why in found.refused[0].why
@@ -71,21 +73,24 @@ def test_steps_when_the_metadata_contradicts_then_the_segment_is_left_out(
 
 
 def test_steps_when_a_segment_is_gone_then_it_does_not_come_back() -> None:
-    """The state has forgotten it, the topic's history has not."""
+    """A segment that the topic's history knows as deleted does not come back."""
     told = steps_for(ENTRIES, {}, {ONE.id})
     assert [(one.segment_id, one.why) for one in told.refused] == [(ONE.id, GONE)]
     assert len(told.steps) == 1
 
 
 def test_steps_when_the_partition_is_being_deleted_then_nothing_is_published() -> None:
-    """F-numbers aside: brokers would delete it again, or stop on it."""
+    """
+    Nothing is published for a partition under deletion, since brokers would delete it again or fail
+    on it.
+    """
     told = steps_for(ENTRIES, {}, deletion="DELETE_PARTITION_FINISHED")
     assert len(told.refused) == 2
     assert "DELETE_PARTITION_FINISHED" in told.refused[0].why
 
 
 def test_steps_when_copies_of_the_file_overlap_then_none_is_in_the_others_way() -> None:
-    """Half of an application must not keep the other half from being published."""
+    """Overlapping copies of one file do not keep each other from being published."""
     newer = whole_segment(3, 0, 199, event_timestamp_ms=500)
     told = steps(newer, entries=[*ENTRIES, entry_of(newer)])
     assert told.refused == []
@@ -93,7 +98,10 @@ def test_steps_when_copies_of_the_file_overlap_then_none_is_in_the_others_way() 
 
 
 def test_steps_for_a_service_when_another_broker_copied_the_same_then_it_is_left_out() -> None:
-    """It would take the start and refuse the finish; the copies of one broker it takes."""
+    """
+    A service takes overlapping copies of one broker, and a covered copy of another broker is left
+    out.
+    """
     again = whole_segment(3, 0, 99, broker_id=2, event_timestamp_ms=9)
     told = taken_by_a_service(steps(entries=[*ENTRIES, entry_of(again)]))
     assert [one.segment_id for one in told.refused] == [again.id]
@@ -103,7 +111,7 @@ def test_steps_for_a_service_when_another_broker_copied_the_same_then_it_is_left
 
 
 def test_groups_when_segments_overlap_then_the_later_one_waits_for_the_verdict() -> None:
-    """Other partitions do not; and no group is too large."""
+    """A segment that overlaps an earlier one waits for its verdict, and no group is too large."""
     elsewhere = whole_segment(9, 0, 99, partition=tp("logs", 0))
     over = whole_segment(3, 150, 250)
     entries = [*ENTRIES, entry_of(elsewhere), entry_of(over)]

@@ -1,4 +1,4 @@
-"""Which segments, in which units; what is lost with faults; and what lies between segments."""
+"""Deciding for verify: segments and units, lost offsets, and gaps between segments."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def segment(number: int, first: int, last: int, **changes: Any) -> SegmentMetada
 
 
 def test_place_when_written_is_read_back_and_orders_as_segments_are_listed() -> None:
-    """By topic, partition, topic id, offset and id."""
+    """A place reads back, and places order by topic, partition, topic id, offset and id."""
     one = segment(1, 10, 19)
     assert parse_after(token_of(one)) == SegmentRank.of(one.id, 10)
     assert parse_after("") is None
@@ -80,7 +80,7 @@ def test_place_when_written_is_read_back_and_orders_as_segments_are_listed() -> 
 
 
 def test_segments_when_begun_behind_a_place_leave_out_what_was_looked_at() -> None:
-    """The place itself included."""
+    """A start behind a place leaves out every segment up to it, the place included."""
     segments = [segment(n, 10 * n, 10 * n + 9) for n in range(1, 5)]
     after = parse_after(token_of(segments[1]))
     assert list(behind(segments, after)) == segments[2:]
@@ -95,7 +95,7 @@ def test_segments_when_begun_behind_a_place_leave_out_what_was_looked_at() -> No
 def test_sample_by_number_has_so_many_in_order_and_the_same_again(
     count: int, total: int, seed: int
 ) -> None:
-    """All of them where there are fewer."""
+    """A sample by number has that many segments in order, or all when there are fewer."""
     segments = [segment(n, n, n) for n in range(1, total + 1)]
     drawn = list(sampled(segments, SegmentSample(count, seed=seed)))
     assert len(drawn) == min(count, total) == expected_of(total, SegmentSample(count))
@@ -104,7 +104,7 @@ def test_sample_by_number_has_so_many_in_order_and_the_same_again(
 
 
 def test_sample_by_share_is_about_so_many() -> None:
-    """Another seed draws others."""
+    """A sample by share has about that share, and another seed draws others."""
     segments = [segment(n, n, n) for n in range(1, 4001)]
     first = list(sampled(segments, SegmentSample(share=0.1, seed=1)))
     other = list(sampled(segments, SegmentSample(share=0.1, seed=2)))
@@ -120,13 +120,16 @@ def test_sample_by_share_is_about_so_many() -> None:
     "sample", [{}, {"count": 1, "share": 0.5}, {"count": 0}, {"count": 10**6}, {"share": 0.0}]
 )
 def test_sample_when_it_is_none_is_refused(sample: dict[str, Any]) -> None:
-    """Neither both nor nothing."""
+    """A sample by both number and share, or by zero, is refused."""
     with pytest.raises(ConfigError, match="sample"):
         SegmentSample(**sample)
 
 
 def test_requests_when_reckoned_are_the_most_that_a_whole_segment_takes() -> None:
-    """By prefixes to look under, and by what is read."""
+    """
+    The calculated requests are the upper bound for a segment, by prefixes to search and bytes to
+    read.
+    """
     one = segment(1, 0, 9)
     looks = VerifyOptions()
     assert requests_of(one, looks) == 3
@@ -140,7 +143,7 @@ def test_requests_when_reckoned_are_the_most_that_a_whole_segment_takes() -> Non
 
 
 def test_units_when_made_are_of_some_seconds_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By number, and by bytes where logs are read; one segment at least."""
+    """Units hold some seconds of work, by number and by bytes, and at least one segment."""
     monkeypatch.setattr(choosing, "SEGMENTS_MAX", 3)
     segments = [segment(n, n, n, size_bytes=GIB - 1) for n in range(1, 9)]
     assert [len(group) for group in in_groups(segments, VerifyOptions())] == [3, 3, 2]
@@ -155,7 +158,7 @@ def test_units_when_made_are_of_some_seconds_of_work(monkeypatch: pytest.MonkeyP
 
 
 def test_lost_offsets_when_another_segment_has_them_are_not_lost() -> None:
-    """One of the same leader epoch, and whole itself."""
+    """Offsets that a whole segment of the same leader epoch also holds are not lost."""
     broken = segment(1, 0, 99)
     whole = ((0, 99),)
     assert lost_of([(broken, whole)], [broken]) == whole
@@ -178,7 +181,7 @@ def test_lost_offsets_when_another_segment_has_them_are_not_lost() -> None:
 def test_lost_offsets_of_any_segments_are_those_that_nothing_whole_has(
     drawn: list[tuple[int, int, bool, int]],
 ) -> None:
-    """Offset by offset, and epoch by epoch."""
+    """For any segments the lost offsets of each epoch are those that no whole segment holds."""
     segments = [
         segment(n, first, first + more, epochs=((epoch, first),))
         for n, (first, more, _, epoch) in enumerate(drawn, 1)
@@ -208,7 +211,9 @@ def test_lost_offsets_of_any_segments_are_those_that_nothing_whole_has(
 
 
 def test_segments_when_they_follow_one_another_are_fine() -> None:
-    """Also over a change of leaders, and after an unclean election."""
+    """
+    Segments that follow each other are fine, also over a change of leaders and an unclean election.
+    """
     chain = [
         segment(1, 0, 9),
         segment(2, 10, 29, epochs=((0, 10), (1, 20))),
@@ -223,7 +228,7 @@ def test_segments_when_they_follow_one_another_are_fine() -> None:
 
 
 def test_segments_when_offsets_are_in_none_or_in_two_are_told() -> None:
-    """With the very offsets; below the start of the log nobody asks."""
+    """Offsets in no segment or in two segments are named, except below the log start offset."""
     gap = [segment(1, 0, 9), segment(2, 20, 29)]
     (found,) = judge_extents(tp(), gap)
     assert (found.code, found.lost) == ("TIER-EXTENT-GAP", ((10, 19),))
@@ -238,7 +243,7 @@ def test_segments_when_offsets_are_in_none_or_in_two_are_told() -> None:
 
 
 def test_segment_when_its_epochs_do_not_fit_its_offsets_is_told() -> None:
-    """By the rule of the other commands."""
+    """A segment whose epochs do not fit its offsets is a finding, as in other commands."""
     wrong = segment(1, 0, 9, epochs=((0, 0), (1, 5), (2, 4)))
     (found,) = (one for one in judge_extents(tp(), [wrong]) if one.code == "TIER-EPOCH-ORDER")
     assert found.segment_ids == (str(wrong.id.uuid),)
@@ -266,7 +271,7 @@ def report(**changes: Any) -> VerifyReport:
 
 
 def test_report_when_nothing_was_found_says_the_figures() -> None:
-    """For people in one line, for programs by name."""
+    """A report without findings has the figures in one line and as named fields."""
     fine = report()
     assert fine.is_fine
     lines = list(fine.lines())
@@ -278,7 +283,7 @@ def test_report_when_nothing_was_found_says_the_figures() -> None:
 
 
 def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
-    """And counts the rest."""
+    """A report with many findings shows the first of each code and counts the rest."""
     fault = SegmentFault(
         "TIER-OBJECT-MISSING", "log", "key", "log: there is no such object", ((0, 9),)
     )
@@ -300,7 +305,7 @@ def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
 
 
 def test_report_when_only_notes_were_found_is_fine_and_when_stopped_is_not() -> None:
-    """Something that was not looked at is not fine."""
+    """A report of only notes is fine, and one of a stopped run is not."""
     assert not report(stopped="SIGINT").is_fine
     archived = SegmentFault("TIER-OBJECT-ARCHIVED", "log", "key", "x", ((0, 9),))
     findings = (finding_of(segment(1, 0, 9), archived),)
@@ -308,7 +313,7 @@ def test_report_when_only_notes_were_found_is_fine_and_when_stopped_is_not() -> 
 
 
 def test_finding_when_part_of_a_segment_is_lost_says_which() -> None:
-    """In words and in fields."""
+    """A finding about part of a segment names that part in words and fields."""
     fault = SegmentFault("TIER-BATCH-DAMAGED", "log", "key", "a CRC", ((5, 5), (7, 9)))
     found = finding_of(segment(1, 0, 9), fault)
     assert "(lost: 5, 7-9)" in found.detail
@@ -320,7 +325,7 @@ def test_finding_when_part_of_a_segment_is_lost_says_which() -> None:
 
 
 def test_progress_when_units_come_back_counts_segments() -> None:
-    """With what was found among them."""
+    """Progress counts returned segments and their findings."""
     told: list[Any] = []
     now = iter([0.0, 2.0])
     meter = Meter(told.append, lambda: next(now))

@@ -83,8 +83,8 @@ def tier_of(files: MemoryFiles, form: str) -> list[TieredBytes]:
 @pytest.mark.parametrize("form", FORMS)
 def test_partition_of_a_broker_when_looked_at_then_nothing_is_found(form: str) -> None:
     """
-    Five codecs, transactions over several segments and both versions of them, a restart in the
-    middle, and a change of leaders: as a broker of 4.3.1 wrote it.
+    Verify finds nothing in a recorded partition of a 4.3.1 broker with five codecs, both
+    transaction versions, a restart and a change of leaders.
     """
     made = tier_of(recorded_partition(), form)
     assert len(made) == len(list_segments(recorded_partition().facts())) - 1
@@ -97,13 +97,13 @@ def test_partition_of_a_broker_when_looked_at_then_nothing_is_found(form: str) -
 
 
 def test_unit_when_pickled_then_says_nothing_secret_and_runs_elsewhere() -> None:
-    """Settings travel, and each process opens what it needs."""
+    """A pickled unit holds settings without secrets, and a worker opens its own client."""
     sent = unit(example("plain").segment, key_ring=KeyRingSettings("/keys/ring.json"))
     assert pickle.loads(pickle.dumps(sent)) == sent
 
 
 def test_segment_when_its_log_has_a_hole_then_a_topic_may_be_compacted() -> None:
-    """Offsets that no batch has are lost, or were cleaned away: who asks knows."""
+    """A hole in a log is a finding unless the caller says that the topic is compacted."""
     tiered = example("plain")
     log = tiered.log
     cut = replace(tiered.segment, size_bytes=len(log) - 1171)
@@ -132,7 +132,7 @@ def test_segment_when_its_log_has_a_hole_then_a_topic_may_be_compacted() -> None
 def test_metadata_when_it_says_otherwise_than_the_log_then_it_is_told(
     changes: dict[str, Any], code: str
 ) -> None:
-    """The objects agree among each other."""
+    """Metadata that differs from log and objects, which agree with each other, is a finding."""
     tiered = example("plain")
     other = replace(tiered.segment, **changes)
     keys = tiered.keys
@@ -145,14 +145,17 @@ def test_metadata_when_it_says_otherwise_than_the_log_then_it_is_told(
 
 
 def test_records_when_metadata_begins_behind_them_then_nothing_is_found() -> None:
-    """The log began inside the segment when it was copied: what is before has no epoch."""
+    """
+    Records before the metadata's start offset are no finding, as the log start offset lay in the
+    segment when it was copied.
+    """
     tiered = example("plain")
     found = codes(look(tiered.store, replace(tiered.segment, epochs=((4, 150),))))
     assert found == ["TIER-MANIFEST-MISMATCH"], "which the manifest does not know"
 
 
 def test_hostile_metadata_when_looked_at_then_is_told_and_nothing_is_asked() -> None:
-    """A key that leads elsewhere."""
+    """Hostile metadata with a key that leads elsewhere is a finding without a request."""
     tiered = example("plain")
     custom = format_custom_metadata(CustomMetadata(1, "../../", "etc/passwd"), 1000)
     verdict = look(tiered.store, replace(tiered.segment, custom_metadata=custom))
@@ -161,7 +164,10 @@ def test_hostile_metadata_when_looked_at_then_is_told_and_nothing_is_asked() -> 
 
 
 def test_store_when_it_fails_again_and_again_then_the_rest_is_left_alone() -> None:
-    """Nobody asks hundreds of times what does not answer."""
+    """
+    Verify leaves the remaining segments of a store that fails repeatedly and does not ask hundreds
+    of times.
+    """
 
     def fail(name: str, key: str) -> None:
         msg = f"{name} {key}: no answer"
@@ -180,7 +186,10 @@ def test_store_when_it_fails_again_and_again_then_the_rest_is_left_alone() -> No
 
 
 def test_unit_when_its_store_or_ring_cannot_be_opened_then_says_why(tmp_path: Path) -> None:
-    """That is no finding about a segment by itself."""
+    """
+    A unit whose store or key ring cannot be opened reports the reason, which is no finding about a
+    segment.
+    """
     segment = example("plain").segment
     nowhere = LocalSettings(tmp_path / "no/such")
     assert "no/such" in verify_unit(unit(segment, store=nowhere)).failed
@@ -191,7 +200,10 @@ def test_unit_when_its_store_or_ring_cannot_be_opened_then_says_why(tmp_path: Pa
 
 @pytest.mark.parametrize("form", FORMS)
 def test_readable_bytes_of_an_object_are_those_of_whole_chunks(form: str) -> None:
-    """A log that is stored as it is can be read to the byte."""
+    """
+    The readable bytes of a damaged object are its whole chunks, or all bytes of an uncompressed
+    log.
+    """
     tiered = example(form)
     manifest = tiered.open().manifest
     stored = len(tiered.store.objects[tiered.keys[ObjectKind.LOG]])
@@ -203,7 +215,10 @@ def test_readable_bytes_of_an_object_are_those_of_whole_chunks(form: str) -> Non
 
 
 def test_transaction_when_it_began_in_the_segment_before_is_known_by_its_snapshot() -> None:
-    """Only together can it be told that aborts are not in the index; apart nobody knows."""
+    """
+    A transaction that began in the previous segment is known from the producer snapshot, and
+    unknown without it.
+    """
     before, one = tier_of(recorded_partition(), "plain")
     entries = one.parts[SegmentPart.TXN_INDEX]
     firsts = [int.from_bytes(entries[at + 10 : at + 18]) for at in range(0, len(entries), 34)]
@@ -219,7 +234,7 @@ def test_transaction_when_it_began_in_the_segment_before_is_known_by_its_snapsho
 
 
 def test_segment_when_the_one_before_it_is_of_elsewhere_is_judged_by_itself() -> None:
-    """Nothing that other producers did is taken for what came before."""
+    """A segment whose predecessor is on another line of leaders is judged by itself."""
     other, _ = tier_of(recorded_partition(), "plain")
     one = example("plain")
     TieredBytes("plain", one.segment, one.parts, other.store)
