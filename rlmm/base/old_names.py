@@ -41,6 +41,7 @@ MODULES: Final = {
     "spark_tiering.frozen.question": "spark_tiering.read_plan.question",
     "spark_tiering.frozen.tier_plans": "spark_tiering.read_plan.tier_plans",
     "spark_tiering.keys": "spark_tiering.layout.object_names",
+    "spark_tiering.layout.manifest_reading": "spark_tiering.layout.manifest_document",
     "spark_tiering.plan": "spark_tiering.copy_plan",
     "spark_tiering.plan.reasons": "spark_tiering.copy_plan.reasons",
     "spark_tiering.plan.summary": "spark_tiering.copy_plan.summary",

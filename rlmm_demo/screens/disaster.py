@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
@@ -28,7 +29,7 @@ def show_disaster(stage: DemoStage, world: DemoWorld, facts: DemoFigures) -> Non
         screen.command(world.lose_metadata())
         world.before_rebuild()
         saved = _rebuild(screen, world, ["--save", _FILE, "--custom-metadata", "remote-size"])
-        lost = saved.count("TIER-METADATA-LOST")
+        lost = _count_of("TIER-METADATA-LOST", saved)
         screen.check(
             f"{lost} of {len(segments)} segments are in the store, and not in the metadata",
             holds=lost == len(segments) > 0,
@@ -67,6 +68,12 @@ def _rebuild(screen: DemoScreen, world: DemoWorld, words: list[str]) -> str:
     text = world.run(["tier", "rebuild", *placed], *world.metadata_flags(), *store, finds=is_saving)
     screen.tell(text.strip().splitlines()[-1])
     return text
+
+
+def _count_of(code: str, text: str) -> int:
+    """Return the number behind a finding, `CODE (3): title`; 0 without that finding."""
+    found = re.search(rf"{code} \((\d+)\)", text)
+    return 0 if found is None else int(found[1])
 
 
 def _plant(world: DemoWorld, beside: SegmentMetadata) -> None:

@@ -12,7 +12,7 @@ from spark_tiering.copy_plan.summary import size_text
 from spark_tiering.layout.strict_json import plain_values
 from spark_tiering.read_plan.document import sums_of
 from spark_tiering.read_plan.plan_check import PlannedSegmentFate
-from spark_tiering.reporting.report import FindingSample
+from spark_tiering.reporting.report import FindingSample, first_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from spark_tiering.read_plan.manifest_units import UnreadableManifest
     from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, PlanGap
     from spark_tiering.read_plan.plan_check import CheckedRange
-
-
-LINES_MAX: Final = 20
-"""Of partitions, of gaps, of warnings: more are counted, and stand in the plan."""
 
 
 def summary(plan: FrozenPlan, now_ms: int) -> Iterator[str]:
@@ -36,18 +32,18 @@ def summary(plan: FrozenPlan, now_ms: int) -> Iterator[str]:
     yield f"  to read all of it: about {sums['requests']} requests"
     if plan.since:
         yield "  what is new since the plan that was named"
-    yield from few([_partition_line(one, now_ms) for one in plan.partitions], "partitions")
+    yield from first_lines([_partition_line(one, now_ms) for one in plan.partitions], "partitions")
     expiry = min((one.expires_at_ms for one in plan.segments if one.expires_at_ms), default=None)
     if expiry is not None:
         when = "is due by now" if expiry <= now_ms else f"at {moment_text(expiry)}"
         yield f"  the first segment expires: {when}"
-    yield from few([f"  gap: {gap_text(*one)}" for one in plan.gaps], "gaps")
+    yield from first_lines([f"  gap: {gap_text(*one)}" for one in plan.gaps], "gaps")
     left_out = [left for one in plan.partitions for left in one.left_out]
     for reason in sorted({one.reason for one in left_out}):
         of_reason = [one for one in left_out if one.reason is reason]
         size = size_text(sum(one.size_bytes for one in of_reason))
         yield f"  left out, {reason}: {len(of_reason)} segments, {size}"
-    yield from few([f"  {one}" for one in plan.warnings], "warnings")
+    yield from first_lines([f"  {one}" for one in plan.warnings], "warnings")
     yield f"  token: {plan.token}"
 
 
@@ -70,12 +66,6 @@ def _partition_line(one: FrozenPartition, now_ms: int) -> str:
         ago = duration_text(max(0, now_ms - until) / 1_000)
         fresh = f", time {moment_text(until)} ({ago} ago)"
     return f"{label}: {read}; tiered up to offset {one.tier_next - 1}{fresh}"
-
-
-def few(lines: Sequence[str], what: str) -> Iterator[str]:
-    yield from lines[:LINES_MAX]
-    if len(lines) > LINES_MAX:
-        yield f"  ... and {len(lines) - LINES_MAX} more {what}"
 
 
 FORMAT: Final = "rlmm-tier-export"

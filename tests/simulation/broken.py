@@ -273,7 +273,7 @@ BROKEN = (
     Broken(
         "latch over a new assignment",
         frozenset({"I2", "I3"}),
-        ((Gate, "begin", _begins_as_it_was), (Gate, "end", _does_not_end)),
+        ((Gate, "begin_partition", _begins_as_it_was), (Gate, "end_partition", _does_not_end)),
     ),
     Broken("answers for others", frozenset({"I2"}), ((Gate, "assign", _only_adds),)),
     Broken("no waiting", frozenset({"I3"}), ((Engine, "wait_reached", _does_not_wait),)),
@@ -281,9 +281,11 @@ BROKEN = (
     Broken("old bounds", frozenset({"I2"}), ((Replay, "__init__", _believes_bounds),)),
     Broken("slow end", frozenset({"I2", "I9"}), ((pump.Pump, "_guarded", _unguarded),)),
     Broken(
-        "early acknowledgement", frozenset({"I3"}), ((EventWriter, "_hear", _acknowledges_early),)
+        "early acknowledgement",
+        frozenset({"I3"}),
+        ((EventWriter, "_wait_verdict", _acknowledges_early),),
     ),
-    Broken("endless wait", frozenset({"I9"}), ((EventWriter, "_hear", _waits_for_ever),)),
+    Broken("endless wait", frozenset({"I9"}), ((EventWriter, "_wait_verdict", _waits_for_ever),)),
     Broken(
         "another's verdict", frozenset({"I3"}), ((listening, "_verdict_on", _verdict_of_another),)
     ),

@@ -257,7 +257,7 @@ def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
     Damaged or missing segments give one line from the executor, and other rows remain readable
     where losses are allowed.
     """
-    folder = tmp_path / "tier"
+    folder = tmp_path / "damaged"
     shutil.copytree(read_options["store"], folder)
     options = {**read_options, "store": str(folder), "includeHeaders": "true"}
     keys = [object_keys(one.id, one.start_offset, PREFIX) for one in log.tiered]
