@@ -55,7 +55,7 @@ class MessageRoom(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[A_co]):
-    """One request that is not sent yet."""
+    """Holds one request that is not sent yet."""
 
     method: str
     args: list[Any]

@@ -1,7 +1,7 @@
 """
-One connection: requests out, answers in, and how a connection is dialled.
+One connection of a client: it sends requests, reads answers, and is dialled here.
 
-Many requests are under way at once, nothing is repeated, and no call waits beyond its deadline.
+Many requests are under way at once, no request is repeated, and no call waits beyond its deadline.
 Invariant: every request that was sent ends with its answer or with a true error: an event that was
 sent and not answered may be stored.
 """

@@ -55,12 +55,12 @@ class Verbs(CallExecution):
         timeout_s: float | None = None,
     ) -> WriteAnswer:
         """
-        A copy starts: *segment* in state COPY_SEGMENT_STARTED.
+        Start a copy: store *segment* in state COPY_SEGMENT_STARTED.
 
         The answer says where the event is stored, and its verdict. `EventRejected`: the state
-        machine refuses it. `AppendUncertain`: it may be stored, and reading the state did
-        not help. `OutcomeUnknown`: it is stored, and its verdict was not heard. Any other error:
-        it is surely not stored. Where a lost answer was made up for by looking, the verdict is
+        machine refuses it. `AppendUncertain`: it may be stored, and reading the state did not help.
+        `OutcomeUnknown`: it is stored, and its verdict is not known. Any other error: it is surely
+        not stored. Where the client read the state in place of a lost answer, the verdict is
         `duplicate` and the offset one at which the event is known to be applied.
 
         With *unassigned* = "store" it is stored also where the partition is not this broker's.

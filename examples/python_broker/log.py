@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 
 class Record(NamedTuple):
-    """One record."""
-
     offset: int
     timestamp_ms: int
     value: bytes
@@ -33,7 +31,7 @@ class LocalSegment:
 
 
 class LocalLog:
-    """What one replica of a partition holds."""
+    """Holds one replica of a partition."""
 
     def __init__(self) -> None:
         self.epochs: dict[int, int] = {}

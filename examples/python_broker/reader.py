@@ -1,11 +1,11 @@
 """
-Reading: from the local log where it reaches, else from the tier.
+The reader: it serves a fetch from the local log where that reaches, else from the tier.
 
-A look-up uses the leader epoch in which the data was written. Where the answer is not known the
-consumer is told to come back, or that something is wrong; "offset out of range" is said only of
-what surely does not exist, since a consumer would jump to the end for it. Never is a segment served
-that only happens to cover the offset, nor what it holds of its epoch behind the end that the epoch
-has in this log: that was written by a leader whose last records were lost.
+A look-up uses the leader epoch in which the data was written. Where the answer is not known, the
+reader tells the consumer to retry, or reports an error; it answers "offset out of range" only for
+offsets that surely do not exist, since a consumer would jump to the end for it. The reader never
+serves a segment only because it covers the offset, nor a segment's records of an epoch beyond the
+end that the epoch has in this log: those were written by a leader whose last records were lost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOOKUP_S: Final = 0.3
 
 
 class Refused(NamedTuple):
-    """What a consumer is told instead of records, in Kafka's words."""
+    """Answers a consumer in place of records, in Kafka's words."""
 
     code: str
     retriable: bool
@@ -41,7 +41,7 @@ BROKEN: Final = Refused("UNKNOWN_SERVER_ERROR", retriable=True)
 
 
 def refusal(error: RlmmError) -> Refused:
-    """What a consumer is told where metadata is met with *error*."""
+    """Return the consumer's answer where the metadata fails with *error*."""
     return NOT_AVAILABLE if exception_for(error) == NOT_READY else BROKEN
 
 

@@ -1,5 +1,5 @@
 """
-Where sealed segments go: objects by name, in memory.
+The tier of sealed segments: objects by name, in memory.
 
 A name is made of topic id, partition, start offset and segment id, so that equal segments have
 equal names and no two copies share one.

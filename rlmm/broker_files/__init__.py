@@ -1,6 +1,6 @@
 """
-A broker's log folders, served by HTTP to be read only: for copies of segments by who does not see
-the broker's disks.
+A broker's log folders, served by HTTP to be read only: for copy jobs that do not see the broker's
+disks.
 
 By module, bottom up:
 
@@ -16,9 +16,9 @@ By module, bottom up:
 
 Invariants:
 
-- What is read is the file of a rolled segment that ends at or below the last stable offset of its
+- A client reads the file of a rolled segment that ends at or below the last stable offset of its
   partition, a producer snapshot at or below it, or one of two small files beside them; and nothing
-  while nobody tells that offset.
+  while that offset is not known.
 - No path is made of what a request says: folders are those of the configuration, names match a
   strict pattern and stand in the folder's own listing, and no symbolic link is followed.
 - Nothing stays open between two pieces of a file, so that a disk gives back what the broker

@@ -254,7 +254,7 @@ class Engine:
     async def store(
         self, event: Event, *, timeout_s: float | None = None
     ) -> WrittenEvent | StoredNotAssigned:
-        """As `write`, also where the user partition is not assigned here."""
+        """Store *event* as `write` does, also where the user partition is not assigned here."""
         return await self._writer.store(event, timeout_s=timeout_s)
 
     # ------------------------------------------------------------------------------- reads

@@ -124,7 +124,7 @@ class OpeningLog:
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """See `HistoryReadSource`; also for logs that are none."""
+        """Read as `HistoryReadSource` does; also for a log that does not implement it."""
         log, left_s = await self._reached(timeout_s)
         return await read_aside(log, partition, position, timeout_s=left_s, bytes_max=bytes_max)
 

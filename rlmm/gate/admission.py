@@ -180,7 +180,9 @@ class Gate:
         return place
 
     def require_assigned(self, partition: TopicIdPartition) -> int:
-        """As `place_of`; `NotAssigned` where this service does not answer for *partition*."""
+        """
+        Return `place_of`; raises `NotAssigned` where this service does not answer for *partition*.
+        """
         place = self.place_of(partition)
         if not self._assignment.covers(partition, place):
             if not self._assignment.is_known:
@@ -215,7 +217,7 @@ class Gate:
         return _noted(self._admitted, partition, gated.shard)
 
     def admit_stored(self, partition: TopicIdPartition) -> Shard:
-        """As `admit`; admits what is not assigned, too, where its metadata partition is open."""
+        """Admit as `admit` does, also an unassigned partition whose metadata partition is open."""
         admitted = self._admitted_stored.get(partition.key)
         if admitted is not None:
             return admitted
@@ -307,7 +309,9 @@ class Gate:
         )
 
     def _awaiting(self, partition: TopicIdPartition | None, place: int | None) -> NotReady:
-        """Not `NotAssigned`: a service that does not know its assignment sends no caller away."""
+        """
+        Return `NotReady`, not `NotAssigned`: a service without its assignment sends no caller away.
+        """
         what = partition or ("nothing" if place is None else f"metadata partition {place}")
         is_not = "is" if what == "nothing" else "is not"
         return NotReady(
@@ -349,7 +353,7 @@ class Gate:
         )
 
     def _hint(self, position: int | None, target: int | None) -> int:
-        """When to ask again, within bounds: the more records are left, the later."""
+        """Return when to ask again, within bounds: the more records are left, the later."""
         if position is None or target is None or target <= position:
             return self._retry_after_ms
         left_ms = (target - position) // 100  # at some 100,000 records a second

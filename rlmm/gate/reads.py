@@ -44,11 +44,11 @@ class PartitionQueries:
         self._outcomes = gate.outcomes
 
     def of_everyone(self) -> PartitionQueries:
-        """The same for readers who may see everything stored, assigned or not."""
+        """Return queries for readers that may see everything stored, assigned or not."""
         return PartitionQueries(self._gate, self._gate.admit_stored)
 
     def narrowed(self, require: Callable[[TopicIdPartition], None]) -> PartitionQueries:
-        """The same for readers who may ask only where *require* raises nothing."""
+        """Return queries for readers that may ask only where *require* raises nothing."""
 
         def admit(partition: TopicIdPartition) -> Shard:
             require(partition)
@@ -81,7 +81,7 @@ class PartitionQueries:
     def row_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> tuple[bytes, bytes] | None:
-        """As `segment_for`, as id and row, at a third of the cost."""
+        """Answer `segment_for` as id and row, at a third of the cost."""
         if type(epoch) is not int or not 0 <= epoch <= INT32_MAX:  # a call each is noticed here
             _require_epoch(epoch)
         if type(offset) is not int or not 0 <= offset <= INT64_MAX:
@@ -132,8 +132,8 @@ class PartitionQueries:
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
         """
-        As `segments`, or `segments_of_epoch`, of this moment, to be taken piece by piece: to list a
-        large partition takes a second.
+        List `segments`, or `segments_of_epoch`, of this moment, piece by piece: listing a large
+        partition takes a second.
         """
         if epoch is not None:
             _require_epoch(epoch)
@@ -148,7 +148,8 @@ class PartitionQueries:
         limit: int = PAGE_MAX,
     ) -> Page:
         """
-        At most *limit* segments after *after*; see `Shard.page` for what the pages together are.
+        Return at most *limit* segments after *after*; `Shard.page` says what the pages hold
+        together.
         """
         if epoch is not None:
             _require_epoch(epoch)
@@ -169,12 +170,12 @@ class PartitionQueries:
         return self._admit(partition).segments_of_epoch(partition, epoch)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """From a counter."""
+        """Return the size from a counter."""
         _require_epoch(epoch)
         return self._admit(partition).size_of_epoch(partition, epoch)
 
     def size(self, partition: TopicIdPartition) -> int:
-        """From a counter."""
+        """Return the size from a counter."""
         return self._admit(partition).size(partition)
 
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
@@ -202,7 +203,7 @@ class PartitionQueries:
 
 
 def _require_heard_of(shard: Shard, partition: TopicIdPartition) -> None:
-    """As `require_known`, but admits a deleted partition."""
+    """Admit as `require_known` does, and a deleted partition, too."""
     if not shard.knows(partition):
         require_known(shard, partition)
 

@@ -1,9 +1,9 @@
 """
-Requests on one connection that are not HTTP: they are refused below the application.
+The protocol of one connection: requests that are not HTTP are refused below the application.
 
-The library would log such a request, and send it back, with all that stands in it. Invariant:
-nothing of a request that could not be understood is in a log line or an answer, a token might be
-in it; and it is never a line of level error, as anybody can send it.
+The library would log such a request in full, and send it back. Invariant: nothing of a request that
+could not be understood appears in a log line or an answer, since it may hold a token; and its line
+is never of level error, as any client can cause it.
 """
 
 from __future__ import annotations

@@ -27,8 +27,6 @@ class ClusterSetting:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlace:
-    """Where a partition is."""
-
     leader: int | None
     leader_epoch: int | None
     replicas: tuple[int, ...]
@@ -37,8 +35,6 @@ class PartitionPlace:
 
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
-    """One topic of the cluster."""
-
     name: str
     topic_id: Uuid
     partitions: Mapping[int, PartitionPlace]
@@ -86,7 +82,7 @@ class LogDir:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What our credentials may do there, by operation in Kafka's words; None: not told."""
+    """Lists our rights by operation, in Kafka's words; None: the cluster did not tell."""
 
     on_cluster: frozenset[str] | None = None
     on_topic: Mapping[str, frozenset[str] | None] = field(default_factory=dict)

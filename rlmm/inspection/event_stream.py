@@ -35,7 +35,7 @@ AWAY_S = 60.0
 
 
 class EventReader(Protocol):
-    """One metadata partition, read as far as it was told; it can read on."""
+    """Reads one metadata partition up to an offset; it can read on."""
 
     @property
     def position(self) -> int: ...

@@ -1,10 +1,10 @@
 """
-What depends on the tier before a partition is moved, or a topic deleted. Pure.
+The preflight of a partition's move or a topic's deletion: how both depend on the tier. Pure.
 
-A replica that begins empty does not copy what is tiered: it takes the leader's local part, and the
-epochs and producers of what lies before it from the segment that ends right there. Without that
-segment it never comes up. A topic that is deleted takes its tier with it, and whatever is open then
-stays behind.
+A replica that begins empty does not copy the tiered part: it takes the leader's local part, and the
+epochs and producers of the part before it from the segment that ends right there. Without that
+segment it never comes up. A topic that is deleted takes its tier with it, and its open copies and
+deletions stay behind.
 """
 
 from __future__ import annotations

@@ -107,9 +107,7 @@ class AppliedChunk:
 
 
 class PartitionReplay:
-    """
-    One metadata partition, replayed; `shard` is the state so far. Read by one task at a time.
-    """
+    """Replays one metadata partition; `shard` is the state so far. One task reads at a time."""
 
     def __init__(
         self, log: EventLog, place: int, bound: ReplayEnd, *, timeout_s: float,

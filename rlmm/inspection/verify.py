@@ -1,10 +1,10 @@
 """
-Whether what the tier is said to hold makes sense: without gaps, found, and where the log needs it.
-Pure.
+The verification of the tier's metadata: segments without gaps, that look-ups find, and where the
+log needs them. Pure.
 
-Everything is judged by what stock brokers would do: a hole is one that a consumer meets, an overlap
-does nobody harm, and an epoch that was replaced is history. Where the cluster can be asked, what is
-tiered is held against the ends of the log.
+Stock brokers are the measure: a hole is one that a consumer meets, an overlap does no harm, and an
+epoch that was replaced is history. Where the cluster can be asked, the tiered offsets are compared
+with the ends of the log.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
-    """How a metadata partition begins, and what came of that."""
+    """Tells how a metadata partition begins, and what follows from that."""
 
     metadata_partition: int
     log_start: int

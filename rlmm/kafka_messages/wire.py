@@ -48,7 +48,7 @@ class MessageReader:
         return self._number(_INT64)
 
     def boolean(self) -> bool:
-        """One byte, anything but zero is true."""
+        """Read one byte; anything but zero is true."""
         return self._number(_INT8) != 0
 
     def uvarint(self) -> int:
@@ -86,7 +86,7 @@ class MessageReader:
         return self.nullable_text() or ""
 
     def array(self, item: Callable[[], T]) -> list[T]:
-        """As many items as there are; a null array is read as empty."""
+        """Read all items; a null array is read as empty."""
         count = self.uvarint() - 1
         if count > len(self._data) - self._at:
             msg = f"{count} items cannot stand in {len(self._data) - self._at} bytes"
@@ -215,7 +215,7 @@ class MessageWriter:
 
 
 class MessageType(NamedTuple):
-    """One of Kafka's requests, with the versions that are written here, the best first."""
+    """Names one of Kafka's requests, with the versions that are written here, the best first."""
 
     name: str
     key: int

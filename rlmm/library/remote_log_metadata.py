@@ -50,7 +50,10 @@ class RemoteLogMetadata(MetadataCalls):
 
     @property
     def incidents(self) -> Incidents:
-        """What was not simply applied: rejected events, undecodable records, remarks."""
+        """
+        Return the events that were not simply applied: rejected events, undecodable records,
+        remarks.
+        """
         return self._engine.incidents
 
     async def stop(self, *, flush: bool = True, timeout_s: float = STOP_S) -> FlushResult:

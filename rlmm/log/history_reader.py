@@ -19,7 +19,10 @@ class HistoryReadSource(Protocol):
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """As `MetadataLog.read`; waits for no read of the same partition, and none waits for it."""
+        """
+        Read as `MetadataLog.read` does; waits for no read of the same partition, and none waits for
+        it.
+        """
 
 
 class HistoryReader:

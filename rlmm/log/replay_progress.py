@@ -71,7 +71,7 @@ Fact = CaughtUp | FellBehind | StateLost | PartitionReassigned
 
 @dataclass(frozen=True, slots=True)
 class ReplayProgress:
-    """How one metadata partition stands now."""
+    """Tells how far one metadata partition is replayed."""
 
     partition: int
     position: int

@@ -203,7 +203,7 @@ class EpochState:
         return None if found is None else found[0]
 
     def row_for(self, offset: int, rows: Rows) -> tuple[bytes, bytes] | None:
-        """As `lookup`, with its row: what nearly all questions come to, in as few steps as can."""
+        """Answer `lookup` with its row: the most frequent question, in as few steps as possible."""
         highest = self.highest
         if highest is None or offset > highest:
             return None  # no finished copy ever reached that far

@@ -51,7 +51,7 @@ class OpenRecordSet:
     )
 
     def __init__(self, record_set: RecordSet, start: int = 0) -> None:
-        """From byte *start* on, where a batch begins."""
+        """Open the record set from byte *start* on, where a batch begins."""
         self.data = record_set.data
         self._limit = record_set.next_offset
         self._walked = walk(record_set.data, start)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Level(StrEnum):
-    """Which of Kafka's two levels is asked."""
+    """Names one of Kafka's two levels."""
 
     CACHE = "cache"
     STORE = "store"

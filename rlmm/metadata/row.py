@@ -187,7 +187,7 @@ def end_of(row: bytes) -> int:
 
 
 def event_timestamp_of(row: bytes) -> int:
-    """When the last event of the segment was made, as its writer says."""
+    """Return the time of the segment's last event, as its writer gave it."""
     timestamp_ms: int = _INT64.unpack_from(row, EVENT_TIMESTAMP_AT)[0]
     return timestamp_ms
 

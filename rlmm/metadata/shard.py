@@ -1,10 +1,10 @@
 """
-The seam behind which an engine holds one metadata partition: record sets in, reports and answers
+The shard, through which an engine holds one metadata partition: record sets in, reports and answers
 out.
 
-A shard holds every user partition whose events live on its metadata partition, not only those that
-somebody asked for, so nothing ever has to be read twice. It owns no I/O, clock or task, and decides
-nothing about readiness.
+A shard holds every user partition whose events live on its metadata partition, not only the loaded
+ones, so no record is read twice. It owns no I/O, clock or task, and decides nothing about
+readiness.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ class Shard(Protocol):
         """
 
     def admit(self, event: Event) -> Rejected | None:
-        """Why a writer must not publish *event* now, as far as that can be known beforehand."""
+        """
+        Return why a writer must not publish *event* now, as far as that can be known beforehand.
+        """
 
     def partitions(self) -> Iterator[TopicIdPartition]: ...
 
@@ -105,7 +107,7 @@ class Shard(Protocol):
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> tuple[bytes, bytes] | None:
         """
-        As `segment_for`: the id and the row, for a caller that sends them on and needs no object.
+        Answer `segment_for` as id and row, for a caller that sends them on and needs no object.
         """
 
     def next_segment_with_txn_index(
@@ -127,9 +129,7 @@ class Shard(Protocol):
         """
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
-        """
-        As `segments`, or `segments_of_epoch`, as it is at this call, to be taken piece by piece.
-        """
+        """List `segments`, or `segments_of_epoch`, as at this call, to be taken piece by piece."""
 
     def page(
         self,
@@ -162,7 +162,7 @@ class Shard(Protocol):
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None: ...
 
     def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochLookup | None:
-        """How look-ups in *epoch* are answered; `None` where the epoch was never seen."""
+        """Return how look-ups in *epoch* are answered; `None` where the epoch was never seen."""
 
     def partition_image(self, partition: TopicIdPartition) -> bytes | None: ...
 
@@ -189,8 +189,8 @@ class Shard(Protocol):
         self, partition: TopicIdPartition | None = None
     ) -> Iterator[Callable[[], bytes] | None]:
         """
-        As `image_parts`, or for *partition* alone, in steps of about a millisecond; a step without
-        a part gives `None`. For callers on a shared thread.
+        Make `image_parts`, or those of *partition* alone, in steps of about a millisecond; a step
+        without a part gives `None`. For callers on a shared thread.
         """
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:

@@ -37,7 +37,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineMetrics:
-    """One engine at the time of a scrape."""
+    """Holds one engine at the time of a scrape."""
 
     name: str
     engine: EngineStatistics
@@ -46,7 +46,7 @@ class EngineMetrics:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetrics:
-    """One metadata partition at the time of a scrape."""
+    """Holds one metadata partition at the time of a scrape."""
 
     number: int
     follower: FollowerStatistics

@@ -1,9 +1,10 @@
 """
-A bounded number of open files for any number of partitions.
+Descriptors of files: a bounded number of open files for any number of partitions.
 
-Who uses a descriptor holds it until it lets go; of those that nobody holds, the least recently used
-is closed first. Closing a file that has unsynced bytes loses nothing: a later sync of the same file
-forces them out, and the kernel reports a failed write-back to who opens it next.
+A user of a descriptor holds it until it lets go; of the descriptors without a holder, the least
+recently used one is closed first. Closing a file that has unsynced bytes loses nothing: a later
+sync of the same file forces them out, and the kernel reports a failed write-back at the next
+opening.
 
 Safe to use from several threads.
 """

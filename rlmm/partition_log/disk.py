@@ -1,8 +1,8 @@
 """
 The disk: the few calls of the operating system that the log uses, and nothing else.
 
-One thin class, so that a fault can be put in below everything: a test gives a `Disk` of its own.
-Errors leave as `OSError`; who called knows what they mean. All calls block.
+One thin class, so that a test can inject a fault below everything with a `Disk` of its own. Errors
+leave as `OSError`; the caller knows what they mean. All calls block.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ _UNFINISHED = ".swap"
 
 @dataclass(frozen=True, slots=True)
 class PartitionOpening:
-    """Which folder to open, and what is known about it from outside."""
+    """Names the folder to open, with the facts about it from outside."""
 
     name: TopicPartition
     folder: Path
@@ -174,10 +174,9 @@ def _segment(opening: PartitionOpening, base_offset: int, size: int) -> Segment:
 
 def _born_ms(opening: PartitionOpening, active: Segment) -> int:
     """
-    When the active segment began: the time of its first batch where that can be.
+    Return when the active segment began: the time of its first batch where it has one.
 
-    A later start only makes it live longer; a time of record that lies in the future would keep it
-    for ever.
+    A later start only makes it live longer; a record time in the future would keep it for ever.
     """
     if active.size == 0:
         return opening.now_ms

@@ -64,7 +64,7 @@ class LogKeeper(Protocol):
 
 
 class PartitionLog(LogReads):
-    """One partition. Obtained from the registry, never made by others."""
+    """Handles one partition. Only the registry makes it."""
 
     def __init__(
         self,

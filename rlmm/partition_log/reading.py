@@ -156,7 +156,7 @@ class PartitionReader:
 
 
 def _index_of(segments: Sequence[Segment], position: int) -> int:
-    """Which of *segments* holds *position*, or would."""
+    """Return the index of the segment that holds *position*, or would."""
     return max(0, bisect_right(segments, position, key=lambda segment: segment.base_offset) - 1)
 
 

@@ -1,9 +1,9 @@
 """
 Rules of the recovery when a log is opened. Pure: `recovery` carries them out.
 
-The recovery point is the offset below which everything was synced. What lies above may be torn by a
-crash, and is cut at the first fault. What lies below cannot be: a fault there means that the medium
-or somebody has changed the bytes, and cutting would destroy what was acknowledged.
+The recovery point is the offset below which everything was synced. Bytes above it may be torn by a
+crash, and are cut at the first fault. Bytes below it cannot be: a fault there means that the medium
+or another process has changed the bytes, and cutting would destroy acknowledged records.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class PartitionOffline:
 
 def recovery_point_of(noted: int | None, base_offsets: Sequence[int]) -> int:
     """
-    Where the unsynced part may begin, when a check point notes *noted* or nothing.
+    Return where the unsynced part may begin; a check point notes *noted*, or nothing.
 
     Without a note only the last segment is doubted: segments are synced when they are closed.
     """

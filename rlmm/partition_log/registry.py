@@ -1,9 +1,10 @@
 """
-All partitions below one folder: each is opened once, and its handle is the only one.
+The registry of all partitions below one folder: each is opened once, and its handle is the only
+one.
 
-A handle is never taken out and put back: who comes while a partition is being opened waits for that
-opening. Openings run in threads beside each other, descriptors are bounded, and what must be noted
-on disk for all partitions together is noted here.
+A handle is never taken out and put back: a caller that comes while a partition is being opened
+waits for that opening. Openings run in threads beside each other, descriptors are bounded, and the
+notes on disk for all partitions together are written here.
 """
 
 from __future__ import annotations

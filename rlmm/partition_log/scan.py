@@ -48,7 +48,7 @@ class BatchHead(NamedTuple):
 
 
 class BadBatchHead(NamedTuple):
-    """Where a batch should begin and none does."""
+    """Tells where a batch should begin and none does."""
 
     position: int
     detail: str
@@ -154,7 +154,7 @@ def _before_jump(
 
 
 def _claimed_bytes(chunk: bytes) -> int:
-    """How many bytes the batch at the start of *chunk* says it has; 0 when it does not say."""
+    """Return how many bytes the batch at the start of *chunk* claims; 0 when it does not say."""
     if len(chunk) < LENGTH_FROM:
         return 0
     length: int = _LENGTH.unpack_from(chunk, _LENGTH_AT)[0]

@@ -219,7 +219,7 @@ class SupervisorNotices:
 
 
 def status_of(process: ProcessStatus) -> str:
-    """One line for operators: how far the process is, and what it waits for."""
+    """Return one line for operators: how far the process is, and what it waits for."""
     word = process.word
     if process.end or process.failure or process.opening or not process.engines:
         return f"{word}: {process.detail}"

@@ -48,7 +48,7 @@ CLUSTERS_FOLDER = "clusters"
 
 
 def plans_of(configuration: LoadedConfiguration) -> list[EnginePlan]:
-    """One plan for each cluster, or the only one; they share the limit of open files."""
+    """Return one plan for each cluster, or the only one; they share the limit of open files."""
     clusters = configuration.clusters
     if not clusters:
         config = configuration.config
@@ -67,7 +67,7 @@ def plans_of(configuration: LoadedConfiguration) -> list[EnginePlan]:
 
 
 def observing(configuration: LoadedConfiguration) -> LoadedConfiguration:
-    """The same configuration as an observer, which writes into no log."""
+    """Return the configuration as that of an observer, which writes into no log."""
 
     def observer(config: Config) -> Config:
         return replace(config, process=replace(config.process, mode=ServiceMode.OBSERVER))

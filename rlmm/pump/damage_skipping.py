@@ -1,5 +1,5 @@
 """
-Where a log goes on behind a batch that cannot be trusted. Pure.
+The skipping of damage: where a log goes on behind a batch that cannot be trusted. Pure.
 
 A damaged header may give wrong offsets, and a wrong number would skip history. So the next sound
 batch of the record set counts, or else the end that the log gives for the set.

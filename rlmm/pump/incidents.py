@@ -36,7 +36,9 @@ _LOGGED_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One event that was not simply applied, with the first bytes of its value of *size* bytes."""
+    """
+    Holds one event that was not simply applied, with the first bytes of its value of *size* bytes.
+    """
 
     metadata_partition: int
     offset: int

@@ -49,7 +49,7 @@ class PositionListener(Protocol):
         """The follower applied everything below *position*."""
 
     def fail(self, partition: int, error: type[Unresolved], message: str) -> None:
-        """No reader of *partition* will see a position again."""
+        """End the waits for *partition*: its position is never reported again."""
 
 
 class RestoredState(Protocol):

@@ -32,7 +32,7 @@ _UNREACHED_MAX = 1_024
 
 
 class ReplayStart(Enum):
-    """How to go on with a state at some position, in a log with some bounds."""
+    """Tells how to go on with a state at some position, in a log with some bounds."""
 
     RESUME = auto()
     TRIMMED = auto()

@@ -152,8 +152,8 @@ class EventWriter:
         self, event: Event, *, timeout_s: float | None = None
     ) -> WrittenEvent | StoredNotAssigned:
         """
-        As `write`; an event of a user partition that is not assigned here is stored all the same,
-        as Kafka does, without a verdict.
+        Store *event* as `write` does; an event of an unassigned user partition is stored, too, as
+        Kafka does, without a verdict.
         """
         value = self._encoded(event)
         limit_s = self._limit_s(timeout_s)

@@ -59,7 +59,7 @@ class TimestampType(IntEnum):
 
 class Batch:
     """
-    One batch whose header makes sense, at bytes [start, stop) of the record set.
+    Describes one batch whose header makes sense, at bytes [start, stop) of the record set.
 
     *last_offset* is that of the batch, which compaction keeps: the last record may lie before it,
     and a batch may be empty.
@@ -138,7 +138,7 @@ class Batch:
 
     @property
     def record_count(self) -> int:
-        """How many records the header claims; never negative, not otherwise checked."""
+        """Return how many records the header claims; never negative, not otherwise checked."""
         return self._header[12]
 
     def values(self, *, inflated_bytes_max: int = INFLATED_BYTES_MAX) -> BatchValues:

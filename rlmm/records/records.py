@@ -57,7 +57,7 @@ _READER_ERRORS = (ArithmeticError, LookupError, MemoryError, RuntimeError, Value
 
 
 class Record(NamedTuple):
-    """One record; *timestamp_ms* is -1 when it has none, *value* None in a tombstone."""
+    """Holds one record; *timestamp_ms* is -1 when it has none, *value* None in a tombstone."""
 
     offset: int
     timestamp_ms: int

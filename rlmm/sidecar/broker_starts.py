@@ -49,7 +49,7 @@ class BrokerStatistics:
 
 
 class BrokerStart:
-    """One start of one broker, with the queries of its connections."""
+    """Holds one start of one broker, with the queries of its connections."""
 
     __slots__ = ("_is_named", "broker", "connections", "instance", "number", "reads")
 
@@ -141,7 +141,7 @@ class BrokerStart:
 
 
 class BrokerSessions:
-    """One broker of one cluster: its starts, and its partitions."""
+    """Holds one broker of one cluster: its starts, and its partitions."""
 
     def __init__(self, broker_id: int, engine: Engine | None) -> None:
         self.broker_id = broker_id
@@ -167,7 +167,7 @@ class BrokerSessions:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it holds nothing, so that it can be forgotten."""
+        """Return whether it holds nothing, so that it can be forgotten."""
         return not self.held and not self.connections
 
     @property

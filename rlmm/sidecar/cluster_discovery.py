@@ -122,7 +122,6 @@ class ProcessEngines:
     # ------------------------------------------------------------------------------ hellos
 
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
-        """See `Engines.accept`."""
         if self.of_cluster(cluster_id) is not None:
             self._take_address(cluster_id, bootstrap)
             return

@@ -56,7 +56,7 @@ class Clusters:
     """The engines, and the brokers of each."""
 
     def __init__(self, engines: Engines, *, brokers_max: int) -> None:
-        """At most *brokers_max* are remembered for each cluster."""
+        """The clusters remember at most *brokers_max* brokers each."""
         self._engines = engines
         self._brokers_max = brokers_max
         self._brokers: dict[str, BrokerAssignments] = {}
@@ -193,7 +193,7 @@ class Clusters:
         return sum(brokers.takeovers for brokers in self._brokers.values())
 
     def brokers_statistics(self) -> dict[str, dict[int, BrokerStatistics]]:
-        """By the id of the cluster, empty while that is not known."""
+        """Return statistics by the id of the cluster, empty while that is not known."""
         found: dict[str, dict[int, BrokerStatistics]] = {}
         for name, brokers in self._brokers.items():
             cluster_id = name if name in self._engines.missing() else ""

@@ -168,7 +168,7 @@ def _limit(value: object) -> int:
 
 
 def _size_of(segment: SegmentMetadata) -> int:
-    """At most, on the wire."""
+    """Return an upper bound of its bytes on the wire."""
     custom = segment.custom_metadata
     return (
         _SEGMENT_BYTES + _EPOCH_BYTES * len(segment.epochs) + (0 if custom is None else len(custom))

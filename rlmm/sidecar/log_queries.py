@@ -73,7 +73,7 @@ async def read_log(
 
 
 async def _is_there(session: ClientSession, place: int, position: int, timeout_s: float) -> bool:
-    """Whether the log has records at *position*, or a read would raise why not."""
+    """Return whether the log has records at *position*, or a read would raise why not."""
     engine, loop = session.engine(), asyncio.get_running_loop()
     deadline_s = loop.time() + timeout_s
     while True:
@@ -115,8 +115,8 @@ def _applied(session: ClientSession, place: int) -> int | None:
 
 def _whole(found: RecordSet, size: int) -> tuple[bytes, int]:
     """
-    As many whole batches as *size* bytes hold, one at least, and the next offset: the same at every
-    call, even where a log returns more.
+    Return as many whole batches as *size* bytes hold, one at least, and the next offset: the same
+    at every call, even where a log returns more.
     """
     assert found.next_offset is not None, found.partition
     stop, next_offset = 0, found.next_offset

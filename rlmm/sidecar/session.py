@@ -119,7 +119,7 @@ class ClientSession:
 
     @property
     def client(self) -> Client:
-        """Only for use after hello."""
+        """Return the client; only for use after hello."""
         client = self._client
         assert client is not None
         return client

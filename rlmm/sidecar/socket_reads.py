@@ -143,7 +143,7 @@ def _write(fd: int, data: bytes, transport: asyncio.Transport) -> None:
 
 
 class EventLoopSockets:
-    """The same interface for sockets that the event loop reads and writes."""
+    """Offers the same interface for sockets that the event loop reads and writes."""
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
         del take, transport

@@ -73,9 +73,9 @@ def write_atomically(
 
 def make_durable_folder(disk: SnapshotDisk, path: Path, root: Path) -> None:
     """
-    Make *path* and what is missing above it, up to *root*, and force the names to the medium.
+    Make *path* and its missing parents, up to *root*, and force the names to the medium.
 
-    Also those of folders that are there: whoever made them may not have come to that.
+    The names of existing folders are forced, too: their maker may have died before it did so.
     """
     disk.make_folder(path)
     for folder in (path, *path.parents):

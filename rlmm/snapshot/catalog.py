@@ -37,7 +37,7 @@ _FOLDER_NAME_MAX = 120
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """One snapshot, by its file name."""
+    """Describes one snapshot, by its file name."""
 
     path: Path
     partition: int

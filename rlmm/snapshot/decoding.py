@@ -57,7 +57,7 @@ def verify(read: Read, size: int) -> SnapshotHeader:
 
 class SnapshotReader:
     """
-    One pass over a file: its header at once, then its images.
+    Reads a file in one pass: its header at once, then its images.
 
     The checksum stands at the end: callers must drop what they made of the images when the
     iteration raises.
@@ -158,7 +158,7 @@ class _Content:
             yield image
 
     def _require_order(self, image: bytes) -> None:
-        """By rising key: none comes twice, and equal states are equal when inflated."""
+        """Require rising keys: none comes twice, and equal states are equal when inflated."""
         key = _key_of(image)
         if key is None or (self.count and key <= self._last_key):
             msg = f"user partition {self.count} has no key, or not one behind the last"

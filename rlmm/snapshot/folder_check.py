@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSnapshot:
-    """One file: its header, or the reason why it is not used."""
+    """Holds one file's header, or the reason why it is not used."""
 
     name: str
     size_bytes: int

@@ -62,7 +62,7 @@ class Refusals:
         self._kinds[refusal.path] = refusal.kind
 
     def forget(self, path: Path) -> None:
-        """Another file, or none, is at *path* now."""
+        """Forget *path*: another file, or none, is there now."""
         self._kinds.pop(path, None)
 
     def paths(self, *kinds: RefusalKind) -> frozenset[Path]:

@@ -74,9 +74,9 @@ class SnapshotFolder:
         self, partition: int, log_start: int, next_offset: int
     ) -> tuple[list[CatalogEntry], list[SnapshotRefusal]]:
         """
-        Those whose position fits, the newest first, and the refusals of others.
+        Return the snapshots whose position fits, the newest first, and the refusals of others.
 
-        Sets aside what is beyond the log end offset; the first call removes unfinished files.
+        Sets aside snapshots beyond the log end offset; the first call removes unfinished files.
         """
         fitting: list[CatalogEntry] = []
         refusals: list[SnapshotRefusal] = []

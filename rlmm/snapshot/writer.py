@@ -145,7 +145,7 @@ class SnapshotWriter:
         return sorted(due, key=lambda partition: self._due_s[partition])
 
     async def _save(self, partition: int) -> bool | None:
-        """Whether a snapshot was written; `False`: nothing changed, `None`: no state."""
+        """Return whether a snapshot was written; `False`: nothing changed, `None`: no state."""
         with bound(metadata_partition=partition):
             async with self._turn:
                 return await self._save_alone(partition)

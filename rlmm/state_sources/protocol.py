@@ -17,7 +17,7 @@ __all__ = ["MetadataPartitionStatus", "SourceStatus", "StateSource", "StateSourc
 
 
 class StateSource(Protocol):
-    """One of three sources. A command opens it, and closes it at its end."""
+    """Answers from one of three sources. A command opens it, and closes it at its end."""
 
     @property
     def kind(self) -> StateSourceKind: ...

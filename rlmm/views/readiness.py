@@ -28,8 +28,6 @@ GateStateName = Annotated[str, choice(GateState)]
 
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
-    """What the process can be asked now."""
-
     engines: Mapping[str, EngineStatus]
     """By name, of those whose log is open."""
     expected: tuple[str, ...] = ()
@@ -77,7 +75,7 @@ class ProcessStatus:
 
     @property
     def word(self) -> str:
-        """How it stands, in a stable word."""
+        """Return its status as a stable word."""
         if self.failure:
             return "failed"
         if self.end:

@@ -40,7 +40,7 @@ class PartitionCounts(NamedTuple):
 
     @property
     def wire_bytes(self) -> int:
-        """At most."""
+        """Return an upper bound of its size on the wire."""
         return _SUMMARY_BYTES + len(self.partition.topic.encode())
 
 
@@ -57,7 +57,7 @@ class SummaryPage(NamedTuple):
 
 
 class LogEnds(NamedTuple):
-    """What one metadata partition holds: [log_start, next_offset)."""
+    """Holds the bounds of one metadata partition: [log_start, next_offset)."""
 
     log_start: int
     next_offset: int

@@ -28,7 +28,7 @@ _ANY_PARTITION: Final = TopicIdPartition(Uuid(bytes(UUID_BYTES)), "", 0)
 
 
 def row_value(uuid: bytes, row: bytes) -> tuple[object, ...]:
-    """As `segment_value` gives it."""
+    """Return the value that `segment_value` gives."""
     if row[EPOCHS_AT] != ONE_EPOCH:
         return _any_row_value(uuid, row)
     state, is_empty, broker, event, start, last, max_ts, epoch, first, size, custom = (

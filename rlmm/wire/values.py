@@ -176,7 +176,7 @@ def update_value(update: SegmentUpdate) -> list[object]:
 
 
 def read_update(value: object) -> SegmentUpdate:
-    """From the first six arguments of `update_segment`."""
+    """Read the first six arguments of `update_segment`."""
     partition, segment, broker_id, event_timestamp_ms, custom, state = array(value, "an update", 6)
     return SegmentUpdate(
         read_segment_id(read_partition(partition), segment),
@@ -197,7 +197,7 @@ def delete_value(event: PartitionDelete) -> list[object]:
 
 
 def read_delete(value: object) -> PartitionDelete:
-    """From the first four arguments of `put_partition_delete`."""
+    """Read the first four arguments of `put_partition_delete`."""
     partition, *rest = array(value, "a partition's deletion", 4)
     return read_deletion(read_partition(partition), rest)
 

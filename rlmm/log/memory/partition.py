@@ -46,7 +46,9 @@ class AppendOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """One record batch; *last_offset* is its header's, whatever records are left in it."""
+    """
+    Stores one record batch; *last_offset* is its header's, however many records are left in it.
+    """
 
     base_offset: int
     last_offset: int
@@ -97,7 +99,10 @@ class MemoryPartition:
         self.size_bytes = sum(len(batch.data) for batch in batches)
 
     def index_of(self, offset: int) -> int:
-        """Which batch holds *offset*, or comes behind the hole in which it lies."""
+        """
+        Return the index of the batch that holds *offset*, or comes behind the hole in which it
+        lies.
+        """
         return bisect_left(self.batches, offset, key=_LAST_OFFSET)
 
     def select(self, position: int, bytes_max: int) -> RecordSet | None:

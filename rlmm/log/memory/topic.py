@@ -32,7 +32,7 @@ BYTES_MAX = 64 * 1024 * 1024
 
 
 class MemoryTopic:
-    """One topic, or the lack of one after it was deleted; belongs to one event loop."""
+    """Holds one topic, or its lack after it was deleted; belongs to one event loop."""
 
     def __init__(
         self,
