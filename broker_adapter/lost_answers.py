@@ -63,7 +63,7 @@ async def settled(
     After `AppendUncertain` the event may be stored. The state is read, and decides:
 
     - The event had its effect: the answer is `duplicate`, at an offset that is applied.
-    - The state shows nothing of it: it is stored again, at most `STORED_MAX` times, one look each.
+    - The state lacks it: it is stored again, `STORED_MAX` times in all, with one look after each.
     - The state is further on, nothing is there, or the look fails: `AppendUncertain` is raised.
 
     An error of a repeat says nothing of the event that was sent before: `AppendUncertain`.

@@ -88,7 +88,7 @@ class CopyFailure:
 
 
 class TierStorage(ClosedByWith):
-    """The segments in one store under one prefix. Who opened the store closes it."""
+    """Reads the segments in one store under one prefix. The opener of the store closes it."""
 
     def __init__(
         self,
@@ -156,12 +156,12 @@ class TierStorage(ClosedByWith):
         self, segment: SegmentMetadata, first_byte: int = 0, last_byte: int | None = None
     ) -> Iterator[Piece | Unreadable] | Unreadable:
         """
-        The bytes of a log from *first_byte* to *last_byte*, both inclusive, in pieces.
+        Return the bytes of a log from *first_byte* to *last_byte*, both inclusive, in pieces.
 
         An end beyond the log is cut to it, and none is the log's own. Raises `InvalidArgument` for
-        an end before the start, and for a start where the log has no byte. What cannot be read from
-        its beginning is told at once; what ends in the middle ends with the reason as the last
-        item, for which a caller that joins the pieces must look.
+        an end before the start, and for a start where the log has no byte. A log that cannot be
+        read from its beginning returns the reason at once; a read that fails in the middle ends
+        with the reason as the last item, for which a caller that joins the pieces must look.
         """
         if first_byte < 0 or (last_byte is not None and last_byte < first_byte):
             msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"
@@ -181,8 +181,8 @@ class TierStorage(ClosedByWith):
 
     def fetch_index(self, segment: SegmentMetadata, part: SegmentPart) -> bytes | Unreadable | None:
         """
-        One index, whole; `None` where the segment has no transaction index, since nothing was
-        aborted in it. An `ObjectAbsent` is another matter: then an object is missing.
+        Return one index, whole; `None` where the segment has no transaction index, since nothing
+        was aborted in it. An `ObjectAbsent` differs from that: an object is missing.
         """
         manifest = self._manifest(segment)
         if not isinstance(manifest, Manifest):
@@ -210,7 +210,8 @@ class TierStorage(ClosedByWith):
 
     def _prefix_of(self, segment: SegmentMetadata) -> str:
         """
-        That of the segment's own metadata where it names one: prefixes change, objects stay.
+        Return the prefix in the segment's own metadata where there is one: prefixes change, objects
+        stay.
         """
         custom = parse_custom_metadata(segment.custom_metadata)
         if isinstance(custom, CustomMetadata) and custom.prefix is not None:
@@ -248,7 +249,7 @@ class TierStorage(ClosedByWith):
     def _got(
         self, segment: SegmentMetadata, kind: ObjectKind, fetch: ObjectRangeRead
     ) -> Iterator[Piece | Unreadable]:
-        """What one range of an object gives, or why it does not."""
+        """Return the content of one range of an object, or why there is none."""
         key = self._key(segment, kind)
         got = self._store.get(key, fetch.first_byte, fetch.last_byte)
         if isinstance(got, bytes):

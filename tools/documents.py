@@ -115,7 +115,7 @@ def errors_reference() -> str:
 
 
 def _first_sentence(error: type[RlmmError]) -> str:
-    """What the class says of itself, as one table cell."""
+    """Return the docstring's first paragraph as one table cell."""
     first_paragraph = (error.__doc__ or "").strip().split("\n\n")[0]
     return " ".join(first_paragraph.split()).replace("|", "\\|")
 

@@ -31,7 +31,7 @@ def metrics_reference() -> str:
 
 
 def routes_reference() -> str:
-    """One row for each path: what it takes, who may ask, what it answers."""
+    """Return one row for each path: its parameters, roles and answer."""
     head = ["| path | takes | who may ask | what it answers |", "| --- | --- | --- | --- |"]
     rows = []
     for route in ROUTES:

@@ -1,4 +1,4 @@
-"""What `docs/operating.md` says of the sidecar's size: figures of the recorded run, rounded."""
+"""The sizing figures of the sidecar in `docs/operating.md`: those of the recorded run, rounded."""
 
 from __future__ import annotations
 

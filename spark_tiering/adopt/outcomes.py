@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AdoptionRefusal(StrEnum):
-    """Why no window is opened, or why an open one cannot be closed yet."""
+    """Tells why no window is opened, or why an open one cannot be closed yet."""
 
     NO_SUCH_TOPIC = "no-such-topic"
     NOT_TIERED = "not-tiered"
@@ -61,7 +61,7 @@ class AdoptionRefusal(StrEnum):
 
 
 class RefusedTopic(NamedTuple):
-    """Why a topic is refused; *detail* says where."""
+    """Tells why a topic is refused; *detail* says where."""
 
     reason: AdoptionRefusal
     detail: str

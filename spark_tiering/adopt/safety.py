@@ -31,9 +31,9 @@ SHOWN_MAX: Final = 5
 
 class AdoptedPartition(NamedTuple):
     """
-    One partition by its metadata, its leader and the source. *image* is None where the metadata
-    could not be read, *log_start* where there is no leader, and *history* where the source does not
-    have the partition.
+    Describes one partition by its metadata, its leader and the source. *image* is None where the
+    metadata could not be read, *log_start* where there is no leader, and *history* where the source
+    does not have the partition.
     """
 
     partition: TopicIdPartition

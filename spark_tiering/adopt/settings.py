@@ -36,7 +36,7 @@ _FOR_EVER = "-1"
 
 
 class SettingsChange(NamedTuple):
-    """One request to the cluster: it changes all of it, or nothing."""
+    """Requests a change from the cluster, which makes all of it, or nothing."""
 
     given: Mapping[str, str]
     unset: tuple[str, ...] = ()

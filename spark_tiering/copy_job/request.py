@@ -60,7 +60,7 @@ class ClusterAccess:
 
 @dataclass(frozen=True, slots=True)
 class WaitLimits:
-    """How long a job waits for others."""
+    """Limits how long a job waits for others."""
 
     publish_s: float = 30.0
     """For the verdict on an event, and for answers of the metadata."""

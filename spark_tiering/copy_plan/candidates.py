@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class CandidateReason(StrEnum):
-    """Why a segment may not be copied yet. The list is closed."""
+    """Tells why a segment may not be copied yet. The list is closed."""
 
     ACTIVE = "active"
     """It still grows."""
@@ -114,9 +114,10 @@ def why_no_partition(
 
 def _why_outdated(source: SourcePartition, image: PartitionImage) -> str | None:
     """
-    A leader that has been followed by another does not know that its log may have been cut.
+    Return why the source's log may be out of date: a leader that has been followed by another does
+    not know that its log may have been cut.
 
-    Only finished copies prove an epoch: what was merely started may be anybody's mistake.
+    Only finished copies prove an epoch: one that was merely started may be a mistake.
     """
     newest = max((epoch for epoch, _ in image.watermarks), default=-1)
     for segment in image.segments:

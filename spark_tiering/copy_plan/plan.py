@@ -179,7 +179,7 @@ class PartitionCopyPlan(CopyPlanRow, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class CopyPlan:
-    """What one job does; *positions* are those of the metadata that it was made from."""
+    """Lists the steps of one job; *positions* are those of the metadata that it was made from."""
 
     rules: PlanRules
     cluster_id: str

@@ -39,14 +39,15 @@ def make_plan(
     new_ids: Iterable[Uuid],
 ) -> CopyPlan:
     """
-    What to do so that the tier has what *rules* ask for, and why the rest is not done.
+    Plan the copies that *rules* ask for and the tier lacks, and note why the rest is not done.
 
     Partitions are those of *source*; one that only the metadata has, with copies left open, is
     handed in without segments.
 
-    *new_ids* are drawn by the caller, one for each new copy; those that no segment may have, or one
-    has, are passed over. Segments left out as `not-inspected` are those to inspect, to plan again.
-    Raises `InvalidArgument` for a partition that stands twice, and where ids run out.
+    The caller draws *new_ids*, one for each new copy; ids that no segment may have, or that a
+    segment has, are skipped. Segments left out as `not-inspected` are those to inspect before
+    planning again. Raises `InvalidArgument` for a partition that stands twice, and where ids run
+    out.
     """
     ordered = sorted(source, key=lambda one: partition_order(one.partition))
     if len({one.partition for one in ordered}) != len(ordered):

@@ -29,7 +29,7 @@ class PartitionName(NamedTuple):
 
 
 class NoOffset(StrEnum):
-    """What happens where a start is said as a time, and no record is as late."""
+    """Says what to do where a start is given as a time, and no record is as late."""
 
     ERROR = "error"
     LATEST = "latest"
@@ -45,7 +45,7 @@ class AtEdge:
 
 @dataclass(frozen=True, slots=True)
 class AtOffsets:
-    """Each partition by an offset of its own; `EARLIEST` and `LATEST` are offsets, too."""
+    """Bounds each partition by an offset of its own; `EARLIEST` and `LATEST` are offsets, too."""
 
     option: str
     offsets: Mapping[PartitionName, int]
@@ -62,7 +62,7 @@ class AtTime:
 
 @dataclass(frozen=True, slots=True)
 class AtTimes:
-    """Each partition by a time of its own."""
+    """Bounds each partition by a time of its own."""
 
     option: str
     times_ms: Mapping[PartitionName, int]
@@ -73,7 +73,7 @@ Bound = AtEdge | AtOffsets | AtTime | AtTimes
 
 
 class PartitionBound(NamedTuple):
-    """One bound of one partition: an offset, or a time of which the offset is looked up."""
+    """Bounds one partition by an offset, or by a time whose offset is looked up."""
 
     offset: int | None
     time_ms: int | None = None

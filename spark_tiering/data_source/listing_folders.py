@@ -44,8 +44,8 @@ def list_folders(
     folders: Sequence[str], subscription: Subscription, isolation: Isolation
 ) -> TierListing:
     """
-    What is in the log folders of brokers. Of several replicas of a partition the one that goes
-    farthest is read.
+    List the log folders of brokers. Of several replicas of a partition the one that reaches
+    furthest is read.
     """
     found, unusable = LogDirSource(LogDirSettings(tuple(folders))).partitions()
     replicas: dict[tuple[str, int], list[PartitionListing]] = {}

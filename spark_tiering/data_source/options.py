@@ -72,7 +72,7 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Which partitions are read: one of the three; none, where a plan says it."""
+    """Names the partitions to read, in one of three ways; none of them where a plan is given."""
 
     topics: tuple[str, ...] = ()
     pattern: str = ""

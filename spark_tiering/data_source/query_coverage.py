@@ -1,6 +1,6 @@
 """
-What of a listing a query covers: per partition a range of offsets, the extents in it, and what is
-lost of it. Pure.
+The coverage of a query: per partition of a listing a range of offsets, the extents in it, and the
+lost offsets. Pure.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class OffsetRange:
 
 @dataclass(frozen=True, slots=True)
 class RangeCoverage:
-    """What is read of one range, and what should have been and is not there."""
+    """Holds the extents of one range, and its missing offsets."""
 
     range: OffsetRange
     extents: tuple[ReadExtent, ...]
@@ -161,10 +161,10 @@ def lost_text(covered: RangeCoverage, missing: MissingOffsets) -> str:
 
 def first_offset_at(held: PartitionListing, time_ms: int, reading: PieceReading) -> int | None:
     """
-    That offset, as brokers look it up; None where no record is as late.
+    Return the first offset at *time_ms*, as brokers look it up; None where no record is as late.
 
-    Costs the indexes of one segment and a few records of it; more where what is late enough in a
-    segment are not records.
+    Costs the indexes of one segment and a few records of it; more where the late batches of a
+    segment hold no records.
     """
     for extent in held.extents:
         if 0 <= extent.max_timestamp_ms < time_ms:

@@ -42,7 +42,9 @@ _KIND_BYTES: Final = {kind: len(kind.value) + 1 for kind in ObjectKind}
 
 @dataclass(frozen=True, slots=True)
 class SegmentStorage:
-    """Where bytes are, as it travels to workers: no client, no key and no credential."""
+    """
+    Names the location of bytes, as it travels to workers: no client, no key and no credential.
+    """
 
     store: StoreSettings | None = None
     key_ring: str = ""

@@ -1,6 +1,6 @@
 """
-How errors leave the source: Spark shows the message of whatever is raised in its Python workers,
-and with it a stack trace, unless it is told not to. An error of ours says all that there is to say.
+The errors that leave the source: Spark shows the message of every error in its Python workers, and
+with it a stack trace, unless it is told not to. The message of an rlmm error needs no trace.
 """
 
 from __future__ import annotations

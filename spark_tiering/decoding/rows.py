@@ -1,8 +1,8 @@
 """
-One portion of batches to rows, some at a time, up to the first record that makes no sense.
+The rows of one portion of batches, some at a time, up to the first record that makes no sense.
 
-What a record may be is judged here: it lies in its batch, its fields end where it does, its offset
-rises, and its time fits its column.
+A record is judged here: it lies in its batch, its fields end where it does, its offset rises, and
+its time fits its column.
 """
 
 from __future__ import annotations

@@ -46,9 +46,10 @@ _EVEN_28, _ODD_28 = _u(0x000000000FFFFFFF), _u(0x0FFFFFFF00000000)
 
 class VarintBuffer:
     """
-    Bytes in which varints are read by position.
+    Holds bytes in which varints are read by position.
 
-    Positions outside are moved to the end: whoever asks for them finds out by where he then is.
+    Positions outside are moved to the end; the caller sees that from the position that it gets
+    back.
     """
 
     def __init__(self, data: bytes | memoryview) -> None:

@@ -1,4 +1,4 @@
-"""Why a job of Spark's failed, in one line, out of pages of two languages' traces. Pure."""
+"""The cause of a failed Spark job, in one line, out of Java and Python traces. Pure."""
 
 from __future__ import annotations
 

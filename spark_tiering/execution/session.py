@@ -77,7 +77,7 @@ def open_session(settings: ExecutionSettings) -> OpenSession:
     Return a session as *settings* say, or as spark-submit has said.
 
     Raises `ConfigError` where the two differ, `EngineUnfit` where Spark cannot be started or
-    reached, or a session is open in this process that nobody gave.
+    reached, or where this process has a session that the caller did not pass.
     """
     if settings.is_connect:
         return _connected(settings)

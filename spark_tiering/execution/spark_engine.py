@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class UnitResults(Generic[R]):
-    """The outcomes so far; each is told on once, by the thread that adds it."""
+    """Collects the outcomes; the thread that adds one passes it on, once."""
 
     def __init__(self, count: int, tell: Callable[[R | UnitLost], None] | None) -> None:
         self._count = count
@@ -90,9 +90,10 @@ class SparkJobs(Protocol):
         self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
     ) -> None:
         """
-        One job, one task for each parcel; raises what Spark raises. For any thread.
+        Run one job, one task for each parcel; raises the errors of Spark. Any thread may call it.
 
-        Tells every outcome, also more than once and from any thread, and by the end all of them.
+        Calls *arrive* with every outcome, also more than once and from any thread, and by the end
+        with all of them.
         """
 
     def cancel(self) -> None: ...

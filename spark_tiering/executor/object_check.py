@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class StoredSegmentState(NamedTuple):
-    """What there is of a segment; *findings* say what is wrong, or remarkable."""
+    """Describes the stored objects of a segment; *findings* hold faults and remarks."""
 
     objects: StoredObjects
     facts: Mapping[ObjectKind, ObjectFacts]
@@ -39,10 +39,10 @@ class StoredSegmentState(NamedTuple):
 
 def look(store: ObjectStore, segment: SegmentMetadata, prefix: str = "") -> StoredObjects:
     """
-    What there is of an open copy: four requests at most, and no object but the manifest is read.
+    Look at the objects of an open copy: at most four requests, and only the manifest is read.
 
-    A store that cannot be asked is `StoredObjects.UNKNOWN`. Without a manifest nobody can say
-    whether the other two are right: they are `PARTIAL`, and who resumes compares them.
+    A store that cannot be asked is `StoredObjects.UNKNOWN`. Without a manifest it is unknown
+    whether the other two are right: they are `PARTIAL`, and a job that resumes compares them.
     """
     try:
         return examine(store, segment, prefix).objects

@@ -1,8 +1,8 @@
 """
-The three objects of a segment, written in their order and each verified: the manifest is last.
+The writer of a segment's three objects, in their order and each verified: the manifest is last.
 
-Whatever ends a writing in between ends it as `UnitEnd`, before the manifest: what is left of it
-is no segment to anybody, and is found by a repeat. Nothing here knows where the bytes come from.
+An interruption ends a writing as `UnitEnd`, before the manifest: the objects so far are no segment
+to any reader, and a repeat finds them. The writer does not know where the bytes come from.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ UNBOUND = PaceLimits()
 
 
 class _Bucket:
-    """One limit. What is taken is paid for afterwards: whoever comes next waits for that."""
+    """Keeps one limit. A call pays afterwards: the next caller waits for what the last one took."""
 
     def __init__(self, per_s: float | None) -> None:
         self._per_s = per_s

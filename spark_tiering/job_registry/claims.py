@@ -34,10 +34,10 @@ class TopicsClaimed(NamedTuple):
 
 class TopicsBusy(NamedTuple):
     """
-    Another job has one of the topics, and none of them was taken.
+    Tells that another job has one of the topics, and that none of them was taken.
 
     *host* and *since_ms* say where and since when it runs; *until_ms* is when its topics are free
-    unless it beats again.
+    without another heartbeat.
     """
 
     topic: JobTopic
@@ -140,12 +140,12 @@ class Claims:
 
     def check(self, topic: JobTopic, *, younger_ms: int = 0) -> bool:
         """
-        Return whether *topic* is still this job's; asked before each event that finishes a copy.
+        Return whether *topic* is still this job's; called before each event that finishes a copy.
 
-        The store is asked, so that a job which slept through its own end hears of it. An answer
-        that is at most *younger_ms* old counts, as long as the newest beat holds: within that time
-        nobody who keeps to the clock can have taken the topic. What is lost stays lost. Raises what
-        the store does: then nobody knows.
+        The store is asked, so that a job which slept through its own end learns of it. An answer
+        that is at most *younger_ms* old counts, as long as the newest heartbeat holds: within that
+        time no job with a correct clock can have taken the topic. A lost topic stays lost. Raises
+        the errors of the store: then the state is unknown.
         """
         generation = self._held.get(topic)
         if generation is None or not self._heart.is_valid():

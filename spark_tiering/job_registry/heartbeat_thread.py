@@ -1,8 +1,8 @@
 """
-The beats of this process's own job: a thread that says again and again that it is alive.
+The heartbeat thread of this process's job: it writes a heartbeat at intervals.
 
-Invariant: a number is passed only when a beat of this process lies under it. Where somebody else's
-does, the job is over, and no further beat is written.
+Invariant: a number is passed only when a heartbeat of this process lies under it. Where another
+process's lies there, the job is over, and no further heartbeat is written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 The store of jobs: names of objects, and objects written once.
 
-Invariant: an object that was written is never written anew, and whoever is told that it has written
-one may rely on nobody else's lying there.
+Invariant: an object is never overwritten, and a writer whose write succeeded may rely on its own
+object being there.
 """
 
 from __future__ import annotations

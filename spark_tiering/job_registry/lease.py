@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JobLease:
-    """One job that is alive. For the one thread that publishes."""
+    """Holds one live job. Only the thread that publishes uses it."""
 
     job_id: str
     claims: Claims

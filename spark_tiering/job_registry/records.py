@@ -1,6 +1,6 @@
 """
-What a job leaves about itself: its plan before the first event, receipts as it goes on, a report at
-the end; and the mark by which others ask it to stop.
+The records of a job: its plan before the first event, receipts as it goes on, a report at the end;
+and the mark by which others ask it to stop.
 """
 
 from __future__ import annotations

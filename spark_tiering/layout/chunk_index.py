@@ -33,7 +33,7 @@ _TRIES = 1_000
 
 
 class StoredChunk(NamedTuple):
-    """One chunk: where it lies in the log, and where in the object that stores it."""
+    """Places one chunk in the log, and in the object that stores it."""
 
     number: int
     original_start: int

@@ -42,7 +42,7 @@ class ObjectName:
 
 def main_key(segment_id: SegmentId, start_offset: int) -> str:
     """
-    What the keys of a segment's objects share, between prefix and suffix.
+    Return the common part of the keys of a segment's objects, between prefix and suffix.
 
     Raises `InvalidArgument` for a topic that no broker has: a name with a slash would be another
     place.

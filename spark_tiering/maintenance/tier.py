@@ -50,7 +50,7 @@ class TierMoment:
 
     @property
     def positions(self) -> Mapping[int, int]:
-        """By metadata partition: the next offset, exclusive."""
+        """Return the next offset, exclusive, by metadata partition."""
         return self.moment.positions
 
     def partitions(self) -> list[PartitionSummary]:

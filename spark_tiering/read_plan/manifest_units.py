@@ -1,7 +1,8 @@
 """
-Segments as the manifests in a store tell of them: read by units of work, wherever these run.
+Manifests in a store, read by units of work on any engine, as the list of segments.
 
-What cannot be read, or contradicts itself, is named and left out; who plans by the rest says so.
+A manifest that cannot be read, or contradicts itself, is named and left out; a plan of the rest
+says so.
 """
 
 from __future__ import annotations

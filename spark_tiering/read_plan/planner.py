@@ -1,4 +1,4 @@
-"""From the state of partitions to the plan that is asked for. Pure."""
+"""The planner of reads: from the state of partitions to the plan. Pure."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ def answers_of(
     segments: Sequence[SegmentMetadata],
 ) -> list[SegmentCoverage]:
     """
-    Who answers for which offsets along *history*, rising and disjoint; where nobody does there is
-    nothing. *segments* are all of the partition.
+    Return which segment answers for which offsets along *history*, rising and disjoint; offsets
+    without one are left out. *segments* are all of the partition.
     """
     places: dict[int, set[int]] = {}
     for segment in segments:

@@ -65,8 +65,8 @@ def plan_of_moment(
     meter: Meter | None = None,
 ) -> FrozenPlan:
     """
-    The plan of *moment*; *meter* is told of each partition. Raises `InvalidArgument` for a token of
-    other metadata.
+    Plan from *moment*; *meter* counts each partition. Raises `InvalidArgument` for a token of other
+    metadata.
     """
     known = moment.partitions()
     total = sum(question.wants(one.partition.topic, one.partition.partition) for one in known)
@@ -234,8 +234,8 @@ def fates_in_moment(
     moment: PlanMoment, plan: FrozenPlan
 ) -> Callable[[FrozenSegment], PlannedSegmentFate]:
     """
-    What the metadata says of a range of *plan* now. Raises `InvalidArgument` where it is not the
-    metadata that the plan was made of.
+    Return the present fate of a range of *plan* in the metadata. Raises `InvalidArgument` where the
+    plan was made from other metadata.
     """
     identity = moment.identity
     for what, told, found in (

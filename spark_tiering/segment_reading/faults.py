@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ReadFault(StrEnum):
-    """Why bytes of a segment cannot be had. A closed list."""
+    """Tells why bytes of a segment cannot be read. The list is closed."""
 
     MISSING = "missing"
     """There is no such object, or no such file any more."""

@@ -21,7 +21,7 @@ WHAT = "the key ring"
 
 @dataclass(frozen=True, slots=True)
 class KeyRingSettings:
-    """Where the ring is, the same on every machine. No secret."""
+    """Names the place of the ring, the same on every machine. It holds no secret."""
 
     file: str
 

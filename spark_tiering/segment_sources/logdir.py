@@ -1,9 +1,9 @@
 """
 Log folders of brokers as a source: the live ones of this machine, shared ones, or copies.
 
-A broker may be at work in them: partitions appear, vanish, and are renamed on their way out. What
-has such a name (`-delete`, `-future`) is no part of a log; `-stray` is told, because somebody has
-to decide about it. Only the small files beside the segments are read here.
+A broker may be at work in them: partitions appear, vanish, and are renamed on their way out. A
+folder with such a name (`-delete`, `-future`) is no part of a log; `-stray` is reported, because an
+operator has to decide about it. Only the small files beside the segments are read here.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class LogDirSource:
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         """
-        See `Source`. Raises `ConfigError` for a folder that is not there or is no log folder: what
-        is missing as a whole is a mistake, or not mounted, and no reason to copy less.
+        List the partitions as `Source` says. Raises `ConfigError` for a folder that does not exist
+        or is no log folder: a missing folder is a mistake, or not mounted, and no reason to copy
+        less.
         """
         found: list[FoundPartition] = []
         unusable: list[UnusablePlace] = []

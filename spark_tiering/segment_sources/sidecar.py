@@ -1,9 +1,10 @@
 """
 Sidecars of broker hosts as a source: each serves its sealed segments, to be read only.
 
-The driver lists what they have; executors read by values that name a sidecar, a folder and a
-partition, and need neither the brokers' disks nor the brokers. What is refused or gone is told as
-for a folder. Invariant: bytes are those that were asked for, in full, or as many as the file has.
+The driver lists their segments; executors read by values that name a sidecar, a folder and a
+partition, and need neither the brokers' disks nor the brokers. A refused or missing file is
+reported as for a folder. Invariant: a read returns the requested bytes in full, or as many as the
+file has.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class SidecarFiles:
 
     @property
     def piece_bytes(self) -> int:
-        """See `PartitionFiles`: each piece is a request."""
+        """Return the size as `PartitionFiles` says: each piece is a request."""
         return REMOTE_PIECE_BYTES
 
     def facts(self) -> dict[str, SourceFileFacts]:
@@ -122,8 +123,9 @@ class SidecarSegmentSource:
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         """
-        See `Source`. A sidecar that does not answer is told among what is of no use, for others
-        may have replicas of the same partitions; where none answers, it raises `LogUnavailable`.
+        List the partitions as `Source` says. A sidecar that does not answer is listed as unusable,
+        for others may have replicas of the same partitions; where none answers, it raises
+        `LogUnavailable`.
         """
         found: list[FoundPartition] = []
         unusable: list[UnusablePlace] = []

@@ -1,11 +1,11 @@
 """
-Offset index and time index, judged against the log by what they mean. Pure but for the streams.
+The indexes of a segment, by offset and by time, judged against the log. Pure but for the streams.
 
 An offset index is right when each entry's position begins a batch and every batch before that
 position ends below the entry's offset: then a look-up never begins too late. A time index is right
-when nothing up to an entry's offset is later than its time, and when its last time is the largest
-of the segment: brokers take that for the age of the segment. Both ascend. How far entries lie
-apart is nobody's business: it depends on version, settings and restarts of the broker.
+when no record up to an entry's offset is later than its time, and when its last time is the largest
+of the segment: brokers take that for the age of the segment. Both ascend. The distance of entries
+is not judged: it depends on version, settings and restarts of the broker.
 """
 
 from __future__ import annotations

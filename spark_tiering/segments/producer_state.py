@@ -42,7 +42,7 @@ _TABLE_MIN = 16
 
 
 class ProducerEntry(NamedTuple):
-    """What is remembered of one producer; -1 stands for "none" in every field but the delta."""
+    """Holds the state of one producer; -1 stands for "none" in every field but the delta."""
 
     producer_id: int
     producer_epoch: int

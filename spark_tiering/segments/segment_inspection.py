@@ -1,8 +1,8 @@
 """
-One segment, inspected: its log read once, its other files judged, what is wrong made anew.
+The inspection of one segment: its log read once, its other files judged, faulty ones made anew.
 
-This is what a task of a copy job calls before it writes anything. It reads through the protocol of
-`files` alone, so that it does not matter where the files lie.
+A task of a copy job calls it before it writes anything. It reads through the protocol of `files`
+alone, so that it does not matter where the files lie.
 """
 
 from __future__ import annotations

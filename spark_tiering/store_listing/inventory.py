@@ -41,7 +41,10 @@ class InventoryFile:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a manifest says; *columns* in the form of `column_name`, and of CSV alone in order."""
+    """
+    Holds the fields of an inventory's manifest; *columns* in the form of `column_name`, in order
+    for CSV only.
+    """
 
     bucket: str
     created_ms: int

@@ -47,7 +47,7 @@ class FileContent:
     """A file that does not change; one that does all the same is noticed while it is sent."""
 
     def __init__(self, path: Path, expected: ContentSum | None = None) -> None:
-        """Where *expected* is not known, read the file once for it."""
+        """Read the file once for its sum where *expected* is not given."""
         self._path = path
         self.sum = sum_of(self.pieces()) if expected is None else expected
 

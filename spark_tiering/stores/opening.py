@@ -1,6 +1,6 @@
 """
-From settings to their store. Settings travel; a store is opened where it is used, once a process,
-or a thread of it.
+The opening of a store from its settings. Settings travel; a store is opened where it is used, once
+a process, or a thread of it.
 
     s3://bucket      the bucket, prefixes belong to keys
     /path, file:///path   the folder

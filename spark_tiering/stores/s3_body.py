@@ -28,7 +28,7 @@ class ContentSourceFailure(OSError):
 
 
 class RequestBody:
-    """One walk of a content, or several where the library begins anew."""
+    """Streams a content once, or several times where the library begins anew."""
 
     def __init__(self, content: ObjectContent) -> None:
         self._content = content

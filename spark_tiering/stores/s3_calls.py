@@ -1,8 +1,8 @@
 """
-One request to S3, and its repeats. The only module that makes a client of boto3.
+Calls of S3: one request and its retries. The only module that makes a client of boto3.
 
-The library's own repeats, checksums and readings of answers are off: what is tried again, and what
-an answer must be, is decided here, where it is known what the request was for. A client belongs to
+The library's own retries, checksums and parsing of answers are off: this module decides what is
+retried, and what an answer must be, since it knows the purpose of the request. A client belongs to
 the process that made it, with the credentials that were found there.
 """
 

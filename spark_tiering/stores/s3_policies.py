@@ -51,7 +51,7 @@ POLICIES: Final[Mapping[S3FaultKind, S3RetryPolicy]] = {
 
 
 class S3Retries:
-    """Carries out attempts; *sleep* is passed in, so that nobody has to wait in a test."""
+    """Carries out attempts; *sleep* is passed in, so that tests do not wait."""
 
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep

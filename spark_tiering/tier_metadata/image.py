@@ -57,7 +57,7 @@ class PartitionAnswers(Protocol):
 
 
 class MovingPartitionAnswers(PartitionAnswers, Protocol):
-    """The same, where the metadata moves on between two questions."""
+    """Answers where the metadata moves on between two questions."""
 
     def catch_up(self, partition: TopicIdPartition, /) -> None:
         """Return when every event is applied that was stored before the call."""

@@ -60,8 +60,6 @@ class EventsFoot(ViewObject):
 
 @dataclass(frozen=True, slots=True)
 class EventsQuestion:
-    """Which events are asked for."""
-
     wanted: EventFilter
     places: tuple[int, ...] = ()
     """Metadata partitions; all where none is said."""

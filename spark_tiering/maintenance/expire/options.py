@@ -19,7 +19,7 @@ PartitionName = tuple[str, int]
 @dataclass(frozen=True, slots=True)
 class ExpireOptions:
     """
-    These limits take precedence over those of the cluster; without any limit the job only
+    Sets limits that take precedence over those of the cluster; without any limit the job only
     finishes deletions that were begun.
     """
 
