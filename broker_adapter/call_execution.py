@@ -61,7 +61,9 @@ class RequestExchange(Protocol):
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the service has accepted what this broker leads and follows."""
+        """
+        Return whether the service has accepted the partitions that this broker leads and follows.
+        """
 
     @property
     def lookups_max(self) -> int | None: ...

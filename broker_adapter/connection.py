@@ -80,7 +80,10 @@ class ServiceConnection(asyncio.Protocol):
         self.end(SidecarUnavailable(why))
 
     def end(self, error: RlmmError) -> None:
-        """Hang up; calls that wait end with *error*, or with what follows from it for an event."""
+        """
+        Hang up; waiting calls end with *error*, or with the error that follows from it for an
+        event.
+        """
         if self.lost.done():
             return
         self.lost.set_result(error)
@@ -118,8 +121,8 @@ class ServiceConnection(asyncio.Protocol):
     def send(self, method: str, args: Sequence[object]) -> asyncio.Future[object]:
         """
         Send a request behind all that were sent before; return its answer. Raises
-        `SidecarUnavailable` where the connection is over, `InvalidArgument` for what no frame can
-        hold; then nothing was sent.
+        `SidecarUnavailable` where the connection is over, `InvalidArgument` for a request that no
+        frame can hold; then nothing was sent.
         """
         if self._transport is None or self.is_lost:
             why = self.lost.result() if self.is_lost else "it is not open"

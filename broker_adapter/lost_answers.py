@@ -179,7 +179,7 @@ class LostWriteState(StrEnum):
 
 
 def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None) -> LostWriteState:
-    """Return what the state *found*, which *event* is about, says of the event."""
+    """Return whether the state *found* shows the effect of *event*."""
     if isinstance(event, SegmentMetadata):
         return _state_after_start(event, found)
     if isinstance(event, SegmentUpdate):
@@ -192,7 +192,7 @@ def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None
 
 
 def _state_after_start(event: SegmentMetadata, found: object) -> LostWriteState:
-    """An id is drawn for one copy: in whatever state it is, this event has started it."""
+    """An id is drawn for one copy: a segment with it, in any state, was started by this event."""
     if not isinstance(found, SegmentMetadata):
         return LostWriteState.NOT_SEEN
     started = replace(

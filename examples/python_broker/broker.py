@@ -84,7 +84,7 @@ class Broker:
     # ---------------------------------------------------------------------------- copying
 
     async def tick(self) -> dict[TopicIdPartition, int]:
-        """Copy what is due of every partition that is led; what each came to."""
+        """Copy the due segments of every led partition; return the result of each."""
         partitions = sorted(self.leads, key=str)
         counts = await asyncio.gather(*(self._copy(partition) for partition in partitions))
         return dict(zip(partitions, counts, strict=True))

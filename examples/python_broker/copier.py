@@ -43,7 +43,7 @@ class Copier:
         self._now_ms = now_ms
 
     async def copy(self, partition: TopicIdPartition, log: LocalLog) -> int:
-        """Copy what is due of a partition that this broker leads; how many segments that was."""
+        """Copy the due segments of a partition that this broker leads; return how many."""
         if not log.sealed() or not await self._metadata.is_ready(partition):
             return 0
         covered = await self.covered_up_to(partition, log)
@@ -109,7 +109,9 @@ class Copier:
         await self._tell(segment, SegmentState.DELETE_SEGMENT_FINISHED, segment.custom_metadata)
 
     async def resume_deletions(self, partition: TopicIdPartition) -> int:
-        """Finish what was begun and not finished, by whomever; how many segments that was."""
+        """
+        Finish the deletions that any broker began and did not finish; return how many segments.
+        """
         if not await self._metadata.is_ready(partition):
             return 0
         begun = await self._in_state(partition, SegmentState.DELETE_SEGMENT_STARTED)

@@ -40,7 +40,7 @@ class Tier:
         self.objects: dict[str, list[Record]] = {}
 
     async def put(self, segment: SegmentMetadata, records: Sequence[Record]) -> bytes | None:
-        """Store a segment; what comes back is to be kept with its metadata."""
+        """Store a segment; the caller keeps the result with its metadata."""
         self.objects[name_of(segment)] = list(records)
         return f"v1:{len(records)}".encode()
 

@@ -62,7 +62,7 @@ class LoopThread:
             future.cancel()
 
     def call(self, function: Callable[[], T]) -> T:
-        """Return what *function* returns on the loop."""
+        """Call *function* on the loop and return its result."""
         return self.wait(_called(function))
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:

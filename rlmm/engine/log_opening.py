@@ -41,7 +41,7 @@ async def open_within(
 ) -> LogOpener:
     """
     Open the log of *plan* and lock its folder of snapshots; *opened* closes both. Calls *at* before
-    each step with what it waits for.
+    each step with the thing that it waits for.
     """
     held = ExitStack()
     opened.push_async_callback(in_own_thread, "snapshots-lock", held.close)
@@ -62,7 +62,8 @@ class OpeningLog:
         self, opening: asyncio.Task[LogOpener], begin_s: float, what: Callable[[], str]
     ) -> None:
         """
-        *opening* began at *begin_s*, by the event loop's clock; *what* names what it waits for.
+        *opening* began at *begin_s*, by the event loop's clock; *what* names the thing that it
+        waits for.
         """
         self._opening = opening
         self._what = what

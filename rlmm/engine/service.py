@@ -215,7 +215,9 @@ class Service:
         return {name: why for name, why in self._missing.items() if name not in served}
 
     def is_reached(self, name: str) -> bool:
-        """Whether the log of an engine has told its identity, and answered the last question."""
+        """
+        Return whether the log of an engine has told its identity, and answered the last question.
+        """
         engine = self.engines.get(name)
         if engine is None or engine.identity is None:
             return False

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EngineStatistics:
-    """Costs a step for each user partition, whatever it holds."""
+    """Counts in one step for each user partition, however many segments it holds."""
 
     identity: LogIdentity | None
     """`None` while the log is not reached."""
@@ -50,7 +50,7 @@ class EngineStatistics:
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """How ready an engine is, and what it waits for."""
+    """Tells how ready an engine is, and what it waits for."""
 
     identity: LogIdentity | None
     """`None` while the log is not reached."""

@@ -33,7 +33,7 @@ Lookup = tuple["TopicIdPartition", int, int]
 
 
 class PartitionQueries:
-    """Answers what *gate* admits. Refuses a malformed question first."""
+    """Answers the questions that *gate* admits. Refuses a malformed question first."""
 
     def __init__(
         self, gate: Gate, admit: Callable[[TopicIdPartition], Shard] | None = None

@@ -28,7 +28,7 @@ NO_HTTP: Final = "this is no request of HTTP: its head or its body cannot be und
 
 
 class RequestProtocol(web.RequestHandler):
-    """Reads requests, and refuses in our own words what is none."""
+    """Reads requests, and refuses those that are not HTTP in our own words."""
 
     __slots__ = ("_figures",)
 
@@ -67,7 +67,7 @@ class RequestProtocol(web.RequestHandler):
     async def finish_response(
         self, request: BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Answer; what HTTP itself refuses is an error as everywhere."""
+        """Answer; a request that HTTP itself refuses gets an error as everywhere."""
         if isinstance(resp, web.HTTPException):
             resp = refused_by_status(resp)
             self._figures.count("other", resp.status)

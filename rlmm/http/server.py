@@ -39,7 +39,7 @@ _BACKLOG: Final = 128
 
 
 class HttpServer:
-    """Shows what *sources* say as long as the `async with` lasts."""
+    """Serves the state of *sources* as long as the `async with` lasts."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class HttpServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End, with what is under way."""
+        """End the server and the requests under way."""
         await self.close()
 
     async def begin(self) -> None:

@@ -95,7 +95,7 @@ class HttpSettings:
     """How long answers under way may take at the very end, after everything else has ended."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
+        """Refuse a setting that cannot work, naming the key."""
         for name in (
             "user_partitions_max", "connections_max", "head_timeout_ms", "idle_timeout_ms",
             "body_timeout_ms", "slow_client_ms", "wait_timeout_ms_max", "client_max_size",
@@ -158,7 +158,7 @@ class BrokerLogSettings:
     turn; then the answer is given up, and not the service."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
+        """Refuse a setting that cannot work, naming the key."""
         for folder in self.folders:
             if not folder.startswith("/") or "\0" in folder:
                 msg = f"broker_log.folders must be absolute paths, got {folder!r}"

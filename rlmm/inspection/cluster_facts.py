@@ -55,8 +55,9 @@ class TopicFacts:
 @dataclass(frozen=True, slots=True)
 class PartitionOffsets:
     """
-    The ends of a user partition, as its leader tells them; in Kafka's words. What a broker does not
-    know, or a version does not have, is None; *latest_tiered* is -1 where nothing is.
+    Holds the ends of a user partition, as its leader tells them; in Kafka's words. An offset that a
+    broker does not know, or a version does not have, is None; *latest_tiered* is -1 for an empty
+    tier.
     """
 
     earliest: int | None = None

@@ -96,7 +96,7 @@ def _per_state(event: SegmentMetadata | SegmentUpdate) -> bytes:
 
 class LogCleaner:
     """
-    Decides which records are kept below an offset. The caller passes every record to `seen`, in
+    Decides which records are kept below an offset. The caller passes every record to `see`, in
     order, and then asks `keeps`.
     """
 
@@ -172,7 +172,7 @@ LEVELS = (
 
 @dataclass(frozen=True, slots=True)
 class CompactionHarm:
-    """Describes one segment that the cleaner would change."""
+    """Describes one segment that the cleaner would change or lose."""
 
     metadata_partition: int
     segment: SegmentMetadata

@@ -55,7 +55,7 @@ class EventReader(Protocol):
 
 
 class JudgedEventReader:
-    """A `EventReader` that knows what became of each event."""
+    """Reads events with the verdict of each."""
 
     def __init__(
         self, replay: PartitionReplay, place: int, progress: Progress | None = None
@@ -139,8 +139,8 @@ async def followed(
     look_s: float | None = None,
 ) -> AsyncGenerator[EventRecord]:
     """
-    Yield what is appended behind *readers*, until closed or until the log raises. A partition whose
-    leader is away is waited for, `AWAY_S` long.
+    Yield the records that are appended behind *readers*, until closed or until the log raises. A
+    partition whose leader is away is waited for, `AWAY_S` long.
     """
     pause_s = LOOK_S if look_s is None else look_s
     now = asyncio.get_running_loop().time

@@ -90,7 +90,7 @@ class HistoryLine:
 
 
 class EventHistory:
-    """The history of what is *sought*, as the events of one metadata partition go by."""
+    """Collects the history of the subject *sought* from the events of one metadata partition."""
 
     def __init__(self, sought: HistorySubject) -> None:
         self._sought = sought

@@ -188,7 +188,7 @@ def shadowed_in(
 
 
 def _given(shard: Shard, partition: TopicIdPartition, epoch: int) -> Iterator[EpochStretch]:
-    """Yield what the slots of *epoch* give, each up to the next one."""
+    """Yield the answers of the slots of *epoch*, each up to the next one."""
     view = shard.epoch_view(partition, epoch)
     if view is None or not view.slots:
         return

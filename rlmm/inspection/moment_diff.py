@@ -103,7 +103,7 @@ async def compare(
 ) -> MomentDiff:
     """
     Compare two moments: *replay* reads *place* up to the first, *second* is the later one. Raises
-    what the replay raises, and `InvalidArgument` where *second* is earlier.
+    the errors of the replay, and `InvalidArgument` where *second* is earlier.
     """
     compared = MomentDiff(place)
     async for _ in replay.chunks():

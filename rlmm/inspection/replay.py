@@ -132,8 +132,8 @@ class PartitionReplay:
 
     async def begin(self) -> None:
         """
-        Ask for the bounds. Raises what stands in their way, and `LogTruncated` where nothing is
-        left of what lies before the bound.
+        Ask for the bounds. Raises the error that prevents them, and `LogTruncated` where the log
+        holds nothing below the bound any more.
         """
         found = (await self._log.bounds([self._place], timeout_s=self._timeout_s))[self._place]
         if isinstance(found, LogError):
@@ -237,7 +237,9 @@ class PartitionReplay:
     def _set_aside(
         self, damage: DamagedBatch, record_set: RecordSet, on: int, entries: dict[int, Entry]
     ) -> None:
-        """Pass what cannot be trusted, up to *on*; the rest of it, if any, may come later."""
+        """
+        Pass a batch that cannot be trusted, up to *on*; the rest of it, if any, may come later.
+        """
         if on <= self.shard.position:
             return
         # A copy, also of all of it: the engine never looks again at bytes that were set aside.
@@ -323,7 +325,7 @@ async def replay(
     timeout_s: float = 30.0,
     progress: Progress | None = None,
 ) -> ShardsMoment:
-    """Return the state of *places*, or of all, at *bound*; raises what the log raises."""
+    """Return the state of *places*, or of all, at *bound*; raises the errors of the log."""
     identity = await log.identity(timeout_s=timeout_s)
     for place in () if bound is None else bound.offsets:
         require_partition(place, identity.partition_count)

@@ -266,7 +266,10 @@ def resolve(label: PartitionLabel, known: Iterable[TopicIdPartition]) -> TopicId
 
 @dataclass(frozen=True, slots=True)
 class SegmentLabel:
-    """A segment as it was named: its id, or what that begins with, perhaps with its partition."""
+    """
+    Names a segment as the operator typed it: its id, or the start of that, perhaps with its
+    partition.
+    """
 
     text: str
     partition: PartitionLabel | None = None

@@ -141,7 +141,7 @@ class PartitionStart:
 def verify_partition(
     shard: Shard, partition: TopicIdPartition, offsets: PartitionOffsets | None
 ) -> list[Finding]:
-    """Report what is wrong with one user partition; *offsets* are those of its log, where known."""
+    """Report the faults of one user partition; *offsets* are those of its log, where known."""
     segments = shard.segments(partition)
     finished = finished_of(segments)
     lineage = lineage_of(finished)
@@ -347,7 +347,7 @@ def _against_log(
 
 
 def broken_rules(shard: Shard) -> list[Finding]:
-    """Report what the state machine's own checker finds in *shard*."""
+    """Report the rules that the state machine's own checker finds broken in *shard*."""
     place = shard.partition
     return [
         Finding(

@@ -60,9 +60,10 @@ class RemoteLogMetadata(MetadataCalls):
         """
         Stop reading and answering, and then write last snapshots if *flush*; once is enough.
 
-        Everything that waits ends with `Stopped`. Returns what became of the snapshots; what is not
-        written by the deadline is not, and the ones before it stay. Called again, it returns what
-        the first call did. Raises `StopTimedOut` where the reading has not ended by the deadline.
+        Every wait ends with `Stopped`. Returns the outcome of the snapshots; one that is not
+        written by the deadline is not, and the ones before it stay. Called again, it returns the
+        result of the first call. Raises `StopTimedOut` where the reading has not ended by the
+        deadline.
         """
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + timeout_s

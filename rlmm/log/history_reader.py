@@ -26,7 +26,7 @@ class HistoryReadSource(Protocol):
 
 
 class HistoryReader:
-    """Reads a log, whatever of it is followed, and however far that is."""
+    """Reads a log, also partitions that are not followed, and at any position."""
 
     def __init__(self, log: MetadataLog) -> None:
         self._log = log

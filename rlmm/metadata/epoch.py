@@ -253,10 +253,10 @@ class EpochState:
 
     def next_with_txn_index(self, offset: int, rows: Rows) -> bytes | None:
         """
-        The next finished segment that may have a transaction index: the answer of a walk that looks
-        up *offset*, then the offset behind the segment found, and so on.
+        Return the next finished segment that may have a transaction index: the answer of a walk
+        that looks up *offset*, then the offset behind the segment found, and so on.
 
-        Stretches are passed in one step. What is left are steps into segments that others hide in
+        Stretches are passed in one step. The other steps are into segments that others hide in
         part: as many as there are of those.
         """
         if self.indexed_count == 0:

@@ -40,7 +40,7 @@ class KeptOrders:
         return len(self._by_turn)
 
     def pass_turn(self) -> None:
-        """Something was asked or applied; what is abandoned by now is given up."""
+        """Count a page or a record set; give up abandoned orders."""
         self._turn += 1
         if self._by_turn:
             turn, order = next(iter(self._by_turn.items()), (self._turn, None))
@@ -55,7 +55,7 @@ class KeptOrders:
 
     def make_room(self, of_partition: list[Order]) -> bool:
         """
-        Give up what one more order needs: one of those *of_partition*, the least recently asked
+        Make room for one more order: give up one of those *of_partition*, the least recently asked
         for first, or of all. False: none may go now, which passes.
         """
         if len(of_partition) >= ORDERS_OF_PARTITION_MAX and not self._give_up_one(of_partition):

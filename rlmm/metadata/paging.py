@@ -59,7 +59,7 @@ class Page:
 
 
 class SortedKeys:
-    """A sorted set of keys; what happens to one moves a bounded number of others."""
+    """Keeps a sorted set of keys; a change of one moves a bounded number of others."""
 
     __slots__ = ("_chunks", "_lowest")
 

@@ -307,12 +307,12 @@ class PartitionState:
 
     def _recover(self, uuid: bytes, row: bytes | None, undo: Undo, known_epochs: int) -> None:
         """
-        Take back a change of *uuid* that failed half-way; *row* is what it had before, `None` for
+        Take back a change of *uuid* that failed half-way; *row* is its row before, `None` for
         nothing.
 
         Slots and watermarks come back from *undo*, epochs made by the change are the newest and are
-        dropped, and everything else is derived anew from those and the rows. Costs what the
-        partition holds; nothing ever hurries here.
+        dropped, and everything else is derived anew from those and the rows. The cost grows with
+        the partition; this path is never hot.
         """
         self.orders = None
         if row is None:
@@ -349,7 +349,7 @@ class PartitionState:
         return None if entry is None else entry.highest
 
     def size_of_epoch(self, epoch: int) -> int:
-        """Bytes of all segments that list *epoch*, whatever their state."""
+        """Return the bytes of all segments that list *epoch*, in any state."""
         entry = self.epochs.get(epoch)
         return 0 if entry is None else entry.size_bytes
 

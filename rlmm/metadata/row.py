@@ -111,7 +111,7 @@ def row_of(segment: SegmentMetadata, finish_offset: int = NOT_FINISHED) -> bytes
 
 
 def segment_of(segment_id: SegmentId, row: bytes) -> SegmentMetadata:
-    """Return the segment that *row* holds; what a row holds was checked when it was made."""
+    """Return the segment that *row* holds; a row was checked when it was made."""
     state, txn_index_empty, _, broker_id, event_ts, start, end, max_ts = _HEAD.unpack_from(row)
     custom_at = ONE_EPOCH_CUSTOM_AT if row[EPOCHS_AT] == ONE_EPOCH else _custom_at(row)
     return trusted_segment(

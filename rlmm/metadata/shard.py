@@ -64,8 +64,8 @@ class Shard(Protocol):
         Apply the records from the position on; those below it are stepped over, so a redelivery
         changes nothing.
 
-        Stops after *max_events* records; the same record set is then given again to go on. Stops
-        before a batch that cannot be trusted. Whatever is raised, the position stands behind the
+        Stops after *max_events* records; the caller then passes the same record set again to go on.
+        Stops before a batch that cannot be trusted. After any error the position stands behind the
         last event that took effect whole.
         """
 
@@ -75,8 +75,8 @@ class Shard(Protocol):
         undecodable.
 
         *next_offset* is where the log goes on, as the caller knows it: the base offset of a sound
-        batch behind, or the log end. What a damaged header says of its own offsets is not believed:
-        a wrong number would skip history. The bytes are in the report.
+        batch behind, or the log end. The offsets in a damaged header are not believed: a wrong
+        number would skip history. The bytes are in the report.
         """
 
     def apply_event(self, event: Event | Undecodable | None, offset: int | None = None) -> Verdict:
@@ -124,9 +124,7 @@ class Shard(Protocol):
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]: ...
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """
-        Return every segment that lists *epoch*, in whatever state, in Kafka's order; a snapshot.
-        """
+        """Return every segment that lists *epoch*, in any state, in Kafka's order; a snapshot."""
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
         """List `segments`, or `segments_of_epoch`, as at this call, to be taken piece by piece."""
@@ -140,12 +138,12 @@ class Shard(Protocol):
         limit: int,
     ) -> Page:
         """
-        The segments behind *after*, *limit* at most, in whatever state, of one leader epoch or of
-        all: by rising start offset, then by id.
+        Return at most *limit* segments behind *after*, in any state, of one leader epoch or of all:
+        by rising start offset, then by id.
 
-        Nothing is held for a reader: each page is as it is at its call. A segment that is there
+        No state is held for a reader: each page is as it is at its call. A segment that is there
         from the first page to the last is in exactly one of them, unless a repeated first record
-        changes its start offset; what comes or goes meanwhile is in one or in none.
+        changes its start offset; one that comes or goes meanwhile is in one or in none.
         """
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
@@ -170,7 +168,7 @@ class Shard(Protocol):
 
     def import_partition(self, image: bytes) -> TopicIdPartition:
         """
-        Take over one user partition in place of what was known of it; which one is returned.
+        Take over one user partition in place of its present state; return which one.
 
         The image must have been taken at this shard's position. Raises `ImageCorrupt` before
         anything is changed. A whole shard is made from its image by the engine's `from_image`.
@@ -201,7 +199,7 @@ class Shard(Protocol):
         Take over a watermark of an earlier state, where it is above our own.
 
         For a state that was made from fewer records than the one before it: it then differs from
-        what a replay gives, in that it knows how far was copied.
+        the result of a replay, in that it knows how far was copied.
         """
 
     def validate(self) -> list[str]:

@@ -35,8 +35,8 @@ _NOTHING = PartitionState(b"")
 
 class ShardAnswers:
     """
-    The reading half of the pure-Python engine; see `rlmm.metadata.shard.Shard` for what each
-    answer means.
+    Implements the reading half of the pure-Python engine; `rlmm.metadata.shard.Shard` explains each
+    answer.
     """
 
     partition: int

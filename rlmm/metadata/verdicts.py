@@ -113,8 +113,8 @@ class Applied:
 @dataclass(frozen=True, slots=True)
 class Duplicate:
     """
-    The state already was what the event asked for, to the last field. A repeated finish still
-    counts as the newest.
+    The state already equals the event's target, to the last field. A repeated finish still counts
+    as the newest.
     """
 
 

@@ -37,11 +37,11 @@ class PartitionViews:
         self._initialized: dict[TopicIdPartition, bool] = {}
 
     def load(self, partition: TopicIdPartition) -> None:
-        """Ask for *partition*; what is loaded already stays as it is."""
+        """Ask for *partition*; a loaded one stays as it is."""
         self._initialized.setdefault(partition, False)
 
     def clear(self, partition: TopicIdPartition) -> None:
-        """Ask for *partition* no longer. The shard keeps what it holds."""
+        """Ask for *partition* no longer. The shard keeps its state."""
         self._initialized.pop(partition, None)
 
     def mark_initialized(self, partition: TopicIdPartition) -> None:

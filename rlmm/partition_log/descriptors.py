@@ -40,7 +40,9 @@ class _OpenFile:
 
 
 def open_files_max_by_limit() -> int:
-    """Half of what the process may open: the rest is for connections and the like."""
+    """
+    Return half of the files that the process may open: the rest is for connections and the like.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(1, (_NO_LIMIT if soft == resource.RLIM_INFINITY else soft) // _SHARE_OF_LIMIT)
 
@@ -82,7 +84,7 @@ class Descriptors:
         return descriptor
 
     def let_go(self, path: Path, descriptor: int) -> None:
-        """Give back what `hold` gave; the file stays open while there is room."""
+        """Give back a descriptor of `hold`; the file stays open while there is room."""
         with self._lock:
             found = self._forgotten.get(descriptor) or self._open[path]
             found.holders -= 1

@@ -45,7 +45,7 @@ class Disk:
         """
         Write *buffers* one behind the other at *position* and return how many bytes were written.
 
-        Fewer than there are is what a full disk does; the caller treats it as a failure.
+        A full disk writes fewer; the caller treats that as a failure.
         """
         written = 0
         for first in range(0, len(buffers), _WRITE_BUFFERS_MAX):
@@ -62,7 +62,7 @@ class Disk:
         os.ftruncate(descriptor, size)
 
     def sync(self, descriptor: int) -> None:
-        """Force the file's bytes, and what is needed to read them, to the medium."""
+        """Force the file's bytes, and the metadata needed to read them, to the medium."""
         os.fdatasync(descriptor)
 
     def sync_folder(self, path: Path) -> None:

@@ -121,7 +121,7 @@ class SegmentIndex:
 
 def offset_index_fault(content: bytes, base_offset: int, next_offset: int, size: int) -> str | None:
     """
-    Say what is wrong with an `.index` of a log file of *size* bytes; None when nothing is.
+    Return the fault of an `.index` of a log file of *size* bytes; None for a sound one.
 
     Looks at the entries alone. Whether batches start where they say is checked where they are used.
     """
@@ -140,7 +140,7 @@ def offset_index_fault(content: bytes, base_offset: int, next_offset: int, size:
 
 
 def time_index_fault(content: bytes, base_offset: int, next_offset: int) -> str | None:
-    """Say what is wrong with a `.timeindex`; None when nothing is."""
+    """Return the fault of a `.timeindex`; None for a sound one."""
     if len(content) % TIME_ENTRY_BYTES:
         return f"{len(content)} bytes are no whole number of entries"
     entries = list(_TIME_ENTRY.iter_unpack(content))

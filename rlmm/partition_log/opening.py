@@ -62,10 +62,10 @@ class PartitionOpening:
 
 def open_partition(opening: PartitionOpening) -> PartitionStore:
     """
-    Open the folder and recover what it holds.
+    Open the folder and recover its log.
 
     Raises `NotFound`, `ConfigError` for a folder of something else, `LogRecreated` for another
-    topic's, `LogDamaged` with the fault; `OSError` when the disk does not play along.
+    topic's, `LogDamaged` with the fault; `OSError` when the disk fails.
     """
     place, folder = opening.place, opening.folder
     sizes = _sizes(opening)

@@ -103,8 +103,8 @@ class LogReads:
         Read whole batches from the one that holds *position* on; None at the end of the log.
 
         At least one batch, however large; the first may begin below *position*. Raises
-        `LogTruncated` for a position outside [log_start, next_offset], `LogDamaged` when the log
-        is not what was written, `LogUnavailable` when it cannot be read now.
+        `LogTruncated` for a position outside [log_start, next_offset], `LogDamaged` when the stored
+        bytes have changed, `LogUnavailable` when it cannot be read now.
         """
         self._require_readable()
         self._require_within(position)
@@ -129,7 +129,7 @@ class LogReads:
         """
         Wait until *next_offset* is above *position*; False when the time is up, None: it never is.
 
-        Woken by what moves the end, never by looking. A cancelled wait leaves nothing behind.
+        A move of the end wakes it; it never polls. A cancelled wait leaves nothing behind.
         """
         if self.next_offset > position:
             return True

@@ -37,7 +37,7 @@ class LogRecoveryResult:
 
     @property
     def is_loss(self) -> bool:
-        """Return whether anything was taken away, be it only what was never acknowledged."""
+        """Return whether any record was cut, even one that was never acknowledged."""
         return bool(self.cut_bytes or self.removed_segments)
 
     def __str__(self) -> str:
@@ -111,8 +111,8 @@ def judge_holes(holes: Sequence[OffsetGap], recovery_point: int) -> PartitionOff
     """
     Decide about offsets that no batch has.
 
-    Compaction leaves holes in what is closed. One that reaches behind the recovery point can be a
-    base offset that was damaged, which no CRC covers: neither to be cut nor to be believed.
+    Compaction leaves holes in closed segments. One that reaches behind the recovery point can be a
+    base offset that was damaged, which no CRC covers: it can neither be cut nor be believed.
     """
     for hole in holes:
         if hole.next_offset > recovery_point:

@@ -301,10 +301,11 @@ class LogRegistry:
 
     async def tick(self) -> None:
         """
-        Close the active segments that are old enough, delete what retention does not keep.
+        Close the active segments that are old enough, and delete those that retention does not
+        keep.
 
-        A partition that fails is logged, and holds up none of the others; nor does a disk that is
-        full end what can still be read: what is not noted now is noted the next time.
+        A partition that fails is logged, and holds up none of the others. A full disk does not stop
+        reads: a note that cannot be written now is written the next time.
         """
         if self._root.is_read_only:
             return

@@ -134,7 +134,7 @@ def _before_jump(
     found: ScanResult, offset: int, read: Read, index_interval_bytes: int
 ) -> ScanResult:
     """
-    Judge a base offset *offset* that lies below what came before.
+    Judge a base offset *offset* that lies below the batches before it.
 
     No CRC covers base offsets. If the offsets had jumped over it, or if it fits without the jump
     just before it, then it is the jump that was wrong.

@@ -274,7 +274,7 @@ class PartitionStore:
     # deleting from the front
 
     def blocking_expired(self, now_ms: int) -> int:
-        """Count the segments that have served their time; what is not synced yet stays."""
+        """Count the expired segments; an unsynced one stays."""
         settings = self.place.settings
         unsynced = {id(segment) for segment in self._unsynced}
         closed: list[ClosedSegment] = []

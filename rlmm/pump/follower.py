@@ -337,8 +337,8 @@ class Follower:
 
     async def freeze(self, of: TopicIdPartition | None = None) -> Image | None:
         """
-        Freeze the state, or what it has *of* one user partition, at one position; nothing is
-        applied meanwhile, but reads are answered.
+        Freeze the state, or its part *of* one user partition, at one position; nothing is applied
+        meanwhile, but reads are answered.
         """
         async with self._applying:
             replay = self._replay

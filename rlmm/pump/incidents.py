@@ -171,7 +171,9 @@ class Incidents:
 
 
 def _log_undecodable(metadata_partition: int, entry: Entry, verdict: Undecodable) -> bool:
-    """Log what is set aside, unless it belongs to a healthy history; whether it did."""
+    """
+    Log a skipped record, unless it belongs to a healthy history; return whether it was logged.
+    """
     if verdict.reason in COUNTED_APART:
         return False
     value = entry.value or b""

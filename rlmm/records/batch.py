@@ -142,7 +142,7 @@ class Batch:
         return self._header[12]
 
     def values(self, *, inflated_bytes_max: int = INFLATED_BYTES_MAX) -> BatchValues:
-        """Read the values alone: what a replay wants, with no use for keys, times and headers."""
+        """Read the values alone: a replay has no use for keys, times and headers."""
         batch = self._readable(inflated_bytes_max)
         if isinstance(batch, DamagedRecords):
             return BatchValues([], [], batch)
@@ -152,7 +152,7 @@ class Batch:
     def records(
         self, *, inflated_bytes_max: int = INFLATED_BYTES_MAX
     ) -> Iterator[Record | DamagedRecords]:
-        """Yield the records; when some cannot be trusted, what is lost comes last."""
+        """Yield the records; when some cannot be trusted, the lost ones come last."""
         batch = self._readable(inflated_bytes_max)
         if isinstance(batch, DamagedRecords):
             return iter((batch,))

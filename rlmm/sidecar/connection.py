@@ -118,7 +118,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._fd = self._readers.begin(self._take, transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """All connections share one buffer: what is in it is taken at once."""
+        """Return the one buffer of all connections: its bytes are taken at once."""
         return self._context.buffer
 
     def buffer_updated(self, nbytes: int) -> None:

@@ -76,7 +76,7 @@ def _opener_of(source: Path, member: tarfile.TarInfo) -> Opener:
 
 
 class _Bounded:
-    """A file that reads no more than it has, whatever length a tar claims."""
+    """Reads no more than the file has, whichever length a tar claims."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file

@@ -79,7 +79,10 @@ class SnapshotHeader:
 
 
 def encode_header(header: SnapshotHeader) -> bytes:
-    """The first bytes of the file. Raises `InvalidArgument` for what no shard can be."""
+    """
+    Return the first bytes of the file. Raises `InvalidArgument` for a header that no shard can
+    have.
+    """
     fault = fault_of(header)
     if fault is not None:
         msg = f"no snapshot can be written: {fault}"
@@ -109,8 +112,8 @@ def decode_header(take: Callable[[int, str], bytes]) -> SnapshotHeader:
     """
     Read the header through *take*, which gives the next bytes, and nothing behind it.
 
-    Raises `SnapshotUnsupported` for another version, and `SnapshotCorrupt` for everything else that
-    is not what `encode_header` writes.
+    Raises `SnapshotUnsupported` for another version, and `SnapshotCorrupt` for any other header
+    that `encode_header` does not write.
     """
     start = take(START.size, "the header's start")
     magic, version, image_version = START.unpack(start)

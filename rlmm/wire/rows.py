@@ -57,8 +57,8 @@ def _any_row_value(uuid: bytes, row: bytes) -> tuple[object, ...]:
 
 class _Rows:
     """
-    Packed rows that were sent lately: readers of a segment ask for it again and again. Threads
-    share it: what is lost in a race is packed again.
+    Keeps packed rows that were sent lately: readers of a segment ask for it repeatedly. Threads
+    share it: a row lost in a race is packed again.
     """
 
     def __init__(self) -> None:

@@ -40,8 +40,8 @@ def partition_value(partition: TopicIdPartition) -> list[object]:
 
 class _Partitions:
     """
-    Partitions that were read lately: most questions are about few of them, and to make one costs
-    more than the rest of a question. Threads share it: what is lost in a race is made again.
+    Keeps partitions that were read lately: most questions are about few of them, and making one
+    costs more than the rest of a question. Threads share it: one lost in a race is made again.
     """
 
     def __init__(self) -> None:

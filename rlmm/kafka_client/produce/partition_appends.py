@@ -243,7 +243,7 @@ class PartitionAppends:
         self._forget_producer()
 
     def _lost_producer(self, batch: ProducerBatch) -> LogError | None:
-        """The broker does not follow our numbers: what was never stored is numbered anew."""
+        """Number the unstored appends anew: the broker does not follow our numbers."""
         if batch.is_unclear:
             self._unknown(batch, f"{self.trouble}, and an earlier attempt had no answer")
             return None

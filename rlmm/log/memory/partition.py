@@ -135,7 +135,7 @@ class MemoryPartition:
         return RecordSet(self.number, data, next_offset)
 
     def truncate_head(self, log_start: int) -> None:
-        """Drop what lies below *log_start*; a batch that reaches beyond it stays whole."""
+        """Drop the batches below *log_start*; a batch that reaches beyond it stays whole."""
         self.log_start = max(self.log_start, min(log_start, self.next_offset))
         self.replace(self.batches[self.index_of(self.log_start) :])
 
