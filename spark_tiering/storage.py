@@ -100,8 +100,8 @@ class TierStorage(ClosedByWith):
         ring: KeyRing | None = None,
     ) -> None:
         """
-        *writer* stands in the manifests of what is copied, where jobs put their id; *ring* opens
-        segments that are encrypted. What is copied is not.
+        *writer* stands in the manifests of new copies, where jobs put their id; *ring* opens
+        encrypted segments. New copies are not encrypted.
         """
         self._store = store
         self._prefix = prefix
@@ -120,8 +120,8 @@ class TierStorage(ClosedByWith):
         Write a segment from all its parts, each as a file or in memory.
 
         They are taken as they are: a broker knows its own files. Raises `InvalidArgument` where a
-        part is lacking, and where the metadata says otherwise of the transaction index, or of the
-        log's size. A repeat finds what is there.
+        part is lacking, and where the metadata disagrees about the transaction index, or the log's
+        size. A repeat finds the objects.
         """
         writer = SegmentWriter(
             self._store,
@@ -202,7 +202,7 @@ class TierStorage(ClosedByWith):
         return found if isinstance(found, Unreadable) else bytes(found)
 
     def delete(self, segment: SegmentMetadata) -> ObjectDeletion:
-        """Take all objects of a segment away; what is gone already is fine."""
+        """Delete all objects of a segment; absent ones are no error."""
         self._manifests.pop(str(segment.id), None)
         return delete_objects(
             self._store, segment.id, segment.start_offset, self._prefix_of(segment)
@@ -271,9 +271,9 @@ def open_storage(
     ring: KeyRing | None = None,
 ) -> TierStorage:
     """
-    The storage at `s3://bucket/prefix` or in a folder; it is to be closed.
+    Open the storage at `s3://bucket/prefix` or in a folder; the caller closes it.
 
-    What else is to be said of a bucket is taken from *template*.
+    The other settings of a bucket come from *template*.
     """
     settings, prefix = parse_store(address, template)
     return TierStorage(open_store(settings), prefix, options=options, ring=ring)

@@ -11,7 +11,9 @@ LOOKUPS = 16
 
 
 def sidecar_sizing() -> str:
-    """The table of what connections and look-ups cost, from `bench/results/sidecar.json`."""
+    """
+    Return the table of the costs of connections and look-ups, from `bench/results/sidecar.json`.
+    """
     document = json.loads(RESULTS.read_text(encoding="utf-8"))
     found = {figure["name"]: figure["value"] for figure in document["figures"]}
     single_us = found["server CPU per look-up, rlmm"]

@@ -91,9 +91,9 @@ class TopicStatus(StrEnum):
 @dataclass(frozen=True, slots=True)
 class TopicOutcome:
     """
-    The outcome of one topic. *why* is set unless all went well. *receipts* are of every round, in
-    order: a segment whose copy failed stands in it once for each round that tried. *findings* are
-    what an operator has to look at.
+    Tells the outcome of one topic. *why* is set unless all went well. *receipts* are of every
+    round, in order: a segment whose copy failed stands in it once for each round that tried.
+    *findings* are those that an operator has to look at.
     """
 
     topic: str

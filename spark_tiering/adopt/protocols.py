@@ -86,7 +86,10 @@ class AdoptionWindowActions(Protocol):
         """
 
     def why_too_old(self) -> str:
-        """Return why a broker does not say what it knows to be tiered; empty where all do."""
+        """
+        Return why a broker does not tell the highest tiered offset that it knows; empty where all
+        do.
+        """
 
     def latest_tiered(
         self, partitions: Collection[TopicIdPartition]

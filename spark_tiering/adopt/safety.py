@@ -48,7 +48,10 @@ class AdoptedPartition(NamedTuple):
 
 
 def why_not_enabled(seen: AdoptedPartition) -> RefusedTopic | None:
-    """Return what a copy task would destroy if it ran now; None where it would destroy nothing."""
+    """
+    Return the data that a copy task would destroy if it ran now; None where it would destroy
+    nothing.
+    """
     partition = seen.partition
     if seen.log_start is None:
         return RefusedTopic(

@@ -43,7 +43,7 @@ class SettingsChange(NamedTuple):
 
 
 def why_not(settings: Mapping[str, TopicSettingInForce] | None) -> RefusedTopic | None:
-    """Return what in the settings of a topic forbids a window."""
+    """Return why the settings of a topic forbid a window."""
     if settings is None:
         return RefusedTopic(AdoptionRefusal.NO_SUCH_TOPIC, "the cluster does not tell us of it")
     if _value(settings, TIERED) != "true":

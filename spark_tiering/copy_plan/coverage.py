@@ -61,9 +61,9 @@ class Coverage:
         self, epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
     ) -> tuple[EpochSpan, ...]:
         """
-        Return the offsets of a segment that the tier lacks, in order; nothing where it is covered.
+        Return the offsets of a segment that the tier lacks, in order; none where it is covered.
 
-        Where this is less than the whole segment, copies overlap: its planner decides what to do.
+        Where this is less than the whole segment, copies overlap: the planner decides about it.
         """
         return tuple(
             lacking

@@ -92,7 +92,7 @@ class CopiedTier:
 
     def ranges_missing_below(self, base_offset: int, others: list[Range]) -> list[Range]:
         """
-        The ranges below *base_offset* that neither finished copies nor *others* hold, whatever the
+        Return the ranges below *base_offset* that neither finished copies nor *others* hold, in any
         epoch.
         """
         ranges = [(one.start_offset, one.last_offset + 1) for one in self._finished] + others

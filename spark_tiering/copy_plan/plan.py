@@ -131,10 +131,10 @@ class LeftOutRun(CopyPlanRow, frozen=True):
 
 class SourceGap(CopyPlanRow, frozen=True):
     """
-    Offsets that neither the tier nor the source has.
+    Names offsets that neither the tier nor the source has.
 
-    *is_lost* says that something below it was copied, so that it was deleted before its turn came.
-    What lies below the oldest copy may as well have expired in the tier.
+    *is_lost* says that an offset below was copied, so that this one was deleted before its turn
+    came. Offsets below the oldest copy may as well have expired in the tier.
     """
 
     first_offset: Count64 = field(name="first")

@@ -134,7 +134,7 @@ class RequestCosts:
 
 @dataclass(frozen=True, slots=True)
 class PlanRules:
-    """All that is asked of a plan; *now_ms* is what ages are measured by."""
+    """Sets all rules of a plan; ages are measured at *now_ms*."""
 
     mode: CopyMode
     now_ms: int

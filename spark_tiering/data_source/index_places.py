@@ -77,8 +77,8 @@ class OffsetPlaces:
 
     def slice_of(self, first: int, last: int, number: int, count: int) -> ByteStretch:
         """
-        Slice *number* of *count* of what the offsets [first, last] take. The slices of one range
-        are disjoint, and together the range; some may be empty.
+        Return slice *number* of *count* of the bytes that hold the offsets [first, last]. The
+        slices of one range are disjoint, and together the range; some may be empty.
         """
         start, stop = self.start_of(first), self.likely_stop(last)
         begins = self._cut(start, stop, number, count)

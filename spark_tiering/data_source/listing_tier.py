@@ -67,8 +67,8 @@ def listing_of_plan(plan: FrozenPlan, subscription: Subscription) -> TierListing
 
 def _held(one: FrozenPartition) -> PartitionListing:
     """
-    A partition as far as its plan goes: what was asked below the tier counts as missing, what lies
-    behind the tier is not there yet.
+    Return a partition as far as its plan goes: offsets below the tier count as missing, those
+    behind the tier are not there yet.
     """
     extents = tuple(extent_of(segment, one.epochs) for segment in one.segments)
     first = one.asked[0][0] if one.asked else 0

@@ -110,8 +110,8 @@ def read_piece(piece: SegmentPiece, reading: PieceReading) -> Iterator[pa.Record
     """
     Return the rows of *piece*, in order.
 
-    Raises `DataLost` for what is not there any more, `TierUnreadable` for what is there and cannot
-    be read: rows that came before are right. Raises what the store raises.
+    Raises `DataLost` for a segment that is not there any more, `TierUnreadable` for one that cannot
+    be read: earlier rows are right. Raises the errors of the store.
     """
     with told_of(piece.extent):
         source = open_extent(piece.extent, reading.storage)

@@ -94,7 +94,7 @@ def _edge(held: PartitionListing, end_offset: int, offset: int | None) -> int:
 
 def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) -> RangeCoverage:
     """
-    Return the extents in a range, up to *end_offset*, and what of it is lost.
+    Return the extents in a range, up to *end_offset*, and its lost offsets.
 
     An empty range loses nothing, unless it begins where nothing is.
     """
@@ -119,7 +119,7 @@ def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) ->
 
 
 def without(covered: RangeCoverage, lost: Sequence[MissingOffsets]) -> RangeCoverage:
-    """Return the same but for what is *lost* of it as well."""
+    """Return the coverage with the *lost* offsets as well."""
     extents = list(covered.extents)
     for one in lost:
         extents = [

@@ -54,7 +54,7 @@ def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
     """
     Return the segment of an extent, by the store and the keys of this process.
 
-    Raises `SegmentUnreadable`, and what the store raises.
+    Raises `SegmentUnreadable`, and the errors of the store.
     """
     place = extent.place
     if isinstance(place, LogFolderSegment):

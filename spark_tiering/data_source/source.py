@@ -130,7 +130,8 @@ def rows_of(
     """
     Return the rows of one task, in the order of its pieces.
 
-    What was there when the query was planned and is gone by now is an error, or named in a warning.
+    A segment that was there when the query was planned and is gone by now is an error, or named in
+    a warning.
     """
     if not isinstance(partition, TaskShare):
         return

@@ -25,10 +25,7 @@ T = TypeVar("T")
 
 
 def told_in_one_line(function: Callable[P, R]) -> Callable[P, R]:
-    """
-    An error of ours that a function raises is raised by itself: without what led to
-    it.
-    """
+    """Raise an rlmm error of the function without its cause."""
 
     @functools.wraps(function)
     def called(*given: P.args, **named: P.kwargs) -> R:

@@ -52,7 +52,7 @@ def shares(extents: Iterable[ReadExtent], cutting: SplitLimits) -> list[tuple[Se
     """
     Return the extents as shares, in their order; together they are read once and wholly.
 
-    What is joined is neighbours: rows of a share come in the order of partitions and offsets.
+    Only neighbours are joined: rows of a share come in the order of partitions and offsets.
     """
     all_of_them = list(extents)
     bytes_max = cutting.bytes_max

@@ -61,7 +61,9 @@ class ExecutionEngine(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of what was opened for it; a session that was given is left as it is."""
+        """
+        Close the session that the engine opened; a session that the caller passed is left as it is.
+        """
 
     def __enter__(self) -> Self: ...
 

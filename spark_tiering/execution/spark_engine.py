@@ -181,7 +181,10 @@ class SparkEngine(ClosedByWith):
         at_a_time: int,
         add: Callable[[Parcel], None],
     ) -> dict[int, str]:
-        """Run jobs, so many at a time, and tell what arrives; why the units of some have failed."""
+        """
+        Run jobs, so many at a time, and pass on the results that arrive; return why the units of
+        some have failed.
+        """
         self._rounds += 1
         told: queue.SimpleQueue[UnitArrival | SparkJobFailure | None] = queue.SimpleQueue()
         waiting = portions[::-1]

@@ -50,7 +50,7 @@ keeps to the pace, and neither the source nor the store is met by a burst.
 
 
 class UnitEnd(Exception):
-    """Ends a unit, with what became of it."""
+    """Ends a unit, with its outcome."""
 
     def __init__(self, outcome: UnitOutcome, detail: str) -> None:
         super().__init__(detail)
@@ -138,9 +138,9 @@ class LimitedFiles:
 
     def end_changed(self, part: SegmentPart, detail: str) -> NoReturn:
         """
-        End the unit because a part is not what it was.
+        End the unit because a part has changed.
 
-        A log that is still there is another one; what lies beside it may be read anew.
+        A log that is still there is another one; a file beside it may be read anew.
         """
         if self._log and self._log not in self.look_again():
             raise UnitEnd(UnitOutcome.SOURCE_GONE, detail)

@@ -65,14 +65,14 @@ class PartSource(NamedTuple):
 
 
 class LogToWrite(NamedTuple):
-    """A log that was read once: what it is, and its bytes once more."""
+    """Holds a log that was read once: its facts, and its bytes once more."""
 
     digest: ContentDigest
     pieces: Callable[[], Iterator[bytes]]
 
 
 class IndexesToWrite(NamedTuple):
-    """The parts beside a log, and what the object of them will be."""
+    """Holds the parts beside a log, and the description of their object."""
 
     made: MadeIndexes
     parts: Mapping[SegmentPart, PartSource]
@@ -107,8 +107,8 @@ class SegmentWriter:
     """
     Writes one segment: log, indexes, manifest, called in this order.
 
-    *looks_first* asks for each object before it is sent: what was begun before need not be sent
-    again. Objects that are there are compared by length and checksum and never replaced.
+    *looks_first* asks for each object before it is sent: an object of an earlier attempt need not
+    be sent again. Objects that are there are compared by length and checksum and never replaced.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class UnitOutcome(StrEnum):
         """
         Return whether the same unit may end otherwise when it is repeated, now or by a later run.
 
-        What is neither done nor retriable has to be ended, and copied anew under another id.
+        A unit that is neither done nor retriable has to be ended, and copied anew under another id.
         """
         return self in _RETRIABLE
 

@@ -60,7 +60,7 @@ class Claims:
     ) -> None:
         """
         *heart* beats already. Where the store was seen to ignore conditions, *is_put_conditional*
-        is False: what was claimed is then read back each time, which is no more than a help.
+        is False: a claim is then read back each time, which is no more than a help.
         """
         self._jobs = jobs
         self._heart = heart
@@ -80,9 +80,9 @@ class Claims:
         """
         Take all of *topics*, or none.
 
-        A topic of a job whose beats are overdue is taken from it, and that job is over for good,
-        with all it has. Raises what the store does, and `StoreUnavailable` where this job's own
-        beats do not get through.
+        A topic of a job whose heartbeats are overdue is taken from it, and that job is over for
+        good, with all its topics. Raises the errors of the store, and `StoreUnavailable` where this
+        job's own heartbeats do not get through.
         """
         wanted = sorted(set(topics), key=lambda topic: (topic.name, topic.topic_id))
         new: list[JobTopic] = []

@@ -80,9 +80,9 @@ class HeartbeatThread:
 
     def is_valid(self, now_ms: int | None = None) -> bool:
         """
-        Return whether the newest beat still holds, by the clock here.
+        Return whether the newest heartbeat still holds, by the clock here.
 
-        That says what others may not have done yet; what they have done, only the store knows.
+        Until then no other job may take over; whether one has, only the store knows.
         """
         now_ms = self._jobs.now_ms() if now_ms is None else now_ms
         newest = self._newest
@@ -93,9 +93,10 @@ class HeartbeatThread:
 
     def beat(self, state: BeatState = BeatState.RUNNING) -> bool:
         """
-        Beat once; False where another job has ended this one. Not for two threads at once.
+        Write one heartbeat; False where another job has ended this one. Not for two threads at
+        once.
 
-        Raises what the store does; the next call then goes on where this one was.
+        Raises the errors of the store; the next call then goes on where this one was.
         """
         while not self._ended_by:
             number, now_ms = self.number + 1, self._jobs.now_ms()

@@ -64,7 +64,7 @@ def open_lease(
 ) -> Iterator[JobLease]:
     """
     Keep the job alive until the end of the block: its heartbeat thread uses a store of its own.
-    Raise what the store raises, with nothing begun.
+    Raise the errors of the store, with nothing begun.
     """
     with (
         closing(open_own_store()) as own_store,

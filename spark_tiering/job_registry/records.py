@@ -38,7 +38,8 @@ class JobRecords:
     # ------------------------------------------------------------------------------- the plan
 
     def write_plan(self, document: bytes) -> None:
-        """Keep the plan; before the first event, so that what is left open can be told to be ours.
+        """
+        Keep the plan; before the first event, so that open copies can be recognised as ours.
 
         Raises `InvalidArgument` where the job has another plan already.
         """

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class MadeLog(NamedTuple):
-    """A log object that is whole: its chunks, and the digests of what went in and came out."""
+    """Describes a log object that is whole: its chunks, and the digests of input and output."""
 
     chunks: ChunkIndex
     source: ContentDigest
@@ -50,10 +50,12 @@ class MadeIndexes(NamedTuple):
 
 class LogObject:
     """
-    The `.log` object of a log of *size_bytes*, as an iterator of its bytes; it is walked once.
+    Makes the `.log` object of a log of *size_bytes*, as an iterator of its bytes; it is walked
+    once.
 
-    When it has ended, `made` says what it became, or `finding` why it did not. Pieces of the source
-    may have any size. *chunk_bytes* is what is wished for; the longest logs take a little less.
+    When it has ended, `made` describes the object, or `finding` says why there is none. Pieces of
+    the source may have any size. *chunk_bytes* is the wished size; the longest logs take a little
+    less.
     """
 
     def __init__(

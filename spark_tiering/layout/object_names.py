@@ -94,10 +94,11 @@ def parse_object_key(key: str, prefix: str = "") -> ObjectName | None:
 
 def find_object_name(key: str) -> tuple[str, ObjectName] | None:
     """
-    The prefix and the name in a key whose prefix is not known, `None` where it is no such key.
+    Return the prefix and the name in a key whose prefix is not known, `None` where it is no such
+    key.
 
     The prefix is taken to end with a slash, or to be empty: where it ends otherwise, it cannot be
-    told from the topic.
+    separated from the topic.
     """
     folders = key.split("/")
     prefix = "".join(f"{folder}/" for folder in folders[:-3])

@@ -48,8 +48,8 @@ class StateOrigin:
 
 def inputs_of_segments(segments: Iterable[SegmentMetadata]) -> list[PartitionInput]:
     """
-    Partitions of finished *segments*, in whatever order they come: as their manifests tell of them.
-    Of several that have one id, the first in this order counts.
+    Return partitions of finished *segments*, in any order, as their manifests describe them. Of
+    several that have one id, the first in this order counts.
     """
     shard = PythonShard(0)
     partitions: dict[TopicIdPartition, None] = {}

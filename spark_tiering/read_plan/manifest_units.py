@@ -62,8 +62,8 @@ def told_by_manifests(
     meter: Meter | None = None,
 ) -> ManifestContents:
     """
-    Every segment of a topic that is wanted, under *prefix* of the store of *settings*. Raises what
-    the store does, and `StoreUnavailable` where a unit was lost: what it had to read is not known.
+    Return every segment of a wanted topic, under *prefix* of the store of *settings*. Raises the
+    errors of the store, and `StoreUnavailable` where a unit was lost: its segments are not known.
     """
     listed = list_manifests(store, prefix, wants_topic)
     tasks = []

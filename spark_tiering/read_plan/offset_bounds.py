@@ -41,8 +41,8 @@ def asked_of(
     begun: int | None = None,
 ) -> PartitionQuestion:
     """
-    *answers* are those above *log_start*. *begun*: where a plan before this one has ended; it
-    stands for whatever the bounds say of the beginning.
+    Return the range to plan. *answers* are those above *log_start*. *begun*: where a plan before
+    this one has ended; it replaces the lower bound.
     """
     tier_next = answers[-1].last + 1 if answers else None
     first = begun if begun is not None else _first(bounds, answers)

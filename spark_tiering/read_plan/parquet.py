@@ -86,7 +86,7 @@ def format_parquet(plan: FrozenPlan) -> bytes:
 
 
 def parse_parquet(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
-    """Return the plan that a table is; whatever the bytes are."""
+    """Parse a table as a plan; the bytes may be of any origin."""
     try:
         return plan_of_document(_document(content))
     except ReadPlanFault as refused:

@@ -93,7 +93,7 @@ class Meter:
         self._listener(step._replace(elapsed_s=self._now_s() - self._began_s))
 
     def reach(self, unit: str, done: int, total: int, *, failed: int = 0) -> None:
-        """Set what is done of a step."""
+        """Set the progress of a step."""
         step = self._steps.get(unit) or Progress(unit)
         self._steps[unit] = step._replace(done=0, failed=0, total=total)
         self.add(unit, done, failed=failed)

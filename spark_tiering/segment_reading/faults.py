@@ -43,7 +43,7 @@ class ReadFault(StrEnum):
 
 class SegmentUnreadable(Exception):
     """
-    Ends a reading, with what stood in the way; *where* is a key or the name of a file.
+    Ends a read with its fault; *where* is a key or the name of a file.
 
     It never leaves `spark_tiering`.
     """

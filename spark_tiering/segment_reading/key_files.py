@@ -30,8 +30,8 @@ def read_key_ring(settings: KeyRingSettings) -> KeyRing:
     """
     Return the ring and all its keys. Files that it names without a folder lie beside it.
 
-    Raises `ConfigError` for what cannot be read, is no ring or no key, and for a file that every
-    user of the machine may read.
+    Raises `ConfigError` for a file that cannot be read, is no ring or no key, and for a file that
+    every user of the machine may read.
     """
     return _read(settings)[0]
 

@@ -70,7 +70,7 @@ class LogDirSource:
 
 
 class _Broker(NamedTuple):
-    """A log folder, by the names in it and by what it says of its broker."""
+    """Describes a log folder, by the names in it and by its own statement about its broker."""
 
     node_id: int | None
     cluster_id: str
@@ -113,7 +113,7 @@ def _look_at(folder: Path) -> _Broker:
 def _partition(
     path: Path, name: TopicPartition, broker: _Broker
 ) -> FoundPartition | UnusablePlace | None:
-    """Return one partition's folder; None for what is no user's."""
+    """Return one partition's folder; None for a folder that is no user topic's."""
     if not is_user_topic(name.topic):
         return None
     try:

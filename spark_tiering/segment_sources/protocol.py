@@ -83,12 +83,13 @@ class SegmentSource(Protocol):
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         """
-        Every replica of every user's topic, as it is now, and what looks like one and is of no use.
+        Return every replica of every user's topic, as it is now, and unusable places that look like
+        one.
 
         The same partition stands there more than once where several replicas of it were found.
         """
         ...
 
     def close(self) -> None:
-        """Give back what is held; files that were given stay readable."""
+        """Release all resources; files that were given stay readable."""
         ...

@@ -115,7 +115,7 @@ class SidecarSegmentSource:
     """Every partition that some sidecars serve, each as it is when it is asked for."""
 
     def __init__(self, settings: SidecarSourceSettings) -> None:
-        """Raise `ConfigError` for what is no address; this asks no sidecar."""
+        """Raise `ConfigError` for a text that is no address; this asks no sidecar."""
         addresses = dict.fromkeys(address.rstrip("/") for address in settings.addresses)
         self._endpoints = [Endpoint(address, settings) for address in addresses]
         for endpoint in self._endpoints:

@@ -49,7 +49,7 @@ class Endpoint:
     settings: SidecarSourceSettings
 
     def place(self) -> tuple[str, str, int]:
-        """Return scheme, host and port. Raise `ConfigError` for what is no address."""
+        """Return scheme, host and port. Raise `ConfigError` for a text that is no address."""
         try:
             parts = urlsplit(self.address)
             host, port = parts.hostname, parts.port

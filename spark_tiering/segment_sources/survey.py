@@ -97,8 +97,8 @@ class ClusterPartition:
 @dataclass(frozen=True, slots=True)
 class SurveyedPartition:
     """
-    A partition as a plan takes it, the files that its segments are read from, and what they are
-    held to.
+    Holds a partition as a plan takes it, and the files that its segments are read from, with the
+    facts they are checked against.
     """
 
     source: SourcePartition

@@ -59,7 +59,7 @@ class IndexEntries:
                 self.finding, self.current = self._stream.finding, None
 
     def found(self, kind: SegmentFindingKind, detail: str) -> None:
-        """Note what is wrong with the current entry; zeros from it to the end are one thing."""
+        """Note the fault of the current entry; zeros from it to the end are one fault."""
         zeros = 0
         entry = self.current
         while entry is not None and not any(entry):
@@ -110,7 +110,7 @@ class OffsetIndexJudge:
         self._last_offset = batch.last_offset
 
     def finish(self) -> SegmentFinding | None:
-        """Say what is wrong once every batch has passed; None when nothing is."""
+        """Return the fault once every batch has passed; None for a sound index."""
         entry = self._entries.current
         last_offset = self._base_offset + self._previous[0]
         if entry is not None:
@@ -155,7 +155,7 @@ class TimeIndexJudge:
         self._last_offset = batch.last_offset
 
     def finish(self) -> SegmentFinding | None:
-        """Say what is wrong once every batch has passed; None when nothing is."""
+        """Return the fault once every batch has passed; None for a sound index."""
         while (entry := self._entries.current) is not None:
             offset = self._base_offset + entry[1]
             if offset > self._last_offset:

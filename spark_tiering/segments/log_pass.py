@@ -41,7 +41,7 @@ class OffsetOrder:
         self._allows_holes = allows_holes
 
     def note(self, batch: LogBatch) -> tuple[SegmentFindingKind, str] | None:
-        """Take in the next batch; say what is wrong with its offsets."""
+        """Take in the next batch; return the fault of its offsets."""
         base, last = batch.base_offset, batch.last_offset
         expected, next_offset = self.next_offset, self._segment.next_offset
         where = f"byte {batch.position}: offsets {base} to {last}"

@@ -66,7 +66,7 @@ class EndedTransaction(NamedTuple):
 
 
 def parse_snapshot(content: bytes) -> dict[int, ProducerEntry] | str:
-    """Read a snapshot as a broker does; a text that says what is wrong, where something is."""
+    """Read a snapshot as a broker does; a text that names the fault, where there is one."""
     if len(content) < _HEAD.size:
         return f"{len(content)} bytes are no snapshot"
     version, crc, count = _HEAD.unpack_from(content)

@@ -144,8 +144,8 @@ def _producers_at_start(
     stored: StoredFiles, base_offset: int, known: ProducerState | None
 ) -> ProducerState | None:
     """
-    The producers at the base offset, to go on from: those of the file, as a broker does, unless
-    what is known says that the file is wrong. None when neither tells.
+    Return the producers at the base offset, to go on from: those of the file, as a broker does,
+    unless the known state proves the file wrong. None when neither tells.
     """
     if base_offset == 0:
         return ProducerState()

@@ -25,7 +25,7 @@ class StoredPart:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltPart:
-    """Bytes that were made from the log, or cut to what the segment carries."""
+    """Holds bytes that were made from the log, or cut to the segment."""
 
     content: bytes
 

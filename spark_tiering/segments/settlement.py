@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 class PartSettlement:
     """
-    The parts of one segment whose log is sound, and what was wrong with their files.
+    Settles the parts of one segment whose log is sound, and notes the faults of their files.
 
     *is_whole* says whether the producers at the segment's start were known. *epochs* is the history
     that the copy goes by; None where it is not known.

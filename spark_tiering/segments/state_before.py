@@ -124,7 +124,7 @@ def _starts(
 class _Replay:
     """
     Reads the logs from *start* on. *reached* is the offset behind the last batch, and *detail* says
-    what stopped it, empty where nothing did.
+    why it stopped, empty at a clean end.
     """
 
     def __init__(

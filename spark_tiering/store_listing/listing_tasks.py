@@ -132,7 +132,7 @@ def sort_objects(
     sorting: SortRules,
     looked: ListingResult,
 ) -> None:
-    """Put what is *found* into *looked*: key, size, when it was written, storage class."""
+    """Sort the *found* objects into *looked*: key, size, when it was written, storage class."""
     rows: dict[int, ObjectRows] = {}
     wanted: dict[str, bool] = {}
     for key, size_bytes, modified_ms, storage_class in found:

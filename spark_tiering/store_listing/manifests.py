@@ -32,7 +32,7 @@ class TopicFolder(NamedTuple):
 
 
 class ListedManifest(NamedTuple):
-    """A manifest as a listing tells of it: the segment is whole, as far as names can tell."""
+    """Names a manifest in a listing: the segment is whole, as far as names can tell."""
 
     key: str
     name: ObjectName

@@ -60,9 +60,9 @@ class FileContent:
 
 class ContentStream(NamedTuple):
     """
-    Bytes that pass by once. When they have ended, *told* says what they ought to have been.
+    Passes bytes by once. When they have ended, *told* returns their expected sum.
 
-    `None` from *told* says that they did not become whole: nothing is kept of them.
+    `None` from *told* says that they did not become whole: none of them is kept.
     """
 
     pieces: Iterable[Piece]

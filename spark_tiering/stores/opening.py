@@ -32,8 +32,8 @@ def parse_store(address: str, template: S3Settings | None = None) -> tuple[Store
     """
     Return the store that *address* names, and the prefix of keys behind its bucket.
 
-    What else is to be said of a bucket is taken from *template*. Raises `ConfigError` for what is
-    no store.
+    The other settings of a bucket come from *template*. Raises `ConfigError` for a text that is no
+    store.
     """
     parts = urlsplit(address)
     if parts.query or parts.fragment or parts.username or parts.password:

@@ -45,8 +45,8 @@ class ObjectStore(Protocol):
         """
         Write *content* where nothing is yet.
 
-        What is there already is compared by length and checksum. Large contents are sent in parts.
-        A source that fails is refused; what else it raises is raised, and nothing is left behind.
+        An existing object is compared by length and checksum. Large contents are sent in parts. A
+        source that fails is refused; its other exceptions are raised, and nothing is left behind.
         """
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:

@@ -48,7 +48,7 @@ class S3Calls:
         return self.repeats.run(lambda: self.once(operation, call))
 
     def give_up(self, fault: S3Fault) -> NoReturn:
-        """Raise what a fault that stayed means for the store as a whole."""
+        """Raise the error of the whole store for a fault that stayed."""
         raise_fault(fault, self.settings.address)
 
     def check_bucket(self) -> None:

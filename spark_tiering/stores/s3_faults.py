@@ -211,7 +211,7 @@ def _sort_answer(operation: str, error: aws.ClientError) -> S3Fault:
 
 
 def raise_fault(fault: S3Fault, store: str) -> NoReturn:
-    """Raise what a fault that stayed means for the store as a whole."""
+    """Raise the error of the whole store for a fault that stayed."""
     error: RlmmError
     match fault.kind:
         case S3FaultKind.NO_CREDENTIALS:

@@ -51,7 +51,7 @@ class PartitionAnswers(Protocol):
     def partition_delete(self, partition: TopicIdPartition, /) -> PartitionDelete | None: ...
 
     def segments(self, partition: TopicIdPartition, /) -> Iterable[SegmentMetadata]:
-        """Return every segment, in whatever state."""
+        """Return every segment, in any state."""
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int, /) -> int | None: ...
 

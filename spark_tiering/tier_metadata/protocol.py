@@ -62,8 +62,7 @@ class TierMetadata(Protocol):
         """
         Store how far the deletion of a whole partition has come, and return when it took effect.
 
-        Raises as `publish` does. Where it stays open what became of it, the caller's next image
-        tells.
+        Raises as `publish` does. Where the outcome stays unknown, the caller's next image tells it.
         """
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:

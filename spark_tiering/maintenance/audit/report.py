@@ -45,7 +45,7 @@ class OpenUploads:
 
 @dataclass(slots=True)
 class AuditReport:
-    """*notes* say what was not checked, and why."""
+    """Lists the audit's findings; *notes* say which checks were left out, and why."""
 
     source: str
     """The source of the objects: a listing, or an inventory with its date."""

@@ -133,7 +133,7 @@ class BackupOrder:
         self._next_offset = 0
 
     def wrong(self, row: BackupRow | LostOffsets) -> str:
-        """Return what is wrong with *row* behind the earlier rows; empty where nothing is."""
+        """Return the fault of *row* behind the earlier rows; empty where there is none."""
         extent = self._header.extents.get(row.place)
         if extent is None:
             return f"metadata partition {row.place} is not one of the header's"

@@ -98,8 +98,8 @@ def rules_of(
     """
     Return the limits of *partition*: those of the options, else those of the cluster.
 
-    The log start offset of the cluster counts for its own metadata alone, since brokers delete
-    what is before it. An archive outlives the local log.
+    The log start offset of the cluster counts for its own metadata alone, since brokers delete the
+    records before it. An archive outlives the local log.
     """
     name = (partition.topic, partition.partition)
     topic = None if facts is None else facts.topic(partition.topic, partition.topic_id)
