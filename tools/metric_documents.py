@@ -1,4 +1,4 @@
-"""Writes what `docs/metrics.md` and the page of the HTTP API take from the code."""
+"""Writes the tables of `docs/metrics.md` and of the page of the HTTP API from the code."""
 
 from __future__ import annotations
 

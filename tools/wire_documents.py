@@ -1,6 +1,6 @@
 """
-Writes what `docs/wire-protocol.md` takes from the code: methods, errors with their fields, limits,
-and the example, byte by byte.
+Writes the tables of `docs/wire-protocol.md` from the code: methods, errors with their fields,
+limits, and the example, byte by byte.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-A log read from its start up to a bound: the state there, and every event with what became of it.
+A log read from its start up to a bound: the state there, and every event with its verdict.
 
 Needs nothing but reading: the log of a service, of Kafka or of copied folders. Verdicts come from
 the engine that applies each record set as it would in a service. What is bounded by an offset or a

@@ -1,4 +1,4 @@
-"""Searches for segments: by what they are, and by an offset or a time that they hold. Pure."""
+"""The search for segments: by their fields, and by an offset or a time that they hold. Pure."""
 
 from __future__ import annotations
 

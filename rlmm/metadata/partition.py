@@ -1,6 +1,6 @@
 """
-All state of one user partition: its segments, its leader epochs, its deletion; what each event does
-to it.
+All state of one user partition: its segments, its leader epochs, its deletion, and the
+effect of each event.
 
 Segments are rows of bytes (`row`), epochs are `EpochState`. Nothing here decodes a record; events
 arrive as the parts that the handlers need. A handler decides first and changes afterwards; a change

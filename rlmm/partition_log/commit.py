@@ -1,8 +1,8 @@
 """
 Group commit of one partition: appends that wait together share one sync.
 
-At most one sync runs at a time, in a thread. It acknowledges what lay below the log's end before it
-began, and nothing that was written meanwhile: that is the next one's. No task is involved, so no
+At most one sync runs at a time, in a thread. It acknowledges the bytes below the log's end before
+it began, and none that were written meanwhile: those are the next one's. No task is involved, so no
 caller's cancellation stops a sync or touches another caller.
 """
 

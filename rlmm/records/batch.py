@@ -1,5 +1,5 @@
 """
-Walking a record set batch by batch, and what a batch says of itself.
+The batches of a record set: the walk over them, and the facts in each header.
 
 The walk is cheap: one header unpacked and one CRC for each batch. Records are read when they are
 asked for, by `records`; the header's layout and the judgement of what is no batch stand in

@@ -7,6 +7,6 @@ Settings and the counting of repeats are pure; only `logs` touches streams and l
 May be imported by `rlmm.cli`, `rlmm.config`.
 
 - `redaction`: The removal of names from log lines.
-- `repeats`: Which log lines are repeats of one another, and how many of them were not written.
+- `repeats`: Repeats of log lines, and the count of those not written.
 - `settings`: Settings of log lines, and why the defaults are these.
 """

@@ -14,11 +14,11 @@ The bytes of a segment: in a tier, by its manifest, or in a broker's folder.
     for window in batch_windows(source, first_byte, last_byte):         # whole record batches
         window.position, window.content
 
-Both are a `SegmentBytes`. Bytes of a log are those of the broker's file, whatever the tier made of
-them: plain, chunks of zstd, encrypted, both. Ends of ranges are inclusive, and cut to the log's.
+Both are a `SegmentBytes`. Bytes of a log are those of the broker's file, in each form of the
+tier: plain, chunks of zstd, encrypted, both. Ends of ranges are inclusive, and cut to the log's.
 
-What cannot be read raises `SegmentUnreadable`, at the place in the stream where that is noticed;
-what came before it is right. It has a `fault` (a closed list), the key or file, and a detail, and
+A fault raises `SegmentUnreadable`, at the place in the stream where it is noticed; the bytes
+before it are right. It has a `fault` (a closed list), the key or file, and a detail, and
 `finding_kind(fault)` is its stable code. It never leaves `spark_tiering`: the runner of a unit
 turns it into a value. Faults of the store as a whole raise the store's errors, and files the log's.
 

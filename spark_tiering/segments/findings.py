@@ -1,4 +1,4 @@
-"""The parts of a segment, and what can be wrong with one. Values only."""
+"""The findings on the parts of a segment. Values only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and folders below a local store: its steps, and what the system's refusals mean."""
+"""Files and folders below a local store: its steps, and the errors for the system's refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole object in pieces, and whether what lies under a key is what should be there."""
+"""The reading of a whole object in pieces, and its comparison with the expected object."""
 
 from __future__ import annotations
 

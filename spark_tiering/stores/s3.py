@@ -1,4 +1,4 @@
-"""A bucket as a store: what `ObjectStore` promises, in requests to S3."""
+"""A bucket of S3 as a store: implements `ObjectStore` in requests to S3."""
 
 from __future__ import annotations
 

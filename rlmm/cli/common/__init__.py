@@ -13,10 +13,10 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `item_streams`: Streams of items that are cut short.
 - `log_range`: The range of the log that a command reads, from its flags.
 - `object_places`: The keys of a segment's objects, in the layout of the storage plugin.
-- `output`: How commands that answer in one piece print.
+- `output`: The printing of answers in one piece.
 - `parameter_types`: Types of command line parameters.
 - `query_command`: A command that looks at the state, from its flags to its exit code.
-- `query_run`: How a command that looks at the state runs.
+- `query_run`: The run of a command that queries the state.
 - `shared_flags`: The flags that all commands share which look at the tiered state, and their
   variables.
 - `source_options`: The flags of every command that looks at the tiered state.
