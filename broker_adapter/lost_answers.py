@@ -192,7 +192,10 @@ def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None
 
 
 def _state_after_start(event: SegmentMetadata, found: object) -> LostWriteState:
-    """An id is drawn for one copy: a segment with it, in any state, was started by this event."""
+    """
+    Return whether the copy was started: an id is drawn for one copy, so a segment with it, in any
+    state, was started by this event.
+    """
     if not isinstance(found, SegmentMetadata):
         return LostWriteState.NOT_SEEN
     started = replace(

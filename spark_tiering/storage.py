@@ -223,7 +223,7 @@ class TierStorage(ClosedByWith):
         return keys[kind]
 
     def _manifest(self, segment: SegmentMetadata) -> Manifest | Unreadable:
-        """The manifest of a segment, from memory where it was read lately."""
+        """Return the manifest of a segment, from memory where it was read lately."""
         name = str(segment.id)
         kept = self._manifests.pop(name, None)
         if kept is None:

@@ -31,7 +31,7 @@ OPTIONS = [
 
 
 def group_requirements(groups: dict[str, list[Any]], name: str) -> list[str]:
-    """The requirements of one dependency group, the groups it includes among them."""
+    """Return the requirements of one dependency group, the groups it includes among them."""
     requirements: list[str] = []
     for entry in groups[name]:
         if isinstance(entry, str):

@@ -14,7 +14,7 @@ _WHO = {
 
 
 def metrics_reference() -> str:
-    """A table for each group of metrics: name, type, labels, meaning, when to worry."""
+    """Return a table for each group of metrics: name, type, labels, meaning, when to worry."""
     parts = []
     for group, metrics in GROUPS.items():
         rows = [

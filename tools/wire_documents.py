@@ -72,7 +72,7 @@ def _error_row(cls: type[RlmmError]) -> str:
 
 
 def example() -> str:
-    """A short conversation, each frame in hexadecimal."""
+    """Return a short conversation, each frame in hexadecimal."""
     partition = values.partition_value(_EXAMPLE)
     segment_id = SegmentId(_EXAMPLE, Uuid(bytes(15) + b"\x01"))
     segment = SegmentMetadata(

@@ -35,7 +35,7 @@ COPY_S: Final = 600.0
 
 
 def wall_ms() -> int:
-    """The time that events are stamped with."""
+    """Return the time that events are stamped with."""
     return time.time_ns() // 1_000_000
 
 

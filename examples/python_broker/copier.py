@@ -59,7 +59,9 @@ class Copier:
         return copied
 
     async def covered_up_to(self, partition: TopicIdPartition, log: LocalLog) -> int:
-        """The last offset of this log's own history that a finished copy covers; -1: none."""
+        """
+        Return the last offset of this log's own history that a finished copy covers; -1: none.
+        """
         for epoch in sorted(log.epochs, reverse=True):
             try:
                 highest = await self._metadata.highest_offset(partition, epoch)

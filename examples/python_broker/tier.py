@@ -25,7 +25,7 @@ class TierRefused(Exception):
 
 
 def name_of(segment: SegmentMetadata) -> str:
-    """The name of a segment's object."""
+    """Return the name of a segment's object."""
     partition = segment.id.partition
     return (
         f"{partition.topic_id}/{partition.partition}/"
@@ -45,7 +45,7 @@ class Tier:
         return f"v1:{len(records)}".encode()
 
     async def get(self, segment: SegmentMetadata) -> list[Record]:
-        """The records of a segment."""
+        """Return the records of a segment."""
         found = self.objects.get(name_of(segment))
         if found is None:
             msg = f"{name_of(segment)} is not there"

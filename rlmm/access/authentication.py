@@ -165,11 +165,11 @@ class Authenticator:
     # ------------------------------------------------------------------------------- files
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """The TLS context of TCP listeners, kept up to date; `None` without TLS."""
+        """Return the TLS context of TCP listeners, kept up to date; `None` without TLS."""
         return None if self._tls is None else self._tls.context
 
     def handshakes(self, listener: str, timeout_s: float) -> Handshakes | None:
-        """The TLS handshakes of *listener*; `None` without TLS."""
+        """Return the TLS handshakes of *listener*; `None` without TLS."""
         if self._tls is None:
             return None
         made = Handshakes(self._tls.context, timeout_s)

@@ -89,7 +89,7 @@ class Key:
 
     @property
     def allowed(self) -> str:
-        """The allowed values in words."""
+        """Return the allowed values in words."""
         if isinstance(self.kind, type) and issubclass(self.kind, StrEnum):
             return f"one of {', '.join(self.kind)}"
         words: dict[Any, str] = {
@@ -104,7 +104,7 @@ class Key:
 
     @property
     def reason(self) -> str:
-        """The docstring of the field on one line; empty if there is none."""
+        """Return the docstring of the field on one line; empty if there is none."""
         return _docstrings(self.owner).get(self.field[-1], "")
 
 

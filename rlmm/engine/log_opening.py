@@ -90,7 +90,7 @@ class OpeningLog:
         return opening.result().log
 
     async def _reached(self, timeout_s: float) -> tuple[MetadataLog, float]:
-        """The log and the rest of the time; `LogUnavailable` when it is not open by then."""
+        """Return the log and the rest of the time; `LogUnavailable` when it is not open by then."""
         found = self._found()
         if found is not None:
             return found, timeout_s

@@ -66,7 +66,7 @@ class EngineStatus:
 
     @property
     def places(self) -> frozenset[int]:
-        """The metadata partitions that are to be open; none while the log is not reached."""
+        """Return the metadata partitions that are to be open; none while the log is not reached."""
         if self.identity is None or self.gates:
             return frozenset(self.gates)  # all of them are begun in one step
         return self.assignment.metadata_partitions(self.identity.partition_count)

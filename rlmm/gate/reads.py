@@ -73,7 +73,7 @@ class PartitionQueries:
     def segment_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """The finished segment that holds *offset* of leader epoch *epoch*."""
+        """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         _require_epoch(epoch)
         _require_offset(offset)
         return self._admit(partition).segment_for(partition, epoch, offset)
@@ -98,7 +98,7 @@ class PartitionQueries:
         return found
 
     def segments_for(self, lookups: Iterable[Lookup]) -> list[SegmentMetadata | RlmmError | None]:
-        """An answer for each look-up, in order; a refused one has its error in its place."""
+        """Return an answer for each look-up, in order; a refused one has its error in its place."""
         asked = list(lookups)
         if len(asked) > LOOKUPS_MAX:
             msg = f"{len(asked)} look-ups in one call, allowed are {LOOKUPS_MAX}"
@@ -112,21 +112,22 @@ class PartitionQueries:
         return answers
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
-        """The segment in any state, unless its deletion is finished."""
+        """Return the segment in any state, unless its deletion is finished."""
         return self._admit(segment_id.partition).segment(segment_id)
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
         """
-        The first finished segment of *epoch* from *offset* on that may have aborted transactions.
+        Return the first finished segment of *epoch* from *offset* on that may have aborted
+        transactions.
         """
         _require_epoch(epoch)
         _require_offset(offset)
         return self._admit(partition).next_segment_with_txn_index(partition, epoch, offset)
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
-        """The largest offset of *epoch* that any finished copy reached; never decreases."""
+        """Return the largest offset of *epoch* that any finished copy reached; never decreases."""
         _require_epoch(epoch)
         return self._admit(partition).highest_offset(partition, epoch)
 
@@ -161,11 +162,11 @@ class PartitionQueries:
         return self._admit(partition).page(partition, epoch, after=after, limit=limit)
 
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
-        """Every segment in any state, by rising start offset."""
+        """Return every segment in any state, by rising start offset."""
         return self._admit(partition).segments(partition)
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """Every segment that lists *epoch*, in any state, by rising start offset."""
+        """Return every segment that lists *epoch*, in any state, by rising start offset."""
         _require_epoch(epoch)
         return self._admit(partition).segments_of_epoch(partition, epoch)
 
@@ -179,17 +180,17 @@ class PartitionQueries:
         return self._admit(partition).size(partition)
 
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
-        """The last partition-delete event, even where nothing else is left."""
+        """Return the last partition-delete event, even where nothing else is left."""
         return self._admit(partition, _require_heard_of).partition_delete(partition)
 
     def state_of(self, partition: TopicIdPartition) -> Shard:
-        """The shard that has events of *partition*, to be read at once and not changed."""
+        """Return the shard that has events of *partition*, to be read at once and not changed."""
         return self._admit(partition, _require_heard_of)
 
     def place(self, place: int) -> Shard:
         """
-        The shard of metadata partition *place*, to be read at once; only ready user partitions may
-        be shown.
+        Return the shard of metadata partition *place*, to be read at once; only ready user
+        partitions may be shown.
         """
         return self._gate.admit_place(place)
 

@@ -43,7 +43,9 @@ class MetadataCalls:
 
     @property
     def reads(self) -> PartitionQueries:
-        """Every question, answered or refused at once, without an `await`; on the loop only."""
+        """
+        Return every question, answered or refused at once, without an `await`; on the loop only.
+        """
         return self._engine.reads
 
     # -------------------------------------------------------------------------- assignment

@@ -91,7 +91,7 @@ class Assignment:
         self, partition_count: int, before: Assignment | None = None
     ) -> frozenset[int]:
         """
-        The metadata partitions to read.
+        Return the metadata partitions to read.
 
         Where *before* was asked already, no more is found out than how this differs from it.
         """

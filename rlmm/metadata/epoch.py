@@ -196,8 +196,8 @@ class EpochState:
 
     def lookup(self, offset: int, rows: Rows) -> bytes | None:
         """
-        The finished segment that answers for *offset*: the slots' choice, else the one finished
-        last that covers it.
+        Return the finished segment that answers for *offset*: the slots' choice, else the one
+        finished last that covers it.
         """
         found = self.row_for(offset, rows)
         return None if found is None else found[0]

@@ -270,8 +270,8 @@ def page_of(
     kept: KeptOrders,
 ) -> Page:
     """
-    The next segments of a listing behind *after*, *limit* at most; *kept* are the orders of the
-    whole engine.
+    Return the next segments of a listing behind *after*, *limit* at most; *kept* are the orders of
+    the whole engine.
     """
     if not state.rows or (epoch is not None and epoch not in state.epochs):
         return Page((), after, is_last=True)

@@ -359,7 +359,7 @@ class PartitionState:
 
     def ids_of_epoch(self, epoch: int) -> list[bytes]:
         """
-        All segments that list *epoch*, in Kafka's order.
+        Return all segments that list *epoch*, in Kafka's order.
 
         By slot where every id has one; otherwise by rising start offset, those with a slot first
         where it is equal.

@@ -18,8 +18,8 @@ _MURMUR_SHIFT = 24
 
 def metadata_partition_for(topic_id: bytes, partition: int, count: int) -> int:
     """
-    The metadata partition, in 0..count-1, that holds every event of user partition *partition* of
-    *topic_id*.
+    Return the metadata partition, in 0..count-1, that holds every event of user partition
+    *partition* of *topic_id*.
 
     *count* is the partition count of the metadata topic; it can never change on a live topic.
     """

@@ -203,7 +203,7 @@ _SETTERS = tuple(SegmentMetadata.__dict__[field.name].__set__ for field in field
 
 def trusted_segment(*values: object) -> SegmentMetadata:
     """
-    A segment of *values*, in the order of its fields, that were checked before.
+    Return a segment of *values*, in the order of its fields, that were checked before.
 
     Look-ups make one for every answer; the checks of the constructor would cost more than all the
     rest of a look-up.

@@ -44,7 +44,7 @@ class Listing(Protocol):
 
     def take(self, count: int) -> list[SegmentMetadata] | None:
         """
-        The next segments, *count* at most; `None` when there are no more.
+        Return the next segments, *count* at most; `None` when there are no more.
 
         Empty while the order is being found out: ask again.
         """
@@ -114,8 +114,8 @@ class Shard(Protocol):
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
         """
-        The first finished segment of *epoch* from *offset* on, without a gap, that may have a
-        transaction index.
+        Return the first finished segment of *epoch* from *offset* on, without a gap, that may have
+        a transaction index.
         """
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
@@ -147,10 +147,10 @@ class Shard(Protocol):
         """
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """Bytes of all segments that list *epoch*; read from a counter."""
+        """Return the bytes of all segments that list *epoch*; read from a counter."""
 
     def size(self, partition: TopicIdPartition) -> int:
-        """Bytes of all segments of *partition*; read from a counter."""
+        """Return the bytes of all segments of *partition*; read from a counter."""
 
     def segment_counts_of(self, partition: TopicIdPartition) -> tuple[int, int, int]:
         """

@@ -115,7 +115,7 @@ class ShardAnswers:
         return page_of(state, partition, epoch, after, limit, self._kept_orders)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """Bytes of all segments that list *epoch*."""
+        """Return the bytes of all segments that list *epoch*."""
         return self._state(partition).size_of_epoch(epoch)
 
     def size(self, partition: TopicIdPartition) -> int:

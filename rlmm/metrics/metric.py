@@ -98,7 +98,7 @@ class Metric:
 
     @property
     def series(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of its Prometheus series, and their labels."""
+        """Return the names of its Prometheus series, and their labels."""
         if self.kind is not MetricKind.HISTOGRAM:
             return {self.name: self.labels}
         return {

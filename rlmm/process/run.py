@@ -136,7 +136,7 @@ async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
 def _found(
     service: Service, begin_s: float, plan: EnginePlan, opening: asyncio.Task[LogOpener]
 ) -> LogOpener:
-    """The log, or its stand-in while it is not open."""
+    """Return the log, or its stand-in while it is not open."""
     if opening.done():
         return opening.result()
 
@@ -207,7 +207,7 @@ def _log_reason(service: Service, work: asyncio.Task[None], asked: asyncio.Futur
 
 
 def _cause(error: BaseException) -> RlmmError:
-    """The error of a failed part, as an `RlmmError` that names it."""
+    """Return the error of a failed part, as an `RlmmError` that names it."""
     first = first_of(error)
     if isinstance(first, RlmmError):
         return first

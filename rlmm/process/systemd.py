@@ -102,7 +102,7 @@ class NotifySocket:
 
 
 def watchdog_s(environ: Mapping[str, str]) -> float | None:
-    """The interval of the watchdog; `None` without one."""
+    """Return the interval of the watchdog; `None` without one."""
     text, pid = environ.get(WATCHDOG_VARIABLE, ""), environ.get(WATCHDOG_PID_VARIABLE)
     if not (text.isascii() and text.isdigit()) or int(text) == 0:
         return None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def offset_behind(record_set: RecordSet, damage: DamagedBatch, position: int) -> int | None:
     """
-    The first offset that is surely behind *damage*; `None` where nothing shows one.
+    Return the first offset that is surely behind *damage*; `None` where nothing shows one.
 
     The shard stands at *position*. Without a sound batch behind, and without the end of the set,
     the caller reads on, or takes the log end offset.

@@ -121,7 +121,7 @@ class Incidents:
         partition: TopicIdPartition | None = None,
         segment: Uuid | None = None,
     ) -> Iterator[Incident]:
-        """The matching ones, the oldest of each kind first."""
+        """Yield the matching incidents, the oldest of each kind first."""
         for kind in self._kinds.values():
             for incident in list(kind):
                 if (

@@ -145,7 +145,7 @@ class Replay:
         return True
 
     def judge(self, now_s: float) -> Fact | None:
-        """The judgement on the position of the shard; `None` when it is the same."""
+        """Return the judgement on the position of the shard; `None` when it is the same."""
         position = self.shard.position
         if not self.is_caught_up:
             if position < self.target or self._refused is not None:

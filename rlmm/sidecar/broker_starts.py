@@ -172,7 +172,7 @@ class BrokerSessions:
 
     @property
     def held(self) -> frozenset[TopicIdPartition]:
-        """The partitions that the engine answers for because of this broker."""
+        """Return the partitions that the engine answers for because of this broker."""
         return (self.partitions or NOTHING) | self.kept
 
     def meet(self, instance: Uuid | None) -> BrokerStart:

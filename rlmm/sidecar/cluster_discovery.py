@@ -97,14 +97,14 @@ class ProcessEngines:
         return () if self._service is None else tuple(self._service.engines.values())
 
     def of_cluster(self, cluster_id: str) -> Engine | None:
-        """The engine of a cluster, also of a learned one that is not reached yet."""
+        """Return the engine of a cluster, also of a learned one that is not reached yet."""
         found = self._engines.get(cluster_id)
         if found is not None:
             return found[0]
         return None if self._service is None else self._service.engine_of(cluster_id)
 
     def name_of(self, engine: Engine) -> str:
-        """The name of a running engine; its successor has the same."""
+        """Return the name of a running engine; its successor has the same."""
         engines = {} if self._service is None else self._service.engines
         return next((name for name, one in engines.items() if one is engine), "")
 
@@ -321,7 +321,7 @@ class ProcessEngines:
 
 
 def _servers_in(bootstrap: str | None) -> str | None:
-    """The addresses in a hello, if they can be used."""
+    """Return the addresses in a hello, if they can be used."""
     if bootstrap is None:
         return None
     try:

@@ -243,7 +243,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._readers.resume(self._fd, self._take, self._transport)
 
     def _answered(self, request: bytes | tuple[int, ResumedRead]) -> bytes | None:
-        """The frame that answers or refuses a request; `None`: it comes later."""
+        """Return the frame that answers or refuses a request; `None`: it comes later."""
         request_id, method = None, None
         session = self._session
         try:

@@ -39,7 +39,7 @@ _PAUSE_S: Final = 1.0
 
 
 async def log_bounds(session: ClientSession, places: Sequence[int]) -> object:
-    """The bounds of the metadata partitions *places*, in their order."""
+    """Return the bounds of the metadata partitions *places*, in their order."""
     engine = session.engine()
     topic_id = _topic_id(engine)
     with _under_way(session):
@@ -106,7 +106,7 @@ def _ends(found: LogBounds | LogError) -> LogEnds | LogError:
 
 
 def _applied(session: ClientSession, place: int) -> int | None:
-    """The position of the state, if it is open."""
+    """Return the position of the state, if it is open."""
     try:
         return session.reads().place(place).position
     except (NotAssigned, NotReady):
@@ -148,7 +148,7 @@ def _under_way(session: ClientSession) -> Iterator[None]:
 
 
 def _topic_id(engine: Engine) -> Uuid:
-    """The id of the topic that the engine follows now."""
+    """Return the id of the topic that the engine follows now."""
     if engine.identity is None:
         raise NotReady("the log has not been reached", reason=NotReadyReason.CONNECTING)
     return engine.identity.topic_id

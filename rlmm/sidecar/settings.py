@@ -117,7 +117,7 @@ class SidecarSettings:
 
     @property
     def mode(self) -> int:
-        """The mode of the socket's file."""
+        """Return the mode of the socket's file."""
         return int(self.unix_mode, 8)
 
     @property

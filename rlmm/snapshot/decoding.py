@@ -44,8 +44,8 @@ _PIECE_BYTES = 256 * 1024
 
 def verify(read: Read, size: int) -> SnapshotHeader:
     """
-    The header of a file of *size* bytes, whose checksum is verified to the last byte. Inflates
-    nothing.
+    Return the header of a file of *size* bytes, whose checksum is verified to the last byte.
+    Inflates nothing.
     """
     file = _File(read, size)
     header = decode_header(file.take)
@@ -131,7 +131,7 @@ class _Content:
 
     @property
     def rest(self) -> int:
-        """Bytes that are no whole image yet."""
+        """Return how many bytes are no whole image yet."""
         return len(self._waiting) - self._at
 
     def add(self, inflated: bytes | bytearray) -> None:
@@ -167,7 +167,9 @@ class _Content:
 
 
 def _key_of(image: bytes) -> bytes | None:
-    """The key at the beginning of an image: its length as an unsigned varint, and its bytes."""
+    """
+    Return the key at the beginning of an image: its length as an unsigned varint, and its bytes.
+    """
     size = 0
     for at, byte in enumerate(image[:5]):
         size |= (byte & 0x7F) << 7 * at

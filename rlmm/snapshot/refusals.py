@@ -70,7 +70,7 @@ class Refusals:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Every kind is in it."""
+        """Return counts by kind; every kind is in it."""
         return {str(kind): self._counts[kind] for kind in RefusalKind}
 
     @property

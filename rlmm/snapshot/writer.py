@@ -133,7 +133,7 @@ class SnapshotWriter:
         )
 
     def _due(self) -> list[int]:
-        """The partitions whose time has come, the longest due first."""
+        """Return the partitions whose time has come, the longest due first."""
         now_s = self._now_s()
         there = self._source.positions()
         for partition in there.keys() - self._due_s.keys():

@@ -29,12 +29,12 @@ class StateSource(Protocol):
 
     @property
     def log(self) -> EventLog:
-        """The records of the metadata topic, for queries about history."""
+        """Return the records of the metadata topic, for queries about history."""
         ...
 
     @property
     def cluster(self) -> ClusterFacts | None:
-        """The cluster, if it can be asked."""
+        """Return the cluster, if it can be asked."""
         ...
 
     async def standing(self) -> SourceStatus:

@@ -108,7 +108,7 @@ def read_hello(value: object) -> ClientHello:
 
 
 def agree(versions: Collection[int]) -> int:
-    """The newest version that both sides speak; `UnsupportedVersion` where there is none."""
+    """Return the newest version that both sides speak; `UnsupportedVersion` where there is none."""
     common = set(versions) & set(VERSIONS)
     if not common:
         theirs = ", ".join(map(str, versions))

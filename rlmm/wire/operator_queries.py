@@ -119,7 +119,7 @@ def _read_summary(value: object) -> PartitionCounts:
 
 
 def read_summary_key(value: object) -> bytes | None:
-    """The key that a page of user partitions begins behind; `None`: it is the first."""
+    """Return the key that a page of user partitions begins behind; `None`: it is the first."""
     if value is None:
         return None
     if type(value) is not bytes or len(value) > KEY_BYTES_MAX:
@@ -158,7 +158,7 @@ def read_places(value: object, count_max: int) -> list[int]:
 
 
 def log_ends_value(topic_id: Uuid, ends: Sequence[LogEnds | LogError]) -> list[object]:
-    """The bounds of metadata partitions, in the order of the request, and their topic."""
+    """Return the bounds of metadata partitions, in the order of the request, and their topic."""
     return [
         topic_id,
         [

@@ -117,8 +117,8 @@ def read_write_options(value: object = None, timeout_ms_max: int = INT32_MAX) ->
 
 def read_wait_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> int | None:
     """
-    The time-out of `wait_ready` in milliseconds, *timeout_ms_max* at most; `None`: the setting of
-    the service.
+    Return the time-out of `wait_ready` in milliseconds, *timeout_ms_max* at most; `None`: the
+    setting of the service.
     """
     if value is None:
         return None

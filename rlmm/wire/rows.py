@@ -65,7 +65,7 @@ class _Rows:
         self._known: dict[bytes, tuple[bytes, PackedResult]] = {}
 
     def packed(self, uuid: bytes, row: bytes) -> PackedResult:
-        """The segment *uuid* of *row*, as it is sent."""
+        """Return the segment *uuid* of *row*, as it is sent."""
         known = self._known.get(uuid)
         if known is not None and known[0] is row:  # every change of a segment makes another row
             return known[1]

@@ -34,7 +34,7 @@ _DELETE_STATES: Final = tuple(PartitionDeleteState)
 
 
 def partition_value(partition: TopicIdPartition) -> list[object]:
-    """A user partition: topic id, name, number."""
+    """Return a user partition: topic id, name, number."""
     return [partition.topic_id, partition.topic, partition.partition]
 
 
@@ -89,7 +89,7 @@ def read_partitions(value: object) -> list[TopicIdPartition]:
 
 
 def segment_value(segment: SegmentMetadata) -> tuple[object, ...]:
-    """A segment without its partition, which the question names."""
+    """Return a segment without its partition, which the question names."""
     return (
         segment.id.uuid,
         segment.start_offset,
@@ -164,7 +164,7 @@ def _segment_state(value: object) -> SegmentState:
 
 
 def update_value(update: SegmentUpdate) -> list[object]:
-    """The arguments of `update_segment`."""
+    """Return the arguments of `update_segment`."""
     return [
         partition_value(update.id.partition),
         update.id.uuid,
@@ -192,7 +192,7 @@ def read_segment_id(partition: TopicIdPartition, value: object) -> SegmentId:
 
 
 def delete_value(event: PartitionDelete) -> list[object]:
-    """The arguments of `put_partition_delete`."""
+    """Return the arguments of `put_partition_delete`."""
     return [partition_value(event.partition), *deletion_value(event)]
 
 
@@ -203,7 +203,7 @@ def read_delete(value: object) -> PartitionDelete:
 
 
 def deletion_value(event: PartitionDelete) -> list[object]:
-    """A partition's deletion without its partition, which the question names."""
+    """Return a partition's deletion without its partition, which the question names."""
     return [event.broker_id, event.event_timestamp_ms, event.state]
 
 

@@ -110,7 +110,7 @@ class TopicOutcome:
 
     @property
     def not_copied(self) -> tuple[CopyReceipt, ...]:
-        """The newest receipts of segments that were planned and are not finished."""
+        """Return the newest receipts of segments that were planned and are not finished."""
         newest = {(one.partition, one.start_offset): one for one in self.receipts}
         return tuple(one for one in newest.values() if one.fate is not CopyFate.FINISHED)
 

@@ -51,7 +51,7 @@ class AdoptionWindowActions(Protocol):
     def now_ms(self) -> int: ...
 
     def elapsed_ms(self) -> int:
-        """A clock that does not step."""
+        """Return a clock that does not step."""
 
     def wait(self, seconds: float) -> None: ...
 

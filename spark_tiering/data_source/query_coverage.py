@@ -54,7 +54,8 @@ def offset_of_start(
     look_up: Callable[[PartitionListing, int], int | None],
 ) -> int:
     """
-    The offset that a start means; *look_up* gives the first one that is not older than a time.
+    Return the offset that a start means; *look_up* gives the first one that is not older than a
+    time.
 
     *end_offset* is how far *held* may be read. Raises `DataLost` where no record is as late as a
     time, and the start is to fail then.

@@ -61,8 +61,8 @@ class BatchDecoder:
     @property
     def next_offset(self) -> int:
         """
-        The offset behind the last batch that was walked over, 0 before the first: at the end of a
-        log that is not compacted it says whether anything is missing there.
+        Return the offset behind the last batch that was walked over, 0 before the first: at the end
+        of a log that is not compacted it says whether anything is missing there.
         """
         return self._previous_offset + 1
 

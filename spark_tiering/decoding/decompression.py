@@ -64,8 +64,8 @@ class BatchDecompressor:
         self, data: bytes, table: BatchTable, position: int
     ) -> Iterator[BatchPortion | DecodingFault]:
         """
-        The batches of *table*, in portions; *data* has `PADDING` behind them, and begins at byte
-        *position* of the log. At the first batch that cannot be inflated it ends.
+        Yield the batches of *table*, in portions; *data* has `PADDING` behind them, and begins at
+        byte *position* of the log. At the first batch that cannot be inflated it ends.
         """
         codecs = (table.attributes & CODEC_MASK).tolist()
         begin = 0

@@ -65,8 +65,8 @@ class VarintBuffer:
 
     def int32_at(self, position: Int64s) -> tuple[Int64s, Int64s]:
         """
-        The number at each position, and how many bytes it has: 0 where it is no int32, or written
-        with more bytes than any has.
+        Return the number at each position, and how many bytes it has: 0 where it is no int32, or
+        written with more bytes than any has.
         """
         position = np.minimum(position, self.last)
         # Fields of one kind have sizes of one kind nearly always: the first tells.

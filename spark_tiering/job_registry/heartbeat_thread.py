@@ -70,12 +70,12 @@ class HeartbeatThread:
 
     @property
     def number(self) -> int:
-        """The newest beat that is surely written; 0 before the first."""
+        """Return the newest beat that is surely written; 0 before the first."""
         return self._newest.number
 
     @property
     def ended_by(self) -> str:
-        """The job that has ended this one, as far as this process knows; else empty."""
+        """Return the job that has ended this one, as far as this process knows; else empty."""
         return self._ended_by
 
     def is_valid(self, now_ms: int | None = None) -> bool:

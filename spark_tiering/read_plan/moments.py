@@ -101,8 +101,8 @@ def moment_at(
     places: Collection[int] | None = None,
 ) -> PastMoment:
     """
-    The metadata as it was at *bound*, of *places* or of all. Raises `LogTruncated` where the log
-    does not reach back that far.
+    Return the metadata as it was at *bound*, of *places* or of all. Raises `LogTruncated` where the
+    log does not reach back that far.
     """
     return PastMoment(asyncio.run(replay(_Awaited(log), places, bound)), wants_topic)
 

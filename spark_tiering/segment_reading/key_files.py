@@ -37,7 +37,7 @@ def read_key_ring(settings: KeyRingSettings) -> KeyRing:
 
 
 def process_key_ring(settings: KeyRingSettings | None) -> KeyRing | None:
-    """The ring of this process, read again when its file has changed."""
+    """Return the ring of this process, read again when its file has changed."""
     if settings is None:
         return None
     with _lock:

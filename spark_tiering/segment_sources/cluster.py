@@ -206,7 +206,8 @@ class TierCluster(ClosedByWith):
         self, topics: Collection[str], names: Sequence[str] | None
     ) -> dict[str, dict[str, TopicSettingInForce]]:
         """
-        The named settings in force of some topics, all that brokers know where *names* is None.
+        Return the named settings in force of some topics, all that brokers know where *names* is
+        None.
 
         A topic that does not exist is left out, and so is a setting that the broker does not know.
         A broker may tell the settings of before a change for some moments after it.

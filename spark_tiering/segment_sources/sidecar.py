@@ -74,7 +74,8 @@ class SidecarFiles:
 
     def read(self, name: str, start: int, size: int) -> bytes:
         """
-        The bytes [start, start + size) of a file; fewer where it ends, none where it is gone.
+        Return the bytes [start, start + size) of a file; fewer where it ends, none where it is
+        gone.
 
         Raises `LogUnavailable` for a file that may not be read yet.
         """

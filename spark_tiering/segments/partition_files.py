@@ -41,8 +41,8 @@ class PartitionFiles(Protocol):
 
     def read(self, name: str, start: int, size: int) -> bytes:
         """
-        The bytes [start, start + size) of a file: fewer only where the file ends before, none
-        where there is no such file any more.
+        Return the bytes [start, start + size) of a file: fewer only where the file ends before,
+        none where there is no such file any more.
         """
         ...
 

@@ -55,7 +55,7 @@ class SidecarAccess:
 
     @property
     def socket_path(self) -> str | None:
-        """The path of the socket; `None` for an address of TCP."""
+        """Return the path of the socket; `None` for an address of TCP."""
         if self.address.startswith("unix:"):
             return self.address.removeprefix("unix:").removeprefix("//")
         return self.address if "/" in self.address and "://" not in self.address else None

@@ -107,7 +107,7 @@ class MemoryPartition:
 
     def select(self, position: int, bytes_max: int) -> RecordSet | None:
         """
-        The record set that a fetch from *position* brings; None when there is nothing yet.
+        Return the record set that a fetch from *position* brings; None when there is nothing yet.
 
         Raises `LogTruncated` when *position* is not within the bounds.
         """

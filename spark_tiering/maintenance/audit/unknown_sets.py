@@ -49,7 +49,7 @@ class UnknownObjectSet(NamedTuple):
 
     @property
     def keys(self) -> list[str]:
-        """The keys of the objects, in the order in which they are written."""
+        """Return the keys of the objects, in the order in which they are written."""
         return [object_key(self.id, self.start_offset, kind, self.prefix) for kind in self.kinds]
 
     @property

@@ -47,7 +47,7 @@ class BackupRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def content(self) -> tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]:
-        """The parts that do not depend on where and when the record was stored."""
+        """Return the parts that do not depend on where and when the record was stored."""
         return self.key, self.value, self.headers
 
     @property

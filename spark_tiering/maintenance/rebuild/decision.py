@@ -59,7 +59,7 @@ class PartitionDifference:
 
     @property
     def missing(self) -> list[SegmentMetadata]:
-        """The segments to bring back, in the order of events."""
+        """Return the segments to bring back, in the order of events."""
         return [
             one.segment for one in self.decided if one.fate is RebuildFate.MISSING and one.segment
         ]
