@@ -54,7 +54,7 @@ class BrokerTakeover:
 
     @property
     def is_final(self) -> bool:
-        """Whether the client gives up."""
+        """Return whether the client gives up."""
         return self._times >= self._times_max
 
     def heard(self, error: Superseded) -> Superseded:

@@ -113,7 +113,7 @@ class Authenticator:
         return client
 
     def is_valid(self, client: Client) -> bool:
-        """Whether the credentials of an admitted client would still be accepted."""
+        """Return whether the credentials of an admitted client would still be accepted."""
         if client.token_digest is None:
             return True
         digest = client.token_digest
@@ -159,7 +159,7 @@ class Authenticator:
 
     @property
     def knows_somebody(self) -> bool:
-        """Whether any client could be admitted over a network."""
+        """Return whether any client could be admitted over a network."""
         return bool(len(self._tokens.value) or len(self._own) or self._grants)
 
     # ------------------------------------------------------------------------------- files

@@ -99,7 +99,7 @@ class ServerTls:
 
     @property
     def is_unusable(self) -> bool:
-        """Whether the files, as they are now, cannot be loaded."""
+        """Return whether the files, as they are now, cannot be loaded."""
         return self._files.is_unusable
 
     def look(self) -> None:

@@ -18,7 +18,7 @@ BOUNDS_S: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DurationStatistics:
-    """How often something took how long."""
+    """Counts durations."""
 
     counts: tuple[int, ...]
     """By the least bound that it did not exceed; the last is beyond all of them."""

@@ -29,7 +29,7 @@ class LogKind(StrEnum):
 
 
 class ServiceMode(StrEnum):
-    """Whether the service writes events."""
+    """Tells whether the service writes events."""
 
     SERVE = "serve"
     OBSERVER = "observer"
@@ -37,7 +37,7 @@ class ServiceMode(StrEnum):
 
 
 class AssignmentKind(StrEnum):
-    """How the service learns which user partitions it answers for."""
+    """Tells how the service learns which user partitions it answers for."""
 
     ALL = "all"
     NONE = "none"

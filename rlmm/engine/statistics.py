@@ -81,7 +81,7 @@ class EngineStatus:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the assignment is known and all of it open."""
+        """Return whether the assignment is known and all of it open."""
         return self.identity is not None and self.assignment.is_known and not self.not_open
 
 

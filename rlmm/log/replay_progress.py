@@ -13,7 +13,7 @@ from enum import StrEnum
 
 
 class NotReadyReason(StrEnum):
-    """Why a metadata partition is not answered from."""
+    """Tells why a metadata partition is not answered from."""
 
     CONNECTING = "connecting"
     """The log has not been reached yet."""

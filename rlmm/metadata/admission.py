@@ -103,7 +103,7 @@ def _is_copied_by_another(
     state: PartitionState, broker: bytes, epoch: int, first: int, last: int
 ) -> bool:
     """
-    Whether finished segments of other brokers hold all of [first, last] in *epoch*.
+    Return whether finished segments of other brokers hold all of [first, last] in *epoch*.
 
     They may be several: replicas begin their segments at offsets of their own. Where they are very
     many, Kafka's rule decides, as for every copy that adds something.

@@ -131,7 +131,7 @@ def segment_of(segment_id: SegmentId, row: bytes) -> SegmentMetadata:
 
 def is_sound_row(row: bytes) -> bool:
     """
-    Whether *row*, from anywhere, is one that `row_of` makes of a segment that can be held.
+    Return whether *row*, from anywhere, is one that `row_of` makes of a segment that can be held.
 
     Judges the common form alone, one epoch and short custom metadata, and that quickly: `False`
     means that it has to be looked at closely.

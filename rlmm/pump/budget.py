@@ -37,7 +37,7 @@ _UNLIMITED = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """How much memory the process may come to hold."""
+    """Limits the memory of the process."""
 
     alert_bytes: int | None = None
     """Resident memory from which an alert is raised. Unset: 80 % of what there is: the least of the

@@ -92,12 +92,12 @@ class Replay:
 
     @property
     def is_at_ease(self) -> bool:
-        """Whether a judgement can wait for the timer: nothing depends on the next record."""
+        """Return whether a judgement can wait for the timer: nothing depends on the next record."""
         return self.is_caught_up and not self._fell_behind
 
     @property
     def is_settled(self) -> bool:
-        """Whether no watermark of an earlier state is left to take over."""
+        """Return whether no watermark of an earlier state is left to take over."""
         return self._inherited is None
 
     def progress(self, now_s: float) -> ReplayProgress:

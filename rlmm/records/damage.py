@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class DamageReason(StrEnum):
-    """Why bytes could not be read as records. The list is closed."""
+    """Tells why bytes could not be read as records. The list is closed."""
 
     LENGTH_TOO_SMALL = "length-too-small"
     """The batch claims fewer bytes than its own header has; nothing behind it can be found."""

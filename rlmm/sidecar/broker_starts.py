@@ -81,7 +81,7 @@ class BrokerStart:
 
     @property
     def is_superseded(self) -> bool:
-        """Whether a later start has reported."""
+        """Return whether a later start has reported."""
         current = self.broker.current
         return current is not None and self.instance is not None and self.number < current.number
 

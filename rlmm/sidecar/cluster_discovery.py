@@ -109,11 +109,11 @@ class ProcessEngines:
         return next((name for name, one in engines.items() if one is engine), "")
 
     def is_learned(self, engine: Engine) -> bool:
-        """Whether the cluster of the engine is known before it is reached."""
+        """Return whether the cluster of the engine is known before it is reached."""
         return any(one is engine for one, _ in self._engines.values())
 
     def is_followed(self, engine: Engine) -> bool:
-        """Whether the engine answers for the brokers' partitions alone."""
+        """Return whether the engine answers for the brokers' partitions alone."""
         return self._follows_brokers(self.name_of(engine))
 
     def missing(self) -> Mapping[str, str]:
@@ -177,7 +177,7 @@ class ProcessEngines:
             self._try(cluster_id, told[-1])
 
     def _is_away(self, cluster_id: str) -> bool:
-        """Whether the engine of a learned cluster does not reach it, nor is about to."""
+        """Return whether the engine of a learned cluster does not reach it, nor is about to."""
         assert self._service is not None
         if self._service.is_reached(cluster_id):
             self._away_s.pop(cluster_id, None)

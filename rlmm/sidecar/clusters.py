@@ -34,7 +34,7 @@ class Engines(Protocol):
         """Return the name of a running engine; its successor has the same."""
 
     def is_learned(self, engine: Engine) -> bool:
-        """Whether the cluster of the engine is known before it is reached."""
+        """Return whether the cluster of the engine is known before it is reached."""
 
     def missing(self) -> Mapping[str, str]:
         """Return the reasons why clusters are not followed now, by id."""
@@ -49,7 +49,7 @@ class Engines(Protocol):
         """
 
     def is_followed(self, engine: Engine) -> bool:
-        """Whether the engine answers for the brokers' partitions alone."""
+        """Return whether the engine answers for the brokers' partitions alone."""
 
 
 class Clusters:
@@ -127,8 +127,8 @@ class Clusters:
 
     def require_right(self, engine: Engine, cluster_id: str | None) -> bool:
         """
-        Whether *engine* is known to be that of *cluster_id*; raises `WrongCluster` where it is
-        known not to be.
+        Return whether *engine* is known to be that of *cluster_id*; raises `WrongCluster` where it
+        is known not to be.
         """
         if cluster_id is None:
             return True

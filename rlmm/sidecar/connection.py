@@ -365,7 +365,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def is_welcome(self) -> bool:
-        """Whether the client would be let in still."""
+        """Return whether the client would be let in still."""
         return self._session.is_welcome
 
     @property

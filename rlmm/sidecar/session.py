@@ -126,7 +126,7 @@ class ClientSession:
 
     @property
     def is_welcome(self) -> bool:
-        """Whether the client would be let in still."""
+        """Return whether the client would be let in still."""
         return self._client is None or self._context.door.is_valid(self._client)
 
     def leave(self) -> None:

@@ -50,7 +50,7 @@ class ProcessStatus:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all that is assigned is answered from."""
+        """Return whether all that is assigned is answered from."""
         return (
             self.is_begun
             and bool(self.engines)
@@ -61,8 +61,8 @@ class ProcessStatus:
     @property
     def was_ready(self) -> bool:
         """
-        Whether each assigned metadata partition was answered from at least once. A cluster that was
-        added later and is missing does not count: a restart for it would stop the others.
+        Return whether each assigned metadata partition was answered from at least once. A cluster
+        that was added later and is missing does not count: a restart for it would stop the others.
         """
         return self.is_begun and bool(self.engines) and not self.opening and all(
             engine.identity is not None

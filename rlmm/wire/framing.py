@@ -47,7 +47,7 @@ class FrameReader:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a length was met that is not allowed: the next call of `feed` raises."""
+        """Return whether a length was met that is not allowed: the next call of `feed` raises."""
         return self._refused is not None
 
     @property

@@ -33,7 +33,7 @@ class ReadOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class FreshnessOptions:
-    """How fresh an answer must be, and how long it may take."""
+    """Sets how fresh an answer must be, and how long it may take."""
 
     at_least: Mapping[int, int] | None = None
     """Events at these offsets, by metadata partition, must have been applied."""
@@ -49,7 +49,7 @@ class FreshnessOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Whether a write for a partition that is not assigned is refused, and the time-out."""
+    """Sets whether a write for a partition that is not assigned is refused, and the time-out."""
 
     unassigned: Unassigned = "refuse"
     timeout_ms: int | None = None

@@ -220,7 +220,7 @@ def read_deletion(partition: TopicIdPartition, value: object) -> PartitionDelete
 
 
 class WriteAnswer(NamedTuple):
-    """Where an event was stored, and one of `VERDICTS`."""
+    """Tells where an event was stored, and one of `VERDICTS`."""
 
     metadata_partition: int
     offset: int

@@ -75,7 +75,7 @@ class AdoptionJournal:
 
     @property
     def is_open(self) -> bool:
-        """Whether settings of the topic may still be changed."""
+        """Return whether settings of the topic may still be changed."""
         return self.step is not AdoptionStep.CLOSED
 
     def to(

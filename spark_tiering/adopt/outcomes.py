@@ -116,7 +116,7 @@ class TopicOutcome:
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything planned is done, and no operator has to look at it."""
+        """Return whether everything planned is done, and no operator has to look at it."""
         is_done = self.standing in (
             TopicStatus.ADOPTED,
             TopicStatus.ABORTED,

@@ -53,7 +53,7 @@ class CopyJobContext:
         self._engine: ExecutionEngine | None = None
 
     def with_request(self, request: JobRequest) -> CopyJobContext:
-        """Return the same parts with another request, which names the same ones."""
+        """Return these parts with another request, which names the same parts."""
         return CopyJobContext(
             request,
             self.job_id,

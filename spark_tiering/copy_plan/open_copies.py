@@ -159,7 +159,7 @@ def equals_source(segment: SegmentMetadata, found: SourceSegment) -> bool:
 
 def without_duplicates(judged: list[JudgedOpen], judge: OpenJudge) -> list[JudgedOpen]:
     """
-    Return the same, where of copies that overlap each other one alone is gone on with.
+    Return *judged* so that of copies that overlap each other only one is gone on with.
 
     Of several of one range it is the one that is nearest to its end, else the one that begins
     first.

@@ -37,7 +37,7 @@ class NoOffset(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AtEdge:
-    """Every partition from its first offset, or up to its last."""
+    """Bounds every partition by its first offset, or by its last."""
 
     offset: int
     """`EARLIEST` or `LATEST`."""
@@ -53,7 +53,7 @@ class AtOffsets:
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """Every partition by one time: the offset of the first record that is not older."""
+    """Bounds every partition by one time: the offset of the first record that is not older."""
 
     option: str
     time_ms: int

@@ -38,7 +38,7 @@ def told_in_one_line(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def iterated_in_one_line(rows: Iterator[T]) -> Iterator[T]:
-    """Return the same for all that is raised while something is iterated over."""
+    """Raise an rlmm error of the iteration without its cause."""
     try:
         yield from rows
     except RlmmError as error:

@@ -50,7 +50,7 @@ _STEPS: Final = _make_steps()
 @dataclass(frozen=True, slots=True)
 class RecordPlaces:
     """
-    Every record of the batches, batch by batch, at bytes [start, stop) of the buffer.
+    Places every record of the batches, batch by batch, at bytes [start, stop) of the buffer.
 
     A record that does not lie in its batch, or whose length makes no sense, ends behind the batch.
     """

@@ -129,7 +129,9 @@ def _joined(bits: Words, even: np.uint64, odd: np.uint64, shift: np.uint64) -> W
 
 
 def decode_pairs(pairs: npt.NDArray[np.uint16]) -> tuple[Int64s, Int64s]:
-    """Return the same by two bytes: size 0 where they are not the whole number. It is looked up."""
+    """
+    Decode numbers of at most two bytes by table: size 0 where the two are not the whole number.
+    """
     value = _PAIRS[pairs].astype(np.int64)
     size = value & 3
     value >>= 2
@@ -146,7 +148,7 @@ def decode_short(words: Words) -> tuple[Int64s, Int64s]:
 
 
 def int32_of(value: Int64s, size: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the same numbers, with size 0 for those that are no int32 or have too many bytes."""
+    """Return the numbers, with size 0 for those that are no int32 or have too many bytes."""
     if size.max(initial=0) < INT32_VARINT_BYTES_MAX:
         return value, size
     bad = (size > INT32_VARINT_BYTES_MAX) | (value < INT32_MIN) | (value > INT32_MAX)

@@ -92,7 +92,7 @@ def recover_from(
     fields: CustomFields = CustomFields.NONE,
     custom_bytes_max: int = CUSTOM_METADATA_BYTES_MAX,
 ) -> SegmentMetadata | LayoutFinding:
-    """Return the same for a manifest of *manifest_bytes* bytes that was read before."""
+    """Recover from a manifest of *manifest_bytes* bytes that was read before."""
     described = manifest.described
     if described is None:
         detail = "remoteLogSegmentMetadata: nothing else tells offsets and leader epochs"

@@ -192,9 +192,9 @@ class _Measured:
 
 def _cut(pieces: Iterable[bytes], chunk_bytes: int) -> Iterator[memoryview]:
     """
-    Return the same bytes in chunks of one size, the last one maybe shorter.
+    Yield the bytes in chunks of one size, the last one maybe shorter.
 
-    A chunk is memory that the next one is written into: it is used before another is asked for.
+    The next chunk overwrites the memory of the one before: it is used before another is asked for.
     """
     chunk = memoryview(bytearray(chunk_bytes))
     filled = 0

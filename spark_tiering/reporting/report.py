@@ -26,7 +26,7 @@ class OutcomeReport(Protocol):
 
     @property
     def is_fine(self) -> bool:
-        """Whether all is done and an operator has nothing to look at."""
+        """Return whether all is done and an operator has nothing to look at."""
         ...
 
     def document(self) -> dict[str, Any]:

@@ -42,7 +42,7 @@ _NODE_ID = re.compile(r"[0-9]{1,10}")
 
 
 class LogDirSource:
-    """Every partition in some log folders, each as it is when it is asked for."""
+    """Lists every partition in some log folders, each as it is when it is asked for."""
 
     def __init__(self, settings: LogDirSettings) -> None:
         self._folders = [Path(folder) for folder in dict.fromkeys(settings.folders)]

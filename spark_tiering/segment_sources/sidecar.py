@@ -113,7 +113,7 @@ class SidecarFiles:
 
 
 class SidecarSegmentSource:
-    """Every partition that some sidecars serve, each as it is when it is asked for."""
+    """Lists every partition that some sidecars serve, each as it is when it is asked for."""
 
     def __init__(self, settings: SidecarSourceSettings) -> None:
         """Raise `ConfigError` for a text that is no address; this asks no sidecar."""

@@ -97,7 +97,7 @@ class RowBlob:
         return zlib.decompress(self._packed)
 
     def objects(self) -> Iterator[ObjectRow]:
-        """Return the same as rows of `ObjectRows`."""
+        """Yield the rows as those of `ObjectRows`."""
         classes = [*self.head["classes"], *[""] * 256]
         for partition, start, uuid, prefix, kind, at, size, modified in _OBJECT.iter_unpack(
             self.rows()

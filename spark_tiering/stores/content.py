@@ -138,9 +138,9 @@ def walk_through(stream: ContentStream) -> ContentSum | PutRefused:
 
 def cut(pieces: Iterable[Piece], part_bytes: int) -> Iterator[memoryview]:
     """
-    Return the same bytes in parts of one size, the last one shorter; none where there are no bytes.
+    Yield the bytes in parts of one size, the last one shorter; none where there are no bytes.
 
-    A part is memory that the next one is written into: it is used before another is asked for.
+    The next part overwrites the memory of the one before: it is used before another is asked for.
     """
     if part_bytes <= 0:
         msg = f"parts of {part_bytes} bytes"

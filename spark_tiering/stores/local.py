@@ -103,7 +103,7 @@ class LocalStore(OpenedStore):
         return self._write(key, stream_of(content)) if isinstance(there, ObjectAbsent) else there
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """Return the same for bytes that pass by once; see `ObjectStore.put_stream`."""
+        """Put bytes that pass by once; see `ObjectStore.put_stream`."""
         if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return self._write(key, stream)
         passed = walk_through(stream)

@@ -51,9 +51,9 @@ class ObjectStore(Protocol):
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
         """
-        Return the same for bytes that pass by once, in memory for one part.
+        Put bytes that pass by once as `put` does, in memory for one part.
 
-        Where something is there already, the stream is walked to its end to be compared.
+        Where an object is there already, the stream is walked to its end to be compared.
         """
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:

@@ -67,7 +67,9 @@ class BucketEncryption(StrEnum):
 
 
 class BodySigning(StrEnum):
-    """Whether the signature of a request covers its body, which is read once more for that."""
+    """
+    Tells whether the signature of a request covers its body, which is read once more for that.
+    """
 
     AUTO = "auto"
     """Not over TLS, which protects it, and not to this machine; else it does."""

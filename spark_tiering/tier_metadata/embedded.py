@@ -269,7 +269,7 @@ class EmbeddedMetadata:
 
 
 def has_log(folder: Path) -> bool:
-    """Whether an embedded log was ever begun in *folder*."""
+    """Return whether an embedded log was ever begun in *folder*."""
     return (folder / META_PROPERTIES).exists()
 
 

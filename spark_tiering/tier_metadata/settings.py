@@ -67,7 +67,7 @@ class SidecarAccess:
 
     @property
     def wants_tls(self) -> bool:
-        """Whether any setting says that the connection is encrypted."""
+        """Return whether any setting says that the connection is encrypted."""
         return self.is_tls or bool(self.ca_file or self.certificate_file)
 
 

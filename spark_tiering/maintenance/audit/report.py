@@ -90,7 +90,7 @@ class AuditReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether an operator has nothing to look at; deleted orphans no longer count."""
+        """Return whether an operator has nothing to look at; deleted orphans no longer count."""
         counted = [kind for kind, count in self.findings.counts.items() if count]
         if self.deletions is not None:
             if not self.deletions.is_fine:

@@ -41,7 +41,7 @@ class TopicOwner(StrEnum):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the job may not touch the topic."""
+        """Return whether the job may not touch the topic."""
         return self in (TopicOwner.LIVE, TopicOwner.UNTOLD, TopicOwner.NO_TOPIC)
 
 
