@@ -1,4 +1,4 @@
-"""How long something took, as a histogram: bounded however much is measured. Pure."""
+"""A histogram of durations, of bounded size for any number of measurements. Pure."""
 
 from __future__ import annotations
 

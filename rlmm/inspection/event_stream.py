@@ -1,9 +1,9 @@
 """
 Events of several metadata partitions as one stream: in the order of their records' times as far as
-each log has it, and then, where that is wanted, as they come.
+each log has it, and then, where the caller wants it, as they arrive.
 
-Each partition is read only as fast as its events are taken, a piece at a time, so that what is held
-does not grow with the log.
+Each partition is read only as fast as the caller takes its events, a piece at a time, so that
+memory does not grow with the log.
 """
 
 from __future__ import annotations

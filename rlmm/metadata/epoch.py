@@ -1,5 +1,5 @@
 """
-One leader epoch of one user partition: which segment answers for which offset.
+One leader epoch of one user partition, which knows the segment that answers for each offset.
 
 Kafka's structures, with its rule for what displaces what: *slots* map the first offset that a
 finished segment lists for the epoch to its id; *unreferenced* holds the other ids that list the

@@ -1,5 +1,5 @@
 """
-Which metadata partition holds a user partition: Kafka's function, bit for bit.
+The partitioner of the metadata topic: Kafka's function, bit for bit.
 
 The topic name plays no part, and the language's own hash must never come near: a reader that
 disagrees with the brokers looks for a partition's history in the wrong place.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts the offsets passed, by verdict. Adds up."""
+    """Counts offsets by verdict. Tallies can be added."""
 
     applied: int = 0
     duplicate: int = 0

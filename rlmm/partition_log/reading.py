@@ -1,5 +1,5 @@
 """
-Reading a partition: whole batches from an offset on, and the offset of a time.
+Reads of a partition: whole batches from an offset on, and the offset of a time.
 
 May run in any thread beside an append: it looks at what was there when it began, and stops at the
 end that readers may see, which comes with every question.

@@ -1,5 +1,5 @@
 """
-Walking the batches of a `.log` file, by their heads alone or with every CRC.
+The scan of the batches of a `.log` file, by their heads alone or with every CRC.
 
 Reads through a function, so it knows no files. A walk by heads is for finding a place in what is
 trusted; the full scan is what recovery believes.

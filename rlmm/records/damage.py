@@ -1,8 +1,7 @@
 """
 Damage in a record set, as values: damaged batches and records, a cut-off tail.
 
-Nothing here decides what damage means to a reader; it says where it is, which offsets it may cover,
-and why.
+A damage says where it is, which offsets it may cover, and why; the reader decides about it.
 """
 
 from __future__ import annotations

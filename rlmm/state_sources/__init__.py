@@ -1,5 +1,5 @@
 """
-Where the tiered state is looked at: a running service, Kafka itself, or copied folders.
+Sources of the tiered state: a running service, Kafka itself, or copied folders.
 
 By module, bottom up:
 

@@ -1,6 +1,6 @@
 """
-Everything that can be said to `spark.read.format("rlmm")`, as Spark's Kafka source takes it where
-it has it as well. Pure, and no credential among it.
+The options of `spark.read.format("rlmm")`, with the names of Spark's Kafka source where it has
+them as well. Pure, and without credentials.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ class _Rows:
             at, step = stop, self._window_bytes
 
     def _require_end(self, fault: DecodingFault | None, *, is_inside: bool) -> None:
-        """Nothing but whole batches; only the file that a broker still writes may end otherwise."""
+        """Require whole batches; only the file that a broker still writes may end otherwise."""
         if fault is None or (self._is_active and fault.kind in _UNFINISHED):
             return
         if is_inside:

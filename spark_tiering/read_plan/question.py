@@ -1,8 +1,8 @@
 """
 The question of a frozen plan, and the facts of the cluster that were known with it. Pure.
 
-Both are part of a plan: with the state of the metadata they decide it wholly. In canonical form
-they are what a token's digest is of.
+Both are part of a plan: with the state of the metadata they decide it wholly. A token's digest is
+that of their canonical form.
 """
 
 from __future__ import annotations

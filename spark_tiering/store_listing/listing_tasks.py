@@ -1,6 +1,6 @@
 """
-A unit of work: some folders of a store listed, or one file of an inventory read. What it finds are
-blobs of rows, parted by segment, and counts of everything else.
+The tasks of a listing: each lists some folders of a store, or reads one file of an inventory. Its
+results are blobs of rows, separated by segment, and counts of everything else.
 """
 
 from __future__ import annotations

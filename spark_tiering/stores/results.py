@@ -1,8 +1,8 @@
 """
 Results of calls on a store, as values. Pure.
 
-Errors (`rlmm.errors.StoreError`) are for the store as a whole: away, absent, not permitted. What
-concerns one object is a value, so that one segment's trouble is not the others'.
+Errors (`rlmm.errors.StoreError`) are for the store as a whole: away, absent, not permitted. A fault
+of one object is a value, so that it does not affect other segments.
 """
 
 from __future__ import annotations

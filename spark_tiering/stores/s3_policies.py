@@ -1,9 +1,8 @@
 """
-Policies of repeats, by the class of the fault and nothing else.
+Policies of retries, by the class of the fault and nothing else.
 
 Pauses are drawn at random below a limit that doubles, so that many workers do not come back at the
-same moment. What is not named here is not tried again. Invariant: what is given at the end is the
-last attempt's own.
+same moment. Other faults are not retried. Invariant: the final fault is the last attempt's own.
 """
 
 from __future__ import annotations
