@@ -1,9 +1,8 @@
 """
 Candidates: the segments of a partition that may be copied, judged before any of them is read. Pure.
-Pure.
 
 A segment may be copied when it is rolled, when it ends at or below the last stable offset, and when
-it is known which leader epoch wrote each of its offsets. What is not known is a reason against it,
+it is known which leader epoch wrote each of its offsets. A missing fact is a reason against it,
 never a guess. That its indexes are trimmed, and everything else about its bytes, is found when it
 is read: an inspection never lets an untrimmed index through (`spark_tiering.segments`).
 """

@@ -1,4 +1,7 @@
-"""A plan as values: what is done, in which order, at what cost, and what is not done, and why."""
+"""
+A plan as values: its steps in order, their cost, and the segments that are left out, with the
+reason.
+"""
 
 from __future__ import annotations
 

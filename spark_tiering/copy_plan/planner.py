@@ -1,9 +1,9 @@
 """
-A plan from metadata, source and evidence. Pure: equal input becomes an equal plan.
+The planner of copies, from metadata, source and evidence. Pure: equal input becomes an equal plan.
 
 Ends come first. Then, of the next copies of all partitions, always the one that brokers would
-delete first, else the one with the oldest records; within a partition the lowest first. What does
-not fit a budget leaves out the rest of its partition, and what is smaller elsewhere still fits.
+delete first, else the one with the oldest records; within a partition the lowest first. A copy that
+does not fit a budget leaves out the rest of its partition, and a smaller one elsewhere still fits.
 """
 
 from __future__ import annotations

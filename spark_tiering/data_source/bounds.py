@@ -1,8 +1,8 @@
 """
 Bounds of a read in each partition, in the form of Spark's Kafka source. Pure.
 
-`earliest` and `latest` are of what is there to be read: of the tier, which begins where retention
-has come to, and ends with the last segment that was copied.
+`earliest` and `latest` are those of the tier, which begins where retention has come to, and ends
+with the last segment that was copied.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 The partitions of log folders as a listing: a broker's own, shared ones, or copies.
 
-They are read up to the high watermark that their broker has noted last: what lies above may still
-be taken back. Folders without that note are read as far as their rolled segments go.
+They are read up to the high watermark that their broker has noted last: records above it may still
+be truncated. Folders without that note are read as far as their rolled segments go.
 """
 
 from __future__ import annotations

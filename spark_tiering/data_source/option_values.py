@@ -1,7 +1,7 @@
 """
 Single options of a reader, as texts, to values. Pure; raises `ConfigError`.
 
-What looks like a secret is never repeated in a message.
+A text that looks like a secret is never repeated in a message.
 """
 
 from __future__ import annotations

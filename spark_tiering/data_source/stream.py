@@ -1,4 +1,6 @@
-"""`spark.readStream.format("rlmm")`: what is there, and what comes to it, batch by batch."""
+"""
+The stream of `spark.readStream.format("rlmm")`: the present records, and new ones, batch by batch.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """
-The records parts of batches, in one buffer, no more at a time than a limit.
+The decompression of batches into one buffer, no more at a time than a limit.
 
-Batches that are not compressed are left where they are: their part of the window is the buffer.
-All others go into one buffer that is used again and again. What is said of a batch that cannot be
-inflated, `rlmm.records.compression` says; the ways here are quicker, and give up where anything is
-unusual.
+Uncompressed batches are left where they are: their part of the window is the buffer. All others go
+into one buffer that is used again and again. `rlmm.records.compression` names the fault of a batch
+that cannot be inflated; the ways here are quicker, and give up at anything unusual.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 Fields of many records at once, up to the first record that makes no sense.
 
-Everything is read as if it were sound: what is not leaves the record, or does not end where the
-record ends, and that is seen for all of them at once.
+Every field is read as if it were sound: an unsound one leaves the record, or does not end where the
+record ends, and that is checked for all of them at once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-Zigzag varints at many places of a buffer at once.
+Varints, zigzag, at many places of a buffer at once.
 
-Eight bytes are taken at each place and looked at as one number: the lowest byte without its high
-bit ends the varint, and three shifts bring its groups of seven bits together. What has more than
+Eight bytes are taken at each place and treated as one number: the lowest byte without its high bit
+ends the varint, and three shifts bring its groups of seven bits together. A varint of more than
 eight bytes, as only a time can have, is read again by itself.
 """
 

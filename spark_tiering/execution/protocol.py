@@ -1,9 +1,9 @@
 """
-The protocol of engines. The contract suite in `tests/conformance/engines` is its other half.
+The protocol of engines. The contract suite in `tests/conformance/engines` tests it.
 
-Units and what becomes of them are pickled, so that it makes no difference where they run. A unit
-may be run more than once, at worst by two workers at the same time where Spark lost sight of one:
-its function has to bear that.
+Units and their outcomes are pickled, so that it makes no difference where they run. A unit may be
+run more than once, at worst by two workers at the same time where Spark lost sight of one: its
+function has to tolerate that.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 A session of Spark's: of a Java process of our own, of the one that spark-submit has started, or of
 a server by Spark Connect.
 
-What our own Java process prints, and its workers, never reaches the terminal. Under spark-submit
-nothing is changed that it, or the cluster, has said. Environment variables that Spark reads are set
-while a session is made, and put back.
+The output of our own Java process and its workers never reaches the terminal. Under spark-submit no
+setting is changed that it, or the cluster, has set. Environment variables that Spark reads are set
+while a session is made, and restored.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
-Units as jobs of Spark's: what came back, what is tried again, and how all of it ends.
+The engine on Spark: units as jobs, their outcomes, their retries and their end.
 
 All units are one job first. Where that job fails, because the workers of some unit died again and
 again, those without an outcome are run a second time, each as a job of its own: then it is known
-whose fault it was. Invariant: when a call returns or raises, no task of it runs any more; a task
-that Spark was told to end goes on for a while, and that time is waited for.
+which unit is at fault. Invariant: when a call returns or raises, no task of it runs any more; a
+task that Spark was told to end goes on for a while, and the call waits for it.
 """
 
 from __future__ import annotations

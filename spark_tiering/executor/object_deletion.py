@@ -1,4 +1,4 @@
-"""The objects of a segment taken away, with what writers left behind of them."""
+"""The deletion of a segment's objects, with unfinished uploads of its writers."""
 
 from __future__ import annotations
 

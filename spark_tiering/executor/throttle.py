@@ -1,8 +1,8 @@
 """
-The pace of a job: so many bytes and requests a second, in equal shares to its slots.
+The throttle of a job: so many bytes and requests a second, in equal shares to its slots.
 
 A slot is a thread that works on one unit after the other, alone in its process or beside others.
-What it has used up is remembered from unit to unit, by job, since workers are used again.
+Its usage is remembered from unit to unit, by job, since Spark reuses workers.
 """
 
 from __future__ import annotations

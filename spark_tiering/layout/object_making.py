@@ -1,12 +1,13 @@
 """
-The two objects of a segment with content, made while their sources pass by. Pure but for the
-sources.
+The making of the two objects of a segment with content, while their sources pass by. Pure but for
+the sources.
 
-Bytes in, bytes out, in bounded memory: a log that is stored as it is passes through, of one that is
-compressed a chunk is held, before and after. Digests are kept on the way. Equal sources give equal
-objects, so an object can be made a second time, to be sent again or to be compared.
+Memory is bounded: a log that is stored as it is passes through, of one that is compressed a chunk
+is held, before and after. Digests are kept on the way. Equal sources give equal objects, so an
+object can be made a second time, to be sent again or to be compared.
 
-A source that gives other than it told is a finding: the object ends there, and must not be kept.
+A source that returns fewer or other bytes than it announced is a finding: the object ends there,
+and must not be kept.
 """
 
 from __future__ import annotations

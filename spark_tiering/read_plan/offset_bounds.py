@@ -1,9 +1,8 @@
 """
 Bounds of one partition, as offsets. Pure.
 
-A hole right before the segment that a time is found in may hold records of that time, so what is
-asked begins behind the last segment that is surely older; and a hole is never what an end by time
-is found in.
+A hole right before the segment of a time may hold records of that time, so the range begins behind
+the last segment that is surely older; and an end by time never lies in a hole.
 """
 
 from __future__ import annotations

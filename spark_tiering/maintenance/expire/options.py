@@ -1,4 +1,4 @@
-"""The options of an expire job: limits, what else is deleted, how much at most. Plain values."""
+"""The options of an expire job: limits, further deletions, and how much at most. Plain values."""
 
 from __future__ import annotations
 
