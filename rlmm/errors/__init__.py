@@ -24,7 +24,7 @@ values, see `rlmm.metadata.verdicts`.
     │   ├── UnknownPartition  no event of that user partition was ever stored, or it is not loaded
     │   └── FileAbsent        no such file of a broker's partition is here, or none any more
     ├── NotSealed             a broker's file that may still change, or is not stable: ask later
-    ├── NotAssigned           the user partition is not this service's: ask who has it
+    ├── NotAssigned           the user partition is not this service's: ask its service
     ├── NotReady              its history is not read up to its target: wait and ask again
     ├── OverBudget            the memory budget is used up: nothing more is taken until it shrinks
     ├── TooBusy               a client asked for more at once than it may: fewer, or later

@@ -2,7 +2,7 @@
 Pushed filters: filters of a query as bounds on the read. Pure.
 
 Pruning is coarse: a skipped record surely does not match, and a record that is read may not match
-either. Spark is told to evaluate every filter on the rows all the same.
+either. Spark still evaluates every filter on the rows.
 
 Times give a start, since no segment after the first late one is known to be early; they give an end
 only if it is known how far times go back, `timestampDisorderMs`.

@@ -1,6 +1,7 @@
 """
 The errors that leave the source: Spark shows the message of every error in its Python workers, and
-with it a stack trace, unless it is told not to. The message of an rlmm error needs no trace.
+with it a stack trace, unless `SPARK_HIDE_TRACEBACK` is set. The message of an rlmm error needs no
+trace.
 """
 
 from __future__ import annotations

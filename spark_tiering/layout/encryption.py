@@ -11,8 +11,8 @@ chunk of the log and every index is stored as
 and its tag also covers the bytes that the manifest calls aad. A chunk is compressed first.
 
 The cryptography library refuses OAEP with SHA-3, so this module takes the padding off, after a
-blinded exponentiation. Every fault of the padding has the same message: an attacker who can have
-sealed keys opened learns nothing from the failures.
+blinded exponentiation. Every fault of the padding has the same message: an attacker with
+access to the opening of sealed keys learns nothing from the failures.
 
 No message shows a key, and no object that holds one is sent to other processes.
 """
