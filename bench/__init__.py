@@ -1,1 +1,1 @@
-"""The benchmarks: what measures the figures that the documents name. Never installed."""
+"""The benchmarks, which measure the figures in the documents. Never installed."""

@@ -1,6 +1,6 @@
 """
 `python -m bench NAME...`: the benchmarks by name, one after the other, each with its own options
-behind its name. Without a name: which there are, and what each takes.
+behind its name. Without a name it lists them with their options.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Reading a trimmed topic from the tier with Kafka's own consumer, and single look-ups of both
+Reads of a trimmed topic from the tier with Kafka's own consumer, and single look-ups of both
 managers, each in a process of its own beside the same broker.
 """
 

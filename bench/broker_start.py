@@ -125,7 +125,7 @@ async def _prepare(ground: World, partitions: int) -> tuple[Uuid, Uuid]:
 
 
 class Starts:
-    """One broker that the benchmark starts again and again."""
+    """Starts one broker again and again."""
 
     def __init__(self, ground: World, probe_id: Uuid, interval_ms: int) -> None:
         self._ground = ground

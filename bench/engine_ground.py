@@ -1,6 +1,6 @@
 """
-Where the whole engine is measured: embedded logs in folders and topics of a broker, and the
-services that follow them. Nothing here measures.
+The ground of engine benchmarks: embedded logs in folders, topics of a broker, and the services that
+follow them. It measures nothing.
 """
 
 from __future__ import annotations

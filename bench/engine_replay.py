@@ -1,6 +1,6 @@
 """
-From a topic to answers: how fast a service becomes ready, beside a loop of the client library that
-fetches the same records and throws them away.
+The replay of a topic: how fast a service becomes ready, compared with a loop of the client library
+that fetches the same records and drops them.
 """
 
 from __future__ import annotations

@@ -7,18 +7,18 @@ is for tests. `kafka_exceptions` names the exception that a broker expects for e
 May be imported by `rlmm.state_sources`, `rlmm_demo.screens`, `rlmm_demo.world`,
 `spark_tiering.tier_metadata`.
 
-- `address`: Where a service listens, and how a client dials it.
+- `address`: The addresses of a service, and how a client dials them.
 - `assignment`: The partitions that this broker leads and follows.
 - `blocking`: Every verb for threads, derived from `verbs`.
 - `call_execution`: Deadline, repeats, lost answers and counting of one call.
 - `calls`: Each verb as a request, and how its answer is read.
 - `client`: The client of a service, on an event loop.
-- `connection`: One connection: requests out, answers in; and dialling.
+- `connection`: One connection of a client: it sends requests and reads answers.
 - `kafka_exceptions`: For each error of rlmm, the exception that a broker expects.
 - `link`: A connection that is dialled again when it is lost; its end when another start of the
   broker has taken over.
-- `lost_answers`: What became of an event whose answer was lost.
-- `retry_policies`: Which errors are repeated, and with what pauses.
+- `lost_answers`: The outcome of an event whose answer was lost.
+- `retry_policies`: Retry policies: the errors that are retried, and the pauses.
 - `settings`: Time-outs and limits of a client.
 - `stand_in`: A service in memory, for tests of brokers.
 - `stand_in_answers`: The answer of the stand-in to each method.

@@ -72,7 +72,7 @@ class OwnAssignment:
         """
         Return messages that say all of it; none before the first assignment. Where one message has
         no room, several add partitions, so that nothing is missing for a moment, and others remove
-        what is gone.
+        the rest.
         """
         if not self.is_known:
             return []

@@ -29,9 +29,9 @@ THREAD: Final = "broker_adapter"
 
 class BlockingVerbs(BlockingCalls[Verbs]):
     """
-    What `broker_adapter.verbs.Verbs` offers, to threads.
+    Offers the verbs of `broker_adapter.verbs.Verbs` to threads.
 
-    Each call blocks its thread, up to its deadline. On a thread that runs an event loop it is
+    Each call blocks its thread, up to its deadline. A call on a thread that runs an event loop is
     refused, since it would block that loop.
     """
 

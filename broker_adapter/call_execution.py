@@ -61,7 +61,9 @@ class RequestExchange(Protocol):
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the service has accepted what this broker leads and follows."""
+        """
+        Return whether the service has accepted the partitions that this broker leads and follows.
+        """
 
     @property
     def lookups_max(self) -> int | None: ...
@@ -71,7 +73,9 @@ class RequestExchange(Protocol):
         """Longest time that one request may wait there; 0: any, `None`: not known yet."""
 
     async def exchange(self, call: Call[A], options: Options, deadline_s: float) -> A:
-        """The answer to *call*, sent once; raises its refusal, or that there is no answer."""
+        """
+        Return the answer to *call*, sent once; raises its refusal, or that there is no answer.
+        """
 
     async def partition_count(self, deadline_s: float) -> int:
         """Return the number of metadata partitions."""
@@ -121,7 +125,7 @@ class CallExecution:
     async def _answer(
         self, call: Call[A], options: Callable[[float], Options], timeout_s: float | None
     ) -> A:
-        """The answer to a question, with *options* made for each attempt."""
+        """Return the answer to a question, with *options* made for each attempt."""
         deadline_s = self._deadline_s(timeout_s)
         refusal: RlmmError | None = None
 
@@ -146,7 +150,7 @@ class CallExecution:
     async def _listed(
         self, partition: TopicIdPartition, epoch: int | None, **options: Unpack[ReadOptions]
     ) -> AsyncIterator[SegmentMetadata]:
-        """All segments of a listing; only its first page has to wait."""
+        """Yield all segments of a listing; only its first page has to wait."""
         after: bytes | None = None
         while True:
             call = calls.page(partition, epoch, after, self._settings.page_size)

@@ -55,7 +55,7 @@ class MessageRoom(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[A_co]):
-    """One request that is not sent yet."""
+    """Holds one request that is not sent yet."""
 
     method: str
     args: list[Any]
@@ -67,7 +67,7 @@ class Call(Generic[A_co]):
         return self.args if options is None else [*self.args, options]
 
     def answer(self, value: object) -> A_co:
-        """Return what *value* means; raises `ProtocolError`."""
+        """Decode *value*; raises `ProtocolError`."""
         try:
             return self.read(value)
         except InvalidArgument as error:
@@ -198,7 +198,7 @@ def status() -> Call[Mapping[object, object]]:
 def assign(
     leaders: Iterable[TopicIdPartition], followers: Iterable[TopicIdPartition], room: MessageRoom
 ) -> list[Call[int]]:
-    """Return messages that add to what a broker leads and follows."""
+    """Return messages that add to the partitions that a broker leads and follows."""
     said = [(partition, True) for partition in leaders]
     said += [(partition, False) for partition in followers]
     return [_assign(part, complete=False) for part in _parts(said, room)]

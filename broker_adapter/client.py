@@ -49,13 +49,14 @@ class RemoteLogMetadataClient(Verbs):
         settings: ClientSettings | None = None,
     ) -> None:
         """
-        *broker_id* makes it a broker's: it is answered for what that broker has, and may say so.
-        *instance* is one start of the broker, drawn anew where it is not given: several clients of
-        one broker process must be given the same, and one of them alone says what the broker has,
-        since a client that comes later as another start takes the broker over, and the earlier ones
-        end in `Superseded`. *cluster_id* is whose metadata is asked for, and *bootstrap* where that
-        cluster is, for a service that was not told. *token* are the credentials, where the
-        certificate does not say who this is.
+        A client with a *broker_id* acts for that broker: the service answers for the partitions
+        that the broker reports, and the client may report them. *instance* identifies one start of
+        the broker and is drawn anew where it is not given. Several clients of one broker process
+        must be given the same *instance*, and only one of them reports the partitions: a client
+        that connects later as another start takes the broker over, and the earlier clients end in
+        `Superseded`. *cluster_id* names the cluster whose metadata is asked for, and *bootstrap*
+        its address, for a service that is not configured with it. *token* holds the credentials,
+        where the certificate does not identify the client.
         """
         if broker_id is not None and instance is None:
             instance = Uuid(os.urandom(UUID_BYTES))
@@ -72,7 +73,9 @@ class RemoteLogMetadataClient(Verbs):
 
     @property
     def server(self) -> HelloAnswer | None:
-        """What the service said of itself last; `None` before it was first reached."""
+        """
+        Return the service's last answer to hello; `None` before the service was first reached.
+        """
         return self._link.server
 
     def on_partition_leadership_changes(

@@ -1,7 +1,7 @@
 """
-One connection: requests out, answers in, and how a connection is dialled.
+One connection of a client: it sends requests, reads answers, and is dialled here.
 
-Many requests are under way at once, nothing is repeated, and no call waits beyond its deadline.
+Many requests are under way at once, no request is repeated, and no call waits beyond its deadline.
 Invariant: every request that was sent ends with its answer or with a true error: an event that was
 sent and not answered may be stored.
 """
@@ -80,7 +80,10 @@ class ServiceConnection(asyncio.Protocol):
         self.end(SidecarUnavailable(why))
 
     def end(self, error: RlmmError) -> None:
-        """Hang up; calls that wait end with *error*, or with what follows from it for an event."""
+        """
+        Hang up; waiting calls end with *error*, or with the error that follows from it for an
+        event.
+        """
         if self.lost.done():
             return
         self.lost.set_result(error)
@@ -118,8 +121,8 @@ class ServiceConnection(asyncio.Protocol):
     def send(self, method: str, args: Sequence[object]) -> asyncio.Future[object]:
         """
         Send a request behind all that were sent before; return its answer. Raises
-        `SidecarUnavailable` where the connection is over, `InvalidArgument` for what no frame can
-        hold; then nothing was sent.
+        `SidecarUnavailable` where the connection is over, `InvalidArgument` for a request that no
+        frame can hold; then nothing was sent.
         """
         if self._transport is None or self.is_lost:
             why = self.lost.result() if self.is_lost else "it is not open"

@@ -54,7 +54,7 @@ class BrokerTakeover:
 
     @property
     def is_final(self) -> bool:
-        """Whether the client gives up."""
+        """Return whether the client gives up."""
         return self._times >= self._times_max
 
     def heard(self, error: Superseded) -> Superseded:
@@ -114,7 +114,9 @@ class ServiceLink:
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the service has accepted what this broker leads and follows."""
+        """
+        Return whether the service has accepted the partitions that this broker leads and follows.
+        """
         is_said = not self._unheard and self._refused is None
         return not self._assignment.is_known or (self.is_connected and is_said)
 

@@ -55,24 +55,24 @@ async def settled(
     """
     Store *event* and return its answer; where the answer is lost, read the state that it changes.
 
-    *store* stores the event and waits for its verdict. *look* reads what the event is about, with
-    all events applied that were stored before, and those at the offsets that it is given; it
-    returns `None` or raises `UnknownPartition` where nothing is there. *position* returns the
-    metadata partition of the event and an offset that is applied there.
+    *store* stores the event and waits for its verdict. *look* reads the state that the event is
+    about, with all events applied that were stored before, and those at the offsets that it is
+    given; it returns `None` or raises `UnknownPartition` where nothing is there. *position* returns
+    the metadata partition of the event and an offset that is applied there.
 
     After `AppendUncertain` the event may be stored. The state is read, and decides:
 
     - The event had its effect: the answer is `duplicate`, at an offset that is applied.
-    - Nothing is seen of it: it is stored again, `STORED_MAX` times in all with one look after each.
+    - The state lacks it: it is stored again, `STORED_MAX` times in all, with one look after each.
     - The state is further on, nothing is there, or the look fails: `AppendUncertain` is raised.
 
-    Whatever error a repeat meets says nothing of the event that was sent before: `AppendUncertain`.
+    An error of a repeat says nothing of the event that was sent before: `AppendUncertain`.
 
-    A *job* asks for more. An error with *stored_at* says that the event is stored and its verdict
-    was not heard: the state is read once, with that offset applied. An event that had its effect is
-    a `duplicate` at its own offset; one that surely had none is `EventRejected`; otherwise the
-    error is raised. It is never stored again. A job has seen its segments, so one that is gone was
-    deleted: that is the effect of DELETE_SEGMENT_FINISHED.
+    A *job* has stricter rules. An error with *stored_at* says that the event is stored and that its
+    verdict is unknown: the state is read once, with that offset applied. An event that had its
+    effect is a `duplicate` at its own offset; one that surely had none is `EventRejected`;
+    otherwise the error is raised. It is never stored again. A job has seen its segments, so a
+    segment that is gone was deleted: that is the effect of DELETE_SEGMENT_FINISHED.
 
     Without *is_repeating* the first error is raised.
     """
@@ -167,7 +167,7 @@ def _about(event: Event) -> object:
 
 
 class LostWriteState(StrEnum):
-    """What the state says of an event."""
+    """Tells whether the state shows the effect of an event."""
 
     HAD_EFFECT = "had-effect"
     NOT_SEEN = "not-seen"
@@ -179,7 +179,7 @@ class LostWriteState(StrEnum):
 
 
 def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None) -> LostWriteState:
-    """Return what the state *found*, which *event* is about, says of the event."""
+    """Return whether the state *found* shows the effect of *event*."""
     if isinstance(event, SegmentMetadata):
         return _state_after_start(event, found)
     if isinstance(event, SegmentUpdate):
@@ -192,7 +192,10 @@ def state_of_write(event: Event, found: SegmentMetadata | PartitionDelete | None
 
 
 def _state_after_start(event: SegmentMetadata, found: object) -> LostWriteState:
-    """An id is drawn for one copy: in whatever state it is, this event has started it."""
+    """
+    Return whether the copy was started: an id is drawn for one copy, so a segment with it, in any
+    state, was started by this event.
+    """
     if not isinstance(found, SegmentMetadata):
         return LostWriteState.NOT_SEEN
     started = replace(

@@ -40,7 +40,7 @@ JITTER: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Which errors are worth another attempt, how many, and with what pauses."""
+    """Tells which errors are worth another attempt, how many, and with what pauses."""
 
     name: str
     repeated: tuple[type[RlmmError], ...]

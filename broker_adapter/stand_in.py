@@ -185,7 +185,10 @@ class StandIn(Verbs):
         broker_id: int | None = None,
         settings: ClientSettings | None = None,
     ) -> None:
-        """Without *service* it has one of its own; with *broker_id* it has a broker's share."""
+        """
+        A stand-in without *service* makes its own; with *broker_id* it answers for that broker's
+        share.
+        """
         self.service = service or StandInService()
         memory = _Memory(self.service, broker_id)
         super().__init__(memory, settings or ClientSettings(), ClientCounters())

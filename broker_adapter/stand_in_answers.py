@@ -74,7 +74,7 @@ class _Asked:
         return service.shards[place]
 
     def known(self, partition: TopicIdPartition) -> PythonShard:
-        """The same; raises `UnknownPartition` where it has nothing of *partition*."""
+        """Return the shard; raises `UnknownPartition` where it has nothing of *partition*."""
         shard = self.shard(partition)
         if not shard.knows(partition):
             raise UnknownPartition(f"{partition}: no event of it was ever stored")

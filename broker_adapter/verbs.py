@@ -55,12 +55,12 @@ class Verbs(CallExecution):
         timeout_s: float | None = None,
     ) -> WriteAnswer:
         """
-        A copy starts: *segment* in state COPY_SEGMENT_STARTED.
+        Start a copy: store *segment* in state COPY_SEGMENT_STARTED.
 
         The answer says where the event is stored, and its verdict. `EventRejected`: the state
-        machine refuses it. `AppendUncertain`: it may be stored, and reading the state did
-        not help. `OutcomeUnknown`: it is stored, and its verdict was not heard. Any other error:
-        it is surely not stored. Where a lost answer was made up for by looking, the verdict is
+        machine refuses it. `AppendUncertain`: it may be stored, and reading the state did not help.
+        `OutcomeUnknown`: it is stored, and its verdict is not known. Any other error: it is surely
+        not stored. Where the client read the state in place of a lost answer, the verdict is
         `duplicate` and the offset one at which the event is known to be applied.
 
         With *unassigned* = "store" it is stored also where the partition is not this broker's.
@@ -93,9 +93,9 @@ class Verbs(CallExecution):
         """
         Store *events* of a job; return in their order the answer of each, or its error.
 
-        Events of one user partition are stored one after the other, whatever becomes of those
-        before, and events of at most `SIDE_BY_SIDE` partitions at once. Each has *timeout_s* from
-        its turn on, and as long again to find out what became of it where its answer is lost; see
+        Events of one user partition are stored one after the other, whether those before succeed or
+        not, and events of at most `SIDE_BY_SIDE` partitions at once. Each has *timeout_s* from its
+        turn on, and as long again to look for its effect where its answer is lost; see
         `broker_adapter.lost_answers.settled`.
         """
         turns: dict[TopicIdPartition, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -158,7 +158,7 @@ class Verbs(CallExecution):
         segment_id: SegmentId,
         **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
-        """Return the segment in whatever state, unless its deletion is finished."""
+        """Return the segment in any state, unless its deletion is finished."""
         call = calls.segment(segment_id)
         return await self._read(call, **options)
 
@@ -262,7 +262,7 @@ class Verbs(CallExecution):
     async def wait_ready(
         self, partition: TopicIdPartition, *, timeout_s: float | None = None
     ) -> None:
-        """Wait until questions about *partition* are answered; raises what a question would."""
+        """Wait until questions about *partition* are answered; raises the errors of a question."""
         call = calls.wait_ready(partition)
 
         def options(deadline_s: float) -> Mapping[str, object] | None:

@@ -1,1 +1,1 @@
-"""Programs that show how rlmm is used; none is part of what is installed."""
+"""Programs that show how rlmm is used; none of them is installed."""

@@ -52,7 +52,7 @@ class ScenarioForm(Form, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ScenarioStep:
-    """One operation with its expectation; *number* counts from 1."""
+    """Holds one operation with its expectation; *number* counts from 1."""
 
     number: int
     operation: Operation

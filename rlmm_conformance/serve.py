@@ -75,7 +75,7 @@ class _Partition(_Request, frozen=True, tag="partition"):
 
 
 class ConformanceSession:
-    """One conversation; it keeps the level of the scenario that began last."""
+    """Holds one conversation; it keeps the level of the scenario that began last."""
 
     def __init__(self, engine: EngineUnderTest) -> None:
         self._engine = engine

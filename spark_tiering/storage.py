@@ -88,7 +88,7 @@ class CopyFailure:
 
 
 class TierStorage(ClosedByWith):
-    """The segments in one store under one prefix. Who opened the store closes it."""
+    """Reads the segments in one store under one prefix. The opener of the store closes it."""
 
     def __init__(
         self,
@@ -100,8 +100,8 @@ class TierStorage(ClosedByWith):
         ring: KeyRing | None = None,
     ) -> None:
         """
-        *writer* stands in the manifests of what is copied, where jobs put their id; *ring* opens
-        segments that are encrypted. What is copied is not.
+        *writer* stands in the manifests of new copies, where jobs put their id; *ring* opens
+        encrypted segments. New copies are not encrypted.
         """
         self._store = store
         self._prefix = prefix
@@ -120,8 +120,8 @@ class TierStorage(ClosedByWith):
         Write a segment from all its parts, each as a file or in memory.
 
         They are taken as they are: a broker knows its own files. Raises `InvalidArgument` where a
-        part is lacking, and where the metadata says otherwise of the transaction index, or of the
-        log's size. A repeat finds what is there.
+        part is lacking, and where the metadata disagrees about the transaction index, or the log's
+        size. A repeat finds the objects.
         """
         writer = SegmentWriter(
             self._store,
@@ -156,12 +156,12 @@ class TierStorage(ClosedByWith):
         self, segment: SegmentMetadata, first_byte: int = 0, last_byte: int | None = None
     ) -> Iterator[Piece | Unreadable] | Unreadable:
         """
-        The bytes of a log from *first_byte* to *last_byte*, both inclusive, in pieces.
+        Return the bytes of a log from *first_byte* to *last_byte*, both inclusive, in pieces.
 
         An end beyond the log is cut to it, and none is the log's own. Raises `InvalidArgument` for
-        an end before the start, and for a start where the log has no byte. What cannot be read from
-        its beginning is told at once; what ends in the middle ends with the reason as the last
-        item, for which a caller that joins the pieces must look.
+        an end before the start, and for a start where the log has no byte. A log that cannot be
+        read from its beginning returns the reason at once; a read that fails in the middle ends
+        with the reason as the last item, for which a caller that joins the pieces must look.
         """
         if first_byte < 0 or (last_byte is not None and last_byte < first_byte):
             msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"
@@ -181,8 +181,8 @@ class TierStorage(ClosedByWith):
 
     def fetch_index(self, segment: SegmentMetadata, part: SegmentPart) -> bytes | Unreadable | None:
         """
-        One index, whole; `None` where the segment has no transaction index, since nothing was
-        aborted in it. An `ObjectAbsent` is another matter: then an object is missing.
+        Return one index, whole; `None` where the segment has no transaction index, since nothing
+        was aborted in it. An `ObjectAbsent` differs from that: an object is missing.
         """
         manifest = self._manifest(segment)
         if not isinstance(manifest, Manifest):
@@ -202,7 +202,7 @@ class TierStorage(ClosedByWith):
         return found if isinstance(found, Unreadable) else bytes(found)
 
     def delete(self, segment: SegmentMetadata) -> ObjectDeletion:
-        """Take all objects of a segment away; what is gone already is fine."""
+        """Delete all objects of a segment; absent ones are no error."""
         self._manifests.pop(str(segment.id), None)
         return delete_objects(
             self._store, segment.id, segment.start_offset, self._prefix_of(segment)
@@ -210,7 +210,8 @@ class TierStorage(ClosedByWith):
 
     def _prefix_of(self, segment: SegmentMetadata) -> str:
         """
-        That of the segment's own metadata where it names one: prefixes change, objects stay.
+        Return the prefix in the segment's own metadata where there is one: prefixes change, objects
+        stay.
         """
         custom = parse_custom_metadata(segment.custom_metadata)
         if isinstance(custom, CustomMetadata) and custom.prefix is not None:
@@ -222,7 +223,7 @@ class TierStorage(ClosedByWith):
         return keys[kind]
 
     def _manifest(self, segment: SegmentMetadata) -> Manifest | Unreadable:
-        """The manifest of a segment, from memory where it was read lately."""
+        """Return the manifest of a segment, from memory where it was read lately."""
         name = str(segment.id)
         kept = self._manifests.pop(name, None)
         if kept is None:
@@ -248,7 +249,7 @@ class TierStorage(ClosedByWith):
     def _got(
         self, segment: SegmentMetadata, kind: ObjectKind, fetch: ObjectRangeRead
     ) -> Iterator[Piece | Unreadable]:
-        """What one range of an object gives, or why it does not."""
+        """Return the content of one range of an object, or why there is none."""
         key = self._key(segment, kind)
         got = self._store.get(key, fetch.first_byte, fetch.last_byte)
         if isinstance(got, bytes):
@@ -270,9 +271,9 @@ def open_storage(
     ring: KeyRing | None = None,
 ) -> TierStorage:
     """
-    The storage at `s3://bucket/prefix` or in a folder; it is to be closed.
+    Open the storage at `s3://bucket/prefix` or in a folder; the caller closes it.
 
-    What else is to be said of a bucket is taken from *template*.
+    The other settings of a bucket come from *template*.
     """
     settings, prefix = parse_store(address, template)
     return TierStorage(open_store(settings), prefix, options=options, ring=ring)

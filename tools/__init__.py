@@ -1,1 +1,3 @@
-"""What builds and checks the project, and is no part of it: nothing here is installed with it."""
+"""
+The tools that build and check the project. They are no part of it, and are not installed with it.
+"""

@@ -1,4 +1,4 @@
-"""Writes what `docs/security.md` takes from the code: which role may call which method."""
+"""Writes the table of `docs/security.md`: which role may call which method."""
 
 from __future__ import annotations
 

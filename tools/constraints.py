@@ -31,7 +31,7 @@ OPTIONS = [
 
 
 def group_requirements(groups: dict[str, list[Any]], name: str) -> list[str]:
-    """The requirements of one dependency group, the groups it includes among them."""
+    """Return the requirements of one dependency group, the groups it includes among them."""
     requirements: list[str] = []
     for entry in groups[name]:
         if isinstance(entry, str):
@@ -71,7 +71,7 @@ def compile_constraints(requirements: list[str], target: Path, options: list[str
 
 
 def main() -> None:
-    """Write both files; what is given on the command line goes on to pip-compile."""
+    """Write both files; further arguments go on to pip-compile."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     core: list[str] = project["project"]["dependencies"]
     runtime, dev = ROOT / "constraints/runtime.txt", ROOT / "constraints/dev.txt"

@@ -40,7 +40,9 @@ _State = TypeVar("_State", bound=IntEnum)
 def commands(
     command: click.Command = cli, name: str = "rlmm", parent: click.Context | None = None
 ) -> Iterator[click.Context]:
-    """Every command with a context that knows its full name, each group before its members."""
+    """
+    Yield every command with a context that knows its full name, each group before its members.
+    """
     settings = {**command.context_settings, "terminal_width": HELP_WIDTH}
     context = click.Context(command, parent, name, **settings)
     yield context
@@ -52,7 +54,9 @@ def commands(
 
 
 def errors(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
-    """Every error class of `rlmm.errors`, each before those derived from it, as they are drawn."""
+    """
+    Yield every error class of `rlmm.errors`, each before those derived from it, as they are drawn.
+    """
     yield root
     drawing = rlmm.errors.__doc__ or ""
     for derived in sorted(
@@ -78,7 +82,7 @@ def cli_reference() -> str:
 
 
 def _records(context: click.Context) -> dict[click.Option, tuple[str, str]]:
-    """The line of help of each option that is shown."""
+    """Return the line of help of each option that is shown."""
     parameters = context.command.get_params(context)
     options = [one for one in parameters if isinstance(one, click.Option)]
     records = {option: option.get_help_record(context) for option in options}
@@ -92,7 +96,7 @@ def _shared_options(shared: list[tuple[str, str]]) -> str:
 
 
 def _section(context: click.Context, shared: Set[tuple[str, str]]) -> str:
-    """The help of one command; options that many commands share are named alone."""
+    """Return the help of one command; options that many commands share are named alone."""
     left_out = [one for one, record in _records(context).items() if record in shared]
     for option in left_out:
         option.hidden = True
@@ -115,7 +119,7 @@ def errors_reference() -> str:
 
 
 def _first_sentence(error: type[RlmmError]) -> str:
-    """What the class says of itself, as one table cell."""
+    """Return the docstring's first paragraph as one table cell."""
     first_paragraph = (error.__doc__ or "").strip().split("\n\n")[0]
     return " ".join(first_paragraph.split()).replace("|", "\\|")
 
@@ -135,7 +139,7 @@ def _key_row(key: Key) -> str:
 
 
 def keys_of_the_process() -> str:
-    """The keys that no cluster has of its own."""
+    """Return the keys that no cluster has of its own."""
     names = [f"`{key.path}`" for key in KEYS.values() if not key.is_of_cluster]
     return "\n" + ",\n".join(names) + ".\n\n"
 

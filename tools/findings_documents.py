@@ -1,4 +1,4 @@
-"""What `docs/findings.md` says of each kind of finding."""
+"""The tables of `docs/findings.md`: each kind of finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes what `docs/metrics.md` and the page of the HTTP API take from the code."""
+"""Writes the tables of `docs/metrics.md` and of the page of the HTTP API from the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WHO = {
 
 
 def metrics_reference() -> str:
-    """A table for each group of metrics: name, type, labels, meaning, when to worry."""
+    """Return a table for each group of metrics: name, type, labels, meaning, when to worry."""
     parts = []
     for group, metrics in GROUPS.items():
         rows = [
@@ -31,7 +31,7 @@ def metrics_reference() -> str:
 
 
 def routes_reference() -> str:
-    """One row for each path: what it takes, who may ask, what it answers."""
+    """Return one row for each path: its parameters, roles and answer."""
     head = ["| path | takes | who may ask | what it answers |", "| --- | --- | --- | --- |"]
     rows = []
     for route in ROUTES:

@@ -1,4 +1,4 @@
-"""What `docs/operating.md` says of the sidecar's size: figures of the recorded run, rounded."""
+"""The sizing figures of the sidecar in `docs/operating.md`: those of the recorded run, rounded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ LOOKUPS = 16
 
 
 def sidecar_sizing() -> str:
-    """The table of what connections and look-ups cost, from `bench/results/sidecar.json`."""
+    """
+    Return the table of the costs of connections and look-ups, from `bench/results/sidecar.json`.
+    """
     document = json.loads(RESULTS.read_text(encoding="utf-8"))
     found = {figure["name"]: figure["value"] for figure in document["figures"]}
     single_us = found["server CPU per look-up, rlmm"]

@@ -1,6 +1,6 @@
 """
-Writes what `docs/wire-protocol.md` takes from the code: methods, errors with their fields, limits,
-and the example, byte by byte.
+Writes the tables of `docs/wire-protocol.md` from the code: methods, errors with their fields,
+limits, and the example, byte by byte.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _error_row(cls: type[RlmmError]) -> str:
 
 
 def example() -> str:
-    """A short conversation, each frame in hexadecimal."""
+    """Return a short conversation, each frame in hexadecimal."""
     partition = values.partition_value(_EXAMPLE)
     segment_id = SegmentId(_EXAMPLE, Uuid(bytes(15) + b"\x01"))
     segment = SegmentMetadata(

@@ -1,7 +1,7 @@
 """
 A broker in Python, as small as one can be that tiers its partitions and reads them back.
 
-`log` is what a partition holds locally, `tier` where segments go, `copier` and `reader` do the two
+`log` holds a partition locally, `tier` stores segments, `copier` and `reader` do the two
 things that need metadata, and `broker` puts them together. Metadata is asked through
 `broker_adapter`, of a service or of its stand-in.
 """

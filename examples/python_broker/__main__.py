@@ -18,7 +18,6 @@ from rlmm.metadata.ids import UUID_BYTES, TopicIdPartition, Uuid
 
 
 def say(text: str) -> None:
-    """One line for who watches."""
     sys.stdout.write(f"{text}\n")
 
 

@@ -1,9 +1,9 @@
 """
-A broker: who leads what, and what is done about it.
+A broker: it leads and follows partitions, copies their segments and answers consumers.
 
-Leadership drives everything: the metadata service is told of each change at once, led partitions
-are copied, and what is not this broker's any more is not answered. Partitions do not wait for each
-other.
+Leadership drives everything: the broker reports each change to the metadata service at once, copies
+the partitions that it leads, and answers only for its own partitions. Partitions do not wait for
+each other.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ COPY_S: Final = 600.0
 
 
 def wall_ms() -> int:
-    """The time that events are stamped with."""
+    """Return the time that events are stamped with."""
     return time.time_ns() // 1_000_000
 
 
 class Broker:
-    """One broker, over the metadata verbs of a service or of a stand-in."""
+    """Serves one broker's partitions, over the metadata verbs of a service or of a stand-in."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Broker:
         return self.logs.setdefault(partition, LocalLog())
 
     def stop(self, partition: TopicIdPartition) -> None:
-        """This broker has nothing to do with *partition* any more."""
+        """This broker neither leads nor follows *partition* any more."""
         self.leads.discard(partition)
         self.logs.pop(partition, None)
         self._metadata.on_stop_partitions([partition])
@@ -84,7 +84,7 @@ class Broker:
     # ---------------------------------------------------------------------------- copying
 
     async def tick(self) -> dict[TopicIdPartition, int]:
-        """Copy what is due of every partition that is led; what each came to."""
+        """Copy the due segments of every led partition; return the result of each."""
         partitions = sorted(self.leads, key=str)
         counts = await asyncio.gather(*(self._copy(partition) for partition in partitions))
         return dict(zip(partitions, counts, strict=True))
@@ -101,7 +101,7 @@ class Broker:
     # ---------------------------------------------------------------------------- reading
 
     async def fetch(self, partition: TopicIdPartition, offset: int) -> list[Record] | Refused:
-        """What a consumer is answered."""
+        """Return the records for a consumer, or the refusal."""
         log = self.logs.get(partition)
         if log is None:
             return NOT_HERE

@@ -1,10 +1,10 @@
 """
-Copying sealed segments into the tier: what is due, and in which order it is told.
+The copier of sealed segments: it decides which copies are due, and stores their events in order.
 
-The start is told before a byte is written and the end after the last one, so that no object is ever
-unknown. What is copied is decided by what finished copies cover, epoch by epoch, and by nothing
-else: a start without an end is no copy. Invariant: nothing is written to the tier while metadata is
-not ready.
+The copier stores the start event before it writes a byte and the end event after the last one, so
+that the metadata names every object. The offsets that finished copies cover, epoch by epoch, decide
+alone which segments are copied: a start without an end is no copy. Invariant: nothing is written to
+the tier while metadata is not ready.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class EpochUnknown(Exception):
-    """Nobody knows in which leader epoch records were written: they cannot be tiered."""
+    """The leader epoch of the records is not known: they cannot be tiered."""
 
 
 class Copier:
@@ -43,7 +43,7 @@ class Copier:
         self._now_ms = now_ms
 
     async def copy(self, partition: TopicIdPartition, log: LocalLog) -> int:
-        """Copy what is due of a partition that this broker leads; how many segments that was."""
+        """Copy the due segments of a partition that this broker leads; return how many."""
         if not log.sealed() or not await self._metadata.is_ready(partition):
             return 0
         covered = await self.covered_up_to(partition, log)
@@ -59,7 +59,9 @@ class Copier:
         return copied
 
     async def covered_up_to(self, partition: TopicIdPartition, log: LocalLog) -> int:
-        """The last offset of this log's own history that a finished copy covers; -1: none."""
+        """
+        Return the last offset of this log's own history that a finished copy covers; -1: none.
+        """
         for epoch in sorted(log.epochs, reverse=True):
             try:
                 highest = await self._metadata.highest_offset(partition, epoch)
@@ -109,7 +111,9 @@ class Copier:
         await self._tell(segment, SegmentState.DELETE_SEGMENT_FINISHED, segment.custom_metadata)
 
     async def resume_deletions(self, partition: TopicIdPartition) -> int:
-        """Finish what was begun and not finished, by whomever; how many segments that was."""
+        """
+        Finish the deletions that any broker began and did not finish; return how many segments.
+        """
         if not await self._metadata.is_ready(partition):
             return 0
         begun = await self._in_state(partition, SegmentState.DELETE_SEGMENT_STARTED)
@@ -118,7 +122,7 @@ class Copier:
         return len(begun)
 
     async def stuck(self, partition: TopicIdPartition, older_than_ms: int) -> list[SegmentMetadata]:
-        """Copies that were started long ago and not finished: somebody should know."""
+        """Return copies that were started long ago and not finished, for an operator to look at."""
         oldest_ms = self._now_ms() - older_than_ms
         begun = await self._in_state(partition, SegmentState.COPY_SEGMENT_STARTED)
         return [segment for segment in begun if segment.event_timestamp_ms <= oldest_ms]

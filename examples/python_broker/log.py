@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 
 class Record(NamedTuple):
-    """One record."""
-
     offset: int
     timestamp_ms: int
     value: bytes
@@ -28,12 +26,12 @@ class LocalSegment:
 
     @property
     def last_offset(self) -> int:
-        """The offset of the last record."""
+        """Return the offset of the last record."""
         return self.start_offset + len(self.records) - 1
 
 
 class LocalLog:
-    """What one replica of a partition holds."""
+    """Holds one replica of a partition."""
 
     def __init__(self) -> None:
         self.epochs: dict[int, int] = {}
@@ -44,12 +42,12 @@ class LocalLog:
 
     @property
     def start_offset(self) -> int:
-        """The first offset that is here."""
+        """Return the first offset that is here."""
         return self.segments[0].start_offset
 
     @property
     def next_offset(self) -> int:
-        """The offset of the next record."""
+        """Return the offset of the next record."""
         return self.segments[-1].last_offset + 1
 
     def begin_epoch(self, epoch: int) -> None:
@@ -72,29 +70,29 @@ class LocalLog:
             self.segments.pop(0)
 
     def sealed(self) -> list[LocalSegment]:
-        """The segments that may be tiered: rolled, and wholly stable."""
+        """Return the segments that may be tiered: rolled, and wholly stable."""
         stable = self.next_offset if self.last_stable_offset is None else self.last_stable_offset
         return [one for one in self.segments[:-1] if one.last_offset < stable]
 
     def read(self, offset: int) -> list[Record]:
-        """The records from *offset* on, of the segment that holds it."""
+        """Return the records from *offset* on, of the segment that holds it."""
         for segment in self.segments:
             if segment.start_offset <= offset <= segment.last_offset:
                 return segment.records[offset - segment.start_offset :]
         return []
 
     def epoch_of(self, offset: int) -> int | None:
-        """The leader epoch in which *offset* was written; `None` where that is not known."""
+        """Return the leader epoch in which *offset* was written; `None` where that is not known."""
         before = [epoch for epoch, start in self.epochs.items() if start <= offset]
         return max(before, default=None)
 
     def end_of(self, epoch: int) -> int:
-        """The last offset of *epoch* here."""
+        """Return the last offset of *epoch* here."""
         later = [start for other, start in self.epochs.items() if other > epoch]
         return min(later, default=self.next_offset) - 1
 
     def epochs_in(self, start: int, last: int) -> dict[int, int]:
-        """The leader epochs of a range, each with its first offset in the range."""
+        """Return the leader epochs of a range, each with its first offset in the range."""
         return {
             epoch: max(begun, start)
             for epoch, begun in sorted(self.epochs.items())

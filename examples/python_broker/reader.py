@@ -1,11 +1,11 @@
 """
-Reading: from the local log where it reaches, else from the tier.
+The reader: it serves a fetch from the local log where that reaches, else from the tier.
 
-A look-up uses the leader epoch in which the data was written. Where the answer is not known the
-consumer is told to come back, or that something is wrong; "offset out of range" is said only of
-what surely does not exist, since a consumer would jump to the end for it. Never is a segment served
-that only happens to cover the offset, nor what it holds of its epoch behind the end that the epoch
-has in this log: that was written by a leader whose last records were lost.
+A look-up uses the leader epoch in which the data was written. Where the answer is not known, the
+reader tells the consumer to retry, or reports an error; it answers "offset out of range" only for
+offsets that surely do not exist, since a consumer would jump to the end for it. The reader never
+serves a segment only because it covers the offset, nor a segment's records of an epoch beyond the
+end that the epoch has in this log: those were written by a leader whose last records were lost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOOKUP_S: Final = 0.3
 
 
 class Refused(NamedTuple):
-    """What a consumer is told instead of records, in Kafka's words."""
+    """Answers a consumer in place of records, in Kafka's words."""
 
     code: str
     retriable: bool
@@ -41,7 +41,7 @@ BROKEN: Final = Refused("UNKNOWN_SERVER_ERROR", retriable=True)
 
 
 def refusal(error: RlmmError) -> Refused:
-    """What a consumer is told where metadata is met with *error*."""
+    """Return the consumer's answer where the metadata fails with *error*."""
     return NOT_AVAILABLE if exception_for(error) == NOT_READY else BROKEN
 
 
@@ -55,7 +55,7 @@ class Reader:
     async def fetch(
         self, partition: TopicIdPartition, log: LocalLog, offset: int
     ) -> list[Record] | Refused:
-        """The records from *offset* on, some at least where there are any."""
+        """Return the records from *offset* on, some at least where there are any."""
         if not 0 <= offset <= log.next_offset:
             return OUT_OF_RANGE
         if offset >= log.start_offset:
@@ -76,7 +76,7 @@ class Reader:
         return [record for record in records if offset <= record.offset <= last_offset]
 
     async def earliest_offset(self, partition: TopicIdPartition, log: LocalLog) -> int | Refused:
-        """The first offset that can be read, tier included."""
+        """Return the first offset that can be read, tier included."""
         try:
             segments = await self._tiered(partition, log)
         except RlmmError as error:
@@ -87,7 +87,9 @@ class Reader:
     async def latest_tiered_offset(
         self, partition: TopicIdPartition, log: LocalLog
     ) -> int | Refused | None:
-        """The last offset of this log's history that is in the tier; `None`: there is none."""
+        """
+        Return the last offset of this log's history that is in the tier; `None`: there is none.
+        """
         try:
             segments = await self._tiered(partition, log)
         except RlmmError as error:
@@ -97,7 +99,10 @@ class Reader:
     async def offset_for_time(
         self, partition: TopicIdPartition, log: LocalLog, timestamp_ms: int
     ) -> int | Refused | None:
-        """The first offset whose record is not older than *timestamp_ms*; `None`: there is none."""
+        """
+        Return the first offset whose record is not older than *timestamp_ms*; `None`: there is
+        none.
+        """
         try:
             for segment in await self._tiered(partition, log):
                 if segment.max_timestamp_ms >= timestamp_ms:
@@ -113,7 +118,7 @@ class Reader:
         return next((one.offset for one in local if one.timestamp_ms >= timestamp_ms), None)
 
     async def _tiered(self, partition: TopicIdPartition, log: LocalLog) -> list[SegmentMetadata]:
-        """The finished segments of this log's own history, by rising offset."""
+        """Return the finished segments of this log's own history, by rising offset."""
         found: dict[bytes, SegmentMetadata] = {}
         for epoch in sorted(log.epochs):
             listed = self._metadata.list_segments_by_epoch(partition, epoch, timeout_s=LOOKUP_S)
@@ -129,12 +134,12 @@ class Reader:
 
 
 def _shared_end(segment: SegmentMetadata, log: LocalLog, epoch: int) -> int:
-    """The last offset of *epoch* up to which *segment* and this log are the same."""
+    """Return the last offset of *epoch* up to which *segment* and this log are the same."""
     later = [start for other, start in segment.epochs if other > epoch]
     return min(log.end_of(epoch), min(later, default=segment.last_offset + 1) - 1)
 
 
 def _last_offset(segment: SegmentMetadata, log: LocalLog) -> int:
-    """The last offset of *segment* that is of this log's history, too."""
+    """Return the last offset of *segment* that is of this log's history, too."""
     shared = [epoch for epoch, _ in segment.epochs if epoch in log.epochs]
     return max(_shared_end(segment, log, epoch) for epoch in shared)

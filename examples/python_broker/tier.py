@@ -1,5 +1,5 @@
 """
-Where sealed segments go: objects by name, in memory.
+The tier of sealed segments: objects by name, in memory.
 
 A name is made of topic id, partition, start offset and segment id, so that equal segments have
 equal names and no two copies share one.
@@ -25,7 +25,7 @@ class TierRefused(Exception):
 
 
 def name_of(segment: SegmentMetadata) -> str:
-    """The name of a segment's object."""
+    """Return the name of a segment's object."""
     partition = segment.id.partition
     return (
         f"{partition.topic_id}/{partition.partition}/"
@@ -40,12 +40,12 @@ class Tier:
         self.objects: dict[str, list[Record]] = {}
 
     async def put(self, segment: SegmentMetadata, records: Sequence[Record]) -> bytes | None:
-        """Store a segment; what comes back is to be kept with its metadata."""
+        """Store a segment; the caller keeps the result with its metadata."""
         self.objects[name_of(segment)] = list(records)
         return f"v1:{len(records)}".encode()
 
     async def get(self, segment: SegmentMetadata) -> list[Record]:
-        """The records of a segment."""
+        """Return the records of a segment."""
         found = self.objects.get(name_of(segment))
         if found is None:
             msg = f"{name_of(segment)} is not there"

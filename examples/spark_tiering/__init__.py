@@ -1,6 +1,6 @@
 """
-Jobs that copy cold segments, started by what a company has for that.
+Jobs that copy cold segments, started by a company's own scheduler.
 
 `submit` is the program that spark-submit is given, `airflow_dag` a schedule for Airflow, and
-`cronjob.yaml` one for Kubernetes. What the commands do is said in `docs/spark.md`.
+`cronjob.yaml` one for Kubernetes. `docs/spark.md` describes the commands.
 """

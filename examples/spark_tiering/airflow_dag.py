@@ -1,11 +1,11 @@
 """
 A nightly copy of cold segments as an Airflow DAG, for Airflow 3.
 
-Two tasks: a plan is kept for who wants to know what was meant, then what is wanted is copied. The
-second makes a plan of its own, so that a try after one that died finds what is there already. A run
-that another one is in the way of (`topic-busy`), or that a service was not ready for, ends with 4
-and is tried again. The machine that runs the tasks needs `rlmm` with the extras `s3`, `spark`,
-`tiering`, and `java` where it has none; credentials are found where boto3 finds them.
+Two tasks: the first keeps a plan for operators to read, the second copies. The second makes a plan
+of its own, so that a retry after a failed run finds the segments that are copied already. A run
+that another job blocks (`topic-busy`), or for which a service was not ready, ends with 4 and is
+retried. The machine that runs the tasks needs `rlmm` with the extras `s3`, `spark`, `tiering`, and
+`java` where it has none; boto3 finds the credentials in its usual places.
 """
 
 from __future__ import annotations

@@ -1,23 +1,21 @@
 """
-Who is asking, and what they may: roles, tokens, client names of certificates, TLS, limits.
+Clients and their rights: roles, tokens, client names of certificates, TLS, limits.
 
-What is asked is not known here, nor how it comes in. Invariant: whoever cannot be told for who they
-are may nothing, and no text that leaves this package holds a token.
+This package knows neither requests nor transports. Invariant: an unidentified client has no rights,
+and no text that leaves this package holds a token.
 
 May be imported by `rlmm.cli`, `rlmm.config`, `rlmm.http`, `rlmm.sidecar`,
 `spark_tiering.segment_reading`.
 
-- `authentication`: The door of the process.
-- `certificates`: What a certificate says.
+- `authentication`: The authentication of clients.
+- `certificates`: The names in a certificate.
 - `handshakes`: TLS handshakes of one listener.
-- `limits`: How much one client may take.
+- `limits`: Limits of one client.
 - `local_token`: A token that the service makes for itself.
-- `peer_credentials`: Who stands at the other end of a TCP connection, as far as the connection
-  itself shows it.
-- `roles`: Who somebody is and what that lets them do.
-- `settings`: What can be chosen about who may use the service, and why each default is what it
-  is.
-- `tls`: How connections by TCP are encrypted.
-- `tokens`: Tokens and whose they are.
+- `peer_credentials`: The peer of a TCP connection, as far as the connection itself shows it.
+- `roles`: Clients, their roles and the rights of each role.
+- `settings`: Settings of access, and why each default is what it is.
+- `tls`: TLS of TCP connections.
+- `tokens`: Tokens and their clients.
 - `watched_files`: Files that are read again when they change.
 """

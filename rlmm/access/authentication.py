@@ -113,7 +113,7 @@ class Authenticator:
         return client
 
     def is_valid(self, client: Client) -> bool:
-        """Whether the credentials of an admitted client would still be accepted."""
+        """Return whether the credentials of an admitted client would still be accepted."""
         if client.token_digest is None:
             return True
         digest = client.token_digest
@@ -159,17 +159,17 @@ class Authenticator:
 
     @property
     def knows_somebody(self) -> bool:
-        """Whether any client could be admitted over a network."""
+        """Return whether any client could be admitted over a network."""
         return bool(len(self._tokens.value) or len(self._own) or self._grants)
 
     # ------------------------------------------------------------------------------- files
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """The TLS context of TCP listeners, kept up to date; `None` without TLS."""
+        """Return the TLS context of TCP listeners, kept up to date; `None` without TLS."""
         return None if self._tls is None else self._tls.context
 
     def handshakes(self, listener: str, timeout_s: float) -> Handshakes | None:
-        """The TLS handshakes of *listener*; `None` without TLS."""
+        """Return the TLS handshakes of *listener*; `None` without TLS."""
         if self._tls is None:
             return None
         made = Handshakes(self._tls.context, timeout_s)

@@ -36,7 +36,7 @@ class Handshakes:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The number of finished handshakes by result."""
+        """Return the number of finished handshakes by result."""
         return dict(self._counts)
 
     def factory(self, make: Callable[[], Made]) -> Callable[[], asyncio.Protocol]:

@@ -26,7 +26,7 @@ def tcp_peer(transport: asyncio.BaseTransport) -> Peer:
 
 
 def is_loopback(address: object) -> bool:
-    """Whether *address* is a loopback address."""
+    """Return whether *address* is a loopback address."""
     if not isinstance(address, tuple):
         return False
     try:

@@ -27,7 +27,7 @@ class Role(StrEnum):
     ADMIN = "admin"
 
     def may(self, least: str) -> bool:
-        """Whether this role includes *least*, or equals it; `any` is always true."""
+        """Return whether this role includes *least*, or equals it; `any` is always true."""
         return least == ANYBODY or _RANKS[self] >= _RANKS[Role(least)]
 
 

@@ -27,7 +27,7 @@ class UnixRole(StrEnum):
 
 
 class ClientCertificates(StrEnum):
-    """Whether the service requests certificates of clients."""
+    """Tells whether the service requests certificates of clients."""
 
     NONE = "none"
     WANTED = "wanted"
@@ -41,7 +41,7 @@ class TlsVersion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """Which clients may use the service, and how much one client may take."""
+    """Sets which clients may use the service, and how much one client may take."""
 
     tokens_file: Path | None = None
     """File of tokens: a line `NAME ROLE TOKEN` for each, with `broker:ID` as the role of a token

@@ -84,22 +84,22 @@ class ServerTls:
 
     @property
     def validity(self) -> Validity:
-        """The validity of the certificate in use."""
+        """Return the validity of the certificate in use."""
         return self._files.value.validity
 
     @property
     def reloads(self) -> int:
-        """The number of successful reloads."""
+        """Return the number of successful reloads."""
         return self._files.reloads
 
     @property
     def failures(self) -> int:
-        """The number of failed reloads."""
+        """Return the number of failed reloads."""
         return self._files.failures
 
     @property
     def is_unusable(self) -> bool:
-        """Whether the files, as they are now, cannot be loaded."""
+        """Return whether the files, as they are now, cannot be loaded."""
         return self._files.is_unusable
 
     def look(self) -> None:

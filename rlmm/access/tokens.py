@@ -65,7 +65,7 @@ def digest_of(token: str) -> bytes:
 
 
 def is_token(text: str) -> bool:
-    """Whether *text* may be a token: long enough, and fit for an HTTP header."""
+    """Return whether *text* may be a token: long enough, and fit for an HTTP header."""
     return _TOKEN.fullmatch(text) is not None
 
 

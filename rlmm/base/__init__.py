@@ -8,8 +8,8 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `closing`: Objects that a `with` block closes.
 - `clock`: Time as everything here sees it.
 - `doorbell`: Tasks wait for a doorbell without polling.
-- `duration_histogram`: How long something took, as a histogram.
-- `folder_lock`: One user for one folder.
+- `duration_histogram`: A histogram of durations.
+- `folder_lock`: A lock for one folder.
 - `java_properties`: Java's properties files, read as `java.util.Properties` reads them.
 - `log_context`: The context of log lines.
 - `loop_thread`: An event loop in a thread of its own, and blocking calls derived from

@@ -1,4 +1,4 @@
-"""How long something took, as a histogram: bounded however much is measured. Pure."""
+"""A histogram of durations, of bounded size for any number of measurements. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOUNDS_S: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DurationStatistics:
-    """How often something took how long."""
+    """Counts durations."""
 
     counts: tuple[int, ...]
     """By the least bound that it did not exceed; the last is beyond all of them."""

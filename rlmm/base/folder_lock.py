@@ -1,8 +1,8 @@
 """
-One user for one folder: a lock of the kernel's on a file that names its owner.
+A lock for one folder: the kernel locks a file that names the lock's owner.
 
-Two parts of one process are two users. A folder of snapshots has a lock of its own, whoever keeps
-them: a service, a program, or a command. Everything blocks.
+Two parts of one process are two owners. A folder of snapshots has a lock of its own, held by the
+service, program or command that writes it. Every call blocks.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def owner(folder: Path) -> str | None:
 
 
 def owner_pid(folder: Path) -> int | None:
-    """Return the process that holds *folder*; `None` where nobody does."""
+    """Return the process that holds *folder*; `None` where no process does."""
     try:
         text = (folder / LOCK).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):

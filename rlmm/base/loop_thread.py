@@ -62,7 +62,7 @@ class LoopThread:
             future.cancel()
 
     def call(self, function: Callable[[], T]) -> T:
-        """Return what *function* returns on the loop."""
+        """Call *function* on the loop and return its result."""
         return self.wait(_called(function))
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -150,7 +150,7 @@ def blocking(
 def called(
     verb: Callable[Concatenate[S, P], T],
 ) -> Callable[Concatenate[BlockingCalls[S], P], T]:
-    """The same for a *verb* that is not asynchronous: it is called on the loop."""
+    """Wrap a *verb* that is not asynchronous: it is called on the loop."""
 
     @wraps(verb)
     def wait(self: BlockingCalls[S], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -72,7 +72,7 @@ NAMES: Final = {
 
 
 def attribute(module: str, name: str) -> Any:
-    """Return what *name* of an old module, or of one that kept its name, is called now."""
+    """Return the present object for *name* of an old module, or of one that kept its name."""
     new = NAMES.get(module, {}).get(name)
     if new is not None:
         _warn(f"{module}.{name}", new)

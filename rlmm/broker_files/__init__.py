@@ -1,25 +1,25 @@
 """
-A broker's log folders, served by HTTP to be read only: for copies of segments by who does not see
-the broker's disks.
+A broker's log folders, served by HTTP to be read only: for copy jobs that do not see the broker's
+disks.
 
 By module, bottom up:
 
-    sealed_files         which files of a partition may be read, by their names
-    byte_ranges          which bytes of a file a request asks for
+    sealed_files         the files of a partition that may be read, by their names
+    byte_ranges          the bytes of a file that a request asks for
     disk                 folders and files, opened name by name below a configured folder: blocks
     disk_threads         such work in threads, so much at a time, given up in time
-    folder_listing       which partitions are in the configured folders, and whose folders these are
+    folder_listing       the partitions in the configured folders, and the brokers of these
     last_stable_offsets  last stable offsets, kept for a moment
-    statistics           what was served and refused
+    statistics           counts of served and refused requests
     views                partitions and files as they are shown
     sealed_segments      these together: partitions, their files, one file
 
 Invariants:
 
-- What is read is the file of a rolled segment that ends at or below the last stable offset of its
+- A client reads the file of a rolled segment that ends at or below the last stable offset of its
   partition, a producer snapshot at or below it, or one of two small files beside them; and nothing
-  while nobody tells that offset.
-- No path is made of what a request says: folders are those of the configuration, names match a
+  while that offset is not known.
+- No path is made from a request: folders are those of the configuration, names match a
   strict pattern and stand in the folder's own listing, and no symbolic link is followed.
 - Nothing stays open between two pieces of a file, so that a disk gives back what the broker
   deletes; a file that is another one by the next piece ends the answer.

@@ -22,7 +22,7 @@ class ByteRange(NamedTuple):
         return self.end - self.start
 
     def content_range(self, size: int) -> str:
-        """The `Content-Range` header of these bytes of a file of *size*."""
+        """Return the `Content-Range` header of these bytes of a file of *size*."""
         return f"bytes {self.start}-{self.end - 1}/{size}"
 
 

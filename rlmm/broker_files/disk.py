@@ -42,8 +42,8 @@ class FolderPlace(NamedTuple):
     @property
     def name(self) -> str:
         """
-        The name of the partition's folder; raises `InvalidArgument` for a topic that no folder can
-        have.
+        Return the name of the partition's folder; raises `InvalidArgument` for a topic that no
+        folder can have.
         """
         return str(topic_partition(self.partition.topic, self.partition.partition))
 

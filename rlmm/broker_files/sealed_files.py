@@ -42,7 +42,7 @@ WITHOUT_LOG: Final = "the log of its segment is not there"
 
 
 def is_ever_read(name: str) -> bool:
-    """Whether files of this name are served at all."""
+    """Return whether files of this name are served at all."""
     if name in _OF_PARTITION:
         return True
     found = parse_segment_file(name)

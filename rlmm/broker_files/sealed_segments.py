@@ -66,7 +66,7 @@ class BrokerLog:
         self._turns = DiskThreads(settings.reads_max, settings.read_timeout_ms / 1_000)
 
     async def run(self) -> None:
-        """Log what is served, and keep asking the cluster, until cancelled."""
+        """Log the served files, and keep asking the cluster, until cancelled."""
         _log.info("sealed segments below %s are served by HTTP", ", ".join(self._settings.folders))
         await self._teller.run()
 

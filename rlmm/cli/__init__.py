@@ -1,5 +1,5 @@
 """
-The command line: what a person or a script types, and how answers are printed.
+The command line: the commands that a person or a script types, and the printing of answers.
 
 Commands decide nothing and format nothing: they ask the layers below and hand the answer to an
 output.
@@ -8,13 +8,13 @@ May be imported by `rlmm.__main__`.
 
 - `main`: The command `rlmm`.
 - `answer_schemas`: The JSON schemas of answers, generated from their types.
-- `common`: What all commands share.
-- `partial_metadata`: What commands tell where a part of the metadata is all that can be read.
-- `printing`: How an answer is printed.
+- `common`: The common part of all commands.
+- `partial_metadata`: Answers of commands from partial metadata.
+- `printing`: The printing of answers.
 - `queries`: Commands that query the tiered state.
 - `service`: `rlmm serve`.
 - `snapshot`: `rlmm snapshot`.
 - `tier`: `rlmm tier`.
-- `tier_common`: What the commands of `rlmm tier` share.
+- `tier_common`: The common part of the commands of `rlmm tier`.
 - `tier_maintenance`: `rlmm tier verify`, `expire`, `audit`, `rebuild`, `backup` and `export`.
 """

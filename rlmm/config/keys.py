@@ -74,22 +74,22 @@ class Key:
 
     @property
     def is_secret(self) -> bool:
-        """Whether the value must never be shown."""
+        """Return whether the value must never be shown."""
         return self.kind is Secret
 
     @property
     def is_of_cluster(self) -> bool:
-        """Whether each of several clusters may have its own value."""
+        """Return whether each of several clusters may have its own value."""
         return self.section in OF_A_CLUSTER or self.field[0] in PROCESS_KEYS_OF_A_CLUSTER
 
     @property
     def is_text(self) -> bool:
-        """Whether any text is a valid value."""
+        """Return whether any text is a valid value."""
         return self.kind in {str, Secret, Path}
 
     @property
     def allowed(self) -> str:
-        """The allowed values in words."""
+        """Return the allowed values in words."""
         if isinstance(self.kind, type) and issubclass(self.kind, StrEnum):
             return f"one of {', '.join(self.kind)}"
         words: dict[Any, str] = {
@@ -104,7 +104,7 @@ class Key:
 
     @property
     def reason(self) -> str:
-        """The docstring of the field on one line; empty if there is none."""
+        """Return the docstring of the field on one line; empty if there is none."""
         return _docstrings(self.owner).get(self.field[-1], "")
 
 

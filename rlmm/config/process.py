@@ -29,7 +29,7 @@ class LogKind(StrEnum):
 
 
 class ServiceMode(StrEnum):
-    """Whether the service writes events."""
+    """Tells whether the service writes events."""
 
     SERVE = "serve"
     OBSERVER = "observer"
@@ -37,7 +37,7 @@ class ServiceMode(StrEnum):
 
 
 class AssignmentKind(StrEnum):
-    """How the service learns which user partitions it answers for."""
+    """Tells how the service learns which user partitions it answers for."""
 
     ALL = "all"
     NONE = "none"
@@ -95,7 +95,7 @@ class ProcessSettings:
 
     @property
     def assignment_kind(self) -> AssignmentKind:
-        """The kind of `assignment`, without the broker id."""
+        """Return the kind of `assignment`, without the broker id."""
         if _CLUSTER.fullmatch(self.assignment):
             return AssignmentKind.CLUSTER
         for kind in AssignmentKind:
@@ -114,7 +114,8 @@ class ProcessSettings:
 
     def listed(self) -> Assignment:
         """
-        The assignment at the start; empty with `broker` and `cluster`, where it is not known yet.
+        Return the assignment at the start; empty with `broker` and `cluster`, where it is not known
+        yet.
         """
         _ = self.cluster_broker
         if self.assignment_kind is AssignmentKind.ALL:

@@ -7,10 +7,10 @@ May be imported by `rlmm.http`, `rlmm.library`, `rlmm.process`, `rlmm.sidecar`.
 - `all_engines`: Flushes and closes all engines of a process at a time.
 - `broker_watch`: Keeps an assignment equal to one broker's (`assignment = cluster:N`).
 - `copy_watch`: Warns of tiered topics whose brokers were told to stop copying.
-- `engine`: One cluster's engine: connects its parts.
+- `engine`: The engine of one cluster: connects its parts.
 - `freshness`: Waits until an answer is as fresh as a question demands.
 - `log_opening`: Opens the log of an engine, and stands in for one that takes long.
-- `plan`: What an engine is built from, and the ways to open a log.
+- `plan`: The plan of an engine, and the ways to open a log.
 - `service`: The engines of one process; adds and removes them while it runs.
 - `snapshot_keeper`: Connects the pump's states with the snapshots of the topic it follows.
 - `statistics`: Statistics and readiness of an engine as a whole.

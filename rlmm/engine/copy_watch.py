@@ -32,7 +32,7 @@ class CopySettingsSource(Protocol):
     """A log that can ask its cluster: the `kafka` log."""
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        """The tiered topics with `remote.log.copy.disable`."""
+        """Return the tiered topics with `remote.log.copy.disable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class CopyingStatistics:
     warn_s: float
 
     def overdue(self, now_s: float) -> list[str]:
-        """The topics that have not been copied for `warn_s` or longer."""
+        """Return the topics that have not been copied for `warn_s` or longer."""
         return sorted(
             topic
             for topic, since_s in self.not_copied_since_s.items()

@@ -174,7 +174,7 @@ class Engine:
         return await self._keeper.flush(partitions)
 
     def not_open(self) -> list[int]:
-        """The assigned metadata partitions that the engine does not answer from."""
+        """Return the assigned metadata partitions that the engine does not answer from."""
         return self._gate.not_open()
 
     def refuse(self, error: type[Unresolved], message: str) -> None:
@@ -254,7 +254,7 @@ class Engine:
     async def store(
         self, event: Event, *, timeout_s: float | None = None
     ) -> WrittenEvent | StoredNotAssigned:
-        """As `write`, also where the user partition is not assigned here."""
+        """Store *event* as `write` does, also where the user partition is not assigned here."""
         return await self._writer.store(event, timeout_s=timeout_s)
 
     # ------------------------------------------------------------------------------- reads
@@ -331,7 +331,8 @@ class Engine:
 
     def read_token(self) -> dict[int, int]:
         """
-        The offset of the last event applied, by metadata partition; callers pass it as `at_least`.
+        Return the offset of the last event applied, by metadata partition; callers pass it as
+        `at_least`.
         """
         return {
             place: gated.shard.position - 1

@@ -41,7 +41,7 @@ async def open_within(
 ) -> LogOpener:
     """
     Open the log of *plan* and lock its folder of snapshots; *opened* closes both. Calls *at* before
-    each step with what it waits for.
+    each step with the thing that it waits for.
     """
     held = ExitStack()
     opened.push_async_callback(in_own_thread, "snapshots-lock", held.close)
@@ -62,7 +62,8 @@ class OpeningLog:
         self, opening: asyncio.Task[LogOpener], begin_s: float, what: Callable[[], str]
     ) -> None:
         """
-        *opening* began at *begin_s*, by the event loop's clock; *what* names what it waits for.
+        *opening* began at *begin_s*, by the event loop's clock; *what* names the thing that it
+        waits for.
         """
         self._opening = opening
         self._what = what
@@ -89,7 +90,7 @@ class OpeningLog:
         return opening.result().log
 
     async def _reached(self, timeout_s: float) -> tuple[MetadataLog, float]:
-        """The log and the rest of the time; `LogUnavailable` when it is not open by then."""
+        """Return the log and the rest of the time; `LogUnavailable` when it is not open by then."""
         found = self._found()
         if found is not None:
             return found, timeout_s
@@ -124,7 +125,7 @@ class OpeningLog:
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """See `HistoryReadSource`; also for logs that are none."""
+        """Read as `HistoryReadSource` does; also for a log that does not implement it."""
         log, left_s = await self._reached(timeout_s)
         return await read_aside(log, partition, position, timeout_s=left_s, bytes_max=bytes_max)
 

@@ -177,7 +177,7 @@ class Service:
 
     def engine_of(self, cluster_id: str) -> Engine | None:
         """
-        The engine whose log is that of the cluster, if one is known to be.
+        Return the engine whose log is that of the cluster, if one is known to be.
 
         Raises `ConfigError` where two are, which follow different topics.
         """
@@ -206,8 +206,8 @@ class Service:
     @property
     def missing(self) -> dict[str, str]:
         """
-        The reasons why engines are not there, by name. Leaves out those whose log, by the cluster
-        id for a name, another engine follows.
+        Return the reasons why engines are not there, by name. Leaves out those whose log, by the
+        cluster id for a name, another engine follows.
         """
         if not self._missing:
             return {}
@@ -215,7 +215,9 @@ class Service:
         return {name: why for name, why in self._missing.items() if name not in served}
 
     def is_reached(self, name: str) -> bool:
-        """Whether the log of an engine has told its identity, and answered the last question."""
+        """
+        Return whether the log of an engine has told its identity, and answered the last question.
+        """
         engine = self.engines.get(name)
         if engine is None or engine.identity is None:
             return False
@@ -241,7 +243,7 @@ class Service:
 
     @property
     def end(self) -> str:
-        """The reason why nothing is answered any more; empty while the service runs."""
+        """Return the reason why nothing is answered any more; empty while the service runs."""
         return self._end
 
     def statistics(self) -> ServiceStatistics:

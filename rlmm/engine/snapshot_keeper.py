@@ -112,8 +112,8 @@ class SnapshotKeeper:
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
         """
-        Write what changed; failures, and what keeps everything from being written, are in the
-        result.
+        Write the changed states; the result holds failures, and the reason that keeps everything
+        from being written.
         """
         if self._writer is None:
             return FlushResult(obstacle=self._obstacle)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EngineStatistics:
-    """Costs a step for each user partition, whatever it holds."""
+    """Counts in one step for each user partition, however many segments it holds."""
 
     identity: LogIdentity | None
     """`None` while the log is not reached."""
@@ -50,7 +50,7 @@ class EngineStatistics:
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """How ready an engine is, and what it waits for."""
+    """Tells how ready an engine is, and what it waits for."""
 
     identity: LogIdentity | None
     """`None` while the log is not reached."""
@@ -66,7 +66,7 @@ class EngineStatus:
 
     @property
     def places(self) -> frozenset[int]:
-        """The metadata partitions that are to be open; none while the log is not reached."""
+        """Return the metadata partitions that are to be open; none while the log is not reached."""
         if self.identity is None or self.gates:
             return frozenset(self.gates)  # all of them are begun in one step
         return self.assignment.metadata_partitions(self.identity.partition_count)
@@ -81,7 +81,7 @@ class EngineStatus:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the assignment is known and all of it open."""
+        """Return whether the assignment is known and all of it open."""
         return self.identity is not None and self.assignment.is_known and not self.not_open
 
 

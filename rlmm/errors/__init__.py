@@ -1,8 +1,8 @@
 """
 Every error of rlmm, in one tree.
 
-Two questions decide the class: whose fault is it, and would waiting help. Expected outcomes (an
-event that the state machine rejects, a record that cannot be decoded) are not here: they are
+Two questions decide the class: which side is at fault, and would waiting help. Expected outcomes
+(an event that the state machine rejects, a record that cannot be decoded) are not here: they are
 values, see `rlmm.metadata.verdicts`.
 
     RlmmError
@@ -13,7 +13,7 @@ values, see `rlmm.metadata.verdicts`.
     │   ├── InvalidArgument   a value no broker could hold: refused before any I/O
     │   ├── NotPublishable    a record that would stop a stock broker's consumer: never written
     │   ├── NotWritable       an observer, or a log without a producer: write somewhere else
-    │   ├── NotPermitted      who is asking may not: the message names the role that may
+    │   ├── NotPermitted      the client may not: the message names the role that may
     │   │   └── Superseded    another start of the same broker took over: two have one id
     │   ├── ProtocolError     bytes that are no request or answer: the connection ends
     │   ├── UnsupportedVersion  no version of the protocol is known on both sides: update one
@@ -24,7 +24,7 @@ values, see `rlmm.metadata.verdicts`.
     │   ├── UnknownPartition  no event of that user partition was ever stored, or it is not loaded
     │   └── FileAbsent        no such file of a broker's partition is here, or none any more
     ├── NotSealed             a broker's file that may still change, or is not stable: ask later
-    ├── NotAssigned           the user partition is not this service's: ask who has it
+    ├── NotAssigned           the user partition is not this service's: ask its service
     ├── NotReady              its history is not read up to its target: wait and ask again
     ├── OverBudget            the memory budget is used up: nothing more is taken until it shrinks
     ├── TooBusy               a client asked for more at once than it may: fewer, or later
@@ -38,10 +38,10 @@ values, see `rlmm.metadata.verdicts`.
     │   ├── LogUnavailable    brokers away, no leader, a deadline passed: back off, ask again
     │   ├── LogTruncated      the offset lies outside what the log holds: rebuild from its start
     │   ├── LogRecreated      the topic is another one than it was: all that was read is void
-    │   ├── AppendUncertain   nobody can say whether the event was stored: look before repeating
+    │   ├── AppendUncertain   unknown whether the event was stored: look before repeating
     │   ├── AppendRefused     the event was surely not stored
     │   ├── LogNotPermitted   credentials or rights do not suffice: an operator must act
-    │   └── LogDamaged        stored bytes are not what was written: that partition is offline
+    │   └── LogDamaged        stored bytes differ from those written: that partition is offline
     ├── ImageCorrupt          a state image that cannot be trusted: take an older one, or replay
     ├── SnapshotError         a snapshot could not be written, or not be used
     │   ├── SnapshotCorrupt   not what was written: take an older one, or replay
@@ -67,7 +67,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 
 - `root`: The root of all errors, and the first error of an exception group.
 - `request_errors`: Errors of requests: the caller is wrong, must wait, or gets no answer.
-- `storage_errors`: Errors of what is stored: the log, snapshots, the tier, and jobs on it.
+- `storage_errors`: Errors of storage: the log, snapshots, the tier, and jobs on it.
 """
 
 from rlmm.errors.request_errors import *  # noqa: F403 - its errors are the public names

@@ -19,7 +19,7 @@ class RlmmError(Exception):
 
 
 def first_of(error: BaseException) -> BaseException:
-    """The error itself where it came in a group, the first one where there were several."""
+    """Return the error itself where it came in a group, the first one where there were several."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Severity(IntEnum):
-    """How bad a finding is; rising."""
+    """Ranks findings; rising."""
 
     NOTE = 1
     """Worth knowing; nothing is wrong."""

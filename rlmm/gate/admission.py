@@ -153,7 +153,7 @@ class Gate:
         return self._assignment
 
     def shards(self) -> Mapping[int, GatedShard]:
-        """Every assigned metadata partition; live."""
+        """Return every assigned metadata partition; live."""
         return self._shards
 
     def state(self, partition: int) -> GateState | None:
@@ -162,7 +162,9 @@ class Gate:
         return None if gated is None else gated.gate.state
 
     def place_of(self, partition: TopicIdPartition) -> int:
-        """The metadata partition of *partition*; `NotReady` while their number is not known."""
+        """
+        Return the metadata partition of *partition*; `NotReady` while their number is not known.
+        """
         if self._end is not None:
             error, message = self._end
             raise error(message)
@@ -180,7 +182,9 @@ class Gate:
         return place
 
     def require_assigned(self, partition: TopicIdPartition) -> int:
-        """As `place_of`; `NotAssigned` where this service does not answer for *partition*."""
+        """
+        Return `place_of`; raises `NotAssigned` where this service does not answer for *partition*.
+        """
         place = self.place_of(partition)
         if not self._assignment.covers(partition, place):
             if not self._assignment.is_known:
@@ -201,7 +205,7 @@ class Gate:
 
     def admit(self, partition: TopicIdPartition) -> Shard:
         """
-        The shard that answers for *partition* now; raises the reason where there is none.
+        Return the shard that answers for *partition* now; raises the reason where there is none.
 
         The shard may know nothing of *partition*; see `require_known`.
         """
@@ -215,7 +219,7 @@ class Gate:
         return _noted(self._admitted, partition, gated.shard)
 
     def admit_stored(self, partition: TopicIdPartition) -> Shard:
-        """As `admit`; admits what is not assigned, too, where its metadata partition is open."""
+        """Admit as `admit` does, also an unassigned partition whose metadata partition is open."""
         admitted = self._admitted_stored.get(partition.key)
         if admitted is not None:
             return admitted
@@ -225,7 +229,7 @@ class Gate:
         return _noted(self._admitted_stored, partition, gated.shard)
 
     def admit_place(self, place: int) -> Shard:
-        """The shard of metadata partition *place*; callers judge which of it may be seen."""
+        """Return the shard of metadata partition *place*; callers judge which of it may be seen."""
         gated = self._shards.get(place)
         if gated is None and self._end is None:
             raise self.not_read(place)
@@ -272,7 +276,7 @@ class Gate:
                 return
 
     def refusal(self, place: int) -> RlmmError:
-        """The error for a question about metadata partition *place* while it is closed."""
+        """Return the error for a question about metadata partition *place* while it is closed."""
         if self._end is not None:
             error, message = self._end
             return error(message)
@@ -281,7 +285,9 @@ class Gate:
         return self._not_ready(None, place, self._shards.get(place))
 
     def not_read(self, place: int) -> RlmmError:
-        """The error for a wait on metadata partition *place*, which this service does not read."""
+        """
+        Return the error for a wait on metadata partition *place*, which this service does not read.
+        """
         if not self.knows_places:
             return self.refusal(place)
         count = self._partition_count
@@ -291,13 +297,15 @@ class Gate:
         return NotAssigned(msg, metadata_partition=place)
 
     def not_assigned_yet(self) -> NotReady:
-        """The refusal while the topic or the assignment is not known."""
+        """Return the refusal while the topic or the assignment is not known."""
         if self._partition_count is None:
             return self.not_connected()
         return self._awaiting(None, None)
 
     def not_connected(self, partition: TopicIdPartition | None = None) -> NotReady:
-        """The refusal, of a question about *partition* or any, while the topic is not known."""
+        """
+        Return the refusal, of a question about *partition* or any, while the topic is not known.
+        """
         msg = f"{partition or 'nothing'} is {'not ' if partition else ''}ready: {self._connecting}"
         return NotReady(
             msg,
@@ -307,7 +315,9 @@ class Gate:
         )
 
     def _awaiting(self, partition: TopicIdPartition | None, place: int | None) -> NotReady:
-        """Not `NotAssigned`: a service that does not know its assignment sends no caller away."""
+        """
+        Return `NotReady`, not `NotAssigned`: a service without its assignment sends no caller away.
+        """
         what = partition or ("nothing" if place is None else f"metadata partition {place}")
         is_not = "is" if what == "nothing" else "is not"
         return NotReady(
@@ -349,7 +359,7 @@ class Gate:
         )
 
     def _hint(self, position: int | None, target: int | None) -> int:
-        """When to ask again, within bounds: the more records are left, the later."""
+        """Return when to ask again, within bounds: the more records are left, the later."""
         if position is None or target is None or target <= position:
             return self._retry_after_ms
         left_ms = (target - position) // 100  # at some 100,000 records a second

@@ -18,7 +18,7 @@ PIECE: Final = 250
 async def whole_listing(
     reads: PartitionQueries, partition: TopicIdPartition, epoch: int | None
 ) -> list[SegmentMetadata]:
-    """The listing of this moment, however much changes while it is made."""
+    """Return the listing of this moment, however much changes while it is made."""
     listing = reads.listing(partition, epoch)
     found: list[SegmentMetadata] = []
     while (piece := listing.take(PIECE)) is not None:
@@ -35,7 +35,7 @@ async def next_page(
     after: PageKey | None,
     limit: int,
 ) -> Page:
-    """The page after *after*; empty only where it is the last."""
+    """Return the page after *after*; empty only where it is the last."""
     while True:
         page = reads.page(partition, epoch, after=after, limit=limit)
         if page.segments or page.is_last:

@@ -33,7 +33,7 @@ Lookup = tuple["TopicIdPartition", int, int]
 
 
 class PartitionQueries:
-    """Answers what *gate* admits. Refuses a malformed question first."""
+    """Answers the questions that *gate* admits. Refuses a malformed question first."""
 
     def __init__(
         self, gate: Gate, admit: Callable[[TopicIdPartition], Shard] | None = None
@@ -44,11 +44,11 @@ class PartitionQueries:
         self._outcomes = gate.outcomes
 
     def of_everyone(self) -> PartitionQueries:
-        """The same for readers who may see everything stored, assigned or not."""
+        """Return queries for readers that may see everything stored, assigned or not."""
         return PartitionQueries(self._gate, self._gate.admit_stored)
 
     def narrowed(self, require: Callable[[TopicIdPartition], None]) -> PartitionQueries:
-        """The same for readers who may ask only where *require* raises nothing."""
+        """Return queries for readers that may ask only where *require* raises nothing."""
 
         def admit(partition: TopicIdPartition) -> Shard:
             require(partition)
@@ -73,7 +73,7 @@ class PartitionQueries:
     def segment_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """The finished segment that holds *offset* of leader epoch *epoch*."""
+        """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         _require_epoch(epoch)
         _require_offset(offset)
         return self._admit(partition).segment_for(partition, epoch, offset)
@@ -81,7 +81,7 @@ class PartitionQueries:
     def row_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> tuple[bytes, bytes] | None:
-        """As `segment_for`, as id and row, at a third of the cost."""
+        """Answer `segment_for` as id and row, at a third of the cost."""
         if type(epoch) is not int or not 0 <= epoch <= INT32_MAX:  # a call each is noticed here
             _require_epoch(epoch)
         if type(offset) is not int or not 0 <= offset <= INT64_MAX:
@@ -98,7 +98,7 @@ class PartitionQueries:
         return found
 
     def segments_for(self, lookups: Iterable[Lookup]) -> list[SegmentMetadata | RlmmError | None]:
-        """An answer for each look-up, in order; a refused one has its error in its place."""
+        """Return an answer for each look-up, in order; a refused one has its error in its place."""
         asked = list(lookups)
         if len(asked) > LOOKUPS_MAX:
             msg = f"{len(asked)} look-ups in one call, allowed are {LOOKUPS_MAX}"
@@ -112,28 +112,29 @@ class PartitionQueries:
         return answers
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
-        """The segment in any state, unless its deletion is finished."""
+        """Return the segment in any state, unless its deletion is finished."""
         return self._admit(segment_id.partition).segment(segment_id)
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
         """
-        The first finished segment of *epoch* from *offset* on that may have aborted transactions.
+        Return the first finished segment of *epoch* from *offset* on that may have aborted
+        transactions.
         """
         _require_epoch(epoch)
         _require_offset(offset)
         return self._admit(partition).next_segment_with_txn_index(partition, epoch, offset)
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
-        """The largest offset of *epoch* that any finished copy reached; never decreases."""
+        """Return the largest offset of *epoch* that any finished copy reached; never decreases."""
         _require_epoch(epoch)
         return self._admit(partition).highest_offset(partition, epoch)
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
         """
-        As `segments`, or `segments_of_epoch`, of this moment, to be taken piece by piece: to list a
-        large partition takes a second.
+        List `segments`, or `segments_of_epoch`, of this moment, piece by piece: listing a large
+        partition takes a second.
         """
         if epoch is not None:
             _require_epoch(epoch)
@@ -148,7 +149,8 @@ class PartitionQueries:
         limit: int = PAGE_MAX,
     ) -> Page:
         """
-        At most *limit* segments after *after*; see `Shard.page` for what the pages together are.
+        Return at most *limit* segments after *after*; `Shard.page` says what the pages hold
+        together.
         """
         if epoch is not None:
             _require_epoch(epoch)
@@ -160,35 +162,35 @@ class PartitionQueries:
         return self._admit(partition).page(partition, epoch, after=after, limit=limit)
 
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
-        """Every segment in any state, by rising start offset."""
+        """Return every segment in any state, by rising start offset."""
         return self._admit(partition).segments(partition)
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """Every segment that lists *epoch*, in any state, by rising start offset."""
+        """Return every segment that lists *epoch*, in any state, by rising start offset."""
         _require_epoch(epoch)
         return self._admit(partition).segments_of_epoch(partition, epoch)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """From a counter."""
+        """Return the size from a counter."""
         _require_epoch(epoch)
         return self._admit(partition).size_of_epoch(partition, epoch)
 
     def size(self, partition: TopicIdPartition) -> int:
-        """From a counter."""
+        """Return the size from a counter."""
         return self._admit(partition).size(partition)
 
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
-        """The last partition-delete event, even where nothing else is left."""
+        """Return the last partition-delete event, even where nothing else is left."""
         return self._admit(partition, _require_heard_of).partition_delete(partition)
 
     def state_of(self, partition: TopicIdPartition) -> Shard:
-        """The shard that has events of *partition*, to be read at once and not changed."""
+        """Return the shard that has events of *partition*, to be read at once and not changed."""
         return self._admit(partition, _require_heard_of)
 
     def place(self, place: int) -> Shard:
         """
-        The shard of metadata partition *place*, to be read at once; only ready user partitions may
-        be shown.
+        Return the shard of metadata partition *place*, to be read at once; only ready user
+        partitions may be shown.
         """
         return self._gate.admit_place(place)
 
@@ -202,7 +204,7 @@ class PartitionQueries:
 
 
 def _require_heard_of(shard: Shard, partition: TopicIdPartition) -> None:
-    """As `require_known`, but admits a deleted partition."""
+    """Admit as `require_known` does, and a deleted partition, too."""
     if not shard.knows(partition):
         require_known(shard, partition)
 

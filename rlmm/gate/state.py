@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class GateState(StrEnum):
-    """Whether one metadata partition is answered from."""
+    """Tells whether one metadata partition is answered from."""
 
     REPLAYING = "replaying"
     """Its history is being read; it has not been open since the last beginning."""

@@ -1,10 +1,10 @@
 """
-The sender of a request, and the requests that it may make: all that no setting allows is refused.
+The authorization of a request: its sender, and the requests that it may make. A request that no
+setting allows is refused.
 
-Who shows a token, or a certificate that has a name here, is known by it. Who shows nothing may read
-only where a setting says so and nobody from another machine can come: the address that is listened
-to decides, and not the one that a request comes from, which a proxy on this machine would lend to
-everybody.
+A token, or a certificate with a configured name, identifies the sender. A sender without either may
+read only where a setting says so and the listener accepts no other machine: the address that the
+server listens to decides, not the request's own address, which a proxy on this machine would hide.
 """
 
 from __future__ import annotations

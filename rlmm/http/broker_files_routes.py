@@ -43,8 +43,8 @@ class BrokerLogAnswers:
         self, served: BrokerLog | None, slow_s: float, turn: Callable[[], Awaitable[None]]
     ) -> None:
         """
-        Each piece but the first waits for a *turn*; a client that does not take one for *slow_s* is
-        cut off.
+        Each piece but the first waits for a *turn*; a client that takes none for *slow_s* is cut
+        off.
         """
         self._served = served
         self._slow_s = slow_s

@@ -40,7 +40,7 @@ _FULL: Final = (
 
 
 class ServedConnection(asyncio.Protocol):
-    """One connection; all that comes goes on to the server's own protocol."""
+    """Watches one connection; all bytes go on to the server's own protocol."""
 
     def __init__(self, inner: asyncio.Protocol, connections: Connections) -> None:
         self.inner = inner
@@ -124,7 +124,7 @@ class Connections:
         look(loop.time())
 
     def close(self) -> None:
-        """Look after them no longer; whoever serves them ends them."""
+        """Stop looking after the connections; their owner ends them."""
         if self._look is not None:
             self._look.cancel()
             self._look = None
@@ -210,8 +210,8 @@ class Connections:
 
     async def turn(self) -> None:
         """
-        Wait for a turn: questions and pages that many ask for at a time are answered one in each
-        pass of the event loop, so that everybody else comes up in between.
+        Wait for a turn: each pass of the event loop answers one of the waiting requests and pages,
+        so that other work comes up in between.
         """
         await self._turn.acquire()
         asyncio.get_running_loop().call_soon(self._turn.release)

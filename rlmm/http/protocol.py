@@ -1,9 +1,9 @@
 """
-Requests on one connection that are not HTTP: they are refused below the application.
+The protocol of one connection: requests that are not HTTP are refused below the application.
 
-The library would log such a request, and send it back, with all that stands in it. Invariant:
-nothing of a request that could not be understood is in a log line or an answer, a token might be
-in it; and it is never a line of level error, as anybody can send it.
+The library would log such a request in full, and send it back. Invariant: nothing of a request that
+could not be understood appears in a log line or an answer, since it may hold a token; and its line
+is never of level error, as any client can cause it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO_HTTP: Final = "this is no request of HTTP: its head or its body cannot be und
 
 
 class RequestProtocol(web.RequestHandler):
-    """Reads requests, and refuses in our own words what is none."""
+    """Reads requests, and refuses those that are not HTTP in our own words."""
 
     __slots__ = ("_figures",)
 
@@ -67,7 +67,7 @@ class RequestProtocol(web.RequestHandler):
     async def finish_response(
         self, request: BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Answer; what HTTP itself refuses is an error as everywhere."""
+        """Answer; a request that HTTP itself refuses gets an error as everywhere."""
         if isinstance(resp, web.HTTPException):
             resp = refused_by_status(resp)
             self._figures.count("other", resp.status)

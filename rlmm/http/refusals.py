@@ -1,4 +1,4 @@
-"""From an error to what HTTP says: a status, headers, and a body with all its fields. Pure."""
+"""The refusal of a request: from an error to the status, headers and body of its answer. Pure."""
 
 from __future__ import annotations
 

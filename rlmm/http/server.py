@@ -1,9 +1,9 @@
 """
-The HTTP server: there from the first moment of the process to its last, on the same event loop.
+The HTTP server: it runs from the first moment of the process to its last, on the same event loop.
 
-It begins before any log is opened and ends after the last one is closed, so that there is always
-somebody to say what is going on. Invariant: when it is closed, no connection and no task of it is
-left; and no client, however slow, holds that up for longer than is allowed.
+It starts before any log is opened and stops after the last one is closed, so that it can always
+answer how the process stands. Invariant: once closed, it leaves no connection and no task; and no
+slow client delays that for longer than is allowed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BACKLOG: Final = 128
 
 
 class HttpServer:
-    """Shows what *sources* say as long as the `async with` lasts."""
+    """Serves the state of *sources* as long as the `async with` lasts."""
 
     def __init__(
         self,
@@ -48,7 +48,9 @@ class HttpServer:
         door: Authenticator,
         token_file: Path | None = None,
     ) -> None:
-        """This machine's own user finds a token that *door* knows in *token_file*."""
+        """
+        The server writes *token_file*, a token that *door* accepts, for this machine's own user.
+        """
         self._settings = settings
         self._door = door
         self._token_file = token_file
@@ -81,7 +83,7 @@ class HttpServer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End, with what is under way."""
+        """End the server and the requests under way."""
         await self.close()
 
     async def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""What can be chosen about HTTP, and why each default is what it is. Pure."""
+"""The settings of HTTP, and why each default is what it is. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST = {"lookups_max": 10_000, "reads_max": 256}
 
 
 class LocalRole(StrEnum):
-    """What may be asked without a token where nobody from another machine can come."""
+    """Limits requests without a token, on listeners that no other machine reaches."""
 
     NONE = "none"
     READER = "reader"
@@ -32,7 +32,7 @@ class LocalRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HttpSettings:
-    """Where health, metrics and the JSON API are reached, and who may use them."""
+    """Sets the address of health, metrics and the JSON API, and their clients' rights."""
 
     listen: str = "127.0.0.1:7405"
     """`host:port` where HTTP is spoken, `none` for nowhere; port 0 takes a free one, which is
@@ -95,7 +95,7 @@ class HttpSettings:
     """How long answers under way may take at the very end, after everything else has ended."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
+        """Refuse a setting that cannot work, naming the key."""
         for name in (
             "user_partitions_max", "connections_max", "head_timeout_ms", "idle_timeout_ms",
             "body_timeout_ms", "slow_client_ms", "wait_timeout_ms_max", "client_max_size",
@@ -129,8 +129,8 @@ class HttpSettings:
 @dataclass(frozen=True, slots=True)
 class BrokerLogSettings:
     """
-    Which log folders of brokers of this machine are served by HTTP, to be read only, and who tells
-    how far each partition is stable.
+    Names the log folders of this machine's brokers that HTTP serves, to be read only, and the
+    source of their last stable offsets.
     """
 
     folders: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ class BrokerLogSettings:
     turn; then the answer is given up, and not the service."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work, naming the key."""
+        """Refuse a setting that cannot work, naming the key."""
         for folder in self.folders:
             if not folder.startswith("/") or "\0" in folder:
                 msg = f"broker_log.folders must be absolute paths, got {folder!r}"

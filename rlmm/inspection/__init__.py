@@ -19,23 +19,23 @@ May be imported by `rlmm.cli`, `rlmm.state_sources`, `rlmm.views`, `spark_tierin
 - `compaction_rehearsal`: The records that the log cleaner leaves at each level of KIP-1266.
 - `doctor`: Settings of brokers and topics that contradict one another, and missing rights.
 - `doctor_findings`: The findings of `rlmm doctor`.
-- `epoch_order`: Whether the leader epochs of a segment fit its offsets.
+- `epoch_order`: The order of leader epochs that a segment lists.
 - `event_filter`: The events of the metadata topic that a query selects.
 - `event_record`: One record of the metadata topic with its place, its time and its verdict.
 - `event_stream`: Events of several metadata partitions as one stream.
-- `explain`: Why look-ups find an offset of a user partition, or do not.
+- `explain`: The explanation why look-ups find an offset of a user partition, or do not.
 - `explain_facts`: Facts about a user partition beside its state.
 - `explain_findings`: The findings of `rlmm explain`.
 - `finding_kinds`: Every kind of finding, by the command that looks for it.
 - `history`: The events of one segment, or of one user partition.
-- `lag`: How far copies are behind, and when disks are full.
+- `lag`: The lag of copies behind the log, and when disks are full.
 - `late_finishes`: Copies that a former leader finished late, over the copy of its successor.
 - `log_scan`: A search of the log that makes no state.
 - `lookup_trace`: The steps of a look-up, the answer of a stock broker, and the segments it loses.
 - `moment`: The state at one moment.
-- `moment_diff`: One metadata partition at two moments.
+- `moment_diff`: The difference of one metadata partition between two moments.
 - `offset_history`: The copies that ever held one offset.
-- `preflight`: What depends on the tier before a partition is moved or a topic deleted.
+- `preflight`: The preflight of a partition's move or a topic's deletion.
 - `record_set_bounds`: The sound batches of a record set, and its cut at a bound.
 - `replay`: A log that is read from its start up to a bound.
 - `segment_search`: Searches for segments: by what they are, by an offset or a time that they hold.

@@ -1,5 +1,5 @@
 """
-Thresholds, judged once: what a cron job, Nagios or a probe wants to know. Pure.
+Thresholds, judged once, for a cron job, Nagios or a probe. Pure.
 
 The alerts of `deploy/prometheus` say the same of a service that is scraped; this needs none.
 """

@@ -27,8 +27,6 @@ class ClusterSetting:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPlace:
-    """Where a partition is."""
-
     leader: int | None
     leader_epoch: int | None
     replicas: tuple[int, ...]
@@ -37,8 +35,6 @@ class PartitionPlace:
 
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
-    """One topic of the cluster."""
-
     name: str
     topic_id: Uuid
     partitions: Mapping[int, PartitionPlace]
@@ -59,8 +55,9 @@ class TopicFacts:
 @dataclass(frozen=True, slots=True)
 class PartitionOffsets:
     """
-    The ends of a user partition, as its leader tells them; in Kafka's words. What a broker does not
-    know, or a version does not have, is None; *latest_tiered* is -1 where nothing is.
+    Holds the ends of a user partition, as its leader tells them; in Kafka's words. An offset that a
+    broker does not know, or a version does not have, is None; *latest_tiered* is -1 for an empty
+    tier.
     """
 
     earliest: int | None = None
@@ -86,7 +83,7 @@ class LogDir:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What our credentials may do there, by operation in Kafka's words; None: not told."""
+    """Lists our rights by operation, in Kafka's words; None: the cluster did not tell."""
 
     on_cluster: frozenset[str] | None = None
     on_topic: Mapping[str, frozenset[str] | None] = field(default_factory=dict)

@@ -32,7 +32,7 @@ _NO_LEADER_EPOCH = -1
 
 
 class RecordKeys(StrEnum):
-    """Which keys the records are taken to have."""
+    """Names the keys that the records are taken to have."""
 
     AS_WRITTEN = "as-written"
     """Those that they have: none, of every broker that there is."""
@@ -95,7 +95,10 @@ def _per_state(event: SegmentMetadata | SegmentUpdate) -> bytes:
 
 
 class LogCleaner:
-    """What is kept below an offset. First everything is `seen`, in order, then `keeps` is asked."""
+    """
+    Decides which records are kept below an offset. The caller passes every record to `see`, in
+    order, and then asks `keeps`.
+    """
 
     def __init__(self, bound: int) -> None:
         """*bound* is the first offset that the cleaner leaves alone."""
@@ -128,7 +131,7 @@ FOR_EVER = -1
 
 
 class CleaningEffect(StrEnum):
-    """What became of a segment when the cleaner was over the log."""
+    """Tells the state of a segment after the cleaner has run."""
 
     LOST = "lost"
     """It is there, and would not be known any more."""
@@ -139,7 +142,7 @@ class CleaningEffect(StrEnum):
 
 
 class CompactionOutlook(StrEnum):
-    """What to do about a level."""
+    """Advises an operator about a level."""
 
     SAFE = "safe"
     WAIT = "wait"
@@ -149,7 +152,7 @@ class CompactionOutlook(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeatureLevel:
-    """What is turned on: a feature level, and which keys the records are taken to have."""
+    """Names a feature level, and the keys that the records are taken to have."""
 
     number: int
     keys: RecordKeys
@@ -169,7 +172,7 @@ LEVELS = (
 
 @dataclass(frozen=True, slots=True)
 class CompactionHarm:
-    """One segment that would not be what it is."""
+    """Describes one segment that the cleaner would change or lose."""
 
     metadata_partition: int
     segment: SegmentMetadata
@@ -179,7 +182,7 @@ class CompactionHarm:
 
 @dataclass(frozen=True, slots=True)
 class CleaningRehearsal:
-    """What a level would leave of one metadata partition."""
+    """Tells what a level would leave of one metadata partition."""
 
     metadata_partition: int
     level: FeatureLevel
@@ -198,7 +201,7 @@ class CleaningRehearsal:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalTopic:
-    """What the rehearsal goes by, of the metadata topic and the clock."""
+    """Holds the facts of the metadata topic and the clock that the rehearsal uses."""
 
     now_ms: int
     retention_ms: int = FOR_EVER

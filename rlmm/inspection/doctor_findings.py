@@ -1,4 +1,4 @@
-"""What `rlmm doctor` can find: each kind with its reason and the way out. Data only."""
+"""The findings of `rlmm doctor`: each kind with its reason and its remedy. Data only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the leader epochs that a segment lists fit its offsets. Pure."""
+"""The order of leader epochs: whether those that a segment lists fit its offsets. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which events of the metadata topic are meant. Pure."""
+"""The filter of events of the metadata topic. Pure."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 
 class EventKind(StrEnum):
-    """What kind of record it is."""
-
     SEGMENT = "segment"
     """The first record of a copy."""
     UPDATE = "update"
@@ -74,7 +72,7 @@ def words_of(happened: EventRecord) -> tuple[str, str | None]:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Those that every one of these allows; what is empty, or None, allows all."""
+    """Allows the events that meet every condition; an empty condition, or None, allows all."""
 
     partitions: PartitionFilter = EVERYTHING
     kinds: frozenset[EventKind] = frozenset()

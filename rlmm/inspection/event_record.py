@@ -1,4 +1,4 @@
-"""One record of the metadata topic with its place, its time and what became of it. Pure."""
+"""One record of the metadata topic with its place, its time and its verdict. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class EventRecord:
     """
-    One record, or all that was lost in a damaged batch: [offset, next_offset).
+    Holds one record, or all records that were lost in a damaged batch: [offset, next_offset).
 
     *event* is None where the value could not be understood; *verdict* is then `Undecodable`, and
     *value* has the bytes, of the whole batch where that is damaged.

@@ -1,9 +1,9 @@
 """
 Events of several metadata partitions as one stream: in the order of their records' times as far as
-each log has it, and then, where that is wanted, as they come.
+each log has it, and then, where the caller wants it, as they arrive.
 
-Each partition is read only as fast as its events are taken, a piece at a time, so that what is held
-does not grow with the log.
+Each partition is read only as fast as the caller takes its events, a piece at a time, so that
+memory does not grow with the log.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AWAY_S = 60.0
 
 
 class EventReader(Protocol):
-    """One metadata partition, read as far as it was told; it can read on."""
+    """Reads one metadata partition up to an offset; it can read on."""
 
     @property
     def position(self) -> int: ...
@@ -55,7 +55,7 @@ class EventReader(Protocol):
 
 
 class JudgedEventReader:
-    """A `EventReader` that knows what became of each event."""
+    """Reads events with the verdict of each."""
 
     def __init__(
         self, replay: PartitionReplay, place: int, progress: Progress | None = None
@@ -139,8 +139,8 @@ async def followed(
     look_s: float | None = None,
 ) -> AsyncGenerator[EventRecord]:
     """
-    Yield what is appended behind *readers*, until closed or until the log raises. A partition whose
-    leader is away is waited for, `AWAY_S` long.
+    Yield the records that are appended behind *readers*, until closed or until the log raises. A
+    partition whose leader is away is waited for, `AWAY_S` long.
     """
     pause_s = LOOK_S if look_s is None else look_s
     now = asyncio.get_running_loop().time

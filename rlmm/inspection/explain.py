@@ -1,8 +1,9 @@
 """
-Why an offset of a user partition is found in the tier, or is not, and what becomes of it. Pure.
+The explanation of an offset of a user partition: why the tier has it or not, and how long it stays.
+Pure.
 
-Everything that is said is the engine's answer, an event of the log, or what the cluster tells; what
-nobody told is said to be unknown. Findings come in the order in which they matter.
+Every statement is the engine's answer, an event of the log, or a fact of the cluster; a missing
+fact is said to be unknown. Findings come in the order in which they matter.
 """
 
 from __future__ import annotations
@@ -48,8 +49,6 @@ _BLOCKS = (BELOW_LOG_START, kinds.PARTITION_BEING_DELETED, kinds.PARTITION_DELET
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What there is to say of one offset."""
-
     partition: TopicIdPartition
     offset: int
     epoch: int | None
@@ -138,7 +137,7 @@ def _due(
 
 
 class _Judge:
-    """What can be said of one offset."""
+    """Judges one offset."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Why an offset is found, is not found, or is not read: what `rlmm explain` can say. Pure."""
+"""The findings of `rlmm explain`: why an offset is found, is not found, or is not read. Pure."""
 
 from __future__ import annotations
 

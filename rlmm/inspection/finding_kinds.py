@@ -1,5 +1,5 @@
 """
-Every kind of finding there is, by the command that looks for it. Pure.
+Kinds of findings, by the command that looks for them. Pure.
 
 Codes are an interface: the meaning of each never changes. `explain`, `check` and `support-bundle`
 report kinds of other commands as well.

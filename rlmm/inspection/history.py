@@ -1,9 +1,9 @@
 """
-What happened to one segment, or to one user partition, event by event. Pure.
+The history of one segment, or of one user partition, event by event. Pure.
 
 Events come in the order of their offsets, from the beginning of the log, with the verdicts of the
-engine. What an event did to others, such as which segment lost its place to it, is found out by
-playing the same events to a shard of their own.
+engine. The effect of an event on other segments, such as one that loses its slot to it, is found by
+replaying the same events into a separate shard.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SLOTS_MAX = 50_000
 
 
 class HistoryPart(StrEnum):
-    """Why a line belongs to a history."""
+    """Tells why a line belongs to a history."""
 
     OWN = "own"
     """The event is about the subject."""
@@ -45,8 +45,8 @@ class HistoryPart(StrEnum):
 @dataclass(frozen=True, slots=True)
 class HistorySubject:
     """
-    What a history is asked of: a segment, a user partition, or a segment of one. What is not known
-    is None.
+    Names the subject of a history: a segment, a user partition, or a segment of one. An unknown
+    part is None.
     """
 
     segment: Uuid | None = None
@@ -79,8 +79,6 @@ class HistorySubject:
 
 @dataclass(frozen=True, slots=True)
 class HistoryLine:
-    """One line of a history."""
-
     happened: EventRecord
     part: HistoryPart = HistoryPart.OWN
     before: SegmentState | PartitionDeleteState | None = None
@@ -92,7 +90,7 @@ class HistoryLine:
 
 
 class EventHistory:
-    """The history of what is *sought*, as the events of one metadata partition go by."""
+    """Collects the history of the subject *sought* from the events of one metadata partition."""
 
     def __init__(self, sought: HistorySubject) -> None:
         self._sought = sought

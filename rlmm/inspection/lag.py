@@ -1,10 +1,10 @@
 """
-How far copies are behind, from first principles, and when disks are full. Pure.
+The lag of copies behind the log, computed from offsets, and when disks are full. Pure.
 
-Behind is what is stable in the log and in no finished segment; the segment that is written now is
-always among it. Brokers keep a figure of their own for this, which is wrong at times; here it is
-reckoned from the log's ends and from what is tiered, and where the two differ both are shown.
-Rates are of what came in lately, copied or not: they are wanted most when copies stand still.
+The lag is the part of the log that is stable and in no finished segment; the active segment always
+counts. Brokers keep a figure of their own for this, which is wrong at times; this one comes from
+the log's ends and the tiered segments, and where the two differ both are shown. Rates are of recent
+appends, copied or not: operators need them most when copies stand still.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """How far one user partition is behind; None where it is not known."""
+    """Tells the lag of one user partition; None where it is not known."""
 
     partition: TopicIdPartition
     log_start: int | None

@@ -48,7 +48,9 @@ class _Copy:
 
 @dataclass(slots=True)
 class CopyTimes:
-    """When the copies of *ids* began and ended, as the events of a metadata partition go by."""
+    """
+    Collects when the copies of *ids* began and ended, from the events of a metadata partition.
+    """
 
     ids: Collection[SegmentId]
     _copies: dict[SegmentId, _Copy] = field(default_factory=dict)

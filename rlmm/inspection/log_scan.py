@@ -45,7 +45,7 @@ class PartitionMention:
 
 class LogScan:
     """
-    One metadata partition, read without being applied; `position` is how far. Read by one task at a
+    Reads one metadata partition without applying it; `position` is how far. One task reads at a
     time.
     """
 

@@ -1,8 +1,8 @@
 """
-How a look-up gets to its answer, step by step, and what a stock broker would answer. Pure.
+The trace of a look-up: its steps, and what a stock broker would answer. Pure.
 
-The answer is the engine's own; here it is said why. A stock broker goes by the slots alone: what
-only the rule `cover-lookup` finds, it does not.
+The answer is the engine's own; the trace says why. A stock broker uses the slots alone and misses a
+segment that only the rule `cover-lookup` finds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class LookupRule(StrEnum):
-    """What found the answer."""
+    """Names the rule that found the answer."""
 
     SLOT = "slot"
     """The slot at or before the offset, as in a stock broker."""
@@ -35,7 +35,7 @@ class LookupRule(StrEnum):
 
 
 class LookupMiss(StrEnum):
-    """Where the slots end without an answer."""
+    """Tells where the slots end without an answer."""
 
     FOUND = "found"
     EPOCH_UNKNOWN = "epoch-unknown"
@@ -52,8 +52,6 @@ class LookupMiss(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """One look-up of an offset in one leader epoch."""
-
     epoch: int
     offset: int
     rule: LookupRule
@@ -190,7 +188,7 @@ def shadowed_in(
 
 
 def _given(shard: Shard, partition: TopicIdPartition, epoch: int) -> Iterator[EpochStretch]:
-    """Yield what the slots of *epoch* give, each up to the next one."""
+    """Yield the answers of the slots of *epoch*, each up to the next one."""
     view = shard.epoch_view(partition, epoch)
     if view is None or not view.slots:
         return

@@ -26,8 +26,6 @@ PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PartitionSummary:
-    """One user partition, in figures."""
-
     partition: TopicIdPartition
     metadata_partition: int
     started: int

@@ -1,6 +1,6 @@
 """
-One metadata partition at two moments: read once, up to the first and on to the second, and what
-became different in between.
+The difference of one metadata partition between two moments: it is read once, up to the first and
+on to the second.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionPair:
-    """One user partition at both moments, each state alone in a shard of its own."""
+    """Holds one user partition at both moments, each state in a shard of its own."""
 
     partition: TopicIdPartition
     metadata_partition: int
@@ -42,7 +42,7 @@ class PartitionPair:
 
 @dataclass(slots=True)
 class MomentDiff:
-    """What a metadata partition was at the first moment, and is at the second."""
+    """Holds a metadata partition at the first moment and at the second."""
 
     metadata_partition: int
     log_start: int = 0
@@ -103,7 +103,7 @@ async def compare(
 ) -> MomentDiff:
     """
     Compare two moments: *replay* reads *place* up to the first, *second* is the later one. Raises
-    what the replay raises, and `InvalidArgument` where *second* is earlier.
+    the errors of the replay, and `InvalidArgument` where *second* is earlier.
     """
     compared = MomentDiff(place)
     async for _ in replay.chunks():

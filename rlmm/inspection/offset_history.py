@@ -1,6 +1,6 @@
 """
-What the log tells about one offset of a user partition: every copy that ever held it, what was
-refused, and how the partition was deleted. Pure; what is kept does not grow with the log.
+The history of one offset of a user partition: every copy that ever held it, every refused event,
+and how the partition was deleted. Pure; memory does not grow with the log.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REFUSED_MAX = 1_000
 
 
 class BoundedEvents:
-    """Of one segment: the first ones and the last ones."""
+    """Keeps the first and the last events of one segment."""
 
     def __init__(self) -> None:
         self._first: list[HistoryLine] = []
@@ -54,7 +54,7 @@ class BoundedEvents:
 
 @dataclass(slots=True)
 class SegmentCopy:
-    """One segment that holds the offset, or did."""
+    """Describes one segment that holds the offset, or held it."""
 
     started: SegmentMetadata
     """Its first record, as it was last repeated."""

@@ -1,10 +1,10 @@
 """
-What depends on the tier before a partition is moved, or a topic deleted. Pure.
+The preflight of a partition's move or a topic's deletion: how both depend on the tier. Pure.
 
-A replica that begins empty does not copy what is tiered: it takes the leader's local part, and the
-epochs and producers of what lies before it from the segment that ends right there. Without that
-segment it never comes up. A topic that is deleted takes its tier with it, and whatever is open then
-stays behind.
+A replica that begins empty does not copy the tiered part: it takes the leader's local part, and the
+epochs and producers of the part before it from the segment that ends right there. Without that
+segment it never comes up. A topic that is deleted takes its tier with it, and its open copies and
+deletions stay behind.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ def before_reassignment(
     is_found: Callable[[int, int], bool] | None = None,
 ) -> list[Finding]:
     """
-    Report what keeps a new replica of *partition* from starting; *is_found* tells whether a stock
-    broker finds an offset in an epoch.
+    Report the reasons that keep a new replica of *partition* from starting; *is_found* tells
+    whether a stock broker finds an offset in an epoch.
     """
     if not segments:
         return [of_partition(NOT_TIERED, partition, "no segments")]
@@ -149,7 +149,10 @@ def before_deletion(
     topic: str,
     parts: Sequence[tuple[Sequence[SegmentMetadata], PartitionOffsets | None]],
 ) -> list[Finding]:
-    """Report what a deletion of *topic* deletes, and what it would leave behind."""
+    """
+    Report the parts of the tier that a deletion of *topic* deletes, and those that it leaves
+    behind.
+    """
     segments = [one for those, _ in parts for one in those]
     if not segments:
         return [Finding(NOT_TIERED, topic, "no segments", fields={"topic": topic})]

@@ -1,6 +1,6 @@
 """
-What of a record set can be trusted, as the engine judges it, and where it is cut for a question
-that ends inside it. Pure.
+The bounds of a record set: the part that the engine trusts, and where a question that ends inside
+it cuts it. Pure.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class ReadableEnd(NamedTuple):
-    """Where a record set ends for us."""
-
     offset: int
     """The first that does not count."""
     stop: int
@@ -60,7 +58,7 @@ def cut_of(
     record_set: RecordSet, position: int, end: int, limit_ms: int | None
 ) -> ReadableEnd | None:
     """
-    Return where *record_set* ends for a reader at *position* who reads up to *end*, exclusive, and
+    Return where *record_set* ends for a reader at *position* that reads up to *end*, exclusive, and
     not beyond the first record later than *limit_ms*; None where all of it counts. A record that
     cannot be read has no time: it counts where the one before it does.
     """

@@ -1,5 +1,5 @@
 """
-A log read from its start up to a bound: the state there, and every event with what became of it.
+A log read from its start up to a bound: the state there, and every event with its verdict.
 
 Needs nothing but reading: the log of a service, of Kafka or of copied folders. Verdicts come from
 the engine that applies each record set as it would in a service. What is bounded by an offset or a
@@ -107,9 +107,7 @@ class AppliedChunk:
 
 
 class PartitionReplay:
-    """
-    One metadata partition, replayed; `shard` is the state so far. Read by one task at a time.
-    """
+    """Replays one metadata partition; `shard` is the state so far. One task reads at a time."""
 
     def __init__(
         self, log: EventLog, place: int, bound: ReplayEnd, *, timeout_s: float,
@@ -134,8 +132,8 @@ class PartitionReplay:
 
     async def begin(self) -> None:
         """
-        Ask for the bounds. Raises what stands in their way, and `LogTruncated` where nothing is
-        left of what lies before the bound.
+        Ask for the bounds. Raises the error that prevents them, and `LogTruncated` where the log
+        holds nothing below the bound any more.
         """
         found = (await self._log.bounds([self._place], timeout_s=self._timeout_s))[self._place]
         if isinstance(found, LogError):
@@ -239,7 +237,9 @@ class PartitionReplay:
     def _set_aside(
         self, damage: DamagedBatch, record_set: RecordSet, on: int, entries: dict[int, Entry]
     ) -> None:
-        """Pass what cannot be trusted, up to *on*; the rest of it, if any, may come later."""
+        """
+        Pass a batch that cannot be trusted, up to *on*; the rest of it, if any, may come later.
+        """
         if on <= self.shard.position:
             return
         # A copy, also of all of it: the engine never looks again at bytes that were set aside.
@@ -325,7 +325,7 @@ async def replay(
     timeout_s: float = 30.0,
     progress: Progress | None = None,
 ) -> ShardsMoment:
-    """Return the state of *places*, or of all, at *bound*; raises what the log raises."""
+    """Return the state of *places*, or of all, at *bound*; raises the errors of the log."""
     identity = await log.identity(timeout_s=timeout_s)
     for place in () if bound is None else bound.offsets:
         require_partition(place, identity.partition_count)

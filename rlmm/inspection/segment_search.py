@@ -1,4 +1,4 @@
-"""Searches for segments: by what they are, and by an offset or a time that they hold. Pure."""
+"""The search for segments: by their fields, and by an offset or a time that they hold. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ORDERS = tuple(name for key in _KEYS for name in (key, f"-{key}"))
 
 @dataclass(frozen=True, slots=True)
 class SegmentFilter:
-    """Which segments are meant: all conditions have to be met. Bounds are inclusive."""
+    """Selects segments that meet all conditions. Bounds are inclusive."""
 
     partitions: PartitionFilter = EVERYTHING
     states: frozenset[SegmentState] = field(default_factory=lambda: frozenset(STATES))

@@ -1,5 +1,5 @@
 """
-What people mean by a time, a moment, a partition or a segment that they typed. Pure.
+Selectors that an operator types: a time, a moment, a partition or a segment. Pure.
 
 A text that means nothing is `InvalidArgument`, in words for the operator.
 """
@@ -111,7 +111,7 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class PartitionFilter:
-    """Which user partitions are meant: those that one of the rules names."""
+    """Selects the user partitions that one of the rules names."""
 
     rules: tuple[_Rule, ...]
 
@@ -266,7 +266,10 @@ def resolve(label: PartitionLabel, known: Iterable[TopicIdPartition]) -> TopicId
 
 @dataclass(frozen=True, slots=True)
 class SegmentLabel:
-    """A segment as it was named: its id, or what that begins with, perhaps with its partition."""
+    """
+    Names a segment as the operator typed it: its id, or the start of that, perhaps with its
+    partition.
+    """
 
     text: str
     partition: PartitionLabel | None = None

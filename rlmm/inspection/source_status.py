@@ -1,6 +1,4 @@
-"""
-How a source of the tiered state stands: in the same words for each of them. Pure.
-"""
+"""The status of a source of the tiered state, in the same words for each source. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +25,9 @@ class StateSourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetadataPartitionStatus:
-    """How one metadata partition stands, in the words of every source; None: cannot be known."""
+    """
+    Tells the status of one metadata partition, in the words of every source; None: cannot be known.
+    """
 
     metadata_partition: int
     state: str
@@ -70,8 +70,6 @@ class MetadataPartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """How a source stands."""
-
     kind: StateSourceKind
     where: str
     """An address, or folders."""

@@ -1,4 +1,4 @@
-"""What differs between two states of one user partition: segments, watermarks, deletion. Pure."""
+"""The changes between two states of one user partition: segments, watermarks, deletion. Pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ _PIECE = 1_000
 
 
 class ChangeKind(StrEnum):
-    """What has changed."""
-
     PARTITION_APPEARED = "partition-appeared"
     """Of the user partition nothing was known before."""
     PARTITION_DELETE = "partition-delete"
@@ -39,7 +37,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SegmentChange:
-    """One segment before and after; None where it is not there."""
+    """Holds one segment before and after; None where the state does not have it."""
 
     kind: ChangeKind
     before: SegmentMetadata | None
@@ -64,7 +62,7 @@ class WatermarkChange:
 
 @dataclass(frozen=True, slots=True)
 class DeleteChange:
-    """How far the deletion of the partition is; None before it was begun."""
+    """Tells how far the deletion of the partition is; None before it was begun."""
 
     before: PartitionDelete | None
     after: PartitionDelete | None

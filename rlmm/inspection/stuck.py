@@ -1,9 +1,9 @@
 """
-Copies and deletions that were started and never finished, with the probable cause. Pure.
+Stuck copies and deletions: started, never finished, with the probable cause. Pure.
 
 A copy that is open for long either never ends, and its partition is not tiered any further, or was
-given up and made again under another id, and is waste. Which of the two is told by what was
-finished since. Nothing here decides what to do: each finding names a way out, for people.
+given up and repeated under another id, and is waste. The copies that were finished since tell the
+two apart. This module takes no decision: each finding names a remedy for operators.
 """
 
 from __future__ import annotations

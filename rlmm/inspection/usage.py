@@ -37,7 +37,7 @@ _AGES_MS = (
 
 
 class Grouping(StrEnum):
-    """What sums are made by."""
+    """Names the key that sums are grouped by."""
 
     TOPIC = "topic"
     STATE = "state"
@@ -59,7 +59,7 @@ class SegmentSum:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What the user pays, in whatever money."""
+    """Holds the user's prices, in any currency."""
 
     gib_month: float = 0.0
     put_thousand: float = 0.0
@@ -72,7 +72,7 @@ class Prices:
 
 @dataclass(slots=True)
 class GroupUsage:
-    """One topic, state, epoch or age."""
+    """Sums one topic, state, epoch or age."""
 
     name: str
     all: SegmentSum = field(default_factory=SegmentSum)

@@ -1,10 +1,10 @@
 """
-Whether what the tier is said to hold makes sense: without gaps, found, and where the log needs it.
-Pure.
+The verification of the tier's metadata: segments without gaps, that look-ups find, and where the
+log needs them. Pure.
 
-Everything is judged by what stock brokers would do: a hole is one that a consumer meets, an overlap
-does nobody harm, and an epoch that was replaced is history. Where the cluster can be asked, what is
-tiered is held against the ends of the log.
+Stock brokers are the measure: a hole is one that a consumer meets, an overlap does no harm, and an
+epoch that was replaced is history. Where the cluster can be asked, the tiered offsets are compared
+with the ends of the log.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
-    """How a metadata partition begins, and what came of that."""
+    """Tells how a metadata partition begins, and what follows from that."""
 
     metadata_partition: int
     log_start: int
@@ -141,7 +141,7 @@ class PartitionStart:
 def verify_partition(
     shard: Shard, partition: TopicIdPartition, offsets: PartitionOffsets | None
 ) -> list[Finding]:
-    """Report what is wrong with one user partition; *offsets* are those of its log, where known."""
+    """Report the faults of one user partition; *offsets* are those of its log, where known."""
     segments = shard.segments(partition)
     finished = finished_of(segments)
     lineage = lineage_of(finished)
@@ -347,7 +347,7 @@ def _against_log(
 
 
 def broken_rules(shard: Shard) -> list[Finding]:
-    """Report what the state machine's own checker finds in *shard*."""
+    """Report the rules that the state machine's own checker finds broken in *shard*."""
     place = shard.partition
     return [
         Finding(

@@ -9,7 +9,7 @@ May be imported by `rlmm.cli`, `rlmm.config`, `rlmm.http`, `rlmm.log`, `rlmm.sid
 - `admin`: Requests about the topics of users.
 - `connections`: Connections to brokers, the metadata of the cluster, and the tasks that use them.
 - `fetch`: Fetches that wait at brokers, and the record sets that they return.
-- `offsets`: Where logs begin and end.
+- `offsets`: The offsets where logs begin and end.
 - `produce`: The idempotent producer of single partitions.
 - `security`: TLS contexts, SASL users and tokens, and key stores of Java clients.
 """

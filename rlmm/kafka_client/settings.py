@@ -31,7 +31,7 @@ _PORT_MAX = 2**16 - 1
 
 
 class SecurityProtocol(StrEnum):
-    """How a connection is encrypted, and whether a user logs in."""
+    """Tells how a connection is encrypted, and whether a user logs in."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -48,7 +48,7 @@ class SecurityProtocol(StrEnum):
 
 
 class SaslMechanism(StrEnum):
-    """How a user logs in."""
+    """Tells how a user logs in."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -57,7 +57,7 @@ class SaslMechanism(StrEnum):
 
 
 class FetchPath(StrEnum):
-    """How records are fetched."""
+    """Tells how records are fetched."""
 
     AUTO = "auto"
     """The same as raw."""

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DescribedLogDir:
-    """One log directory; the bytes of its disk are None where the broker does not know them."""
+    """
+    Describes one log directory; the bytes of its disk are None where the broker does not know them.
+    """
 
     code: int
     path: str

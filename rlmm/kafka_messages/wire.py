@@ -48,11 +48,11 @@ class MessageReader:
         return self._number(_INT64)
 
     def boolean(self) -> bool:
-        """One byte, anything but zero is true."""
+        """Read one byte; anything but zero is true."""
         return self._number(_INT8) != 0
 
     def uvarint(self) -> int:
-        """An unsigned number of seven bits a byte, lowest first."""
+        """Return an unsigned number of seven bits a byte, lowest first."""
         value = 0
         for place in range(_VARINT_BYTES_MAX):
             byte = self.take(1)[0]
@@ -66,27 +66,27 @@ class MessageReader:
         return Uuid(self.take(UUID_BYTES))
 
     def nullable_bytes(self) -> bytes | None:
-        """Bytes behind their length plus one; zero is null."""
+        """Return bytes behind their length plus one; zero is null."""
         size = self.uvarint()
         return None if size == 0 else self.take(size - 1)
 
     def view(self) -> memoryview:
-        """Bytes behind their length plus one, uncopied; null is read as empty."""
+        """Return bytes behind their length plus one, uncopied; null is read as empty."""
         size = max(self.uvarint() - 1, 0)
         at = self._skip(size)
         return memoryview(self._data)[at : at + size]
 
     def nullable_text(self) -> str | None:
-        """A string behind its length plus one; zero is null."""
+        """Return a string behind its length plus one; zero is null."""
         data = self.nullable_bytes()
         return None if data is None else data.decode()
 
     def text(self) -> str:
-        """A string; null, where the format has none, is read as empty."""
+        """Return a string; null, where the format has none, is read as empty."""
         return self.nullable_text() or ""
 
     def array(self, item: Callable[[], T]) -> list[T]:
-        """As many items as there are; a null array is read as empty."""
+        """Read all items; a null array is read as empty."""
         count = self.uvarint() - 1
         if count > len(self._data) - self._at:
             msg = f"{count} items cannot stand in {len(self._data) - self._at} bytes"
@@ -215,7 +215,7 @@ class MessageWriter:
 
 
 class MessageType(NamedTuple):
-    """One of Kafka's requests, with the versions that are written here, the best first."""
+    """Names one of Kafka's requests, with the versions that are written here, the best first."""
 
     name: str
     key: int

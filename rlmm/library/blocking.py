@@ -26,7 +26,7 @@ _LOOK_S = 1.0
 
 class BlockingMetadata(BlockingCalls[MetadataCalls]):
     """
-    What `RemoteLogMetadata` offers, to threads. Each call blocks the thread it is made on.
+    Offers `RemoteLogMetadata` to threads. Each call blocks its thread.
 
     Every wait has the deadline that the call has on the loop. When the library is closed meanwhile,
     calls end with `Stopped`. Only the loop can close it.

@@ -43,7 +43,9 @@ class MetadataCalls:
 
     @property
     def reads(self) -> PartitionQueries:
-        """Every question, answered or refused at once, without an `await`; on the loop only."""
+        """
+        Return every question, answered or refused at once, without an `await`; on the loop only.
+        """
         return self._engine.reads
 
     # -------------------------------------------------------------------------- assignment
@@ -52,9 +54,9 @@ class MetadataCalls:
         """
         Answer for exactly *desired* from now on, and wait until that has taken effect.
 
-        Returns what stands in the way, by metadata partition; those go on trying. What was taken
-        away is refused as soon as this is called. Raises `InvalidArgument`, with nothing changed,
-        for a partition that the topic does not have, and `NotReady` at the deadline.
+        Returns the obstacles by metadata partition; those partitions go on trying. A partition that
+        was taken away is refused as soon as this is called. Raises `InvalidArgument`, with nothing
+        changed, for a partition that the topic does not have, and `NotReady` at the deadline.
         """
         limit_s = self._engine.limit_s(timeout_s)  # nothing is changed where it cannot be meant
         generation = self._engine.reconcile(desired)
@@ -64,7 +66,7 @@ class MetadataCalls:
         return self._engine.assignment
 
     async def wait_ready(self, partition: TopicIdPartition, *, timeout_s: float = 30.0) -> None:
-        """Wait until questions about *partition* are answered; raises what a question would."""
+        """Wait until questions about *partition* are answered; raises the errors of a question."""
         await self._engine.wait_ready(partition, timeout_s=timeout_s)
 
     async def wait_all_ready(self, *, timeout_s: float = 30.0) -> list[int]:
@@ -142,7 +144,7 @@ class MetadataCalls:
         segment_id: SegmentId,
         **options: Unpack[ReadOptions],
     ) -> SegmentMetadata | None:
-        """Return the segment in whatever state, unless its deletion is finished."""
+        """Return the segment in any state, unless its deletion is finished."""
         await self._wait(segment_id.partition, **options)
         return self.reads.segment(segment_id)
 
@@ -178,8 +180,8 @@ class MetadataCalls:
         **options: Unpack[ReadOptions],
     ) -> list[SegmentMetadata]:
         """
-        Return every segment in whatever state, of one leader epoch or of all, by rising offset. The
-        answer is of one moment; a long one is made in pieces, between which others have their turn.
+        Return every segment in any state, of one leader epoch or of all, by rising offset. The
+        answer is of one moment; a long one is made in pieces, between which other tasks run.
         """
         await self._wait(partition, **options)
         return await whole_listing(self.reads, partition, epoch)

@@ -50,16 +50,20 @@ class RemoteLogMetadata(MetadataCalls):
 
     @property
     def incidents(self) -> Incidents:
-        """What was not simply applied: rejected events, undecodable records, remarks."""
+        """
+        Return the events that were not simply applied: rejected events, undecodable records,
+        remarks.
+        """
         return self._engine.incidents
 
     async def stop(self, *, flush: bool = True, timeout_s: float = STOP_S) -> FlushResult:
         """
         Stop reading and answering, and then write last snapshots if *flush*; once is enough.
 
-        Everything that waits ends with `Stopped`. Returns what became of the snapshots; what is not
-        written by the deadline is not, and the ones before it stay. Called again, it returns what
-        the first call did. Raises `StopTimedOut` where the reading has not ended by the deadline.
+        Every wait ends with `Stopped`. Returns the outcome of the snapshots; one that is not
+        written by the deadline is not, and the ones before it stay. Called again, it returns the
+        result of the first call. Raises `StopTimedOut` where the reading has not ended by the
+        deadline.
         """
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + timeout_s

@@ -19,11 +19,14 @@ class HistoryReadSource(Protocol):
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """As `MetadataLog.read`; waits for no read of the same partition, and none waits for it."""
+        """
+        Read as `MetadataLog.read` does; waits for no read of the same partition, and none waits for
+        it.
+        """
 
 
 class HistoryReader:
-    """Reads a log, whatever of it is followed, and however far that is."""
+    """Reads a log, also partitions that are not followed, and at any position."""
 
     def __init__(self, log: MetadataLog) -> None:
         self._log = log

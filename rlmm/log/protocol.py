@@ -46,7 +46,7 @@ class LogStatistics:
 
 
 class MetadataLog(Protocol):
-    """One metadata topic. Safe to use from many tasks of one event loop."""
+    """Reads and writes one metadata topic. Safe to use from many tasks of one event loop."""
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:
         """

@@ -29,7 +29,7 @@ class ReconnectSignal(Protocol):
 
 
 def wake(log: MetadataLog) -> None:
-    """There is a sign of life of *log*; nothing where it is of a kind that is never away."""
+    """Report a sign of life of *log*; a log that is never away ignores it."""
     if isinstance(log, ReconnectSignal):
         log.wake()
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 
 class NotReadyReason(StrEnum):
-    """Why a metadata partition is not answered from."""
+    """Tells why a metadata partition is not answered from."""
 
     CONNECTING = "connecting"
     """The log has not been reached yet."""
@@ -71,7 +71,7 @@ Fact = CaughtUp | FellBehind | StateLost | PartitionReassigned
 
 @dataclass(frozen=True, slots=True)
 class ReplayProgress:
-    """How one metadata partition stands now."""
+    """Tells how far one metadata partition is replayed."""
 
     partition: int
     position: int

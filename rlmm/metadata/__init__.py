@@ -27,7 +27,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `outcomes`: Outcomes in Kafka's own classes for our verdicts and errors, exceptions included.
 - `paging`: Listings by page.
 - `partition`: All state of one user partition.
-- `partitioner`: Which metadata partition holds a user partition.
+- `partitioner`: The metadata partition of a user partition.
 - `python_shard`: The pure-Python engine.
 - `python_shards`: Shards of the pure-Python engine for all metadata partitions of one log.
 - `record_layout`: The constants of the record form that reading and writing share.

@@ -2,13 +2,13 @@
 Admission of a writer's event: refused before it is published where the state machine would reject
 it.
 
-Replay takes what is in the log, as Kafka does. A writer is held to the transition tables: an event
-that would be dropped, or that a broker's consumer could not digest, must not become durable.
+Replay applies every event in the log, as Kafka does. A writer has to keep to the transition tables:
+an event that would be dropped, or that a broker's consumer could not read, must not become durable.
 
 A writer is fenced, too: a leader that has lost its partition may finish a slow copy long after its
 successor has copied the same records, and must not take the place of the successor's segment. No
-clock tells the two apart, but this does: a copy is finished by who started it, and one that adds
-nothing to what other brokers have copied is not needed.
+clock tells the two apart, but two rules do: only the broker that started a copy finishes it, and a
+copy that adds nothing to the copies of other brokers is not needed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _PIECES_MAX: Final = 64
 
 def admit(event: Event, state_of: Callable[[TopicIdPartition], PartitionState]) -> Rejected | None:
     """
-    Why *event* must not be published while the state is what *state_of* shows; `None` when
-    nothing speaks against it.
+    Return why *event* must not be published while the state is as *state_of* returns; `None` where
+    nothing forbids it.
     """
     match event:
         case SegmentMetadata():
@@ -103,7 +103,7 @@ def _is_copied_by_another(
     state: PartitionState, broker: bytes, epoch: int, first: int, last: int
 ) -> bool:
     """
-    Whether finished segments of other brokers hold all of [first, last] in *epoch*.
+    Return whether finished segments of other brokers hold all of [first, last] in *epoch*.
 
     They may be several: replicas begin their segments at offsets of their own. Where they are very
     many, Kafka's rule decides, as for every copy that adds something.

@@ -72,7 +72,9 @@ class Assignment:
 
     @classmethod
     def of_user(cls, partitions: Iterable[TopicIdPartition]) -> Assignment:
-        """These user partitions and no others, though their neighbours are read with them."""
+        """
+        Assign these user partitions and no others, though their neighbours are read with them.
+        """
         return cls(frozenset(), frozenset(partitions))
 
     def require_within(self, partition_count: int) -> None:
@@ -89,7 +91,7 @@ class Assignment:
         self, partition_count: int, before: Assignment | None = None
     ) -> frozenset[int]:
         """
-        The metadata partitions to read.
+        Return the metadata partitions to read.
 
         Where *before* was asked already, no more is found out than how this differs from it.
         """

@@ -45,7 +45,7 @@ class _Refused(Exception):
 
 class _Fields:
     """
-    A cursor over one value. Every read checks what is left; sizes are Java's signed 32-bit
+    Moves a cursor over one value. Every read checks the rest; sizes are Java's signed 32-bit
     numbers.
     """
 
@@ -106,8 +106,8 @@ class _Fields:
 
     def tags(self, what: str, known: int | None = None) -> int | None:
         """
-        Step over a tag section; the one *known* tag is a bool of one byte whatever its size says,
-        last one wins.
+        Step over a tag section; the one *known* tag is a bool of one byte whichever size it states,
+        and the last one wins.
         """
         found: int | None = None
         for _ in range(self.varint(f"{what} tag count")):
@@ -196,7 +196,7 @@ def _decode_partition(fields: _Fields) -> TopicIdPartition:
 
 def decode_partition_key(key: bytes) -> TopicIdPartition | None:
     """
-    Read what `TopicIdPartition.key` holds; `None` where *key* is something else.
+    Read a key that `TopicIdPartition.key` made; `None` where *key* is something else.
 
     The name has no limit here: one of legal length that was malformed is three times as long once
     every byte became U+FFFD.

@@ -19,7 +19,7 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED.value
 
 
 def derive(state: PartitionState) -> None:
-    """Fill in counts, sizes, unreferenced and shadowed ids. Costs what the partition holds."""
+    """Fill in counts, sizes, unreferenced and shadowed ids. The cost grows with the partition."""
     state.counts, state.size_bytes = [0, 0, 0], 0
     slots = {}
     for epoch, entry in state.epochs.items():

@@ -26,7 +26,7 @@ _BODY_HEAD = struct.Struct(">qqiqq")
 
 def encode(event: Event) -> bytes:
     """
-    The record value to publish for *event*.
+    Return the record value to publish for *event*.
 
     Raises `NotPublishable`, saying why, for an event that a stock broker's consumer could not
     digest.

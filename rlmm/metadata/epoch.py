@@ -1,5 +1,5 @@
 """
-One leader epoch of one user partition: which segment answers for which offset.
+One leader epoch of one user partition, which knows the segment that answers for each offset.
 
 Kafka's structures, with its rule for what displaces what: *slots* map the first offset that a
 finished segment lists for the epoch to its id; *unreferenced* holds the other ids that list the
@@ -196,14 +196,14 @@ class EpochState:
 
     def lookup(self, offset: int, rows: Rows) -> bytes | None:
         """
-        The finished segment that answers for *offset*: the slots' choice, else the one finished
-        last that covers it.
+        Return the finished segment that answers for *offset*: the slots' choice, else the one
+        finished last that covers it.
         """
         found = self.row_for(offset, rows)
         return None if found is None else found[0]
 
     def row_for(self, offset: int, rows: Rows) -> tuple[bytes, bytes] | None:
-        """As `lookup`, with its row: what nearly all questions come to, in as few steps as can."""
+        """Answer `lookup` with its row: the most frequent question, in as few steps as possible."""
         highest = self.highest
         if highest is None or offset > highest:
             return None  # no finished copy ever reached that far
@@ -253,10 +253,10 @@ class EpochState:
 
     def next_with_txn_index(self, offset: int, rows: Rows) -> bytes | None:
         """
-        The next finished segment that may have a transaction index: the answer of a walk that looks
-        up *offset*, then the offset behind the segment found, and so on.
+        Return the next finished segment that may have a transaction index: the answer of a walk
+        that looks up *offset*, then the offset behind the segment found, and so on.
 
-        Stretches are passed in one step. What is left are steps into segments that others hide in
+        Stretches are passed in one step. The other steps are into segments that others hide in
         part: as many as there are of those.
         """
         if self.indexed_count == 0:

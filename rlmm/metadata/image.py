@@ -96,11 +96,11 @@ def _in_order(ids: Collection[bytes]) -> list[bytes]:
 
 def freezing(state: PartitionState) -> Iterator[Callable[[], bytes] | None]:
     """
-    Steps of about a millisecond; the last one gives what makes the image of *state*, later and in
-    any thread.
+    Yield in steps of about a millisecond; the last one gives the function that makes the image of
+    *state*, later and in any thread.
 
-    Copies references only: rows are immutable, and what follows from the rest is not needed.
-    Nothing may change *state* before the last step.
+    Copies references only: rows are immutable, and derived fields are not needed. Nothing may
+    change *state* before the last step.
     """
     frozen = PartitionState(state.key)
     frozen.delete = state.delete

@@ -73,8 +73,8 @@ def read_shard_image(image: bytes) -> tuple[int, int, list[PartitionState]]:
 
 def read_partition_image(image: bytes) -> PartitionState:
     """
-    The state that *image* holds. Raises `ImageCorrupt` unless it is exactly what
-    `partition_image` writes.
+    Return the state that *image* holds. Raises `ImageCorrupt` unless `partition_image` would write
+    exactly that image.
     """
     fields = _Fields(image)
     key = fields.take(fields.varint("key length"), "key")
@@ -92,7 +92,7 @@ def read_partition_image(image: bytes) -> PartitionState:
 
 
 class _Fields:
-    """A cursor over an image; every read checks what is left."""
+    """Moves a cursor over an image; every read checks the rest."""
 
     def __init__(self, image: bytes) -> None:
         self.image = image
@@ -241,7 +241,8 @@ def _ordinal(fields: _Fields, ids: list[bytes]) -> bytes:
 
 def _require_agreement(fields: _Fields, state: PartitionState) -> None:
     """
-    Every epoch that a segment names has an entry, whose watermark covers what was ever finished.
+    Require an entry for every epoch that a segment names, with a watermark that covers every
+    finished segment.
     """
     for row in state.rows.values():
         was_finished = finish_of(row) != NOT_FINISHED

@@ -2,12 +2,11 @@
 Kept orders of listings by page: how many there are, over all user partitions of one engine.
 
 Time is counted in turns: pages that were asked for and record sets that were applied. An order may
-be given up at any time, because a page needs nothing but its key; so the one that was asked for
-least recently goes when there are too many, and one that nobody asks for goes after a while, also
-where nothing changes.
+be given up at any time, because a page needs nothing but its key; so the least recently used order
+goes when there are too many, and an unused one goes after a while, also where nothing changes.
 
-Invariant: nobody is kept from going on. An order that is still being made, and was asked for a
-moment ago, is not given up for another one.
+Invariant: every reader gets on. An order that is still being made, and was asked for a moment ago,
+is not given up for another one.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class KeptOrders:
         return len(self._by_turn)
 
     def pass_turn(self) -> None:
-        """Something was asked or applied; what is abandoned by now is given up."""
+        """Count a page or a record set; give up abandoned orders."""
         self._turn += 1
         if self._by_turn:
             turn, order = next(iter(self._by_turn.items()), (self._turn, None))
@@ -49,14 +48,14 @@ class KeptOrders:
                 self.give_up(order)
 
     def note_asked(self, order: Order) -> None:
-        """In this turn *order* is asked for; once in a turn."""
+        """Note that a reader asked for *order* in this turn; counts once in a turn."""
         self._by_turn.pop(order.turn, None)
         order.turn = self._turn
         self._by_turn[self._turn] = order
 
     def make_room(self, of_partition: list[Order]) -> bool:
         """
-        Give up what one more order needs: one of those *of_partition*, the least recently asked
+        Make room for one more order: give up one of those *of_partition*, the least recently asked
         for first, or of all. False: none may go now, which passes.
         """
         if len(of_partition) >= ORDERS_OF_PARTITION_MAX and not self._give_up_one(of_partition):

@@ -1,8 +1,8 @@
 """
 A listing that is made in pieces: the state at one moment, without long turns on a shared thread.
 
-What is listed is captured when the listing is made: references to immutable rows. Sorting and the
-making of answers come in pieces, whenever somebody takes the next one.
+A listing captures references to immutable rows when it is made. Sorting and the making of answers
+come in pieces, whenever a caller takes the next one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ class RowListing:
     def __init__(
         self, partition: TopicIdPartition, state: PartitionState, epoch: int | None
     ) -> None:
-        """Of one leader epoch, in Kafka's order, or of all, by start offset, then by id."""
+        """
+        List the segments of one leader epoch, in Kafka's order, or of all, by start offset, then by
+        id.
+        """
         self._partition = partition
         self._rows = state.rows.copy()
         self._unsorted: Iterator[bytes] | None = None

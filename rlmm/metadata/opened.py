@@ -33,7 +33,7 @@ _unpack_timestamp = struct.Struct(f">{MAX_TIMESTAMP_AT}xq").unpack_from
 
 
 class OpenRecordSet:
-    """The walk over a record set's batches, and what is left of the current one."""
+    """Walks over a record set's batches, and keeps the rest of the current one."""
 
     __slots__ = (
         "_ahead",
@@ -51,7 +51,7 @@ class OpenRecordSet:
     )
 
     def __init__(self, record_set: RecordSet, start: int = 0) -> None:
-        """From byte *start* on, where a batch begins."""
+        """Open the record set from byte *start* on, where a batch begins."""
         self.data = record_set.data
         self._limit = record_set.next_offset
         self._walked = walk(record_set.data, start)
@@ -73,8 +73,8 @@ class OpenRecordSet:
         """
         Open *batch*; where it is one of many with a single event each, also those right behind it.
 
-        What such a run loses is only where one batch ends and the next begins: each follows the
-        other without a gap, and none is damaged.
+        Such a run loses only the bounds between its batches: each follows the other without a gap,
+        and none is damaged.
         """
         if batch.record_count == 1 and self._begin_run(batch):
             return

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Level(StrEnum):
-    """Which of Kafka's two levels is asked."""
+    """Names one of Kafka's two levels."""
 
     CACHE = "cache"
     STORE = "store"
@@ -108,10 +108,7 @@ def outcome_of(verdict: Verdict, level: Level, *, initialized: bool) -> Outcome 
 
 
 def error_of(error: RlmmError) -> KafkaError | None:
-    """
-    The exception with which Kafka says what *error* says; `None` where Kafka has nothing of the
-    kind.
-    """
+    """Return Kafka's exception for *error*; `None` where Kafka has nothing of the kind."""
     match error:
         case UnknownPartition():
             return KafkaError.NOT_FOUND

@@ -1,13 +1,12 @@
 """
-Listings by page: the order in which the segments of one user partition are gone through, kept up
-while they change.
+Listings by page: the order of the segments of one user partition, kept up while they change.
 
-A page goes on behind a segment, by start offset and then by id, whether that one is there or not.
-So a reader needs nothing held for it, and what lives through the whole paging is shown once,
-whatever comes and goes meanwhile. An order is made when the first page is asked for, in pieces, and
-kept up from then on; it goes with the last reader's last page, when as much has changed as it
-holds and nobody asked, or when there are too many, see `kept_orders`; who comes back has it made
-anew. A partition that nobody lists by page pays nothing.
+A page continues behind a segment, by start offset and then by id, whether that segment is there or
+not. So no state is held for a reader, and a segment that lives through the whole paging is shown
+once, whatever comes and goes meanwhile. An order is made when the first page is asked for, in
+pieces, and kept up from then on. It goes with the last reader's last page, when as much has changed
+as it holds and no reader has asked, or when there are too many, see `kept_orders`; a reader that
+comes back has it made anew. A partition without readers by page pays nothing.
 
 Invariant of an order: it holds every listed segment that is not still ahead, once, and no other.
 """
@@ -60,7 +59,7 @@ class Page:
 
 
 class SortedKeys:
-    """A sorted set of keys; what happens to one moves a bounded number of others."""
+    """Keeps a sorted set of keys; a change of one moves a bounded number of others."""
 
     __slots__ = ("_chunks", "_lowest")
 
@@ -271,8 +270,8 @@ def page_of(
     kept: KeptOrders,
 ) -> Page:
     """
-    The next segments of a listing behind *after*, *limit* at most; *kept* are the orders of the
-    whole engine.
+    Return the next segments of a listing behind *after*, *limit* at most; *kept* are the orders of
+    the whole engine.
     """
     if not state.rows or (epoch is not None and epoch not in state.epochs):
         return Page((), after, is_last=True)

@@ -1,6 +1,6 @@
 """
-All state of one user partition: its segments, its leader epochs, its deletion; what each event does
-to it.
+All state of one user partition: its segments, its leader epochs, its deletion, and the
+effect of each event.
 
 Segments are rows of bytes (`row`), epochs are `EpochState`. Nothing here decodes a record; events
 arrive as the parts that the handlers need. A handler decides first and changes afterwards; a change
@@ -307,12 +307,12 @@ class PartitionState:
 
     def _recover(self, uuid: bytes, row: bytes | None, undo: Undo, known_epochs: int) -> None:
         """
-        Take back a change of *uuid* that failed half-way; *row* is what it had before, `None` for
+        Take back a change of *uuid* that failed half-way; *row* is its row before, `None` for
         nothing.
 
         Slots and watermarks come back from *undo*, epochs made by the change are the newest and are
-        dropped, and everything else is derived anew from those and the rows. Costs what the
-        partition holds; nothing ever hurries here.
+        dropped, and everything else is derived anew from those and the rows. The cost grows with
+        the partition; this path is never hot.
         """
         self.orders = None
         if row is None:
@@ -349,7 +349,7 @@ class PartitionState:
         return None if entry is None else entry.highest
 
     def size_of_epoch(self, epoch: int) -> int:
-        """Bytes of all segments that list *epoch*, whatever their state."""
+        """Return the bytes of all segments that list *epoch*, in any state."""
         entry = self.epochs.get(epoch)
         return 0 if entry is None else entry.size_bytes
 
@@ -359,7 +359,7 @@ class PartitionState:
 
     def ids_of_epoch(self, epoch: int) -> list[bytes]:
         """
-        All segments that list *epoch*, in Kafka's order.
+        Return all segments that list *epoch*, in Kafka's order.
 
         By slot where every id has one; otherwise by rising start offset, those with a slot first
         where it is equal.

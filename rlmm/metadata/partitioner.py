@@ -1,5 +1,5 @@
 """
-Which metadata partition holds a user partition: Kafka's function, bit for bit.
+The partitioner of the metadata topic: Kafka's function, bit for bit.
 
 The topic name plays no part, and the language's own hash must never come near: a reader that
 disagrees with the brokers looks for a partition's history in the wrong place.
@@ -18,8 +18,8 @@ _MURMUR_SHIFT = 24
 
 def metadata_partition_for(topic_id: bytes, partition: int, count: int) -> int:
     """
-    The metadata partition, in 0..count-1, that holds every event of user partition *partition* of
-    *topic_id*.
+    Return the metadata partition, in 0..count-1, that holds every event of user partition
+    *partition* of *topic_id*.
 
     *count* is the partition count of the metadata topic; it can never change on a live topic.
     """

@@ -92,7 +92,7 @@ class PythonShard(ShardAnswers):
         return shard
 
     def import_partition(self, image: bytes) -> TopicIdPartition:
-        """Take over one user partition in place of what was known of it."""
+        """Take over one user partition in place of its present state."""
         state = read_partition_image(image)
         self._states[state.key] = state
         partition = decode_partition_key(state.key)
@@ -162,10 +162,10 @@ class PythonShard(ShardAnswers):
 
     def _open_batch(self, opened: OpenRecordSet, batch: Batch, turn: _Pass) -> bool:
         """
-        Open *batch*, or step over it; whether that was a step forward without a record.
+        Open *batch*, or step over it; return whether that was a step forward without a record.
 
-        Stepping over what lies below the position is none: a caller that always gives new bytes
-        would else never get behind it.
+        Stepping over a batch below the position is none: a caller that always gives new bytes would
+        else never get behind it.
         """
         if batch.next_offset <= self.position:
             turn.redelivered += batch.record_count

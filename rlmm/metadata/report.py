@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Tally:
-    """Offsets passed, by what was found at them. Adds up."""
+    """Counts offsets by verdict. Tallies can be added."""
 
     applied: int = 0
     duplicate: int = 0
@@ -115,7 +115,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class ShardStatistics:
-    """How a shard stands, and what it has counted since it was made."""
+    """Tells the size and position of a shard, and its counts since it was made."""
 
     partition: int
     position: int

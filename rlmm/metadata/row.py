@@ -111,7 +111,7 @@ def row_of(segment: SegmentMetadata, finish_offset: int = NOT_FINISHED) -> bytes
 
 
 def segment_of(segment_id: SegmentId, row: bytes) -> SegmentMetadata:
-    """Return the segment that *row* holds; what a row holds was checked when it was made."""
+    """Return the segment that *row* holds; a row was checked when it was made."""
     state, txn_index_empty, _, broker_id, event_ts, start, end, max_ts = _HEAD.unpack_from(row)
     custom_at = ONE_EPOCH_CUSTOM_AT if row[EPOCHS_AT] == ONE_EPOCH else _custom_at(row)
     return trusted_segment(
@@ -131,7 +131,7 @@ def segment_of(segment_id: SegmentId, row: bytes) -> SegmentMetadata:
 
 def is_sound_row(row: bytes) -> bool:
     """
-    Whether *row*, from anywhere, is one that `row_of` makes of a segment that can be held.
+    Return whether *row*, from anywhere, is one that `row_of` makes of a segment that can be held.
 
     Judges the common form alone, one epoch and short custom metadata, and that quickly: `False`
     means that it has to be looked at closely.
@@ -187,7 +187,7 @@ def end_of(row: bytes) -> int:
 
 
 def event_timestamp_of(row: bytes) -> int:
-    """When the last event of the segment was made, as its writer says."""
+    """Return the time of the segment's last event, as its writer gave it."""
     timestamp_ms: int = _INT64.unpack_from(row, EVENT_TIMESTAMP_AT)[0]
     return timestamp_ms
 

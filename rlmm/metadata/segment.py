@@ -94,7 +94,9 @@ def sorted_epochs(pairs: Mapping[int, int] | Iterable[tuple[int, int]]) -> Epoch
 
 
 def require_state(value: IntEnum, kind: type[IntEnum]) -> None:
-    """Refuse what is not a member of *kind*: a bare number would be written into the record."""
+    """
+    Refuse a value that is not a member of *kind*: a bare number would be written into the record.
+    """
     if type(value) is not kind:
         msg = f"a state must be a {kind.__name__}, got {value!r}"
         raise InvalidArgument(msg)
@@ -179,10 +181,10 @@ class SegmentMetadata:
 
     def updated(self, update: SegmentUpdate) -> SegmentMetadata:
         """
-        The metadata after *update*: broker, event time, custom metadata and state are always the
-        update's.
+        Return the metadata after *update*: broker, event time, custom metadata and state are always
+        the update's.
 
-        An update without custom metadata therefore erases what was stored.
+        An update without custom metadata therefore erases the stored one.
         """
         if update.id != self.id:
             msg = f"update of {update.id} does not belong to {self.id}"
@@ -201,7 +203,7 @@ _SETTERS = tuple(SegmentMetadata.__dict__[field.name].__set__ for field in field
 
 def trusted_segment(*values: object) -> SegmentMetadata:
     """
-    A segment of *values*, in the order of its fields, that were checked before.
+    Return a segment of *values*, in the order of its fields, that were checked before.
 
     Look-ups make one for every answer; the checks of the constructor would cost more than all the
     rest of a look-up.

@@ -1,10 +1,10 @@
 """
-The seam behind which an engine holds one metadata partition: record sets in, reports and answers
+The shard, through which an engine holds one metadata partition: record sets in, reports and answers
 out.
 
-A shard holds every user partition whose events live on its metadata partition, not only those that
-somebody asked for, so nothing ever has to be read twice. It owns no I/O, clock or task, and decides
-nothing about readiness.
+A shard holds every user partition whose events live on its metadata partition, not only the loaded
+ones, so no record is read twice. It owns no I/O, clock or task, and decides nothing about
+readiness.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Listing(Protocol):
 
     def take(self, count: int) -> list[SegmentMetadata] | None:
         """
-        The next segments, *count* at most; `None` when there are no more.
+        Return the next segments, *count* at most; `None` when there are no more.
 
         Empty while the order is being found out: ask again.
         """
@@ -64,8 +64,8 @@ class Shard(Protocol):
         Apply the records from the position on; those below it are stepped over, so a redelivery
         changes nothing.
 
-        Stops after *max_events* records; the same record set is then given again to go on. Stops
-        before a batch that cannot be trusted. Whatever is raised, the position stands behind the
+        Stops after *max_events* records; the caller then passes the same record set again to go on.
+        Stops before a batch that cannot be trusted. After any error the position stands behind the
         last event that took effect whole.
         """
 
@@ -75,8 +75,8 @@ class Shard(Protocol):
         undecodable.
 
         *next_offset* is where the log goes on, as the caller knows it: the base offset of a sound
-        batch behind, or the log end. What a damaged header says of its own offsets is not believed:
-        a wrong number would skip history. The bytes are in the report.
+        batch behind, or the log end. The offsets in a damaged header are not believed: a wrong
+        number would skip history. The bytes are in the report.
         """
 
     def apply_event(self, event: Event | Undecodable | None, offset: int | None = None) -> Verdict:
@@ -86,7 +86,9 @@ class Shard(Protocol):
         """
 
     def admit(self, event: Event) -> Rejected | None:
-        """Why a writer must not publish *event* now, as far as that can be known beforehand."""
+        """
+        Return why a writer must not publish *event* now, as far as that can be known beforehand.
+        """
 
     def partitions(self) -> Iterator[TopicIdPartition]: ...
 
@@ -105,15 +107,15 @@ class Shard(Protocol):
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> tuple[bytes, bytes] | None:
         """
-        As `segment_for`: the id and the row, for a caller that sends them on and needs no object.
+        Answer `segment_for` as id and row, for a caller that sends them on and needs no object.
         """
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
         """
-        The first finished segment of *epoch* from *offset* on, without a gap, that may have a
-        transaction index.
+        Return the first finished segment of *epoch* from *offset* on, without a gap, that may have
+        a transaction index.
         """
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
@@ -122,14 +124,10 @@ class Shard(Protocol):
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]: ...
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """
-        Return every segment that lists *epoch*, in whatever state, in Kafka's order; a snapshot.
-        """
+        """Return every segment that lists *epoch*, in any state, in Kafka's order; a snapshot."""
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
-        """
-        As `segments`, or `segments_of_epoch`, as it is at this call, to be taken piece by piece.
-        """
+        """List `segments`, or `segments_of_epoch`, as at this call, to be taken piece by piece."""
 
     def page(
         self,
@@ -140,19 +138,19 @@ class Shard(Protocol):
         limit: int,
     ) -> Page:
         """
-        The segments behind *after*, *limit* at most, in whatever state, of one leader epoch or of
-        all: by rising start offset, then by id.
+        Return at most *limit* segments behind *after*, in any state, of one leader epoch or of all:
+        by rising start offset, then by id.
 
-        Nothing is held for a reader: each page is as it is at its call. A segment that is there
+        No state is held for a reader: each page is as it is at its call. A segment that is there
         from the first page to the last is in exactly one of them, unless a repeated first record
-        changes its start offset; what comes or goes meanwhile is in one or in none.
+        changes its start offset; one that comes or goes meanwhile is in one or in none.
         """
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """Bytes of all segments that list *epoch*; read from a counter."""
+        """Return the bytes of all segments that list *epoch*; read from a counter."""
 
     def size(self, partition: TopicIdPartition) -> int:
-        """Bytes of all segments of *partition*; read from a counter."""
+        """Return the bytes of all segments of *partition*; read from a counter."""
 
     def segment_counts_of(self, partition: TopicIdPartition) -> tuple[int, int, int]:
         """
@@ -162,7 +160,7 @@ class Shard(Protocol):
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None: ...
 
     def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochLookup | None:
-        """How look-ups in *epoch* are answered; `None` where the epoch was never seen."""
+        """Return how look-ups in *epoch* are answered; `None` where the epoch was never seen."""
 
     def partition_image(self, partition: TopicIdPartition) -> bytes | None: ...
 
@@ -170,7 +168,7 @@ class Shard(Protocol):
 
     def import_partition(self, image: bytes) -> TopicIdPartition:
         """
-        Take over one user partition in place of what was known of it; which one is returned.
+        Take over one user partition in place of its present state; return which one.
 
         The image must have been taken at this shard's position. Raises `ImageCorrupt` before
         anything is changed. A whole shard is made from its image by the engine's `from_image`.
@@ -189,8 +187,8 @@ class Shard(Protocol):
         self, partition: TopicIdPartition | None = None
     ) -> Iterator[Callable[[], bytes] | None]:
         """
-        As `image_parts`, or for *partition* alone, in steps of about a millisecond; a step without
-        a part gives `None`. For callers on a shared thread.
+        Make `image_parts`, or those of *partition* alone, in steps of about a millisecond; a step
+        without a part gives `None`. For callers on a shared thread.
         """
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
@@ -201,7 +199,7 @@ class Shard(Protocol):
         Take over a watermark of an earlier state, where it is above our own.
 
         For a state that was made from fewer records than the one before it: it then differs from
-        what a replay gives, in that it knows how far was copied.
+        the result of a replay, in that it knows how far was copied.
         """
 
     def validate(self) -> list[str]:

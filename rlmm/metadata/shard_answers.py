@@ -35,8 +35,8 @@ _NOTHING = PartitionState(b"")
 
 class ShardAnswers:
     """
-    The reading half of the pure-Python engine; see `rlmm.metadata.shard.Shard` for what each
-    answer means.
+    Implements the reading half of the pure-Python engine; `rlmm.metadata.shard.Shard` explains each
+    answer.
     """
 
     partition: int
@@ -48,7 +48,7 @@ class ShardAnswers:
         return self._states.get(partition.key, _NOTHING)
 
     def admit(self, event: Event) -> Rejected | None:
-        """Why a writer must not publish *event* now."""
+        """Return why a writer must not publish *event* now."""
         return admit(event, self._state)
 
     def partitions(self) -> Iterator[TopicIdPartition]:
@@ -99,7 +99,7 @@ class ShardAnswers:
         return _all(partition, state, state.ids_of_epoch(epoch))
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> RowListing:
-        """As `segments`, or `segments_of_epoch`, to be taken piece by piece."""
+        """List `segments`, or `segments_of_epoch`, to be taken piece by piece."""
         return RowListing(partition, self._state(partition), epoch)
 
     def page(
@@ -115,7 +115,7 @@ class ShardAnswers:
         return page_of(state, partition, epoch, after, limit, self._kept_orders)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """Bytes of all segments that list *epoch*."""
+        """Return the bytes of all segments that list *epoch*."""
         return self._state(partition).size_of_epoch(epoch)
 
     def size(self, partition: TopicIdPartition) -> int:
@@ -139,7 +139,6 @@ class ShardAnswers:
         return self._state(partition).delete
 
     def epoch_view(self, partition: TopicIdPartition, epoch: int) -> EpochLookup | None:
-        """How look-ups in *epoch* are answered."""
         entry = self._state(partition).epochs.get(epoch)
         if entry is None:
             return None

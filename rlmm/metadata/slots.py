@@ -169,7 +169,7 @@ class Slots:
             self.drop(place)
 
     def find(self, offset: int) -> Place | None:
-        """Where the slot of exactly *offset* is, until the next change."""
+        """Return where the slot of exactly *offset* is, until the next change."""
         number, offsets, ids = self._home(offset)
         if offsets and offsets[0] == offset:  # mostly: what is emptied again is the oldest
             return number, offsets, ids, 0

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Stretches:
-    """Where the stretches of one epoch end; everything else is asked of its slots and rows."""
+    """Notes where the stretches of one epoch end; its slots and rows answer everything else."""
 
     __slots__ = ("ends", "epoch", "looked_to")
 
@@ -112,7 +112,7 @@ class Stretches:
         return None if at is None else slots.floor_slot(at)
 
     def missing(self, slots: Slots, rows: Rows) -> list[int]:
-        """For the checker: the slots that end a stretch and are not known to."""
+        """Return the slots that end a stretch and are not noted; the checker uses it."""
         return [
             offset
             for offset, uuid in slots

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Remark(StrEnum):
-    """Why an event that was applied, as Kafka applies it, still deserves a look."""
+    """Tells why an event that was applied, as Kafka applies it, still deserves a look."""
 
     DISPLACED_ANOTHER_SEGMENT = "displaced-another-segment"
     """A finished copy took the place of another finished segment in at least one epoch."""
@@ -35,7 +35,7 @@ class Remark(StrEnum):
 
 
 class RejectReason(StrEnum):
-    """Why the state machine refused an event."""
+    """Tells why the state machine refused an event."""
 
     UNKNOWN_SEGMENT = "unknown-segment"
     """
@@ -66,7 +66,7 @@ class RejectReason(StrEnum):
 
 
 class UndecodableReason(StrEnum):
-    """Why a record value could not be understood. The list is closed."""
+    """Tells why a record value could not be understood. The list is closed."""
 
     TOMBSTONE = "tombstone"
     """
@@ -113,8 +113,8 @@ class Applied:
 @dataclass(frozen=True, slots=True)
 class Duplicate:
     """
-    The state already was what the event asked for, to the last field. A repeated finish still
-    counts as the newest.
+    The state already equals the event's target, to the last field. A repeated finish still counts
+    as the newest.
     """
 
 

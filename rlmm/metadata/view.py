@@ -2,7 +2,7 @@
 User partitions as one reader sees them over a shard that holds them all: loaded or not, initialised
 or not.
 
-The pure part of readiness, in Kafka's two words. *Loaded*: somebody asked for the partition.
+The pure part of readiness, in Kafka's two words. *Loaded*: a caller asked for the partition.
 *Initialised*: its history up to the target is applied; forgotten on every unloading, so that a
 partition loaded again starts unready. Every question passes here first: not loaded is
 `UnknownPartition`, not initialised is `NotReady`, and only then there is an answer.
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 class PartitionViews:
     """
-    Which user partitions of *shard* are loaded and initialised, and the shard's answers for those
-    that are.
+    Knows which user partitions of *shard* are loaded and initialised, and answers for those from
+    the shard.
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -37,11 +37,11 @@ class PartitionViews:
         self._initialized: dict[TopicIdPartition, bool] = {}
 
     def load(self, partition: TopicIdPartition) -> None:
-        """Ask for *partition*; what is loaded already stays as it is."""
+        """Ask for *partition*; a loaded one stays as it is."""
         self._initialized.setdefault(partition, False)
 
     def clear(self, partition: TopicIdPartition) -> None:
-        """Ask for *partition* no longer. The shard keeps what it holds."""
+        """Ask for *partition* no longer. The shard keeps its state."""
         self._initialized.pop(partition, None)
 
     def mark_initialized(self, partition: TopicIdPartition) -> None:

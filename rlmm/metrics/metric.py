@@ -37,7 +37,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineMetrics:
-    """One engine at the time of a scrape."""
+    """Holds one engine at the time of a scrape."""
 
     name: str
     engine: EngineStatistics
@@ -46,7 +46,7 @@ class EngineMetrics:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetrics:
-    """One metadata partition at the time of a scrape."""
+    """Holds one metadata partition at the time of a scrape."""
 
     number: int
     follower: FollowerStatistics
@@ -98,7 +98,7 @@ class Metric:
 
     @property
     def series(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of its Prometheus series, and their labels."""
+        """Return the names of its Prometheus series, and their labels."""
         if self.kind is not MetricKind.HISTOGRAM:
             return {self.name: self.labels}
         return {

@@ -41,7 +41,7 @@ class ServedProcess(Protocol):
 
     @property
     def end(self) -> str:
-        """Why the service answers nothing any more."""
+        """Return why the service answers nothing any more."""
 
     def statistics(self) -> ServiceStatistics: ...
 
@@ -99,11 +99,11 @@ class SidecarFigures(Protocol):
 
     @property
     def slow_clients(self) -> int:
-        """How often a client did not read its answers in time."""
+        """Return how often a client did not read its answers in time."""
 
     @property
     def takeovers(self) -> int:
-        """How often a new start of a broker replaced an older one."""
+        """Return how often a new start of a broker replaced an older one."""
 
 
 class ServedState:

@@ -1,8 +1,8 @@
 """
 A log of record batches on disk in Kafka's own form, one folder for each partition.
 
-Knows nothing of what a record means: record sets go in and come out as bytes, unchanged but for the
-16 bytes, which a broker sets (base offset, and leader epoch; the length keeps its value).
+The log does not interpret records: record sets go in and come out as bytes, unchanged but for the
+16 bytes that a broker sets (base offset, and leader epoch; the length keeps its value).
 
     settings = LogSettings(sync=SyncPolicy.EACH_GROUP)
     async with await LogRegistry.open(root, settings) as logs:
@@ -10,7 +10,7 @@ Knows nothing of what a record means: record sets go in and come out as bytes, u
         appended = await log.append(record_set, timeout_s=5.0)
         record_set = await log.read(appended.base_offset)
 
-What a caller may use:
+The interface for callers:
 
 `registry.LogRegistry`: all partitions below one folder, each opened once
     open(root, settings, read_only=False)   takes the folder's lock, or raises `ConfigError`
@@ -34,32 +34,32 @@ What a caller may use:
 
 `settings.LogSettings`, `settings.SyncPolicy`: sizes, ages, when to sync, what to keep
 
-The forms of Kafka's files are for everybody who reads a broker's folder: `names`, `checkpoints`,
+The forms of Kafka's files serve every reader of a broker's folder: `names`, `checkpoints`,
 `epochs` and `index` are pure.
 
-Every module, bottom up; those that are not named so far belong to the package:
+Every module, bottom up; modules not named so far are internal:
 
     names             how folders and files are called
-    settings          what can be chosen
+    settings          sizes, ages, when to sync
     checkpoints       the small text files, both ways
     epochs            which leader epoch wrote which offsets
     index             the two indexes of a segment
     scan              walking the batches of a file, by heads or with every CRC
-    incoming          what an append is given: checked, and placed at its offsets
-    retention         which segments have served their time
-    recovery_rules    what to do with what is found at an opening
+    incoming          the record set of an append: checked, and placed at its offsets
+    retention         which segments may be deleted
+    recovery_rules    what a recovery cuts, rebuilds or refuses
     disk              the calls of the operating system; faults are put in here
     descriptors       a bounded number of open files
-    place             what all partitions share
+    place             the shared part of all partitions
     segment           a `.log` file with its indexes, and how a place in it is found
     recovery          finding out where a log ends, and making its files say so
-    store             the segments of a partition: what is written, what is synced
+    store             the segments of a partition: written and synced bytes
     opening           one partition's folder: identity, segments, recovery
     reading           whole batches from an offset on, and the offset of a time
     workers           the threads
-    turns             who may change a log: one at a time
+    turns             turns of changing a log: one task at a time
     commit            group commit: appends that wait together share one sync
-    readable          what readers do with a partition, and what ends it
+    readable          reads, look-ups by time, waits for the end
     partition         the one handle of a partition
     root              the folder above: lock, check points, the mark of a clean end
     registry          all partitions of a folder, each opened once
@@ -68,11 +68,11 @@ Invariants:
 
 - One owner: a lock on the folder above the partitions, and one handle for each partition.
 - Offsets are given in the order of writing, without a gap. An append is seen whole or not at all.
-- *next_offset* is the high watermark: what was acknowledged. With `EACH_GROUP` that is what is
-  synced, otherwise what is written in full.
+- *next_offset* is the high watermark: the end of the acknowledged records. With `EACH_GROUP` those
+  are synced, otherwise written in full.
 - A sync acknowledges only what lay below the log's end before the sync began. After a failed sync,
-  or a failed write that could not be cut back, what was not acknowledged is `AppendUncertain` and
-  the partition is offline: every later call raises `LogDamaged` with the fault until it is
+  or a failed write that could not be cut back, an unacknowledged append is `AppendUncertain`
+  and the partition is offline: every later call raises `LogDamaged` with the fault until it is
   reopened.
 - Recovery cuts only what lies behind the recovery point. Damage below it puts the partition offline
   and changes nothing. Indexes and leader epochs are derived: they are rebuilt and written back.

@@ -29,7 +29,7 @@ _PAIR = re.compile(r"(?P<name>[^:]+):\s+(?P<value>.*)")
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFault:
-    """A file that is not what its name says; *detail* says where."""
+    """The content of a file does not fit its name; *detail* says where."""
 
     detail: str
 

@@ -1,8 +1,8 @@
 """
 Group commit of one partition: appends that wait together share one sync.
 
-At most one sync runs at a time, in a thread. It acknowledges what lay below the log's end before it
-began, and nothing that was written meanwhile: that is the next one's. No task is involved, so no
+At most one sync runs at a time, in a thread. It acknowledges the bytes below the log's end before
+it began, and none that were written meanwhile: those are the next one's. No task is involved, so no
 caller's cancellation stops a sync or touches another caller.
 """
 
@@ -46,7 +46,7 @@ class GroupCommit:
         self._fault: str | None = None
 
     def start_soon(self) -> None:
-        """Sync what is written by the end of this turn of the loop."""
+        """Sync the bytes that are written by the end of this turn of the loop."""
         if self._next is None or isinstance(self._next, asyncio.TimerHandle):
             self._cancel_next()
             self._next = asyncio.get_running_loop().call_soon(self.start)
@@ -58,7 +58,7 @@ class GroupCommit:
             self._next = loop.call_later(interval_ms / 1000, self.start)
 
     def start(self) -> None:
-        """Sync what is written by now, behind the sync that may be running."""
+        """Sync the bytes that are written by now, behind the sync that may be running."""
         self._cancel_next()
         self._is_wanted = self._running is not None
         if self._is_wanted or self._fault is not None:

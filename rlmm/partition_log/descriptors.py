@@ -1,9 +1,10 @@
 """
-A bounded number of open files for any number of partitions.
+Descriptors of files: a bounded number of open files for any number of partitions.
 
-Who uses a descriptor holds it until it lets go; of those that nobody holds, the least recently used
-is closed first. Closing a file that has unsynced bytes loses nothing: a later sync of the same file
-forces them out, and the kernel reports a failed write-back to who opens it next.
+A user of a descriptor holds it until it lets go; of the descriptors without a holder, the least
+recently used one is closed first. Closing a file that has unsynced bytes loses nothing: a later
+sync of the same file forces them out, and the kernel reports a failed write-back at the next
+opening.
 
 Safe to use from several threads.
 """
@@ -39,7 +40,9 @@ class _OpenFile:
 
 
 def open_files_max_by_limit() -> int:
-    """Half of what the process may open: the rest is for connections and the like."""
+    """
+    Return half of the files that the process may open: the rest is for connections and the like.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(1, (_NO_LIMIT if soft == resource.RLIM_INFINITY else soft) // _SHARE_OF_LIMIT)
 
@@ -81,7 +84,7 @@ class Descriptors:
         return descriptor
 
     def let_go(self, path: Path, descriptor: int) -> None:
-        """Give back what `hold` gave; the file stays open while there is room."""
+        """Give back a descriptor of `hold`; the file stays open while there is room."""
         with self._lock:
             found = self._forgotten.get(descriptor) or self._open[path]
             found.holders -= 1

@@ -1,8 +1,8 @@
 """
 The disk: the few calls of the operating system that the log uses, and nothing else.
 
-One thin class, so that a fault can be put in below everything: a test gives a `Disk` of its own.
-Errors leave as `OSError`; who called knows what they mean. All calls block.
+One thin class, so that a test can inject a fault below everything with a `Disk` of its own. Errors
+leave as `OSError`; the caller knows what they mean. All calls block.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Disk:
         """
         Write *buffers* one behind the other at *position* and return how many bytes were written.
 
-        Fewer than there are is what a full disk does; the caller treats it as a failure.
+        A full disk writes fewer; the caller treats that as a failure.
         """
         written = 0
         for first in range(0, len(buffers), _WRITE_BUFFERS_MAX):
@@ -62,7 +62,7 @@ class Disk:
         os.ftruncate(descriptor, size)
 
     def sync(self, descriptor: int) -> None:
-        """Force the file's bytes, and what is needed to read them, to the medium."""
+        """Force the file's bytes, and the metadata needed to read them, to the medium."""
         os.fdatasync(descriptor)
 
     def sync_folder(self, path: Path) -> None:

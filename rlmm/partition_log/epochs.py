@@ -37,7 +37,7 @@ class EpochStarts:
         """
         Note that *epoch* writes from *start_offset* on; tell whether that changed anything.
 
-        An epoch below the latest is what a deposed leader wrote before: it changes nothing.
+        An epoch below the latest comes from a deposed leader: it changes nothing.
         """
         if epoch < 0 or epoch <= self.latest:
             return False
@@ -54,7 +54,7 @@ class EpochStarts:
         return len(self._entries) != count
 
     def advance_to(self, log_start: int) -> bool:
-        """Forget what lies below *log_start*: the epoch in force there begins there."""
+        """Forget the starts below *log_start*: the epoch in force there begins there."""
         index = self._index_at(log_start)
         if index < 0 or (index == 0 and self._entries[0][1] == log_start):
             return False

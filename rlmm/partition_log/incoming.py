@@ -22,7 +22,7 @@ _START_BYTES = _START.size
 
 
 class IncomingBatch(NamedTuple):
-    """One checked batch at bytes [start, stop); its own base offset does not matter."""
+    """Holds one checked batch at bytes [start, stop); its own base offset does not matter."""
 
     start: int
     stop: int

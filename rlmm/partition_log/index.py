@@ -31,7 +31,9 @@ def offset_entries(content: bytes) -> array[int]:
 
 
 def position_for_offset(entries: array[int], relative_offset: int) -> int:
-    """Where to begin to look for an offset: at a batch at or before the one that holds it."""
+    """
+    Return where to begin to look for an offset: at a batch at or before the one that holds it.
+    """
     most = min(max(relative_offset, 0), RELATIVE_OFFSET_MAX)
     index = bisect_right(entries, most << 32 | 0xFFFFFFFF)
     # An entry's offset is the last of its batch: the one behind may begin at or below the target,
@@ -47,10 +49,10 @@ def position_at_most(entries: array[int], position: int) -> int:
 
 class SegmentIndex:
     """
-    Both indexes of a segment in memory, growing batch by batch as Kafka's grow.
+    Holds both indexes of a segment in memory; they grow batch by batch as Kafka's do.
 
-    An entry is made for a batch that starts more than *interval_bytes* behind the last indexed
-    one; the first batch never has one.
+    An entry is made for a batch that starts more than *interval_bytes* behind the last indexed one;
+    the first batch never has one.
     """
 
     __slots__ = (
@@ -119,7 +121,7 @@ class SegmentIndex:
 
 def offset_index_fault(content: bytes, base_offset: int, next_offset: int, size: int) -> str | None:
     """
-    Say what is wrong with an `.index` of a log file of *size* bytes; None when nothing is.
+    Return the fault of an `.index` of a log file of *size* bytes; None for a sound one.
 
     Looks at the entries alone. Whether batches start where they say is checked where they are used.
     """
@@ -138,7 +140,7 @@ def offset_index_fault(content: bytes, base_offset: int, next_offset: int, size:
 
 
 def time_index_fault(content: bytes, base_offset: int, next_offset: int) -> str | None:
-    """Say what is wrong with a `.timeindex`; None when nothing is."""
+    """Return the fault of a `.timeindex`; None for a sound one."""
     if len(content) % TIME_ENTRY_BYTES:
         return f"{len(content)} bytes are no whole number of entries"
     entries = list(_TIME_ENTRY.iter_unpack(content))

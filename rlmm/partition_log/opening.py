@@ -45,7 +45,7 @@ _UNFINISHED = ".swap"
 
 @dataclass(frozen=True, slots=True)
 class PartitionOpening:
-    """Which folder to open, and what is known about it from outside."""
+    """Names the folder to open, with the facts about it from outside."""
 
     name: TopicPartition
     folder: Path
@@ -62,10 +62,10 @@ class PartitionOpening:
 
 def open_partition(opening: PartitionOpening) -> PartitionStore:
     """
-    Open the folder and recover what it holds.
+    Open the folder and recover its log.
 
     Raises `NotFound`, `ConfigError` for a folder of something else, `LogRecreated` for another
-    topic's, `LogDamaged` with the fault; `OSError` when the disk does not play along.
+    topic's, `LogDamaged` with the fault; `OSError` when the disk fails.
     """
     place, folder = opening.place, opening.folder
     sizes = _sizes(opening)
@@ -174,10 +174,9 @@ def _segment(opening: PartitionOpening, base_offset: int, size: int) -> Segment:
 
 def _born_ms(opening: PartitionOpening, active: Segment) -> int:
     """
-    When the active segment began: the time of its first batch where that can be.
+    Return when the active segment began: the time of its first batch where it has one.
 
-    A later start only makes it live longer; a time of record that lies in the future would keep it
-    for ever.
+    A later start only makes it live longer; a record time in the future would keep it for ever.
     """
     if active.size == 0:
         return opening.now_ms

@@ -64,7 +64,7 @@ class LogKeeper(Protocol):
 
 
 class PartitionLog(LogReads):
-    """One partition. Obtained from the registry, never made by others."""
+    """Handles one partition. Only the registry makes it."""
 
     def __init__(
         self,
@@ -227,7 +227,10 @@ class PartitionLog(LogReads):
         self._keeper.note_soon(self)
 
     def sync_failed(self, error: BaseException) -> None:
-        """Called by the group commit: what was written may be lost, and no later sync can tell."""
+        """
+        Note a failed sync, for the group commit: written bytes may be lost, and no later sync can
+        tell.
+        """
         self._go_offline(f"{self._store.folder}: sync failed: {error}")
 
     # rolling and deleting
@@ -305,7 +308,7 @@ class PartitionLog(LogReads):
         return self._store.recovery_point
 
     def begin_stop(self) -> None:
-        """Take no more calls, end those that wait, and begin to sync what is written."""
+        """Take no more calls, end those that wait, and begin to sync the written bytes."""
         self._is_closed = True
         self._wake_all()
         if not self._store.place.is_read_only:
@@ -319,7 +322,7 @@ class PartitionLog(LogReads):
             await self._commit.finish()
 
     def blocking_seal(self) -> None:
-        """Write what a clean end leaves; after `stopped`, in a thread."""
+        """Write the marks of a clean end; after `stopped`, in a thread."""
         if self._fault is None and not self._store.place.is_read_only:
             self._store.blocking_seal()
 

@@ -62,7 +62,7 @@ def _bytes_of(entries: array[int]) -> int:
 
 
 class LogPlace(NamedTuple):
-    """The disk and what is kept open or in memory of it."""
+    """Holds the disk, and the open files and memory that its partitions share."""
 
     disk: Disk
     descriptors: Descriptors

@@ -1,8 +1,8 @@
 """
-What readers do with a partition: read, look up a time, follow the end; and what ends all of it.
+The readable side of a partition: readers read, look up a time and follow the end, until it closes.
 
-Lives on one event loop. Readers see [log_start, next_offset), which moves only when something was
-acknowledged; who follows the end is woken by that, and never looks by himself.
+Lives on one event loop. Readers see [log_start, next_offset), which moves only when an append was
+acknowledged; that wakes a reader that follows the end, and no reader polls.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class LogReads:
 
     @property
     def first_segment_offset(self) -> int:
-        """Where the first segment begins, at *log_start* or below."""
+        """Return where the first segment begins, at *log_start* or below."""
         return self._store.segments[0].base_offset
 
     @property
@@ -89,7 +89,7 @@ class LogReads:
 
     @property
     def fault(self) -> str | None:
-        """Why the partition is offline; None while it is not."""
+        """Return why the partition is offline; None while it is not."""
         return self._fault
 
     @property
@@ -103,8 +103,8 @@ class LogReads:
         Read whole batches from the one that holds *position* on; None at the end of the log.
 
         At least one batch, however large; the first may begin below *position*. Raises
-        `LogTruncated` for a position outside [log_start, next_offset], `LogDamaged` when the log
-        is not what was written, `LogUnavailable` when it cannot be read now.
+        `LogTruncated` for a position outside [log_start, next_offset], `LogDamaged` when the stored
+        bytes have changed, `LogUnavailable` when it cannot be read now.
         """
         self._require_readable()
         self._require_within(position)
@@ -129,7 +129,7 @@ class LogReads:
         """
         Wait until *next_offset* is above *position*; False when the time is up, None: it never is.
 
-        Woken by what moves the end, never by looking. A cancelled wait leaves nothing behind.
+        A move of the end wakes it; it never polls. A cancelled wait leaves nothing behind.
         """
         if self.next_offset > position:
             return True

@@ -1,5 +1,5 @@
 """
-Reading a partition: whole batches from an offset on, and the offset of a time.
+Reads of a partition: whole batches from an offset on, and the offset of a time.
 
 May run in any thread beside an append: it looks at what was there when it began, and stops at the
 end that readers may see, which comes with every question.
@@ -156,7 +156,7 @@ class PartitionReader:
 
 
 def _index_of(segments: Sequence[Segment], position: int) -> int:
-    """Which of *segments* holds *position*, or would."""
+    """Return the index of the segment that holds *position*, or would."""
     return max(0, bisect_right(segments, position, key=lambda segment: segment.base_offset) - 1)
 
 

@@ -210,7 +210,7 @@ class Recovery:
         return verdict is not None
 
     def _cut(self, number: int, found: ScanResult) -> None:
-        """End the log behind what is sound of segment *number*."""
+        """End the log behind the sound part of segment *number*."""
         segment, removed = self.segments[number], self.segments[number + 1 :]
         self._cut_bytes = segment.size - found.stop + sum(behind.size for behind in removed)
         self._removed_segments = len(removed)

@@ -1,9 +1,9 @@
 """
 Rules of the recovery when a log is opened. Pure: `recovery` carries them out.
 
-The recovery point is the offset below which everything was synced. What lies above may be torn by a
-crash, and is cut at the first fault. What lies below cannot be: a fault there means that the medium
-or somebody has changed the bytes, and cutting would destroy what was acknowledged.
+The recovery point is the offset below which everything was synced. Bytes above it may be torn by a
+crash, and are cut at the first fault. Bytes below it cannot be: a fault there means that the medium
+or another process has changed the bytes, and cutting would destroy acknowledged records.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LogRecoveryResult:
 
     @property
     def is_loss(self) -> bool:
-        """Return whether anything was taken away, be it only what was never acknowledged."""
+        """Return whether any record was cut, even one that was never acknowledged."""
         return bool(self.cut_bytes or self.removed_segments)
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class PartitionOffline:
 
 def recovery_point_of(noted: int | None, base_offsets: Sequence[int]) -> int:
     """
-    Where the unsynced part may begin, when a check point notes *noted* or nothing.
+    Return where the unsynced part may begin; a check point notes *noted*, or nothing.
 
     Without a note only the last segment is doubted: segments are synced when they are closed.
     """
@@ -111,8 +111,8 @@ def judge_holes(holes: Sequence[OffsetGap], recovery_point: int) -> PartitionOff
     """
     Decide about offsets that no batch has.
 
-    Compaction leaves holes in what is closed. One that reaches behind the recovery point can be a
-    base offset that was damaged, which no CRC covers: neither to be cut nor to be believed.
+    Compaction leaves holes in closed segments. One that reaches behind the recovery point can be a
+    base offset that was damaged, which no CRC covers: it can neither be cut nor be believed.
     """
     for hole in holes:
         if hole.next_offset > recovery_point:

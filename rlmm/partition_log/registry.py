@@ -1,9 +1,10 @@
 """
-All partitions below one folder: each is opened once, and its handle is the only one.
+The registry of all partitions below one folder: each is opened once, and its handle is the only
+one.
 
-A handle is never taken out and put back: who comes while a partition is being opened waits for that
-opening. Openings run in threads beside each other, descriptors are bounded, and what must be noted
-on disk for all partitions together is noted here.
+A handle is never taken out and put back: a caller that comes while a partition is being opened
+waits for that opening. Openings run in threads beside each other, descriptors are bounded, and the
+notes on disk for all partitions together are written here.
 """
 
 from __future__ import annotations
@@ -300,10 +301,11 @@ class LogRegistry:
 
     async def tick(self) -> None:
         """
-        Close the active segments that are old enough, delete what retention does not keep.
+        Close the active segments that are old enough, and delete those that retention does not
+        keep.
 
-        A partition that fails is logged, and holds up none of the others; nor does a disk that is
-        full end what can still be read: what is not noted now is noted the next time.
+        A partition that fails is logged, and holds up none of the others. A full disk does not stop
+        reads: a note that cannot be written now is written the next time.
         """
         if self._root.is_read_only:
             return

@@ -1,4 +1,7 @@
-"""Which segments have served their time. Pure: facts in, a number out; nothing is deleted here."""
+"""
+The retention of segments: which ones may be deleted. Pure: facts in, a number out; nothing is
+deleted here.
+"""
 
 from __future__ import annotations
 

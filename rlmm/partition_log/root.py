@@ -105,7 +105,7 @@ class RootFolder:
                 self._written[name] = content
 
     def mark_clean_end(self) -> None:
-        """Say that everything is synced and noted: the next start may trust what it finds."""
+        """Mark everything as synced and noted, so that the next start may trust the files."""
         self._disk.replace_file(self.path / CLEAN_END, _MARK, sync=True)
 
     def release(self) -> None:

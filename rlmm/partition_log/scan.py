@@ -1,5 +1,5 @@
 """
-Walking the batches of a `.log` file, by their heads alone or with every CRC.
+The scan of the batches of a `.log` file, by their heads alone or with every CRC.
 
 Reads through a function, so it knows no files. A walk by heads is for finding a place in what is
 trusted; the full scan is what recovery believes.
@@ -48,7 +48,7 @@ class BatchHead(NamedTuple):
 
 
 class BadBatchHead(NamedTuple):
-    """Where a batch should begin and none does."""
+    """Tells where a batch should begin and none does."""
 
     position: int
     detail: str
@@ -134,7 +134,7 @@ def _before_jump(
     found: ScanResult, offset: int, read: Read, index_interval_bytes: int
 ) -> ScanResult:
     """
-    Judge a base offset *offset* that lies below what came before.
+    Judge a base offset *offset* that lies below the batches before it.
 
     No CRC covers base offsets. If the offsets had jumped over it, or if it fits without the jump
     just before it, then it is the jump that was wrong.
@@ -154,7 +154,7 @@ def _before_jump(
 
 
 def _claimed_bytes(chunk: bytes) -> int:
-    """How many bytes the batch at the start of *chunk* says it has; 0 when it does not say."""
+    """Return how many bytes the batch at the start of *chunk* claims; 0 when it does not say."""
     if len(chunk) < LENGTH_FROM:
         return 0
     length: int = _LENGTH.unpack_from(chunk, _LENGTH_AT)[0]

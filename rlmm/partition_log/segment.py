@@ -93,7 +93,7 @@ class Segment:
             self._descriptors.let_go(self.path, descriptor)
 
     def use_stored_index(self) -> None:
-        """Look up in the `.index` file from now on, checked once, and forget what is in memory."""
+        """Look up in the `.index` file from now on, checked once, and drop the index in memory."""
         self._loaded.drop(self.path)
         self._is_checked = False
         self.index = None

@@ -12,7 +12,7 @@ SEGMENT_BYTES_MAX = 2**31 - 1
 
 
 class SyncPolicy(StrEnum):
-    """When written bytes are forced to the medium, and what an acknowledgement means."""
+    """Tells when written bytes are forced to the medium, and what an acknowledgement means."""
 
     EACH_GROUP = "each-group"
     """An append is acknowledged when it is synced; appends that wait together share one sync."""

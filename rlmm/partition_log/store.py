@@ -1,5 +1,5 @@
 """
-The segments of one partition and the files under them: what is written, what is synced.
+The segments of one partition and the files under them: written and synced bytes.
 
 State changes on the event loop only, in the plain methods; threads do the `blocking_` ones, which
 change files and no state, and of which at most one appends at a time. So a thread that reads sees
@@ -274,7 +274,7 @@ class PartitionStore:
     # deleting from the front
 
     def blocking_expired(self, now_ms: int) -> int:
-        """Count the segments that have served their time; what is not synced yet stays."""
+        """Count the expired segments; an unsynced one stays."""
         settings = self.place.settings
         unsynced = {id(segment) for segment in self._unsynced}
         closed: list[ClosedSegment] = []

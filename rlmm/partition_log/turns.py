@@ -1,8 +1,8 @@
 """
 Turns of changing a log: one task at a time, in the order of coming.
 
-A caller whose time is up leaves at once, also while a thread works for it. Its turn is over only
-when that work is: nobody writes beside a thread that still does.
+A caller whose time is up leaves at once, also while a thread works for it. Its turn ends only with
+that work: no other task writes beside a thread that still does.
 """
 
 from __future__ import annotations

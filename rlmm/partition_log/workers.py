@@ -22,6 +22,6 @@ class LogThreads:
         """One thread: what is noted later is written later."""
 
     def close(self) -> None:
-        """Wait for what is under way, and end the threads. Blocks."""
+        """Wait for the work under way, and end the threads. Blocks."""
         for pool in (self.opening, self.syncing, self.files, self.notes):
             pool.shutdown()

@@ -136,7 +136,7 @@ async def _opened(service: Service, plans: list[EnginePlan]) -> list[LogOpener]:
 def _found(
     service: Service, begin_s: float, plan: EnginePlan, opening: asyncio.Task[LogOpener]
 ) -> LogOpener:
-    """The log, or its stand-in while it is not open."""
+    """Return the log, or its stand-in while it is not open."""
     if opening.done():
         return opening.result()
 
@@ -155,7 +155,7 @@ def _found(
 
 
 async def _give_up(openings: list[asyncio.Task[LogOpener]]) -> list[BaseException]:
-    """Cancel what is not done; return the errors of the rest."""
+    """Cancel the unfinished tasks; return the errors of the rest."""
     errors = [error for error in map(_failure, openings) if error is not None]
     for each in openings:
         each.cancel()
@@ -207,7 +207,7 @@ def _log_reason(service: Service, work: asyncio.Task[None], asked: asyncio.Futur
 
 
 def _cause(error: BaseException) -> RlmmError:
-    """The error of a failed part, as an `RlmmError` that names it."""
+    """Return the error of a failed part, as an `RlmmError` that names it."""
     first = first_of(error)
     if isinstance(first, RlmmError):
         return first
@@ -223,7 +223,10 @@ def _request_stop(asked: asyncio.Future[str], number: signal.Signals) -> None:
 
 
 async def _end(service: Service, work: asyncio.Task[None], stop_s: float) -> None:
-    """Stop answering, stop reading, write the last snapshots, close the logs; name what hangs."""
+    """
+    Stop answering, stop reading, write the last snapshots, close the logs; name the parts that
+    hang.
+    """
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + stop_s
     hanging: list[str] = []

@@ -102,7 +102,7 @@ class NotifySocket:
 
 
 def watchdog_s(environ: Mapping[str, str]) -> float | None:
-    """The interval of the watchdog; `None` without one."""
+    """Return the interval of the watchdog; `None` without one."""
     text, pid = environ.get(WATCHDOG_VARIABLE, ""), environ.get(WATCHDOG_PID_VARIABLE)
     if not (text.isascii() and text.isdigit()) or int(text) == 0:
         return None
@@ -219,7 +219,7 @@ class SupervisorNotices:
 
 
 def status_of(process: ProcessStatus) -> str:
-    """One line for operators: how far the process is, and what it waits for."""
+    """Return one line for operators: how far the process is, and what it waits for."""
     word = process.word
     if process.end or process.failure or process.opening or not process.engines:
         return f"{word}: {process.detail}"

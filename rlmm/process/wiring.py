@@ -48,7 +48,7 @@ CLUSTERS_FOLDER = "clusters"
 
 
 def plans_of(configuration: LoadedConfiguration) -> list[EnginePlan]:
-    """One plan for each cluster, or the only one; they share the limit of open files."""
+    """Return one plan for each cluster, or the only one; they share the limit of open files."""
     clusters = configuration.clusters
     if not clusters:
         config = configuration.config
@@ -67,7 +67,7 @@ def plans_of(configuration: LoadedConfiguration) -> list[EnginePlan]:
 
 
 def observing(configuration: LoadedConfiguration) -> LoadedConfiguration:
-    """The same configuration as an observer, which writes into no log."""
+    """Return the configuration as that of an observer, which writes into no log."""
 
     def observer(config: Config) -> Config:
         return replace(config, process=replace(config.process, mode=ServiceMode.OBSERVER))
@@ -112,7 +112,7 @@ def _copying_warn_s(config: Config) -> float | None:
 
 
 def learned_plan(config: Config, cluster_id: str, servers: tuple[str, ...]) -> EnginePlan:
-    """The engine of a cluster that a broker reported, in all else as *config* says."""
+    """Return the engine of a cluster that a broker reported, in all else as *config* says."""
     assert config.kafka is not None, cluster_id
     kafka = replace(
         config.kafka, bootstrap_servers=servers, cluster_id=cluster_id, is_learned=False
@@ -167,7 +167,9 @@ def _status_of(engine: Engine) -> dict[str, object]:
 
 
 def token_file_of(configuration: LoadedConfiguration) -> Path | None:
-    """The file of the token that the service makes for its own user; `None`: it makes none."""
+    """
+    Return the file of the token that the service makes for its own user; `None`: it makes none.
+    """
     config = configuration.config
     said = config.http.token_file
     if said == NO_FILE or config.http.address is None:
@@ -186,7 +188,7 @@ def http_of(
 
 def broker_log_of(configuration: LoadedConfiguration) -> BrokerLog | None:
     """
-    The log folders that the service serves, `None` without any.
+    Return the log folders that the service serves, `None` without any.
 
     Reads the file of `broker_log.command_config`.
     """
@@ -198,7 +200,7 @@ def broker_log_of(configuration: LoadedConfiguration) -> BrokerLog | None:
 
 
 def _asked_cluster(config: Config) -> KafkaSettings:
-    """The cluster that answers last stable offsets."""
+    """Return the cluster that answers last stable offsets."""
     settings = config.broker_log
     kafka = config.kafka
     if settings.bootstrap_servers:

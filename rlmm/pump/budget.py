@@ -37,7 +37,7 @@ _UNLIMITED = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """How much memory the process may come to hold."""
+    """Limits the memory of the process."""
 
     alert_bytes: int | None = None
     """Resident memory from which an alert is raised. Unset: 80 % of what there is: the least of the
@@ -165,7 +165,7 @@ class Budget:
 
 def container_limit_bytes(root: Path = Path("/")) -> int | None:
     """
-    The lowest limit on the memory of this process's control groups; `None` without any.
+    Return the lowest limit on the memory of this process's control groups; `None` without any.
 
     *root* is the folder of `proc` and `sys`.
     """
@@ -175,7 +175,7 @@ def container_limit_bytes(root: Path = Path("/")) -> int | None:
 
 def _limit_files(root: Path) -> Iterator[Path]:
     """
-    Every file that may hold a limit.
+    Yield every file that may hold a limit.
 
     Containers often mount their groups from their own one down, while /proc shows the host's path:
     then the path leads nowhere, and the mount itself is the group. So the mount is always among
@@ -207,7 +207,7 @@ def _groups(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _up_from(path: str) -> Iterator[str]:
-    """The group at *path* and all groups around it, relative to the mount."""
+    """Yield the group at *path* and all groups around it, relative to the mount."""
     group = PurePosixPath(path.lstrip("/"))
     if ".." in group.parts:  # outside of what can be seen from here
         group = PurePosixPath()

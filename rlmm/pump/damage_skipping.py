@@ -1,5 +1,5 @@
 """
-Where a log goes on behind a batch that cannot be trusted. Pure.
+The skipping of damage: where a log goes on behind a batch that cannot be trusted. Pure.
 
 A damaged header may give wrong offsets, and a wrong number would skip history. So the next sound
 batch of the record set counts, or else the end that the log gives for the set.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def offset_behind(record_set: RecordSet, damage: DamagedBatch, position: int) -> int | None:
     """
-    The first offset that is surely behind *damage*; `None` where nothing shows one.
+    Return the first offset that is surely behind *damage*; `None` where nothing shows one.
 
     The shard stands at *position*. Without a sound batch behind, and without the end of the set,
     the caller reads on, or takes the log end offset.

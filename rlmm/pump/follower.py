@@ -201,7 +201,7 @@ class Follower:
         self.verdicts = VerdictWaits(position)
 
     async def _known_state(self, bounds: LogBounds) -> tuple[Shard | None, ReplayHistory | None]:
-        """The follower's own state, or a restored one."""
+        """Return the follower's own state, or a restored one."""
         if self._replay is not None:
             return self._replay.shard, self._replay.history
         if self._context.restore is None:
@@ -328,7 +328,7 @@ class Follower:
 
     @property
     def savable_position(self) -> int | None:
-        """The position, if the state may be saved now, and there is anything to save."""
+        """Return the position, if the state may be saved now, and there is anything to save."""
         replay = self._replay
         if replay is None or self._is_void or not replay.is_settled:
             return None
@@ -337,8 +337,8 @@ class Follower:
 
     async def freeze(self, of: TopicIdPartition | None = None) -> Image | None:
         """
-        Freeze the state, or what it has *of* one user partition, at one position; nothing is
-        applied meanwhile, but reads are answered.
+        Freeze the state, or its part *of* one user partition, at one position; nothing is applied
+        meanwhile, but reads are answered.
         """
         async with self._applying:
             replay = self._replay
@@ -369,7 +369,7 @@ class Follower:
 
     @property
     def obstacle(self) -> str | None:
-        """The last failure before the first state; `None` after it."""
+        """Return the last failure before the first state; `None` after it."""
         return None if self._beginnings else self._last_failure
 
     def _report_fact(self, fact: Fact) -> None:

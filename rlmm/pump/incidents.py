@@ -36,7 +36,9 @@ _LOGGED_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One event that was not simply applied, with the first bytes of its value of *size* bytes."""
+    """
+    Holds one event that was not simply applied, with the first bytes of its value of *size* bytes.
+    """
 
     metadata_partition: int
     offset: int
@@ -119,7 +121,7 @@ class Incidents:
         partition: TopicIdPartition | None = None,
         segment: Uuid | None = None,
     ) -> Iterator[Incident]:
-        """The matching ones, the oldest of each kind first."""
+        """Yield the matching incidents, the oldest of each kind first."""
         for kind in self._kinds.values():
             for incident in list(kind):
                 if (
@@ -169,7 +171,9 @@ class Incidents:
 
 
 def _log_undecodable(metadata_partition: int, entry: Entry, verdict: Undecodable) -> bool:
-    """Log what is set aside, unless it belongs to a healthy history; whether it did."""
+    """
+    Log a skipped record, unless it belongs to a healthy history; return whether it was logged.
+    """
     if verdict.reason in COUNTED_APART:
         return False
     value = entry.value or b""

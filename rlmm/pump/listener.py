@@ -21,7 +21,7 @@ class ReplayListener(Protocol):
     """Takes in how reading goes; the gate."""
 
     def connect(self, partition_count: int) -> None:
-        """The pump reached the topic; whatever was known of another topic is void."""
+        """The pump reached the topic; knowledge of another topic is void."""
 
     def disconnect(self, detail: str) -> None:
         """The pump has not reached the topic, or the topic is gone; *detail* gives the reason."""
@@ -49,7 +49,7 @@ class PositionListener(Protocol):
         """The follower applied everything below *position*."""
 
     def fail(self, partition: int, error: type[Unresolved], message: str) -> None:
-        """No reader of *partition* will see a position again."""
+        """End the waits for *partition*: its position is never reported again."""
 
 
 class RestoredState(Protocol):

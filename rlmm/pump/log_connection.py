@@ -35,7 +35,10 @@ _log = logging.getLogger("rlmm.pump.reaching")
 
 class LogConnection:
     def __init__(self, context: FollowerContext, check: Callable[[int], None]) -> None:
-        """*check* takes the partition count of the topic, and raises what contradicts it."""
+        """
+        *check* takes the partition count of the topic, and raises where it contradicts the
+        settings.
+        """
         self.attempts = 0
         self.trouble = ""
         """What stood in the way of reaching the log last."""

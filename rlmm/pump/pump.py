@@ -298,7 +298,7 @@ class Pump:
 
     @property
     def judged_s(self) -> float | None:
-        """When the pump judged every partition last, by the event loop's clock."""
+        """Return when the pump judged every partition last, by the event loop's clock."""
         return self._judged_s
 
     def follower(self, partition: int) -> Follower | None:
@@ -313,7 +313,7 @@ class Pump:
         }
 
     async def freeze(self, partition: int, of: TopicIdPartition | None = None) -> Image | None:
-        """See `Follower.freeze`; `None` where there is no state to save."""
+        """Freeze as `Follower.freeze` does; `None` where there is no state to save."""
         follower = self._followers.get(partition)
         return None if follower is None else await follower.freeze(of)
 

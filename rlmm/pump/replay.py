@@ -32,7 +32,7 @@ _UNREACHED_MAX = 1_024
 
 
 class ReplayStart(Enum):
-    """How to go on with a state at some position, in a log with some bounds."""
+    """Tells how to go on with a state at some position, in a log with some bounds."""
 
     RESUME = auto()
     TRIMMED = auto()
@@ -92,12 +92,12 @@ class Replay:
 
     @property
     def is_at_ease(self) -> bool:
-        """Whether a judgement can wait for the timer: nothing depends on the next record."""
+        """Return whether a judgement can wait for the timer: nothing depends on the next record."""
         return self.is_caught_up and not self._fell_behind
 
     @property
     def is_settled(self) -> bool:
-        """Whether no watermark of an earlier state is left to take over."""
+        """Return whether no watermark of an earlier state is left to take over."""
         return self._inherited is None
 
     def progress(self, now_s: float) -> ReplayProgress:
@@ -145,7 +145,7 @@ class Replay:
         return True
 
     def judge(self, now_s: float) -> Fact | None:
-        """The judgement on the position of the shard; `None` when it is the same."""
+        """Return the judgement on the position of the shard; `None` when it is the same."""
         position = self.shard.position
         if not self.is_caught_up:
             if position < self.target or self._refused is not None:

@@ -11,7 +11,7 @@ from rlmm.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class PumpSettings:
-    """How the log is read, when its reader is too late, what is remembered of what went wrong."""
+    """Sets how the log is read, when its reader is too late, and which incidents are remembered."""
 
     slice_events: int = 250
     """Events applied between two turns of the event loop: about a millisecond of work."""
@@ -58,7 +58,7 @@ class PumpSettings:
 
 @dataclass(frozen=True, slots=True)
 class WriteSettings:
-    """How long a writer waits, and for what."""
+    """Sets how long a writer waits, and for what."""
 
     timeout_ms: int = 120_000
     """Longest wait for a verdict; Kafka's `remote.log.metadata.consume.wait.ms`."""

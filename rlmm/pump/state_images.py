@@ -21,7 +21,7 @@ Image = tuple[int, ReplayHistory, list[Callable[[], bytes]]]
 async def copy_parts(
     steps: Iterator[Callable[[], bytes] | None], now: Callable[[], float]
 ) -> list[Callable[[], bytes]]:
-    """All parts of *steps*; see `Shard.freezing`. Nothing may be applied meanwhile."""
+    """Return all parts of *steps*; see `Shard.freezing`. Nothing may be applied meanwhile."""
     parts: list[Callable[[], bytes]] = []
     begin_s = now()
     for part in steps:

@@ -61,8 +61,8 @@ class VerdictWaits:
 
     def listen(self, offset: int, append: int) -> asyncio.Future[Verdict]:
         """
-        The verdict on the event at *offset*, of the append that `begin` returned. To be called
-        before `end_append`.
+        Return the verdict on the event at *offset*, of the append that `begin` returned. To be
+        called before `end_append`.
         """
         waiter: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         if self._end is not None:

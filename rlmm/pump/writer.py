@@ -69,7 +69,7 @@ class WriteAdmission(Protocol):
     """The gate, for a module that does not know it."""
 
     def place_of(self, partition: TopicIdPartition) -> int:
-        """The metadata partition; `NotReady` while it is not known."""
+        """Return the metadata partition; `NotReady` while it is not known."""
 
     def is_assigned(self, partition: TopicIdPartition) -> bool:
         """`NotReady` while that is not known."""
@@ -81,7 +81,9 @@ class WriteAdmission(Protocol):
         """Wait until the gate admits questions about the partition."""
 
     def admit(self, partition: TopicIdPartition) -> Shard:
-        """The shard that answers for the partition; raises the reason where there is none."""
+        """
+        Return the shard that answers for the partition; raises the reason where there is none.
+        """
 
 
 @dataclass(slots=True)
@@ -152,8 +154,8 @@ class EventWriter:
         self, event: Event, *, timeout_s: float | None = None
     ) -> WrittenEvent | StoredNotAssigned:
         """
-        As `write`; an event of a user partition that is not assigned here is stored all the same,
-        as Kafka does, without a verdict.
+        Store *event* as `write` does; an event of an unassigned user partition is stored, too, as
+        Kafka does, without a verdict.
         """
         value = self._encoded(event)
         limit_s = self._limit_s(timeout_s)
@@ -179,7 +181,7 @@ class EventWriter:
         return require_timeout(timeout_s)
 
     def _encoded(self, event: Event) -> bytes:
-        """The record of *event*; refuses it where this service may not write now."""
+        """Return the record of *event*; refuses it where this service may not write now."""
         value = encode(event)
         if self._is_observer:
             msg = f"this service is an observer, it never writes: {_name(event)}"

@@ -1,5 +1,5 @@
 """
-Walking a record set batch by batch, and what a batch says of itself.
+The batches of a record set: the walk over them, and the facts in each header.
 
 The walk is cheap: one header unpacked and one CRC for each batch. Records are read when they are
 asked for, by `records`; the header's layout and the judgement of what is no batch stand in
@@ -59,7 +59,7 @@ class TimestampType(IntEnum):
 
 class Batch:
     """
-    One batch whose header makes sense, at bytes [start, stop) of the record set.
+    Describes one batch whose header makes sense, at bytes [start, stop) of the record set.
 
     *last_offset* is that of the batch, which compaction keeps: the last record may lie before it,
     and a batch may be empty.
@@ -138,11 +138,11 @@ class Batch:
 
     @property
     def record_count(self) -> int:
-        """How many records the header claims; never negative, not otherwise checked."""
+        """Return how many records the header claims; never negative, not otherwise checked."""
         return self._header[12]
 
     def values(self, *, inflated_bytes_max: int = INFLATED_BYTES_MAX) -> BatchValues:
-        """Read the values alone: what a replay wants, with no use for keys, times and headers."""
+        """Read the values alone: a replay has no use for keys, times and headers."""
         batch = self._readable(inflated_bytes_max)
         if isinstance(batch, DamagedRecords):
             return BatchValues([], [], batch)
@@ -152,7 +152,7 @@ class Batch:
     def records(
         self, *, inflated_bytes_max: int = INFLATED_BYTES_MAX
     ) -> Iterator[Record | DamagedRecords]:
-        """Yield the records; when some cannot be trusted, what is lost comes last."""
+        """Yield the records; when some cannot be trusted, the lost ones come last."""
         batch = self._readable(inflated_bytes_max)
         if isinstance(batch, DamagedRecords):
             return iter((batch,))

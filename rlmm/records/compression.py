@@ -66,7 +66,7 @@ class DecompressionFault:
 def inflate(
     compression: Compression, section: memoryview, inflated_bytes_max: int = INFLATED_BYTES_MAX
 ) -> bytes | bytearray | memoryview | DecompressionFault:
-    """Decompress *section* into at most *inflated_bytes_max* bytes; what fails is a value."""
+    """Decompress *section* into at most *inflated_bytes_max* bytes; a failure is a value."""
     if compression is Compression.NONE:
         return section
     return _INFLATE[compression](section, inflated_bytes_max)

@@ -1,8 +1,7 @@
 """
 Damage in a record set, as values: damaged batches and records, a cut-off tail.
 
-Nothing here decides what damage means to a reader; it says where it is, which offsets it may cover,
-and why.
+A damage says where it is, which offsets it may cover, and why; the reader decides about it.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from enum import StrEnum
 
 
 class DamageReason(StrEnum):
-    """Why bytes could not be read as records. The list is closed."""
+    """Tells why bytes could not be read as records. The list is closed."""
 
     LENGTH_TOO_SMALL = "length-too-small"
     """The batch claims fewer bytes than its own header has; nothing behind it can be found."""

@@ -46,7 +46,9 @@ _OLD_LENGTH_MIN = 14
 
 
 def judge_start(data: bytes, start: int, batch_bytes_max: int) -> DamagedBatch | PartialTail:
-    """Name what begins at *start* and is no whole batch of format v2, as far as its bytes go."""
+    """
+    Name the fault at *start* where no whole batch of format v2 begins, as far as its bytes go.
+    """
     size = len(data) - start
     if not any(data[start : start + LENGTH_FROM]) and data.count(0, start) == size:
         return PartialTail(start, size, is_zeros=True)
@@ -75,7 +77,7 @@ def judge_start(data: bytes, start: int, batch_bytes_max: int) -> DamagedBatch |
 
 
 def judge_header(start: int, stop: int | None, header: tuple[int, ...]) -> DamagedBatch | None:
-    """Name what makes no sense in a header, apart from its length; None when it is sound."""
+    """Name the fault of a header, apart from its length; None when it is sound."""
     base_offset, last_offset, record_count = header[0], header[0] + header[6], header[12]
     next_offset = claimed_next_offset(header)
     if next_offset is None:

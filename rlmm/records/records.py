@@ -57,7 +57,7 @@ _READER_ERRORS = (ArithmeticError, LookupError, MemoryError, RuntimeError, Value
 
 
 class Record(NamedTuple):
-    """One record; *timestamp_ms* is -1 when it has none, *value* None in a tombstone."""
+    """Holds one record; *timestamp_ms* is -1 when it has none, *value* None in a tombstone."""
 
     offset: int
     timestamp_ms: int
@@ -68,9 +68,9 @@ class Record(NamedTuple):
 
 class BatchValues:
     """
-    The record values of one batch with their offsets, rising; iterating gives pairs of them.
+    Holds the record values of one batch with their offsets, rising; iterating gives pairs of them.
 
-    `damage` is None, or says from where on the batch's records are lost; what is here is good
+    `damage` is None, or says from where on the batch's records are lost; the values here are good
     either way.
     """
 
@@ -95,7 +95,7 @@ class BatchValues:
 
 class RecordSection(NamedTuple):
     """
-    An uncompressed batch and what its header says that reading its records depends on.
+    Holds an uncompressed batch and the fields of its header that reading its records depends on.
 
     *batch* is the header with the codec bits cleared, followed by the records part; behind its end
     lie at least `PADDING_BYTES` bytes of the same buffer.

@@ -35,8 +35,8 @@ def single_values(
     data: bytes, start: int, offset: int, count_max: int
 ) -> tuple[list[bytes], int, int]:
     """
-    The values of the batches that begin at byte *start* of *data* and at *offset*, each one offset
-    behind the other, the byte where the last of them begins, and the byte behind it. At most
+    Return the values of the batches that begin at byte *start* of *data* and at *offset*, each one
+    offset behind the other, the byte where the last of them begins, and the byte behind it. At most
     *count_max*; none where there is none.
     """
     values: list[bytes] = []

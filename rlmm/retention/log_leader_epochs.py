@@ -41,7 +41,7 @@ class LogLeaderEpochs:
         return cls(lineage_of(finished_of(segments) or segments).begins)
 
     def from_start(self, log_start: int) -> LogLeaderEpochs:
-        """Return the same for a log that begins at *log_start*."""
+        """Return the epochs for a log that begins at *log_start*."""
         before = [epoch for epoch, first in self.entries if first <= log_start]
         if not before:
             return self

@@ -136,7 +136,7 @@ def due_of(
 
 
 def start_after(dues: Iterable[RetentionDecision]) -> int | None:
-    """Where the leader lets the log begin then; None where it leaves that as it is."""
+    """Return where the leader lets the log begin then; None where it leaves that as it is."""
     ends = (
         one.segment.last_offset + 1
         for one in dues

@@ -14,7 +14,7 @@ May be imported by `rlmm.config`, `rlmm.process`.
 - `cluster_file`: The file of learned clusters in the data folder.
 - `clusters`: Finds the engine for a client, by the cluster id of its hello.
 - `connection`: Reads requests of one connection and writes the answers, in fair turns.
-- `connection_trials`: When an address that a broker reported may be tried.
+- `connection_trials`: Trials of addresses that a broker reported.
 - `dispatch`: Answers reads: a table from method to function.
 - `listener`: Listens, enforces time-outs, and ends connections in order.
 - `log_queries`: Answers bounds and record batches of the log itself.

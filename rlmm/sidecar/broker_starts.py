@@ -49,7 +49,7 @@ class BrokerStatistics:
 
 
 class BrokerStart:
-    """One start of one broker, with the queries of its connections."""
+    """Holds one start of one broker, with the queries of its connections."""
 
     __slots__ = ("_is_named", "broker", "connections", "instance", "number", "reads")
 
@@ -81,7 +81,7 @@ class BrokerStart:
 
     @property
     def is_superseded(self) -> bool:
-        """Whether a later start has reported."""
+        """Return whether a later start has reported."""
         current = self.broker.current
         return current is not None and self.instance is not None and self.number < current.number
 
@@ -141,7 +141,7 @@ class BrokerStart:
 
 
 class BrokerSessions:
-    """One broker of one cluster: its starts, and its partitions."""
+    """Holds one broker of one cluster: its starts, and its partitions."""
 
     def __init__(self, broker_id: int, engine: Engine | None) -> None:
         self.broker_id = broker_id
@@ -167,12 +167,12 @@ class BrokerSessions:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it holds nothing, so that it can be forgotten."""
+        """Return whether it holds nothing, so that it can be forgotten."""
         return not self.held and not self.connections
 
     @property
     def held(self) -> frozenset[TopicIdPartition]:
-        """The partitions that the engine answers for because of this broker."""
+        """Return the partitions that the engine answers for because of this broker."""
         return (self.partitions or NOTHING) | self.kept
 
     def meet(self, instance: Uuid | None) -> BrokerStart:

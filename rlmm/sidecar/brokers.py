@@ -81,7 +81,7 @@ class BrokerAssignments:
 
     def meet(self, broker_id: int, instance: Uuid | None) -> BrokerStart:
         """
-        The start *instance* of this broker, for one more connection, which is to `leave` it.
+        Return the start *instance* of this broker, for one more connection, which is to `leave` it.
 
         Raises `Superseded`, or `TooBusy` for one broker too many.
         """

@@ -97,23 +97,23 @@ class ProcessEngines:
         return () if self._service is None else tuple(self._service.engines.values())
 
     def of_cluster(self, cluster_id: str) -> Engine | None:
-        """The engine of a cluster, also of a learned one that is not reached yet."""
+        """Return the engine of a cluster, also of a learned one that is not reached yet."""
         found = self._engines.get(cluster_id)
         if found is not None:
             return found[0]
         return None if self._service is None else self._service.engine_of(cluster_id)
 
     def name_of(self, engine: Engine) -> str:
-        """The name of a running engine; its successor has the same."""
+        """Return the name of a running engine; its successor has the same."""
         engines = {} if self._service is None else self._service.engines
         return next((name for name, one in engines.items() if one is engine), "")
 
     def is_learned(self, engine: Engine) -> bool:
-        """Whether the cluster of the engine is known before it is reached."""
+        """Return whether the cluster of the engine is known before it is reached."""
         return any(one is engine for one, _ in self._engines.values())
 
     def is_followed(self, engine: Engine) -> bool:
-        """Whether the engine answers for the brokers' partitions alone."""
+        """Return whether the engine answers for the brokers' partitions alone."""
         return self._follows_brokers(self.name_of(engine))
 
     def missing(self) -> Mapping[str, str]:
@@ -122,7 +122,6 @@ class ProcessEngines:
     # ------------------------------------------------------------------------------ hellos
 
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
-        """See `Engines.accept`."""
         if self.of_cluster(cluster_id) is not None:
             self._take_address(cluster_id, bootstrap)
             return
@@ -178,7 +177,7 @@ class ProcessEngines:
             self._try(cluster_id, told[-1])
 
     def _is_away(self, cluster_id: str) -> bool:
-        """Whether the engine of a learned cluster does not reach it, nor is about to."""
+        """Return whether the engine of a learned cluster does not reach it, nor is about to."""
         assert self._service is not None
         if self._service.is_reached(cluster_id):
             self._away_s.pop(cluster_id, None)
@@ -322,7 +321,7 @@ class ProcessEngines:
 
 
 def _servers_in(bootstrap: str | None) -> str | None:
-    """The addresses in a hello, if they can be used."""
+    """Return the addresses in a hello, if they can be used."""
     if bootstrap is None:
         return None
     try:

@@ -37,7 +37,7 @@ def require_cluster_id(cluster_id: str) -> None:
 
 
 def require_servers(bootstrap: str) -> tuple[str, ...]:
-    """The addresses that a broker reported; `InvalidArgument` for malformed ones."""
+    """Return the addresses that a broker reported; `InvalidArgument` for malformed ones."""
     servers = tuple(filter(None, (server.strip() for server in bootstrap.split(","))))
     if not 1 <= len(servers) <= _SERVERS_MAX:
         msg = f"bootstrap must name 1 to {_SERVERS_MAX} servers, got {len(servers)}"
@@ -57,7 +57,7 @@ def learned_bytes(clusters: Mapping[str, str]) -> bytes:
 
 
 def read_learned_bytes(content: bytes) -> dict[str, str]:
-    """The address of each cluster; `ValueError` names a fault."""
+    """Return the address of each cluster; `ValueError` names a fault."""
     if len(content) > _FILE_BYTES_MAX:
         raise ValueError("it is too large")
     try:
@@ -84,7 +84,9 @@ def read_learned_bytes(content: bytes) -> dict[str, str]:
 
 
 def read_learned(folder: Path) -> dict[str, str]:
-    """The address of each cluster that was learned before; `ConfigError` names a bad file."""
+    """
+    Return the address of each cluster that was learned before; `ConfigError` names a bad file.
+    """
     path = folder / LEARNED_FILE
     try:
         with path.open("rb") as file:

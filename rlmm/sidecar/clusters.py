@@ -28,16 +28,16 @@ class Engines(Protocol):
     def all(self) -> Collection[Engine]: ...
 
     def of_cluster(self, cluster_id: str) -> Engine | None:
-        """The engine that follows, or is to follow, this cluster, if one is known to."""
+        """Return the engine that follows, or is to follow, this cluster, if one is known to."""
 
     def name_of(self, engine: Engine) -> str:
-        """The name of a running engine; its successor has the same."""
+        """Return the name of a running engine; its successor has the same."""
 
     def is_learned(self, engine: Engine) -> bool:
-        """Whether the cluster of the engine is known before it is reached."""
+        """Return whether the cluster of the engine is known before it is reached."""
 
     def missing(self) -> Mapping[str, str]:
-        """The reasons why clusters are not followed now, by id."""
+        """Return the reasons why clusters are not followed now, by id."""
 
     def accept(self, cluster_id: str, bootstrap: str | None) -> None:
         """
@@ -49,14 +49,14 @@ class Engines(Protocol):
         """
 
     def is_followed(self, engine: Engine) -> bool:
-        """Whether the engine answers for the brokers' partitions alone."""
+        """Return whether the engine answers for the brokers' partitions alone."""
 
 
 class Clusters:
     """The engines, and the brokers of each."""
 
     def __init__(self, engines: Engines, *, brokers_max: int) -> None:
-        """At most *brokers_max* are remembered for each cluster."""
+        """The clusters remember at most *brokers_max* brokers each."""
         self._engines = engines
         self._brokers_max = brokers_max
         self._brokers: dict[str, BrokerAssignments] = {}
@@ -64,7 +64,7 @@ class Clusters:
 
     def find(self, cluster_id: str | None, bootstrap: str | None, *, may_teach: bool) -> Engine:
         """
-        The engine for clients of *cluster_id*.
+        Return the engine for clients of *cluster_id*.
 
         Raises `WrongCluster`, naming both, where another cluster is served, and `NotReady` while
         that is not known. Learns the address from clients that *may_teach*.
@@ -94,7 +94,7 @@ class Clusters:
         return engine in self._engines.all()
 
     def _only(self) -> Engine:
-        """The engine for clients that name no cluster."""
+        """Return the engine for clients that name no cluster."""
         engines, missing = self._engines.all(), self._engines.missing()
         if len(engines) + len(missing) == 1:
             for name in missing:
@@ -105,8 +105,8 @@ class Clusters:
 
     def _named(self, cluster_id: str) -> Engine | None:
         """
-        The engine of a cluster, if there is one. Raises `NotReady` while an engine that has not
-        reached its log may be it.
+        Return the engine of a cluster, if there is one. Raises `NotReady` while an engine that has
+        not reached its log may be it.
         """
         found = self._engines.of_cluster(cluster_id)
         if found is not None:
@@ -118,7 +118,7 @@ class Clusters:
         return None
 
     def _absent(self, cluster_id: str) -> NotReady | WrongCluster:
-        """The reason why a cluster has no engine."""
+        """Return the reason why a cluster has no engine."""
         why = self._engines.missing().get(cluster_id)
         if why is None:
             return self.wrong(cluster_id)
@@ -127,8 +127,8 @@ class Clusters:
 
     def require_right(self, engine: Engine, cluster_id: str | None) -> bool:
         """
-        Whether *engine* is known to be that of *cluster_id*; raises `WrongCluster` where it is
-        known not to be.
+        Return whether *engine* is known to be that of *cluster_id*; raises `WrongCluster` where it
+        is known not to be.
         """
         if cluster_id is None:
             return True
@@ -140,7 +140,7 @@ class Clusters:
         return True
 
     def wrong(self, cluster_id: str, served: str | None = None) -> WrongCluster:
-        """The refusal of clients of *cluster_id*."""
+        """Return the refusal of clients of *cluster_id*."""
         named = served or self._served(self._engines.all())
         return WrongCluster(f"asked for is cluster {cluster_id}, served is {named}")
 
@@ -182,7 +182,9 @@ class Clusters:
                 brokers.move_to(None)
 
     def shown(self, engine: Engine) -> dict[str, dict[str, int | None]]:
-        """The statistics of each broker of the engine's cluster, by its id, as plain values."""
+        """
+        Return the statistics of each broker of the engine's cluster, by its id, as plain values.
+        """
         brokers = self._brokers.get(self._engines.name_of(engine))
         if brokers is None:
             return {}
@@ -193,7 +195,7 @@ class Clusters:
         return sum(brokers.takeovers for brokers in self._brokers.values())
 
     def brokers_statistics(self) -> dict[str, dict[int, BrokerStatistics]]:
-        """By the id of the cluster, empty while that is not known."""
+        """Return statistics by the id of the cluster, empty while that is not known."""
         found: dict[str, dict[int, BrokerStatistics]] = {}
         for name, brokers in self._brokers.items():
             cluster_id = name if name in self._engines.missing() else ""

@@ -118,7 +118,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._fd = self._readers.begin(self._take, transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """All connections share one buffer: what is in it is taken at once."""
+        """Return the one buffer of all connections: its bytes are taken at once."""
         return self._context.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -243,7 +243,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._readers.resume(self._fd, self._take, self._transport)
 
     def _answered(self, request: bytes | tuple[int, ResumedRead]) -> bytes | None:
-        """The frame that answers or refuses a request; `None`: it comes later."""
+        """Return the frame that answers or refuses a request; `None`: it comes later."""
         request_id, method = None, None
         session = self._session
         try:
@@ -365,7 +365,7 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     @property
     def is_welcome(self) -> bool:
-        """Whether the client would be let in still."""
+        """Return whether the client would be let in still."""
         return self._session.is_welcome
 
     @property

@@ -92,7 +92,7 @@ class ConnectionTrials:
         tries.is_under_way = is_under_way
 
     def last(self, cluster_id: str) -> tuple[str, Exception] | None:
-        """The address and error of the last try, if it has ended so."""
+        """Return the address and error of the last try, if it has ended so."""
         tries = self._of.get(cluster_id)
         if tries is None or tries.is_under_way or tries.trouble is None:
             return None

@@ -148,7 +148,7 @@ def _page(
     limit: object,
     bounds: RequestLimits,
 ) -> object:
-    """A page, cut where it would not fit into a frame; one segment always fits."""
+    """Return a page, cut where it would not fit into a frame; one segment always fits."""
     key = read_page_key(after)
     page = reads.page(partition, epoch, after=key, limit=min(_limit(limit), bounds.page_max))
     size = 0
@@ -168,7 +168,7 @@ def _limit(value: object) -> int:
 
 
 def _size_of(segment: SegmentMetadata) -> int:
-    """At most, on the wire."""
+    """Return an upper bound of its bytes on the wire."""
     custom = segment.custom_metadata
     return (
         _SEGMENT_BYTES + _EPOCH_BYTES * len(segment.epochs) + (0 if custom is None else len(custom))
@@ -269,7 +269,7 @@ def event_broker(event: Any) -> int:
 
 
 def read_assign(args: Args, bounds: RequestLimits) -> tuple[list[TopicIdPartition], bool]:
-    """The partitions of a broker, leaders and followers alike, and whether they are all."""
+    """Return the partitions of a broker, leaders and followers alike, and whether they are all."""
     leaders, followers, complete = args
     most = bounds.assign_max
     led = array_up_to(leaders, "the leaders", most)
@@ -294,7 +294,7 @@ def read_listing(args: Args) -> tuple[int, bytes | None, int]:
 
 
 def read_size(value: object, bounds: RequestLimits) -> int:
-    """The number of bytes, limited to one answer."""
+    """Return the number of bytes, limited to one answer."""
     if type(value) is not int or not 1 <= value <= INT32_MAX:
         refuse("a number of bytes", f"a number from 1 to {INT32_MAX}", value)
     return min(value, PIECE_BYTES_MAX, bounds.answer_bytes_max)

@@ -73,7 +73,8 @@ class Sidecar:
 
     async def run(self) -> None:
         """
-        Listen until cancelled; then answer what is under way, and end it within the deadline.
+        Listen until cancelled; then answer the requests under way, and end them within the
+        deadline.
 
         Raises `ConfigError` where it cannot listen at an address of the settings.
         """
@@ -274,8 +275,8 @@ async def _remove(unix: UnixSocket) -> None:
 
 def files_for(connections_max: int) -> int:
     """
-    The number of connections that the system has files for. Raises the soft limit as far as it
-    goes, and logs what is missing.
+    Return the number of connections that the system has files for. Raises the soft limit as far as
+    it goes, and logs how many are missing.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections_max + _FILES_KEPT

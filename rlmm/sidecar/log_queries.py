@@ -39,7 +39,7 @@ _PAUSE_S: Final = 1.0
 
 
 async def log_bounds(session: ClientSession, places: Sequence[int]) -> object:
-    """The bounds of the metadata partitions *places*, in their order."""
+    """Return the bounds of the metadata partitions *places*, in their order."""
     engine = session.engine()
     topic_id = _topic_id(engine)
     with _under_way(session):
@@ -73,7 +73,7 @@ async def read_log(
 
 
 async def _is_there(session: ClientSession, place: int, position: int, timeout_s: float) -> bool:
-    """Whether the log has records at *position*, or a read would raise why not."""
+    """Return whether the log has records at *position*, or a read would raise why not."""
     engine, loop = session.engine(), asyncio.get_running_loop()
     deadline_s = loop.time() + timeout_s
     while True:
@@ -106,7 +106,7 @@ def _ends(found: LogBounds | LogError) -> LogEnds | LogError:
 
 
 def _applied(session: ClientSession, place: int) -> int | None:
-    """The position of the state, if it is open."""
+    """Return the position of the state, if it is open."""
     try:
         return session.reads().place(place).position
     except (NotAssigned, NotReady):
@@ -115,8 +115,8 @@ def _applied(session: ClientSession, place: int) -> int | None:
 
 def _whole(found: RecordSet, size: int) -> tuple[bytes, int]:
     """
-    As many whole batches as *size* bytes hold, one at least, and the next offset: the same at every
-    call, even where a log returns more.
+    Return as many whole batches as *size* bytes hold, one at least, and the next offset: the same
+    at every call, even where a log returns more.
     """
     assert found.next_offset is not None, found.partition
     stop, next_offset = 0, found.next_offset
@@ -148,7 +148,7 @@ def _under_way(session: ClientSession) -> Iterator[None]:
 
 
 def _topic_id(engine: Engine) -> Uuid:
-    """The id of the topic that the engine follows now."""
+    """Return the id of the topic that the engine follows now."""
     if engine.identity is None:
         raise NotReady("the log has not been reached", reason=NotReadyReason.CONNECTING)
     return engine.identity.topic_id

@@ -51,7 +51,7 @@ IDLE_S: Final = 60.0
 async def list_partitions(
     session: ClientSession, place: int, after: bytes | None, limit: int, bytes_max: int
 ) -> object:
-    """The user partitions of metadata partition *place* with keys above *after*."""
+    """Return the user partitions of metadata partition *place* with keys above *after*."""
     reads, count_max = session.reads(), min(limit, PAGE_MAX)
     with while_served(session, session.engine()):
         while True:
@@ -63,7 +63,9 @@ async def list_partitions(
 
 
 async def _lowest(shard: Shard, after: bytes | None, count: int) -> list[TopicIdPartition]:
-    """The *count* lowest user partitions above *after*; other tasks have turns in between."""
+    """
+    Return the *count* lowest user partitions above *after*; other tasks have turns in between.
+    """
     lowest: list[tuple[bytes, TopicIdPartition]] = []
     behind = b"" if after is None else after
     for number, partition in enumerate(shard.partitions(), 1):
@@ -83,7 +85,7 @@ def _page(
     count_max: int,
     bytes_max: int,
 ) -> SummaryPage:
-    """The first of *found* that fit, without those that the client may not see."""
+    """Return the first of *found* that fit, without those that the client may not see."""
     summaries: list[PartitionCounts] = []
     size, hidden, last = 0, 0, b""
     for number, partition in enumerate(found):

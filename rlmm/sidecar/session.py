@@ -119,14 +119,14 @@ class ClientSession:
 
     @property
     def client(self) -> Client:
-        """Only for use after hello."""
+        """Return the client; only for use after hello."""
         client = self._client
         assert client is not None
         return client
 
     @property
     def is_welcome(self) -> bool:
-        """Whether the client would be let in still."""
+        """Return whether the client would be let in still."""
         return self._client is None or self._context.door.is_valid(self._client)
 
     def leave(self) -> None:
@@ -183,7 +183,7 @@ class ClientSession:
         )
 
     def engine(self) -> Engine:
-        """The engine of the client's cluster; raises the reason where there is none."""
+        """Return the engine of the client's cluster; raises the reason where there is none."""
         if self._engine is not None and not self.is_left_behind():
             return self._engine
         hello = self.hello
@@ -233,7 +233,7 @@ class ClientSession:
 
     def answer(self, method: str, args: Args) -> object:
         """
-        The value that answers a request, or a coroutine that waits and returns it.
+        Return the value that answers a request, or a coroutine that waits and returns it.
 
         Raises the refusal.
         """
@@ -318,7 +318,7 @@ class ClientSession:
         return self._context.clusters.brokers(engine).stop(start, partitions)
 
     def _speaking(self, method: Method) -> tuple[Engine, BrokerStart]:
-        """The engine and the broker start of this client."""
+        """Return the engine and the broker start of this client."""
         engine = self.engine()
         if self.broker is None:
             msg = f"{method.name} is said by a broker: hello named no broker_id"

@@ -27,7 +27,7 @@ _BOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class SidecarSettings:
-    """Where brokers reach the service, and how much one of them may take."""
+    """Sets where brokers reach the service, and how much one of them may take."""
 
     unix_path: str | None = None
     """Path of the Unix socket; `none` opens none. Not set: `rlmm.sock` in `data_dir`, so that a
@@ -117,7 +117,7 @@ class SidecarSettings:
 
     @property
     def mode(self) -> int:
-        """The mode of the socket's file."""
+        """Return the mode of the socket's file."""
         return int(self.unix_mode, 8)
 
     @property

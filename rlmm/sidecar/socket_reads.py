@@ -33,7 +33,7 @@ _ANSWERS_MAX: Final = 16
 
 
 class SocketReaders:
-    """Reads plain sockets, and passes on what came."""
+    """Reads plain sockets, and passes on their bytes."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -44,14 +44,14 @@ class SocketReaders:
         self._loop.add_reader(self._epoll.fileno(), self._turn)
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
-        """Pass what comes by *transport* to *take*; returns the descriptor of its socket."""
+        """Pass the bytes of *transport* to *take*; returns the descriptor of its socket."""
         transport.pause_reading()
         fd: int = transport.get_extra_info("socket").fileno()
         self.resume(fd, take, transport)
         return fd
 
     def resume(self, fd: int, take: Take, transport: asyncio.Transport) -> None:
-        """Pass what comes by *fd*, the socket of *transport*, to *take*, unless that is closing."""
+        """Pass the bytes of *fd*, the socket of *transport*, to *take*, unless that is closing."""
         if fd not in self._takers and not (self._epoll.closed or transport.is_closing()):
             self._takers[fd] = take, transport
             self._epoll.register(fd, select.EPOLLIN)
@@ -143,7 +143,7 @@ def _write(fd: int, data: bytes, transport: asyncio.Transport) -> None:
 
 
 class EventLoopSockets:
-    """The same interface for sockets that the event loop reads and writes."""
+    """Offers the same interface for sockets that the event loop reads and writes."""
 
     def begin(self, take: Take, transport: asyncio.Transport) -> int:
         del take, transport

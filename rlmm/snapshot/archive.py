@@ -28,7 +28,7 @@ _WRITTEN_S_MAX = 8**11 - 1
 
 def tar_of(files: Iterable[tuple[str, int, int, Iterable[bytes]]]) -> Iterator[bytes]:
     """
-    A tar of *files*: name, size in bytes, time in seconds since 1970, and content.
+    Yield a tar of *files*: name, size in bytes, time in seconds since 1970, and content.
 
     Equal files give an equal tar.
     """
@@ -44,7 +44,7 @@ def tar_of(files: Iterable[tuple[str, int, int, Iterable[bytes]]]) -> Iterator[b
 
 def tar_source(source: Path, suffix: str) -> Iterator[tuple[str, Opener]]:
     """
-    The plain files in a tar whose name ends with *suffix*.
+    Yield the plain files in a tar whose name ends with *suffix*.
 
     Raises `ConfigError` for a file that is not a plain tar.
     """
@@ -76,7 +76,7 @@ def _opener_of(source: Path, member: tarfile.TarInfo) -> Opener:
 
 
 class _Bounded:
-    """A file that reads no more than it has, whatever length a tar claims."""
+    """Reads no more than the file has, whichever length a tar claims."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file

@@ -44,11 +44,11 @@ def write_atomically(
     go_on: Callable[[], None] = lambda: None,
 ) -> int:
     """
-    Make *path* hold *chunks*, on the medium when this returns; how many bytes they are is returned.
-    *go_on* is called before the last step, after whatever may have taken long.
+    Make *path* hold *chunks*, on the medium when this returns; return how many bytes they are.
+    *go_on* is called before the last step, after all slow steps.
 
-    Whatever is raised, by a call of the system, *chunks* or *go_on*, leaves as it is, and the
-    unfinished file is removed. Raised by the last step, the new file stands at *path* already.
+    An error of the system, of *chunks* or of *go_on* is raised unchanged, and the unfinished file
+    is removed. After an error of the last step, the new file stands at *path* already.
     """
     temporary = path.with_name(path.name + TEMPORARY)
     position = 0
@@ -73,9 +73,9 @@ def write_atomically(
 
 def make_durable_folder(disk: SnapshotDisk, path: Path, root: Path) -> None:
     """
-    Make *path* and what is missing above it, up to *root*, and force the names to the medium.
+    Make *path* and its missing parents, up to *root*, and force the names to the medium.
 
-    Also those of folders that are there: whoever made them may not have come to that.
+    The names of existing folders are forced, too: their maker may have died before it did so.
     """
     disk.make_folder(path)
     for folder in (path, *path.parents):

@@ -37,7 +37,7 @@ _FOLDER_NAME_MAX = 120
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """One snapshot, by its file name."""
+    """Describes one snapshot, by its file name."""
 
     path: Path
     partition: int
@@ -46,7 +46,9 @@ class CatalogEntry:
 
 
 def cluster_folder(cluster_id: str) -> str:
-    """The name of a cluster's folder: its id, with %XX for characters that no name may have."""
+    """
+    Return the name of a cluster's folder: its id, with %XX for characters that no name may have.
+    """
     name = quote(cluster_id, safe="")
     if name.startswith("."):
         name = "%2E" + name[1:]
@@ -64,13 +66,13 @@ def snapshot_name(position: int) -> str:
 
 
 def position_of(name: str) -> int | None:
-    """The position in the name of a snapshot; `None` for any other name."""
+    """Return the position in the name of a snapshot; `None` for any other name."""
     found = _NAME.fullmatch(name)
     return None if found is None or found["mark"] else int(found["position"])
 
 
 def identity_folders(root: Path) -> list[Path]:
-    """The folders of the logs with snapshots below *root*, sorted."""
+    """Return the folders of the logs with snapshots below *root*, sorted."""
     if not root.is_dir():
         return []
     clusters = (cluster for cluster in root.iterdir() if cluster.is_dir())
@@ -79,7 +81,7 @@ def identity_folders(root: Path) -> list[Path]:
 
 
 def topics_remembered(root: Path, cluster_id: str) -> frozenset[str]:
-    """The ids of a cluster's topics with a snapshot behind offset 0."""
+    """Return the ids of a cluster's topics with a snapshot behind offset 0."""
     cluster = root / cluster_folder(cluster_id)
     folders = (folder for folder in identity_folders(root) if folder.parent == cluster)
     return frozenset(folder.name for folder in folders if _has_snapshots(folder, above=0))
@@ -106,7 +108,7 @@ class Catalog:
         return self.folder_of(partition) / snapshot_name(position)
 
     def partitions(self) -> list[int]:
-        """The metadata partitions that have a folder, sorted."""
+        """Return the metadata partitions that have a folder, sorted."""
         if not self.folder.is_dir():
             return []
         names = (entry.name for entry in self.folder.iterdir() if entry.is_dir())

@@ -44,8 +44,8 @@ _PIECE_BYTES = 256 * 1024
 
 def verify(read: Read, size: int) -> SnapshotHeader:
     """
-    The header of a file of *size* bytes, whose checksum is verified to the last byte. Inflates
-    nothing.
+    Return the header of a file of *size* bytes, whose checksum is verified to the last byte.
+    Inflates nothing.
     """
     file = _File(read, size)
     header = decode_header(file.take)
@@ -57,7 +57,7 @@ def verify(read: Read, size: int) -> SnapshotHeader:
 
 class SnapshotReader:
     """
-    One pass over a file: its header at once, then its images.
+    Reads a file in one pass: its header at once, then its images.
 
     The checksum stands at the end: callers must drop what they made of the images when the
     iteration raises.
@@ -131,7 +131,7 @@ class _Content:
 
     @property
     def rest(self) -> int:
-        """Bytes that are no whole image yet."""
+        """Return how many bytes are no whole image yet."""
         return len(self._waiting) - self._at
 
     def add(self, inflated: bytes | bytearray) -> None:
@@ -158,7 +158,7 @@ class _Content:
             yield image
 
     def _require_order(self, image: bytes) -> None:
-        """By rising key: none comes twice, and equal states are equal when inflated."""
+        """Require rising keys: none comes twice, and equal states are equal when inflated."""
         key = _key_of(image)
         if key is None or (self.count and key <= self._last_key):
             msg = f"user partition {self.count} has no key, or not one behind the last"
@@ -167,7 +167,9 @@ class _Content:
 
 
 def _key_of(image: bytes) -> bytes | None:
-    """The key at the beginning of an image: its length as an unsigned varint, and its bytes."""
+    """
+    Return the key at the beginning of an image: its length as an unsigned varint, and its bytes.
+    """
     size = 0
     for at, byte in enumerate(image[:5]):
         size |= (byte & 0x7F) << 7 * at

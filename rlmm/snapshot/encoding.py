@@ -41,7 +41,7 @@ def encode(
     header: SnapshotHeader, parts: Iterable[Callable[[], bytes]], block_bytes: int = BLOCK_BYTES
 ) -> Iterator[bytes]:
     """
-    The file in pieces, each to be written before the next is made.
+    Yield the file in pieces, each to be written before the next is made.
 
     Raises `SnapshotError` when there are fewer parts than the header says, or an image is too long
     for the format.

@@ -35,7 +35,7 @@ class SnapshotFile:
         self._read_at = read_at
 
     def peek(self) -> SnapshotHeader:
-        """The header, verified by its own checksum alone: enough for a list, not for use."""
+        """Return the header, verified by its own checksum alone: enough for a list, not for use."""
         start = SnapshotReadPass(self._read_at)(min(self.size, HEADER_BYTES_MAX))
         at = 0
 
@@ -50,7 +50,7 @@ class SnapshotFile:
         return decode_header(take)
 
     def verify(self) -> SnapshotHeader:
-        """The header of a file whose checksum is right; reads the whole file."""
+        """Return the header of a file whose checksum is right; reads the whole file."""
         return verify(SnapshotReadPass(self._read_at), self.size)
 
     def reader(self) -> SnapshotReader:
@@ -59,7 +59,7 @@ class SnapshotFile:
 
     def examine(self) -> SnapshotHeader:
         """
-        The header of a snapshot whose checksum, blocks and images are all right.
+        Return the header of a snapshot whose checksum, blocks and images are all right.
 
         For files from outside. Holds one user partition at a time.
         """
@@ -87,7 +87,7 @@ class SnapshotReadPass:
         self._position = 0
 
     def __call__(self, size: int) -> bytes:
-        """The next *size* bytes; fewer only at the end."""
+        """Return the next *size* bytes; fewer only at the end."""
         data = self._read_at(size, self._position)
         while len(data) < size:
             more = self._read_at(size - len(data), self._position + len(data))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSnapshot:
-    """One file: its header, or the reason why it is not used."""
+    """Holds one file's header, or the reason why it is not used."""
 
     name: str
     size_bytes: int
@@ -49,7 +49,7 @@ def stored_below(root: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[Cat
 
 
 def matching_folders(root: Path, cluster_id: str | None, topic_id: str | None) -> list[Path]:
-    """The folders below *root* with snapshots of the cluster and topic; `None`: of any."""
+    """Return the folders below *root* with snapshots of the cluster and topic; `None`: of any."""
     return [
         folder
         for folder in identity_folders(root)
@@ -59,7 +59,7 @@ def matching_folders(root: Path, cluster_id: str | None, topic_id: str | None) -
 
 
 def chosen_folder(root: Path, cluster_id: str | None, topic_id: str | None) -> Path:
-    """The folder of the chosen log. Raises `ConfigError` for none or several."""
+    """Return the folder of the chosen log. Raises `ConfigError` for none or several."""
     found = matching_folders(root, cluster_id, topic_id)
     if len(found) == 1:
         return found[0]
@@ -72,7 +72,7 @@ def chosen_folder(root: Path, cluster_id: str | None, topic_id: str | None) -> P
 
 
 def glance(stored: CatalogEntry, disk: SnapshotDisk = SNAPSHOT_DISK) -> CheckedSnapshot:
-    """The header, by its own checksum; the rest is not read."""
+    """Return the header, by its own checksum; the rest is not read."""
     return _judge_stored(stored, disk, whole=False)
 
 
@@ -87,7 +87,7 @@ def examine_stranger(name: str, opener: Opener) -> CheckedSnapshot:
 
 
 def glance_stranger(name: str, opener: Opener) -> CheckedSnapshot:
-    """The header of a file from outside; ignores its name."""
+    """Return the header of a file from outside; ignores its name."""
     return _judge_stranger(name, opener, whole=False)
 
 

@@ -1,8 +1,8 @@
 """
-The file of a snapshot: its tables of bytes, its header in both directions, its limits. Pure.
+The format of a snapshot file: its tables of bytes, its header in both directions, its limits. Pure.
 
-`docs/snapshot-format.md` is the description; whoever changes one changes the other, and the version
-with them. Integers are big-endian. A file is a header, blocks, and a trailer with a checksum over
+`docs/snapshot-format.md` describes it; a change of one changes the other, and the version with
+them. Integers are big-endian. A file is a header, blocks, and a trailer with a checksum over
 everything before it; `encoding` writes it, `decoding` reads it.
 """
 
@@ -65,7 +65,7 @@ FILE_BYTES_MIN: Final = HEADER_BYTES_MIN + TRAILER.size + DIGEST_BYTES
 
 @dataclass(frozen=True, slots=True)
 class SnapshotHeader:
-    """What a snapshot is of, and how much is in it."""
+    """Names the source of a snapshot, and the size of its content."""
 
     identity: LogIdentity
     partition: int
@@ -79,7 +79,10 @@ class SnapshotHeader:
 
 
 def encode_header(header: SnapshotHeader) -> bytes:
-    """The first bytes of the file. Raises `InvalidArgument` for what no shard can be."""
+    """
+    Return the first bytes of the file. Raises `InvalidArgument` for a header that no shard can
+    have.
+    """
     fault = fault_of(header)
     if fault is not None:
         msg = f"no snapshot can be written: {fault}"
@@ -109,8 +112,8 @@ def decode_header(take: Callable[[int, str], bytes]) -> SnapshotHeader:
     """
     Read the header through *take*, which gives the next bytes, and nothing behind it.
 
-    Raises `SnapshotUnsupported` for another version, and `SnapshotCorrupt` for everything else that
-    is not what `encode_header` writes.
+    Raises `SnapshotUnsupported` for another version, and `SnapshotCorrupt` for any other header
+    that `encode_header` does not write.
     """
     start = take(START.size, "the header's start")
     magic, version, image_version = START.unpack(start)
@@ -148,7 +151,7 @@ def decode_header(take: Callable[[int, str], bytes]) -> SnapshotHeader:
 
 
 def fault_of(header: SnapshotHeader) -> str | None:
-    """What cannot be true of any snapshot, in words."""
+    """Return why no snapshot can have this header, in words; None where one can."""
     identity, history = header.identity, header.history
     if not 1 <= identity.partition_count <= INT32_MAX:
         return f"a topic of {identity.partition_count} partitions"

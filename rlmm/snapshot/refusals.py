@@ -62,7 +62,7 @@ class Refusals:
         self._kinds[refusal.path] = refusal.kind
 
     def forget(self, path: Path) -> None:
-        """Another file, or none, is at *path* now."""
+        """Forget *path*: another file, or none, is there now."""
         self._kinds.pop(path, None)
 
     def paths(self, *kinds: RefusalKind) -> frozenset[Path]:
@@ -70,7 +70,7 @@ class Refusals:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Every kind is in it."""
+        """Return counts by kind; every kind is in it."""
         return {str(kind): self._counts[kind] for kind in RefusalKind}
 
     @property

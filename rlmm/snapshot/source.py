@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ShardImages:
-    """One shard at one moment; any thread may make its parts into bytes later."""
+    """Holds one shard at one moment; any thread may make its parts into bytes later."""
 
     partition: int
     position: int

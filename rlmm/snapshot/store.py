@@ -96,7 +96,7 @@ class SnapshotStore:
         """Room on the disk at the last look; `None` before it, or after a failure."""
 
     def saved(self, partition: int) -> SavedSnapshot | None:
-        """The newest good snapshot of *partition*: the restored one, or the last written."""
+        """Return the newest good snapshot of *partition*: the restored one, or the last written."""
         return self._saved.get(partition)
 
     def statistics(self) -> StoreStatistics:
@@ -108,7 +108,7 @@ class SnapshotStore:
         self, partition: int, log_start: int, next_offset: int
     ) -> RestoredSnapshot | None:
         """
-        The shard of the newest snapshot that is good and fits the log's bounds, if any.
+        Return the shard of the newest snapshot that is good and fits the log's bounds, if any.
 
         Never raises for a file: each that is not used is logged, counted by kind and named. One
         beyond the log end offset is set aside as well. With *log_start* 0 one before the log start

@@ -59,7 +59,10 @@ class SnapshotFolder:
     def restore(
         self, given: BackgroundWork, partition: int, log_start: int, next_offset: int
     ) -> tuple[tuple[CatalogEntry, SnapshotHeader, Shard] | None, list[SnapshotRefusal]]:
-        """The newest one that is good and fits, with its state, and the refusals of newer ones."""
+        """
+        Return the newest snapshot that is good and fits, with its state, and the refusals of newer
+        ones.
+        """
         fitting, refusals = self.fitting(partition, log_start, next_offset)
         for stored in fitting:
             try:
@@ -74,9 +77,9 @@ class SnapshotFolder:
         self, partition: int, log_start: int, next_offset: int
     ) -> tuple[list[CatalogEntry], list[SnapshotRefusal]]:
         """
-        Those whose position fits, the newest first, and the refusals of others.
+        Return the snapshots whose position fits, the newest first, and the refusals of others.
 
-        Sets aside what is beyond the log end offset; the first call removes unfinished files.
+        Sets aside snapshots beyond the log end offset; the first call removes unfinished files.
         """
         fitting: list[CatalogEntry] = []
         refusals: list[SnapshotRefusal] = []
@@ -236,7 +239,7 @@ def _give_way() -> None:
 
 
 def _where(partition: int, position: int) -> dict[str, object]:
-    """The fields of a log line about a snapshot."""
+    """Return the fields of a log line about a snapshot."""
     return {"metadata_partition": partition, "offset": position}
 
 

@@ -171,7 +171,7 @@ def _of_one_log(
     cluster_id: str | None,
     topic_id: str | None,
 ) -> list[CheckedSnapshot]:
-    """The same, with an error for each that is not of the chosen log."""
+    """Return *judged* with an error for each snapshot that is not of the chosen log."""
     first = next((found.header.identity for found in judged if found.header is not None), None)
     if first is None:
         return judged

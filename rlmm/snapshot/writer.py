@@ -133,7 +133,7 @@ class SnapshotWriter:
         )
 
     def _due(self) -> list[int]:
-        """The partitions whose time has come, the longest due first."""
+        """Return the partitions whose time has come, the longest due first."""
         now_s = self._now_s()
         there = self._source.positions()
         for partition in there.keys() - self._due_s.keys():
@@ -145,7 +145,7 @@ class SnapshotWriter:
         return sorted(due, key=lambda partition: self._due_s[partition])
 
     async def _save(self, partition: int) -> bool | None:
-        """Whether a snapshot was written; `False`: nothing changed, `None`: no state."""
+        """Return whether a snapshot was written; `False`: nothing changed, `None`: no state."""
         with bound(metadata_partition=partition):
             async with self._turn:
                 return await self._save_alone(partition)

@@ -1,5 +1,5 @@
 """
-Where the tiered state is looked at: a running service, Kafka itself, or copied folders.
+Sources of the tiered state: a running service, Kafka itself, or copied folders.
 
 By module, bottom up:
 
@@ -25,11 +25,11 @@ Invariants:
 
 May be imported by `rlmm.cli`, `spark_tiering.data_source`, `spark_tiering.maintenance`.
 
-- `settings`: What is asked, in plain values.
-- `sidecar_access`: How a running service is reached, from what a command line says.
-- `sidecar_calls`: What is asked of a running service beside what brokers ask.
+- `settings`: The settings of a source, as plain values.
+- `sidecar_access`: Access to a running service, from the command line.
+- `sidecar_calls`: Calls of a running service beside those of brokers.
 - `sidecar_link`: The connection of one command to a running service.
 - `sidecar_log`: The log of a running service, read through it.
 - `sidecar_moment`: The state of a running service, piece by piece.
-- `sidecar_status`: How a running service says that it stands, in the words of every source.
+- `sidecar_status`: The status of a running service, in the words of every source.
 """

@@ -56,7 +56,7 @@ class Brokers:
     """The `ClusterFacts` of a running cluster; connects at the first question."""
 
     def __init__(self, settings: KafkaSettings, dialer: Dialer, timeout_s: float) -> None:
-        """Every single request ends after *timeout_s*."""
+        """Each request ends after *timeout_s*."""
         self._topics = UserTopics(settings, dialer, timeout_s)
 
     @classmethod

@@ -51,7 +51,7 @@ class CopiedFolders:
 
     @property
     def highest(self) -> int:
-        """The highest number of a metadata partition found."""
+        """Return the highest number of a metadata partition found."""
         return max(self.folders)
 
 

@@ -91,12 +91,12 @@ class FoldersLog:
 
     @property
     def partition_count(self) -> int:
-        """The assumed number of partitions."""
+        """Return the assumed number of partitions."""
         return self._count
 
     @property
     def highest(self) -> int:
-        """The highest number of a metadata partition that has a folder."""
+        """Return the highest number of a metadata partition that has a folder."""
         return self._copies.highest
 
     def missing(self, places: Collection[int]) -> list[int]:

@@ -17,7 +17,7 @@ __all__ = ["MetadataPartitionStatus", "SourceStatus", "StateSource", "StateSourc
 
 
 class StateSource(Protocol):
-    """One of three sources. A command opens it, and closes it at its end."""
+    """Answers from one of three sources. A command opens it, and closes it at its end."""
 
     @property
     def kind(self) -> StateSourceKind: ...
@@ -29,12 +29,12 @@ class StateSource(Protocol):
 
     @property
     def log(self) -> EventLog:
-        """The records of the metadata topic, for queries about history."""
+        """Return the records of the metadata topic, for queries about history."""
         ...
 
     @property
     def cluster(self) -> ClusterFacts | None:
-        """The cluster, if it can be asked."""
+        """Return the cluster, if it can be asked."""
         ...
 
     async def standing(self) -> SourceStatus:

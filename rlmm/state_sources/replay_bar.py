@@ -57,7 +57,7 @@ class ReplayBar:
 
     @property
     def total(self) -> int:
-        """The known number of records to read."""
+        """Return the known number of records to read."""
         return sum(end - self._starts[place] for place, (_, end) in self._reached.items())
 
     def _draw(self) -> None:

@@ -55,7 +55,7 @@ class MisplacedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class ReplayedPartition:
-    """One metadata partition and the progress of its replay."""
+    """Holds one metadata partition and the progress of its replay."""
 
     replay: PartitionReplay
     base: ReplayHistory

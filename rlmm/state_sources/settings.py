@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
     """
-    One source of the tiered state. Folders come before a service, and a service before a cluster; a
-    cluster beside another source is asked for its own facts only.
+    Chooses one source of the tiered state. Folders come before a service, and a service before a
+    cluster; a cluster beside another source is asked for its own facts only.
     """
 
     log_dirs: tuple[Path, ...] = ()

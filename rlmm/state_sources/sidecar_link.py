@@ -71,7 +71,7 @@ class SidecarLink:
 
     @property
     def server(self) -> HelloAnswer:
-        """The latest hello answer of the service."""
+        """Return the latest hello answer of the service."""
         assert self._server is not None, "it is open"
         return self._server
 

@@ -43,7 +43,7 @@ class SidecarLog:
 
     @property
     def may_read(self) -> bool:
-        """Whether the client's role may read the log."""
+        """Return whether the client's role may read the log."""
         return self._link.server.role == ADMIN
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:

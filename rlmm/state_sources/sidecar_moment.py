@@ -37,8 +37,6 @@ _ATTEMPTS: Final = 3
 
 
 class SidecarMoment:
-    """See `Moment`."""
-
     def __init__(
         self, link: SidecarLink, identity: LogIdentity, positions: Mapping[int, int]
     ) -> None:

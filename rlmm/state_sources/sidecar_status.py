@@ -90,7 +90,7 @@ def identity_of(said: Said) -> LogIdentity | None:
 
 
 def with_lag(standing: SourceStatus, lags: Mapping[int, float | None]) -> SourceStatus:
-    """Return the same status with the age of the last applied record by metadata partition."""
+    """Return *standing* with the age of the last applied record by metadata partition."""
     places = tuple(
         replace(one, lag_s=lags.get(one.metadata_partition, one.lag_s)) for one in standing.places
     )

@@ -216,7 +216,7 @@ def set_level(module: str, level: str | None) -> None:
 
 
 def is_json(form: LogFormat, stream: TextIO | None) -> bool:
-    """Whether this format is JSON on *stream*."""
+    """Return whether this format is JSON on *stream*."""
     return form is LogFormat.JSON or (form is LogFormat.AUTO and not _is_terminal(stream))
 
 

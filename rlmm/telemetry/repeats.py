@@ -59,7 +59,7 @@ class RepeatedLines:
 
     def admits(self, kind: LineKind, place: object, now_ms: int) -> bool:
         """
-        Whether this line is written; *place* is its metadata partition, if it has one.
+        Return whether this line is written; *place* is its metadata partition, if it has one.
 
         Call `due` first, else a window that has ended still counts.
         """

@@ -1,4 +1,4 @@
-"""What differs between two moments, as it is shown. Pure."""
+"""Views of the changes between two moments. Pure."""
 
 from __future__ import annotations
 
@@ -42,8 +42,6 @@ class ChangeView(PartitionView):
 
 
 class ChangeCounts(ViewObject, rename="kebab"):
-    """How many changes there are of each kind."""
-
     partition_appeared: Count
     partition_delete: Count
     segment_appeared: Count

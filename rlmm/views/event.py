@@ -1,4 +1,4 @@
-"""Events of the metadata topic as they are shown: what each says, and its outcome. Pure."""
+"""Events of the metadata topic as they are shown, with their outcome. Pure."""
 
 from __future__ import annotations
 

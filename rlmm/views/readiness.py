@@ -28,8 +28,6 @@ GateStateName = Annotated[str, choice(GateState)]
 
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
-    """What the process can be asked now."""
-
     engines: Mapping[str, EngineStatus]
     """By name, of those whose log is open."""
     expected: tuple[str, ...] = ()
@@ -52,7 +50,7 @@ class ProcessStatus:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all that is assigned is answered from."""
+        """Return whether all that is assigned is answered from."""
         return (
             self.is_begun
             and bool(self.engines)
@@ -63,8 +61,8 @@ class ProcessStatus:
     @property
     def was_ready(self) -> bool:
         """
-        Whether each assigned metadata partition was answered from at least once. A cluster that was
-        added later and is missing does not count: a restart for it would stop the others.
+        Return whether each assigned metadata partition was answered from at least once. A cluster
+        that was added later and is missing does not count: a restart for it would stop the others.
         """
         return self.is_begun and bool(self.engines) and not self.opening and all(
             engine.identity is not None
@@ -77,7 +75,7 @@ class ProcessStatus:
 
     @property
     def word(self) -> str:
-        """How it stands, in a stable word."""
+        """Return its status as a stable word."""
         if self.failure:
             return "failed"
         if self.end:

@@ -81,7 +81,7 @@ def age_ms_s(since_ms: int | None, now_ms: int) -> float | None:
 
 
 def in_milliseconds(shown: object) -> object:
-    """Return the same without fractions, for frames: `age_s` of 0.25 is `age_ms` of 250."""
+    """Return the value without fractions, for frames: `age_s` of 0.25 is `age_ms` of 250."""
     if isinstance(shown, list):
         return [in_milliseconds(value) for value in shown]
     if not isinstance(shown, dict):

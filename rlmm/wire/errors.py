@@ -138,7 +138,7 @@ NEVER_SENT: Final = frozenset(
 
 
 def classes(root: type[RlmmError] = RlmmError) -> Iterator[type[RlmmError]]:
-    """Every error class that is sent, each before those derived from it."""
+    """Yield every error class that is sent, each before those derived from it."""
     yield root
     for derived in root.__subclasses__():
         if derived.__module__.startswith("rlmm.errors.") and derived not in NEVER_SENT:
@@ -160,7 +160,9 @@ _SENT: Final = {
 
 
 def fields_of(cls: type[RlmmError]) -> tuple[str, ...]:
-    """The fields of an error of *cls* beside its message, in the order in which they are sent."""
+    """
+    Return the fields of an error of *cls* beside its message, in the order in which they are sent.
+    """
     return _SENT[cls]
 
 
@@ -211,7 +213,7 @@ def read_error(value: object) -> RlmmError:
 def _read_fields(
     cls: type[RlmmError], code: str, fields: dict[object, object]
 ) -> dict[str, object]:
-    """The arguments of the constructor; skips unknown fields of a newer side."""
+    """Return the arguments of the constructor; skips unknown fields of a newer side."""
     found: dict[str, object] = {}
     for name, read in _READERS[cls].items():
         if name in fields:

@@ -47,20 +47,20 @@ class FrameReader:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a length was met that is not allowed: the next call of `feed` raises."""
+        """Return whether a length was met that is not allowed: the next call of `feed` raises."""
         return self._refused is not None
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of an incomplete frame that are held."""
+        """Return how many bytes of an incomplete frame are held."""
         return len(self._partial)
 
     def feed(self, data: bytes | bytearray | memoryview) -> list[bytes]:
         """
-        The payloads that *data* completes, in order.
+        Return the payloads that *data* completes, in order.
 
-        Raises `ProtocolError` where a length is not allowed. Where complete payloads come before
-        it they are returned, and the next call raises it: see `is_broken`.
+        Raises `ProtocolError` where a length is not allowed. Where complete payloads come before it
+        they are returned, and the next call raises it: see `is_broken`.
         """
         if self._refused is not None:
             raise self._refused

@@ -32,7 +32,7 @@ ROLES: Final = ("reader", "broker", "admin")
 
 @dataclass(frozen=True, slots=True)
 class ClientHello:
-    """What a client says of itself."""
+    """Describes the client."""
 
     versions: tuple[int, ...]
     client: str
@@ -49,7 +49,7 @@ class ClientHello:
 
 @dataclass(frozen=True, slots=True)
 class ServiceLimits:
-    """What the service allows."""
+    """Lists the limits of the service."""
 
     frame_bytes_max: int = FRAME_BYTES_MAX
     pipeline_max: int = 0
@@ -70,8 +70,9 @@ class ServiceLimits:
 
 @dataclass(frozen=True, slots=True)
 class HelloAnswer:
-    """What the service says of itself; what it does not know yet, as its log was not reached, is
-    `None`."""
+    """
+    Describes the service; a fact that it does not know yet, as its log was not reached, is `None`.
+    """
 
     version: int
     server: str
@@ -84,7 +85,7 @@ class HelloAnswer:
 
 
 def hello_value(hello: ClientHello) -> dict[str, object]:
-    """What a client says of itself, as the one argument of `hello`."""
+    """Return *hello* as the one argument of `hello`."""
     value: dict[str, object] = {"versions": list(hello.versions), "client": hello.client}
     for name in ("token", "cluster_id", "broker_id", "instance", "bootstrap"):
         said = getattr(hello, name)
@@ -94,7 +95,6 @@ def hello_value(hello: ClientHello) -> dict[str, object]:
 
 
 def read_hello(value: object) -> ClientHello:
-    """What a client says of itself."""
     said = mapping(value, "hello")
     return ClientHello(
         _versions(said.get("versions")),
@@ -108,7 +108,7 @@ def read_hello(value: object) -> ClientHello:
 
 
 def agree(versions: Collection[int]) -> int:
-    """The newest version that both sides speak; `UnsupportedVersion` where there is none."""
+    """Return the newest version that both sides speak; `UnsupportedVersion` where there is none."""
     common = set(versions) & set(VERSIONS)
     if not common:
         theirs = ", ".join(map(str, versions))
@@ -119,7 +119,7 @@ def agree(versions: Collection[int]) -> int:
 
 
 def hello_answer_value(answer: HelloAnswer) -> dict[str, object]:
-    """What the service says of itself; limits that nothing is said of are left out."""
+    """Return *answer* as a value; limits without a value are left out."""
     value = asdict(answer)
     for name in _LIMITS_ADDED:
         if not value["limits"][name]:
@@ -128,7 +128,6 @@ def hello_answer_value(answer: HelloAnswer) -> dict[str, object]:
 
 
 def read_hello_answer(value: object) -> HelloAnswer:
-    """What the service says of itself."""
     said = mapping(value, "the answer to hello")
     limits = mapping(said.get("limits"), "the limits of a service")
     version = uint31(said.get("version"), "the version of a service")

@@ -99,7 +99,7 @@ def packed(value: object) -> PackedResult:
 
 
 def packed_array(elements: list[bytes]) -> PackedResult:
-    """The array of *elements*, each of them packed."""
+    """Return the array of *elements*, each of them packed."""
     count = len(elements)
     if count < _SHORT_ARRAY:
         head = bytes((0x90 | count,))
@@ -158,7 +158,7 @@ def read_answer(payload: bytes | memoryview) -> Response:
 
 
 def id_of(payload: bytes | memoryview) -> int | None:
-    """The id of a malformed request, for the refusal, if at least that can be read."""
+    """Return the id of a malformed request, for the refusal, if at least that can be read."""
     head = bytes(payload[:6])
     if len(head) < 2 or head[0] != 0x93:
         return None
@@ -194,13 +194,13 @@ def _unpack(payload: bytes | memoryview, map_of: Callable[[Pairs], object] | Non
 
 
 def _refuse_extension(kind: int, _: bytes) -> object:
-    """An extension without any bytes; those with some are too long."""
+    """Return an extension without any bytes; those with some are too long."""
     msg = f"a message has no extension types, got {kind}"
     raise ProtocolError(msg)
 
 
 def _map_of_request(pairs: Pairs) -> object:
-    """A map; an `OddMap` for a key of `at_least` that is out of range."""
+    """Return a map; an `OddMap` for a key of `at_least` that is out of range."""
     for key, _ in pairs:
         if type(key) is int and not 0 <= key <= INT32_MAX:
             return OddMap(key)
@@ -209,8 +209,8 @@ def _map_of_request(pairs: Pairs) -> object:
 
 def _map_of(pairs: Pairs) -> dict[object, object]:
     """
-    A map with texts or numbers of 31 bits as keys: a client can choose larger ones that all collide
-    in the table, which would take hours to fill.
+    Return a map with texts or numbers of 31 bits as keys: a client can choose larger ones that all
+    collide in the table, which would take hours to fill.
     """
     for key, _ in pairs:
         if type(key) is not str and (type(key) is not int or not 0 <= key <= INT32_MAX):

@@ -38,7 +38,7 @@ class Method:
 
     @property
     def may_wait(self) -> bool:
-        """Whether an answer may come later than those to requests behind it."""
+        """Return whether an answer may come later than those to requests behind it."""
         return self.options is not None
 
     def require_count(self, args: Sequence[object]) -> None:

@@ -40,7 +40,7 @@ class PartitionCounts(NamedTuple):
 
     @property
     def wire_bytes(self) -> int:
-        """At most."""
+        """Return an upper bound of its size on the wire."""
         return _SUMMARY_BYTES + len(self.partition.topic.encode())
 
 
@@ -57,7 +57,7 @@ class SummaryPage(NamedTuple):
 
 
 class LogEnds(NamedTuple):
-    """What one metadata partition holds: [log_start, next_offset)."""
+    """Holds the bounds of one metadata partition: [log_start, next_offset)."""
 
     log_start: int
     next_offset: int
@@ -119,7 +119,7 @@ def _read_summary(value: object) -> PartitionCounts:
 
 
 def read_summary_key(value: object) -> bytes | None:
-    """The key that a page of user partitions begins behind; `None`: it is the first."""
+    """Return the key that a page of user partitions begins behind; `None`: it is the first."""
     if value is None:
         return None
     if type(value) is not bytes or len(value) > KEY_BYTES_MAX:
@@ -158,7 +158,7 @@ def read_places(value: object, count_max: int) -> list[int]:
 
 
 def log_ends_value(topic_id: Uuid, ends: Sequence[LogEnds | LogError]) -> list[object]:
-    """The bounds of metadata partitions, in the order of the request, and their topic."""
+    """Return the bounds of metadata partitions, in the order of the request, and their topic."""
     return [
         topic_id,
         [

@@ -33,7 +33,7 @@ class ReadOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class FreshnessOptions:
-    """How fresh an answer must be, and how long it may take."""
+    """Sets how fresh an answer must be, and how long it may take."""
 
     at_least: Mapping[int, int] | None = None
     """Events at these offsets, by metadata partition, must have been applied."""
@@ -49,7 +49,7 @@ class FreshnessOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Whether a write for a partition that is not assigned is refused, and the time-out."""
+    """Sets whether a write for a partition that is not assigned is refused, and the time-out."""
 
     unassigned: Unassigned = "refuse"
     timeout_ms: int | None = None
@@ -117,8 +117,8 @@ def read_write_options(value: object = None, timeout_ms_max: int = INT32_MAX) ->
 
 def read_wait_options(value: object = None, timeout_ms_max: int = INT32_MAX) -> int | None:
     """
-    The time-out of `wait_ready` in milliseconds, *timeout_ms_max* at most; `None`: the setting of
-    the service.
+    Return the time-out of `wait_ready` in milliseconds, *timeout_ms_max* at most; `None`: the
+    setting of the service.
     """
     if value is None:
         return None

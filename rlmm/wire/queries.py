@@ -39,8 +39,8 @@ def read_lookups(
     value: object, count_max: int = INT32_MAX
 ) -> list[tuple[TopicIdPartition, int, int]]:
     """
-    The look-ups of `segments_for`; more than *count_max* are refused unread. A negative epoch or
-    offset is refused in its own answer, not here.
+    Return the look-ups of `segments_for`; more than *count_max* are refused unread. A negative
+    epoch or offset is refused in its own answer, not here.
     """
     lookups = []
     for one in array_up_to(value, "the look-ups", count_max):
@@ -56,7 +56,7 @@ def read_lookups(
 
 
 def page_value(page: Page) -> list[object]:
-    """The segments of a page, and the key for the next one; nil: there is none."""
+    """Return the segments of a page, and the key for the next one; nil: there is none."""
     return [[segment_value(one) for one in page.segments], next_value(page)]
 
 
@@ -72,7 +72,7 @@ def page_key_value(after: PageKey) -> bytes:
 
 
 def read_page_key(value: object) -> PageKey | None:
-    """The key of the next page; `None`: it is the first."""
+    """Return the key of the next page; `None`: it is the first."""
     if value is None or value == b"":
         return None
     if type(value) is not bytes or len(value) != NEXT_BYTES:
@@ -85,7 +85,7 @@ def read_page_key(value: object) -> PageKey | None:
 def read_page(
     partition: TopicIdPartition, value: object
 ) -> tuple[list[SegmentMetadata], bytes | None]:
-    """The segments of a page, and the key for the next one; `None`: there is none."""
+    """Return the segments of a page, and the key for the next one; `None`: there is none."""
     segments, after = array(value, "a page", 2)
     if after is not None and type(after) is not bytes:
         refuse("what the next page is asked for with", "bytes or nil", after)
@@ -106,7 +106,7 @@ def read_token(value: object, what: str = "a read token") -> dict[int, int]:
 
 
 def segment_answer_value(answer: SegmentMetadata | RlmmError | None) -> list[object]:
-    """An error, a segment, or neither."""
+    """Return an error, a segment, or neither."""
     if isinstance(answer, RlmmError):
         return [error_value(answer), None]
     return [None, None if answer is None else segment_value(answer)]
@@ -115,7 +115,7 @@ def segment_answer_value(answer: SegmentMetadata | RlmmError | None) -> list[obj
 def read_segment_answers(
     partitions: Sequence[TopicIdPartition], value: object
 ) -> list[SegmentMetadata | RlmmError | None]:
-    """The answers of `segments_for` for *partitions*, in their order."""
+    """Return the answers of `segments_for` for *partitions*, in their order."""
     answers = array(value, "the answers to look-ups", len(partitions))
     found: list[SegmentMetadata | RlmmError | None] = []
     for partition, answer in zip(partitions, answers, strict=True):

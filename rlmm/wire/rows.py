@@ -28,7 +28,7 @@ _ANY_PARTITION: Final = TopicIdPartition(Uuid(bytes(UUID_BYTES)), "", 0)
 
 
 def row_value(uuid: bytes, row: bytes) -> tuple[object, ...]:
-    """As `segment_value` gives it."""
+    """Return the value that `segment_value` gives."""
     if row[EPOCHS_AT] != ONE_EPOCH:
         return _any_row_value(uuid, row)
     state, is_empty, broker, event, start, last, max_ts, epoch, first, size, custom = (
@@ -57,15 +57,15 @@ def _any_row_value(uuid: bytes, row: bytes) -> tuple[object, ...]:
 
 class _Rows:
     """
-    Packed rows that were sent lately: readers of a segment ask for it again and again. Threads
-    share it: what is lost in a race is packed again.
+    Keeps packed rows that were sent lately: readers of a segment ask for it repeatedly. Threads
+    share it: a row lost in a race is packed again.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[bytes, PackedResult]] = {}
 
     def packed(self, uuid: bytes, row: bytes) -> PackedResult:
-        """The segment *uuid* of *row*, as it is sent."""
+        """Return the segment *uuid* of *row*, as it is sent."""
         known = self._known.get(uuid)
         if known is not None and known[0] is row:  # every change of a segment makes another row
             return known[1]

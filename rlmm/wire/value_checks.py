@@ -54,7 +54,7 @@ def int32(value: object, what: str) -> int:
 
 
 def uint31(value: object, what: str) -> int:
-    """A number of 32 bits that is not negative."""
+    """Return a number of 32 bits that is not negative."""
     if type(value) is not int or not 0 <= value <= INT32_MAX:
         refuse(what, f"a number from 0 to {INT32_MAX}", value)
     return value
@@ -67,7 +67,7 @@ def int64(value: object, what: str) -> int:
 
 
 def uint63(value: object, what: str) -> int:
-    """A number of 64 bits that is not negative."""
+    """Return a number of 64 bits that is not negative."""
     if type(value) is not int or not 0 <= value <= INT64_MAX:
         refuse(what, f"a number from 0 to {INT64_MAX}", value)
     return value
@@ -92,7 +92,7 @@ def uuid(value: object, what: str) -> Uuid:
 
 
 def array(value: object, what: str, *sizes: int) -> list[object]:
-    """An array, of one of *sizes* where any are given."""
+    """Return an array, of one of *sizes* where any are given."""
     if type(value) is not list or (sizes and len(value) not in sizes):
         expected = f"an array of {' or '.join(map(str, sizes))}" if sizes else "an array"
         refuse(what, expected, value)

@@ -34,14 +34,14 @@ _DELETE_STATES: Final = tuple(PartitionDeleteState)
 
 
 def partition_value(partition: TopicIdPartition) -> list[object]:
-    """A user partition: topic id, name, number."""
+    """Return a user partition: topic id, name, number."""
     return [partition.topic_id, partition.topic, partition.partition]
 
 
 class _Partitions:
     """
-    Partitions that were read lately: most questions are about few of them, and to make one costs
-    more than the rest of a question. Threads share it: what is lost in a race is made again.
+    Keeps partitions that were read lately: most questions are about few of them, and making one
+    costs more than the rest of a question. Threads share it: one lost in a race is made again.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ def read_partitions(value: object) -> list[TopicIdPartition]:
 
 
 def segment_value(segment: SegmentMetadata) -> tuple[object, ...]:
-    """A segment without its partition, which the question names."""
+    """Return a segment without its partition, which the question names."""
     return (
         segment.id.uuid,
         segment.start_offset,
@@ -164,7 +164,7 @@ def _segment_state(value: object) -> SegmentState:
 
 
 def update_value(update: SegmentUpdate) -> list[object]:
-    """The arguments of `update_segment`."""
+    """Return the arguments of `update_segment`."""
     return [
         partition_value(update.id.partition),
         update.id.uuid,
@@ -176,7 +176,7 @@ def update_value(update: SegmentUpdate) -> list[object]:
 
 
 def read_update(value: object) -> SegmentUpdate:
-    """From the first six arguments of `update_segment`."""
+    """Read the first six arguments of `update_segment`."""
     partition, segment, broker_id, event_timestamp_ms, custom, state = array(value, "an update", 6)
     return SegmentUpdate(
         read_segment_id(read_partition(partition), segment),
@@ -192,18 +192,18 @@ def read_segment_id(partition: TopicIdPartition, value: object) -> SegmentId:
 
 
 def delete_value(event: PartitionDelete) -> list[object]:
-    """The arguments of `put_partition_delete`."""
+    """Return the arguments of `put_partition_delete`."""
     return [partition_value(event.partition), *deletion_value(event)]
 
 
 def read_delete(value: object) -> PartitionDelete:
-    """From the first four arguments of `put_partition_delete`."""
+    """Read the first four arguments of `put_partition_delete`."""
     partition, *rest = array(value, "a partition's deletion", 4)
     return read_deletion(read_partition(partition), rest)
 
 
 def deletion_value(event: PartitionDelete) -> list[object]:
-    """A partition's deletion without its partition, which the question names."""
+    """Return a partition's deletion without its partition, which the question names."""
     return [event.broker_id, event.event_timestamp_ms, event.state]
 
 
@@ -220,7 +220,7 @@ def read_deletion(partition: TopicIdPartition, value: object) -> PartitionDelete
 
 
 class WriteAnswer(NamedTuple):
-    """Where an event was stored, and one of `VERDICTS`."""
+    """Tells where an event was stored, and one of `VERDICTS`."""
 
     metadata_partition: int
     offset: int

@@ -4,7 +4,7 @@ The report of a demo: one page with its charts, made of plain values.
 - `markup`: Elements of the page, and escaping.
 - `numbers`: Numbers as people read them.
 - `story`: The values of a report: screens, figures, maps of the tier, curves, samples.
-- `placing`: Where each offset lies, from the segments of a disk and of a tier.
+- `placing`: The place of each offset, from the segments of a disk and of a tier.
 - `charts`: The three charts, by matplotlib.
 - `tables`: The same values as tables.
 - `page_style`: The style of the page.

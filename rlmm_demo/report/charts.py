@@ -139,7 +139,7 @@ def _draw_lane(
 
 
 def _legend(maps: tuple[TierMap, ...]) -> list[Patch]:
-    """Both places, and the other kinds where they occur."""
+    """Draw both places, and the other kinds where they occur."""
     kinds = {one.kind for moment in maps for row in moment.partitions for one in row.segments}
     patches = [
         Patch(color=_DISK, label="on the broker\N{RIGHT SINGLE QUOTATION MARK}s disk"),

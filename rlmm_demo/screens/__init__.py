@@ -9,7 +9,7 @@ Nothing imports it.
 - `records`: Screens 2 to 4, records are produced, copied and read cold.
 - `scoreboard`: Screen 9, the figures of the run.
 - `service_answers`: Screens 1 and 5 to 7, a start, a refusal, a kill and explanations.
-- `stage`: How a screen is shown, and what it leaves for the report.
+- `stage`: The stage that shows each screen, and keeps its results for the report.
 - `watching`: The start of a service, seen from outside.
 """
 

@@ -1,8 +1,8 @@
 """
-Where the window of one topic stands, and what was set on the topic before it. Pure.
+The journal of a topic's window: its step, and the topic's settings before it. Pure.
 
-A journal is a value of which the next one follows; each is written before the change that it tells
-of. So its step was begun, and may have been done: the job that takes it up does it again.
+Each entry follows from the one before; it is written before the change that it describes. So its
+step was begun, and may have been done: the job that takes it up repeats it.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _NEXT: Final[Mapping[AdoptionStep, frozenset[AdoptionStep]]] = {
 @dataclass(frozen=True, slots=True)
 class AdoptionJournal:
     """
-    One entry. *before* are the settings of the topic itself, *log_starts* the first offsets of its
-    partitions when the window was opened. *trouble* says why the window could not be closed.
+    Holds one entry. *before* are the settings of the topic itself, *log_starts* the first offsets
+    of its partitions when the window was opened. *trouble* says why the window could not be closed.
     """
 
     topic: JobTopic
@@ -75,7 +75,7 @@ class AdoptionJournal:
 
     @property
     def is_open(self) -> bool:
-        """Whether settings of the topic may still be changed."""
+        """Return whether settings of the topic may still be changed."""
         return self.step is not AdoptionStep.CLOSED
 
     def to(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class AdoptionRefusal(StrEnum):
-    """Why no window is opened, or why an open one cannot be closed yet."""
+    """Tells why no window is opened, or why an open one cannot be closed yet."""
 
     NO_SUCH_TOPIC = "no-such-topic"
     NOT_TIERED = "not-tiered"
@@ -61,7 +61,7 @@ class AdoptionRefusal(StrEnum):
 
 
 class RefusedTopic(NamedTuple):
-    """Why a topic is refused; *detail* says where."""
+    """Tells why a topic is refused; *detail* says where."""
 
     reason: AdoptionRefusal
     detail: str
@@ -91,9 +91,9 @@ class TopicStatus(StrEnum):
 @dataclass(frozen=True, slots=True)
 class TopicOutcome:
     """
-    The outcome of one topic. *why* is set unless all went well. *receipts* are of every round, in
-    order: a segment whose copy failed stands in it once for each round that tried. *findings* are
-    what an operator has to look at.
+    Tells the outcome of one topic. *why* is set unless all went well. *receipts* are of every
+    round, in order: a segment whose copy failed stands in it once for each round that tried.
+    *findings* are those that an operator has to look at.
     """
 
     topic: str
@@ -110,13 +110,13 @@ class TopicOutcome:
 
     @property
     def not_copied(self) -> tuple[CopyReceipt, ...]:
-        """The newest receipts of segments that were planned and are not finished."""
+        """Return the newest receipts of segments that were planned and are not finished."""
         newest = {(one.partition, one.start_offset): one for one in self.receipts}
         return tuple(one for one in newest.values() if one.fate is not CopyFate.FINISHED)
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything planned is done, and no operator has to look at it."""
+        """Return whether everything planned is done, and no operator has to look at it."""
         is_done = self.standing in (
             TopicStatus.ADOPTED,
             TopicStatus.ABORTED,

@@ -51,7 +51,7 @@ class AdoptionWindowActions(Protocol):
     def now_ms(self) -> int: ...
 
     def elapsed_ms(self) -> int:
-        """A clock that does not step."""
+        """Return a clock that does not step."""
 
     def wait(self, seconds: float) -> None: ...
 
@@ -86,7 +86,10 @@ class AdoptionWindowActions(Protocol):
         """
 
     def why_too_old(self) -> str:
-        """Return why a broker does not say what it knows to be tiered; empty where all do."""
+        """
+        Return why a broker does not tell the highest tiered offset that it knows; empty where all
+        do.
+        """
 
     def latest_tiered(
         self, partitions: Collection[TopicIdPartition]

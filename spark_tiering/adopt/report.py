@@ -36,12 +36,12 @@ class AdoptionReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether no operator has to look at anything."""
+        """Return whether no operator has to look at anything."""
         return not self.stopped and all(one.is_fine for one in self.topics)
 
     @property
     def is_busy(self) -> bool:
-        """Whether nothing is wrong but that other jobs work on topics."""
+        """Return whether nothing is wrong but that other jobs work on topics."""
         wrong = [one.why for one in self.topics if not one.is_fine]
         is_busy = [why is not None and why.reason is AdoptionRefusal.TOPIC_BUSY for why in wrong]
         return bool(wrong) and all(is_busy) and not self.stopped

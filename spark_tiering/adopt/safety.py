@@ -31,9 +31,9 @@ SHOWN_MAX: Final = 5
 
 class AdoptedPartition(NamedTuple):
     """
-    One partition by its metadata, its leader and the source. *image* is None where the metadata
-    could not be read, *log_start* where there is no leader, and *history* where the source does not
-    have the partition.
+    Describes one partition by its metadata, its leader and the source. *image* is None where the
+    metadata could not be read, *log_start* where there is no leader, and *history* where the source
+    does not have the partition.
     """
 
     partition: TopicIdPartition
@@ -48,7 +48,10 @@ class AdoptedPartition(NamedTuple):
 
 
 def why_not_enabled(seen: AdoptedPartition) -> RefusedTopic | None:
-    """Return what a copy task would destroy if it ran now; None where it would destroy nothing."""
+    """
+    Return the data that a copy task would destroy if it ran now; None where it would destroy
+    nothing.
+    """
     partition = seen.partition
     if seen.log_start is None:
         return RefusedTopic(

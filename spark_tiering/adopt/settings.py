@@ -36,14 +36,14 @@ _FOR_EVER = "-1"
 
 
 class SettingsChange(NamedTuple):
-    """One request to the cluster: it changes all of it, or nothing."""
+    """Requests a change from the cluster, which makes all of it, or nothing."""
 
     given: Mapping[str, str]
     unset: tuple[str, ...] = ()
 
 
 def why_not(settings: Mapping[str, TopicSettingInForce] | None) -> RefusedTopic | None:
-    """Return what in the settings of a topic forbids a window."""
+    """Return why the settings of a topic forbid a window."""
     if settings is None:
         return RefusedTopic(AdoptionRefusal.NO_SUCH_TOPIC, "the cluster does not tell us of it")
     if _value(settings, TIERED) != "true":

@@ -34,7 +34,7 @@ ENDINGS_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """How long a window waits, and when enough is copied."""
+    """Sets how long a window waits, and when enough is copied."""
 
     quiet_ms: int = 3_000
     """How long metadata has to be left alone; the upload time of one segment where a storage
@@ -123,7 +123,9 @@ class WindowSteps:
                 return
 
     def change_back(self, change: SettingsChange) -> None:
-        """The same within an open window, which stays open where the cluster refuses."""
+        """
+        Change settings back within an open window, which stays open where the cluster refuses.
+        """
         try:
             self.change(change)
         except (ConfigError, LogNotPermitted) as error:

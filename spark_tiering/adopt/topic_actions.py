@@ -123,7 +123,7 @@ class AdoptionTopicActions:
     # ---------------------------------------------------------------------------- the cluster
 
     def settings(self) -> Mapping[str, TopicSettingInForce] | None:
-        """See `AdoptionWindowActions`; a topic that was made anew is another one."""
+        """Return the settings as `AdoptionWindowActions` says; a recreated topic is another one."""
         name = self._topic.name
         told = self._cluster.topic_settings([name], ASKED).get(name)
         if told is None:
@@ -166,7 +166,9 @@ class AdoptionTopicActions:
         return tuple(found)
 
     def preview(self) -> RoundPreview:
-        """See `AdoptionWindowActions`; its segments are not read again within the window."""
+        """
+        Preview as `AdoptionWindowActions` says; its segments are not read again within the window.
+        """
         plan = self._planned().plan
         left = [
             f"{one.partition}: {run.reason}: {run.detail}"

@@ -36,7 +36,7 @@ _NOBODY_COPIES: Final = "brokers did not go on behind the last copies"
 
 
 class AdoptionWindow:
-    """One topic's window, for one call of `adopt`, `resume` or `abort`."""
+    """Runs one topic's window, for one call of `adopt`, `resume` or `abort`."""
 
     def __init__(
         self, topic: str, actions: AdoptionWindowActions, options: WindowOptions | None = None

@@ -51,7 +51,7 @@ class WaveSize(NamedTuple):
         return max(self.units, self.small_units)
 
     def is_full(self, units: int, size_bytes: int) -> bool:
-        """Whether a wave of so many units and bytes would be too large."""
+        """Return whether a wave of so many units and bytes would be too large."""
         if size_bytes > self.bytes or units > self.units_max:
             return True
         return units > self.units and size_bytes > self.small_bytes
@@ -118,7 +118,7 @@ class CopyExecution:
         return bool(self.stopped)
 
     def _holds(self, run: PartitionRun) -> bool:
-        """Whether the job may still publish; a job that lost one topic stops altogether."""
+        """Return whether the job may still publish; a job that lost one topic stops altogether."""
         why = self._actions.why_not_ours(run.partition)
         if why:
             self.stopped = self.stopped or why

@@ -50,7 +50,7 @@ STALE_SHOWN_MAX: Final = 5
 
 
 def ignore(_: object) -> None:
-    """Ignore what a listener would get."""
+    """Ignore the events of a listener."""
 
 
 def never_stop() -> str:

@@ -64,7 +64,9 @@ class CopyJobActions:
         self._claim_age_ms = 0 if plan.rules.mode is CopyMode.ADOPT else CLAIM_AGE_MS
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """See `CopyActions`; where the store does not answer, nothing is published."""
+        """
+        Return why as `CopyActions` says; where the store does not answer, nothing is published.
+        """
         topic = JobTopic(partition.topic, partition.topic_id)
         try:
             is_ours = self._claims.check(topic, younger_ms=self._claim_age_ms)
@@ -110,7 +112,7 @@ class CopyJobActions:
             self._at.engine().run_units(units, copy_segment, came_back)
 
     def stop_units(self, why: str) -> None:
-        """See `CopyActions`; it sets the mark that `rlmm tier pause` sets."""
+        """Stop as `CopyActions` says; it sets the mark that `rlmm tier pause` sets."""
         try:
             self._records.ask_to_stop(why)
         except RlmmError as error:

@@ -83,7 +83,7 @@ def open_lease(at: CopyJobContext, mode: CopyMode) -> Iterator[JobLease]:
     Keep the job of *at* alive until the end of the block.
 
     Raise `StoreUnsuitable` where brokers are to adopt the copies and, of two writers of one object,
-    the store does not let exactly one win; raise what the store raises. Nothing was begun then.
+    the store does not let exactly one win; raise the errors of the store. Nothing was begun then.
     """
     prefix = at.request.prefix
     traits = at.store.probe(f"{prefix}{FOLDER}")

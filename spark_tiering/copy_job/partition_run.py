@@ -96,7 +96,7 @@ class PartitionRun:
         self.stop("worker-lost")
 
     def lost_unless_back(self, uuid: Uuid, detail: str) -> None:
-        """The same, where the copy has no result yet."""
+        """Record the unit as lost where the copy has no result yet."""
         state = self._by_uuid[uuid]
         if state.result is None and state.fate is None:
             self.lost(uuid, detail)
@@ -127,11 +127,11 @@ class PartitionRun:
         self._settle(copy, CopyFate.LEFT_OPEN, why, detail)
 
     def vanished(self, copy: PlannedCopy, detail: str) -> None:
-        """Another writer deleted it meanwhile."""
+        """Record that another writer has deleted the copy meanwhile."""
         self._settle(copy, CopyFate.VANISHED, "deleted-meanwhile", detail)
 
     def failed(self, copy: PlannedCopy, why: str, detail: str) -> None:
-        """It cannot be finished, ever: it is to be ended."""
+        """Record that the copy can never be finished: it is to be ended."""
         state = self._by_uuid[copy.uuid]
         state.why, state.detail = why, detail
         self.stop(why)
@@ -203,5 +203,5 @@ class PartitionRun:
 
 
 def _is_lost_cause(state: _CopyRun) -> bool:
-    """Whether it failed in a way that no repeat helps."""
+    """Return whether it failed in a way that no retry helps."""
     return state.fate is None and bool(state.why)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class EventPublisher(Protocol):
-    """See `spark_tiering.copy_job.publishing.CopyEventPublisher`."""
+    """Publishes events; see `spark_tiering.copy_job.publishing.CopyEventPublisher`."""
 
     def start_all(self, segments: Sequence[SegmentMetadata]) -> list[WriteAnswer | PublishRefusal]:
         """

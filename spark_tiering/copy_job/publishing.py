@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class PublishFailure(StrEnum):
-    """Why an event did not take effect. A closed list."""
+    """Tells why an event did not take effect. The list is closed."""
 
     REJECTED = "rejected"
     """The state machine refuses it: something else happened to the segment."""

@@ -61,7 +61,7 @@ class CopyFate(StrEnum):
 
     @property
     def is_fine(self) -> bool:
-        """Whether no operator has to look at it."""
+        """Return whether no operator has to look at it."""
         return self in (CopyFate.FINISHED, CopyFate.NOT_BEGUN)
 
 
@@ -124,7 +124,7 @@ class JobReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything planned is done, and no operator has to look at anything."""
+        """Return whether everything planned is done, and no operator has to look at anything."""
         return (
             not self.stopped
             and not self.hindrances
@@ -253,7 +253,7 @@ def _needs_help(one: PartitionCopyPlan, run: LeftOutRun) -> bool:
 
 
 def _is_refused(plan: CopyPlan, run: LeftOutRun) -> bool:
-    """Whether a topic was named that needs another mode or option."""
+    """Return whether a topic was named that needs another mode or option."""
     is_other = run.reason in (NotCopiedReason.BROKER_COPIES, NotCopiedReason.COMPACTED)
     return is_other and bool(plan.rules.filters.topics)
 

@@ -60,7 +60,7 @@ class ClusterAccess:
 
 @dataclass(frozen=True, slots=True)
 class WaitLimits:
-    """How long a job waits for others."""
+    """Limits how long a job waits for others."""
 
     publish_s: float = 30.0
     """For the verdict on an event, and for answers of the metadata."""
@@ -108,7 +108,7 @@ class JobRequest:
 
     @property
     def costs(self) -> RequestCosts:
-        """The requests that follow from how the store is written to."""
+        """Return the requests that follow from how the store is written to."""
         # Who resumes a copy, or sends an object in parts, looks before and after it.
         if isinstance(self.store, S3Settings):
             return RequestCosts(self.store.single_put_bytes, self.store.part_bytes, 2)

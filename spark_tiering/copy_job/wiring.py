@@ -53,7 +53,7 @@ class CopyJobContext:
         self._engine: ExecutionEngine | None = None
 
     def with_request(self, request: JobRequest) -> CopyJobContext:
-        """Return the same parts with another request, which names the same ones."""
+        """Return these parts with another request, which names the same parts."""
         return CopyJobContext(
             request,
             self.job_id,
@@ -83,8 +83,8 @@ def open_surroundings(
     engine: ExecutionEngine | None = None,
 ) -> Iterator[CopyJobContext]:
     """
-    Open what *request* names, the likeliest to fail first; a given *engine* stays open. Raises the
-    errors of each part, with nothing changed.
+    Open the parts that *request* names, the likeliest to fail first; a given *engine* stays open.
+    Raises the errors of each part, with nothing changed.
     """
     with ExitStack() as opened:
         source = open_source(request.source)

@@ -1,9 +1,8 @@
 """
 Candidates: the segments of a partition that may be copied, judged before any of them is read. Pure.
-Pure.
 
 A segment may be copied when it is rolled, when it ends at or below the last stable offset, and when
-it is known which leader epoch wrote each of its offsets. What is not known is a reason against it,
+it is known which leader epoch wrote each of its offsets. A missing fact is a reason against it,
 never a guess. That its indexes are trimmed, and everything else about its bytes, is found when it
 is read: an inspection never lets an untrimmed index through (`spark_tiering.segments`).
 """
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class CandidateReason(StrEnum):
-    """Why a segment may not be copied yet. The list is closed."""
+    """Tells why a segment may not be copied yet. The list is closed."""
 
     ACTIVE = "active"
     """It still grows."""
@@ -114,9 +113,10 @@ def why_no_partition(
 
 def _why_outdated(source: SourcePartition, image: PartitionImage) -> str | None:
     """
-    A leader that has been followed by another does not know that its log may have been cut.
+    Return why the source's log may be out of date: a leader that has been followed by another does
+    not know that its log may have been cut.
 
-    Only finished copies prove an epoch: what was merely started may be anybody's mistake.
+    Only finished copies prove an epoch: one that was merely started may be a mistake.
     """
     newest = max((epoch for epoch, _ in image.watermarks), default=-1)
     for segment in image.segments:

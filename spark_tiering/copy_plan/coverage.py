@@ -1,10 +1,10 @@
 """
 Coverage of a partition by the tier, by leader epoch and offset. Pure.
 
-Only finished copies count: a copy that was started is nothing that anybody can read. And only
-offsets under their own epoch count, never base offsets: replicas roll their logs at different
-places, and an offset that a deposed leader wrote is another record. So a segment whose base offset
-is in the tier may still lack its end, and one that begins anew may be there whole.
+Only finished copies count: readers cannot use a copy that was only started. And only offsets under
+their own epoch count, never base offsets: replicas roll their logs at different offsets, and an
+offset that a deposed leader wrote is another record. So a segment whose base offset is in the tier
+may still lack its end, and one with a new base offset may be there whole.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Coverage:
         self, epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
     ) -> tuple[EpochSpan, ...]:
         """
-        Return the offsets of a segment that the tier lacks, in order; nothing where it is covered.
+        Return the offsets of a segment that the tier lacks, in order; none where it is covered.
 
-        Where this is less than the whole segment, copies overlap: its planner decides what to do.
+        Where this is less than the whole segment, copies overlap: the planner decides about it.
         """
         return tuple(
             lacking

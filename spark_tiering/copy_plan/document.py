@@ -59,7 +59,7 @@ _LINE_CHARACTERS = 100
 
 @dataclass(frozen=True, slots=True)
 class CopyPlanUnreadable:
-    """Why a document is no plan; *detail* says where, what is, and what should be."""
+    """Tells why a document is no plan; *detail* says where, the value, and the expected value."""
 
     detail: str
 

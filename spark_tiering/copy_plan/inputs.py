@@ -1,6 +1,6 @@
 """
-What a plan is made from: one moment's image of the metadata, what the source has, and what is known
-of copies that were left open. Values only; whoever reads them also answers for their being of one
+The inputs of a plan: one moment's image of the metadata, the partitions of the source, and the
+evidence on open copies. Values only; the caller that reads them ensures that they are of one
 moment, and an image that cannot be of one moment is refused here.
 """
 
@@ -116,7 +116,7 @@ class MetadataImage:
 
 @dataclass(frozen=True, slots=True)
 class SegmentDetails:
-    """What only reading a segment tells; see `details_of`."""
+    """Holds the details of a segment that only reading it tells; see `details_of`."""
 
     epochs: Epochs
     max_timestamp_ms: int
@@ -137,12 +137,12 @@ class SourceSegment:
 @dataclass(frozen=True, slots=True)
 class SourcePartition:
     """
-    What one source has of one partition: the leader's log where there is a choice.
+    Describes one partition at one source: the leader's log where there is a choice.
 
-    *history* are the partition's leader epochs, *log_start* is the first offset of the whole log,
-    the tier's part included; None for what nobody could tell. *is_tiered* says whether brokers tier
-    the topic. Raises `InvalidArgument` unless each segment ends where the next begins, and for a
-    topic that no broker has.
+    *history* holds the partition's leader epochs, *log_start* the first offset of the whole log,
+    the tier's part included; None where it is unknown. *is_tiered* says whether brokers tier the
+    topic. Raises `InvalidArgument` unless each segment ends where the next begins, and for a topic
+    that no broker has.
     """
 
     partition: TopicIdPartition

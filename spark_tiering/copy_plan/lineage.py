@@ -1,17 +1,18 @@
 """
-Lineage: the tier of one partition along its history of leaders, and what a copy would hide. Pure.
+Lineage: the tier of one partition along its history of leaders, and the segments that a copy would
+hide. Pure.
 
 A segment that the tier has in part is copied whole, or not at all; it is never cut:
 
-- What a broker reads is the log file of one rolled segment, whole, with the producer snapshot of
+- A broker reads the log file of one rolled segment, whole, with the producer snapshot of
   its end. A piece of it would be a segment that no replica ever had.
 - Brokers do so themselves after a change of leaders: their next copy begins with the segment that
-  holds the first offset they lack. A copy that reaches beyond all that is there takes the place of
-  what begins within it, and every offset is found.
+  holds the first offset they lack. A copy that reaches beyond the end of the tier takes the place
+  of the segments that begin within it, and every offset is found.
 - But brokers keep one slot for each start and ask the nearest one below. A copy inside another one
   hides the rest of that, and one around another that is not displaced is itself hidden behind it.
-  Readers would be told that there is no such offset, so such a copy is refused.
-- Where brokers are to adopt what is copied, each range is copied once: nothing may overlap.
+  A look-up would report that there is no such offset, so such a copy is refused.
+- Where brokers are to adopt the copies, each range is copied once: nothing may overlap.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class CopiedTier:
 
     def ranges_missing_below(self, base_offset: int, others: list[Range]) -> list[Range]:
         """
-        The ranges below *base_offset* that neither finished copies nor *others* hold, whatever the
+        Return the ranges below *base_offset* that neither finished copies nor *others* hold, in any
         epoch.
         """
         ranges = [(one.start_offset, one.last_offset + 1) for one in self._finished] + others

@@ -1,10 +1,10 @@
 """
 Open copies, which were started and are not finished: decisions by the evidence. Pure.
 
-Only a job's own copies are touched, and only when whoever started them has surely ended. What is
-whole is completed where it fits; what can be gone on with, under the same id and with the same
-source, is resumed, so that nothing is sent twice; everything else is ended, and copied anew under
-another id. What is not known is left as it is, and so are whole objects whose source is gone.
+A job touches only copies of jobs, and only when the job that started them has surely ended. A whole
+copy is completed where it fits; a partial one that can go on, under the same id and with the same
+source, is resumed, so that no byte is sent twice; every other one is ended, and copied anew under
+another id. An unknown copy is left as it is, and so are whole objects whose source is gone.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def equals_source(segment: SegmentMetadata, found: SourceSegment) -> bool:
 
 def without_duplicates(judged: list[JudgedOpen], judge: OpenJudge) -> list[JudgedOpen]:
     """
-    Return the same, where of copies that overlap each other one alone is gone on with.
+    Return *judged* so that of copies that overlap each other only one is gone on with.
 
     Of several of one range it is the one that is nearest to its end, else the one that begins
     first.
@@ -189,7 +189,7 @@ def is_undecided(one: JudgedOpen) -> bool:
     """
     Return whether other jobs must not copy the same offsets meanwhile, lest both copy them.
 
-    A broker's open copy is no hindrance, nor is one that only somebody who looks can decide about.
+    A broker's open copy does not block them, nor does one that only an operator can decide about.
     """
     return one.fate in (
         LeftOpen.EVIDENCE_MISSING,

@@ -1,4 +1,4 @@
-"""One partition's plan put together: from its draft, and from what the budgets allow. Pure."""
+"""The assembly of one partition's plan, from its draft and the budgets. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """
-One partition judged, before budgets: which copies would follow each other, and why the rest is left
-out. Pure.
+The draft of one partition's plan, before budgets: the copies that would follow each other, and why
+the rest is left out. Pure.
 
-Copies of a partition rise without a gap: the first segment that is left out, for whatever reason
-but that the tier has it or that nothing is in it, leaves out everything above it.
+Copies of a partition rise without a gap: the first segment that is left out, unless the tier has it
+or it is empty, leaves out everything above it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ OPEN_STATES = (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_ST
 
 
 class DraftStep(NamedTuple):
-    """What would be done next in a partition: a segment of the source, an open copy, or both."""
+    """Holds the next step of a partition: a segment of the source, an open copy, or both."""
 
     source: SourceSegment | None
     going_on: JudgedOpen | None

@@ -1,4 +1,7 @@
-"""A plan as values: what is done, in which order, at what cost, and what is not done, and why."""
+"""
+A plan as values: its steps in order, their cost, and the segments that are left out, with the
+reason.
+"""
 
 from __future__ import annotations
 
@@ -131,10 +134,10 @@ class LeftOutRun(CopyPlanRow, frozen=True):
 
 class SourceGap(CopyPlanRow, frozen=True):
     """
-    Offsets that neither the tier nor the source has.
+    Names offsets that neither the tier nor the source has.
 
-    *is_lost* says that something below it was copied, so that it was deleted before its turn came.
-    What lies below the oldest copy may as well have expired in the tier.
+    *is_lost* says that an offset below was copied, so that this one was deleted before its turn
+    came. Offsets below the oldest copy may as well have expired in the tier.
     """
 
     first_offset: Count64 = field(name="first")
@@ -179,7 +182,7 @@ class PartitionCopyPlan(CopyPlanRow, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class CopyPlan:
-    """What one job does; *positions* are those of the metadata that it was made from."""
+    """Lists the steps of one job; *positions* are those of the metadata that it was made from."""
 
     rules: PlanRules
     cluster_id: str

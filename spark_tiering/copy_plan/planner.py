@@ -1,9 +1,9 @@
 """
-A plan from metadata, source and evidence. Pure: equal input becomes an equal plan.
+The planner of copies, from metadata, source and evidence. Pure: equal input becomes an equal plan.
 
 Ends come first. Then, of the next copies of all partitions, always the one that brokers would
-delete first, else the one with the oldest records; within a partition the lowest first. What does
-not fit a budget leaves out the rest of its partition, and what is smaller elsewhere still fits.
+delete first, else the one with the oldest records; within a partition the lowest first. A copy that
+does not fit a budget leaves out the rest of its partition, and a smaller one elsewhere still fits.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ def make_plan(
     new_ids: Iterable[Uuid],
 ) -> CopyPlan:
     """
-    What to do so that the tier has what *rules* ask for, and why the rest is not done.
+    Plan the copies that *rules* ask for and the tier lacks, and note why the rest is not done.
 
     Partitions are those of *source*; one that only the metadata has, with copies left open, is
     handed in without segments.
 
-    *new_ids* are drawn by the caller, one for each new copy; those that no segment may have, or one
-    has, are passed over. Segments left out as `not-inspected` are those to inspect, to plan again.
-    Raises `InvalidArgument` for a partition that stands twice, and where ids run out.
+    The caller draws *new_ids*, one for each new copy; ids that no segment may have, or that a
+    segment has, are skipped. Segments left out as `not-inspected` are those to inspect before
+    planning again. Raises `InvalidArgument` for a partition that stands twice, and where ids run
+    out.
     """
     ordered = sorted(source, key=lambda one: partition_order(one.partition))
     if len({one.partition for one in ordered}) != len(ordered):

@@ -1,6 +1,6 @@
 """
-Why something is, or is not, in a plan. Every list here is closed, and its values stand in documents
-that people keep: a value is never given another meaning.
+The reasons for which something is, or is not, in a plan. Every list here is closed, and its values
+stand in documents that operators keep: a value is never given another meaning.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class NotCopiedReason(StrEnum):
 
 
 class EndReason(StrEnum):
-    """Why an open copy is ended: deletion started, its objects removed, deletion finished."""
+    """Tells why an open copy is ended: deletion started, its objects removed, deletion finished."""
 
     DELETION_BEGUN = "deletion-begun"
     """It was being ended already."""

@@ -25,7 +25,7 @@ _TEXT = re.compile(r"[A-Za-z0-9 ._:/@+=-]*")
 @dataclass(frozen=True, slots=True)
 class SegmentSelection:
     """
-    Which segments are wanted at all.
+    Selects the wanted segments.
 
     *topics* and *without_topics* are names or patterns (`orders`, `logs-*`, `*.v[12]`); no topics
     at all means every one. The offset topics of Kafka itself have to be named.
@@ -91,7 +91,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RequestCosts:
-    """From which the requests of a copy follow, at most: compression is not counted on."""
+    """Bounds the requests of a copy from above: compression is not counted on."""
 
     multipart_above_bytes: int = 64 * 2**20
     """The largest object that is sent at once: it costs one request, and is tried again whole."""
@@ -109,7 +109,8 @@ class RequestCosts:
 
     def copy_cost(self, action: SegmentAction, log_bytes: int, indexes_bytes: int) -> Cost:
         """
-        Of one segment. What is resumed is counted whole: how much was sent before may be nothing.
+        Return the cost of one segment. A resumed copy is counted whole, since nothing may have been
+        sent.
 
         Completing reads the manifest and verifies by it.
         """
@@ -133,7 +134,7 @@ class RequestCosts:
 
 @dataclass(frozen=True, slots=True)
 class PlanRules:
-    """All that is asked of a plan; *now_ms* is what ages are measured by."""
+    """Sets all rules of a plan; ages are measured at *now_ms*."""
 
     mode: CopyMode
     now_ms: int

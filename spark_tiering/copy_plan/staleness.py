@@ -1,8 +1,8 @@
 """
-Whether a plan may still be carried out: what it was made from, compared with what is now. Pure.
+The staleness of a plan: its inputs compared with the present state. Pure.
 
-What grows does not matter: new segments, a stable offset that rises, other partitions of the same
-metadata partition. What the plan stands on must be as it was.
+Growth does not matter: new segments, a stable offset that rises, other partitions of the same
+metadata partition. The facts that the plan depends on must be unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StalePlan:
-    """One reason against a plan; *partition* is None where it concerns the whole of it."""
+    """Gives one reason against a plan; *partition* is None where it concerns the whole of it."""
 
     reason: StaleReason
     partition: TopicIdPartition | None

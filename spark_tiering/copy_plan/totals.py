@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PlanTotals:
-    """Counts of what is done, and of what is not."""
+    """Counts planned and left-out segments."""
 
     partitions: int = 0
     by_action: dict[SegmentAction, int] = field(

@@ -1,12 +1,12 @@
 """
-Which transactions of a range were aborted, and up to where that is known, for who reads committed
-records alone. No I/O of its own.
+The aborted transactions of a range, and up to where they are known, for readers of committed
+records. No I/O of its own.
 
 The entry of an aborted transaction is in the index of the segment that has its marker, which may
-lie long after its records: behind the range that is read, behind all that is in the tier, or in a
-part that is missing. The last two decide how far a reader of committed records may go: to where the
-first transaction begins that was open when the last segment that is there ended, which its producer
-snapshot tells. That is the last stable offset, as far as the tier goes.
+lie long after its records: behind the range that is read, behind the end of the tier, or in a
+missing part. The last two decide how far a reader of committed records may go: to where the first
+transaction begins that was open when the last present segment ended, which its producer snapshot
+tells. That is the last stable offset, as far as the tier goes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEPT_MAX = 10_000
 
 
 class ReadState:
-    """See `deciding.StateOfSegments`."""
+    """Implements `StateOfSegments`."""
 
     def __init__(self, storage: SegmentStorage) -> None:
         self._storage = storage
@@ -79,7 +79,9 @@ def _trim(kept: dict[ExtentObjects | LogFolderSegment, Any]) -> None:
 
 
 class StateOfSegments(Protocol):
-    """What segments tell of transactions. Raises one of our errors for what cannot be read."""
+    """
+    Reads the transactions of segments. Raises one of our errors for a segment that cannot be read.
+    """
 
     def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]: ...
 
@@ -87,7 +89,7 @@ class StateOfSegments(Protocol):
 
 
 class TransactionDecision(NamedTuple):
-    """Whose records go, and of which offsets, [first, next), nobody here knows it."""
+    """Holds the aborted transactions, and the undecided ranges of offsets, [first, next)."""
 
     aborted: tuple[AbortedTransaction, ...]
     undecided: tuple[tuple[int, int], ...]
@@ -106,8 +108,8 @@ def decide(
     held: PartitionListing, first: int, behind: int, state: StateOfSegments
 ) -> TransactionDecision:
     """
-    What is known of [first, behind). Where something is missing from it, or right behind it, what
-    is decided ends before that.
+    Decide on the transactions of [first, behind). Where a part of it is missing, or the part right
+    behind it, the decision ends before that.
     """
     found: list[AbortedTransaction] = []
     undecided: list[tuple[int, int]] = []

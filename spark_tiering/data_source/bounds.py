@@ -1,8 +1,8 @@
 """
 Bounds of a read in each partition, in the form of Spark's Kafka source. Pure.
 
-`earliest` and `latest` are of what is there to be read: of the tier, which begins where retention
-has come to, and ends with the last segment that was copied.
+`earliest` and `latest` are those of the tier, which begins where retention has come to, and ends
+with the last segment that was copied.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PartitionName(NamedTuple):
 
 
 class NoOffset(StrEnum):
-    """What happens where a start is said as a time, and no record is as late."""
+    """Says what to do where a start is given as a time, and no record is as late."""
 
     ERROR = "error"
     LATEST = "latest"
@@ -37,7 +37,7 @@ class NoOffset(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AtEdge:
-    """Every partition from its first offset, or up to its last."""
+    """Bounds every partition by its first offset, or by its last."""
 
     offset: int
     """`EARLIEST` or `LATEST`."""
@@ -45,7 +45,7 @@ class AtEdge:
 
 @dataclass(frozen=True, slots=True)
 class AtOffsets:
-    """Each partition by an offset of its own; `EARLIEST` and `LATEST` are offsets, too."""
+    """Bounds each partition by an offset of its own; `EARLIEST` and `LATEST` are offsets, too."""
 
     option: str
     offsets: Mapping[PartitionName, int]
@@ -53,7 +53,7 @@ class AtOffsets:
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """Every partition by one time: the offset of the first record that is not older."""
+    """Bounds every partition by one time: the offset of the first record that is not older."""
 
     option: str
     time_ms: int
@@ -62,7 +62,7 @@ class AtTime:
 
 @dataclass(frozen=True, slots=True)
 class AtTimes:
-    """Each partition by a time of its own."""
+    """Bounds each partition by a time of its own."""
 
     option: str
     times_ms: Mapping[PartitionName, int]
@@ -73,7 +73,7 @@ Bound = AtEdge | AtOffsets | AtTime | AtTimes
 
 
 class PartitionBound(NamedTuple):
-    """One bound of one partition: an offset, or a time of which the offset is looked up."""
+    """Bounds one partition by an offset, or by a time whose offset is looked up."""
 
     offset: int | None
     time_ms: int | None = None

@@ -1,6 +1,6 @@
 """
-What there is to be read, wherever the list of it came from: by partition, stretches of offsets and
-the segment that has each. Values; they travel to executors and hold no secret.
+The extents to read, whichever source listed them: by partition, ranges of offsets and the segment
+that has each. Values; they travel to executors and hold no secret.
 """
 
 from __future__ import annotations
@@ -62,8 +62,10 @@ class ReadExtent:
 
     @property
     def has_end(self) -> bool:
-        """Whether the end of its segment, of which the state of producers is told, is one that the
-        partition has."""
+        """
+        Return whether the partition's log has the segment's end, where its producer snapshot
+        belongs.
+        """
         return self.history_last == self.segment_last
 
     @property
@@ -97,8 +99,8 @@ class MissingOffsets:
 @dataclass(frozen=True, slots=True)
 class PartitionListing:
     """
-    What there is of one partition: from *first_offset* to *next_offset*, in extents that rise and
-    never overlap. What lies between them is *missing*, each with its reason.
+    Lists one partition: from *first_offset* to *next_offset*, in extents that rise and never
+    overlap. The gaps between them are *missing*, each with its reason.
     """
 
     partition: TopicIdPartition

@@ -1,12 +1,13 @@
 """
-From offsets and times to bytes of a log, by its offset index and its time index. Pure.
+The places in a log that its offset index and its time index give. Pure.
 
-An offset index tells from where on an offset is to be looked for: all before an entry's position
-lies below its offset. It does not tell where an offset ends, so an end is a hint, and whoever reads
-goes on until he has seen it. A time index tells up to which offset nothing is later than a time.
+An offset index tells where the search for an offset begins: every record before an entry's position
+lies below its offset. It does not tell where an offset ends, so an end is a hint, and the reader
+continues until it has seen the offset. A time index tells up to which offset no record is later
+than a time.
 
-Indexes are not believed blindly. Entries that do not rise end an index; and a place in the log that
-was found by one begins with a batch that fits it, see `fits`.
+Indexes are not trusted blindly. Entries that do not rise end an index; and a place in the log that
+an index gave begins with a batch that fits it, see `fits`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class IndexPosition(NamedTuple):
 
 
 class ByteStretch(NamedTuple):
-    """The bytes [start, stop) of a log; *is_last*: nobody reads on behind them."""
+    """Holds the bytes [start, stop) of a log; after the one with *is_last* no reader continues."""
 
     start: IndexPosition
     stop: int
@@ -76,8 +77,8 @@ class OffsetPlaces:
 
     def slice_of(self, first: int, last: int, number: int, count: int) -> ByteStretch:
         """
-        Slice *number* of *count* of what the offsets [first, last] take. The slices of one range
-        are disjoint, and together the range; some may be empty.
+        Return slice *number* of *count* of the bytes that hold the offsets [first, last]. The
+        slices of one range are disjoint, and together the range; some may be empty.
         """
         start, stop = self.start_of(first), self.likely_stop(last)
         begins = self._cut(start, stop, number, count)
@@ -137,8 +138,8 @@ def _rising(values: np.ndarray, above: int, *, is_strict: bool = True) -> int:
 
 def fits(place: IndexPosition, content: bytes | memoryview) -> bool:
     """
-    Whether what begins at *place* can be the batch that an index says is there; where it begins
-    above the place's offset, something before it was passed over.
+    Return whether the content at *place* can be the batch that an index names; a batch above the
+    place's offset means that something before it was skipped.
     """
     if place.position == 0 or len(content) < _BASE_OFFSET.size:
         return True

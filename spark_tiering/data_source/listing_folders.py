@@ -1,8 +1,8 @@
 """
 The partitions of log folders as a listing: a broker's own, shared ones, or copies.
 
-They are read up to the high watermark that their broker has noted last: what lies above may still
-be taken back. Folders without that note are read as far as their rolled segments go.
+They are read up to the high watermark that their broker has noted last: records above it may still
+be truncated. Folders without that note are read as far as their rolled segments go.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def list_folders(
     folders: Sequence[str], subscription: Subscription, isolation: Isolation
 ) -> TierListing:
     """
-    What is in the log folders of brokers. Of several replicas of a partition the one that goes
-    farthest is read.
+    List the log folders of brokers. Of several replicas of a partition the one that reaches
+    furthest is read.
     """
     found, unusable = LogDirSource(LogDirSettings(tuple(folders))).partitions()
     replicas: dict[tuple[str, int], list[PartitionListing]] = {}

@@ -1,6 +1,6 @@
 """
-The partitions of a tier as a listing, from whoever tells of them: an exported plan, the manifests
-in the store, or the metadata of a service or of an embedded log, as it is now.
+The listing of a tier's partitions, from an exported plan, the manifests in the store, or the
+present metadata of a service or of an embedded log.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def listing_of_plan(plan: FrozenPlan, subscription: Subscription) -> TierListing
 
 def _held(one: FrozenPartition) -> PartitionListing:
     """
-    A partition as far as its plan goes: what was asked below the tier counts as missing, what lies
-    behind the tier is not there yet.
+    Return a partition as far as its plan goes: offsets below the tier count as missing, those
+    behind the tier are not there yet.
     """
     extents = tuple(extent_of(segment, one.epochs) for segment in one.segments)
     first = one.asked[0][0] if one.asked else 0
@@ -88,8 +88,8 @@ def one_of_each_name(
     partitions: Collection[FrozenPartition], subscription: Subscription
 ) -> list[FrozenPartition]:
     """
-    Those of the topic ids that are wanted; raises `ConfigError` where a name has several and nobody
-    said which: rows of both under the same offsets would be one partition to whoever reads them.
+    Return the wanted topic ids; raises `ConfigError` where a name has several and the caller chose
+    none: a reader would take rows of both, under the same offsets, for one partition.
     """
     by_name: dict[tuple[str, int], list[FrozenPartition]] = {}
     for one in partitions:
@@ -127,9 +127,9 @@ READERS: Final = 8
 
 class TierLister:
     """
-    Tells what the tier has of the partitions that are wanted, as it is when it is asked.
+    Lists the tier's part of the wanted partitions, at the time of each call.
 
-    A manifest is read once: nobody changes it.
+    A manifest is read once, since it never changes.
     """
 
     def __init__(self, options: DataSourceOptions) -> None:
@@ -138,10 +138,10 @@ class TierLister:
 
     def __call__(self) -> TierListing:
         """
-        What there is now; of a plan what there was.
+        Return the present listing; with a plan, that of the plan.
 
-        Raises `ConfigError` for a plan that is none, or not the one that was named; what source and
-        store raise; and `TierUnreadable` for a manifest that is none, where losses are not borne.
+        Raises `ConfigError` for a plan that is none, or not the one that was named; the errors of
+        source and store; and `TierUnreadable` for a broken manifest, unless losses are tolerated.
         """
         return listing_of_plan(self._plan(), self._options.subscription)
 

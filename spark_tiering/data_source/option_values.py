@@ -1,7 +1,7 @@
 """
 Single options of a reader, as texts, to values. Pure; raises `ConfigError`.
 
-What looks like a secret is never repeated in a message.
+A text that looks like a secret is never repeated in a message.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class ReaderOptions:
 
     def require_empty(self, refusals: Mapping[str, str]) -> None:
         """
-        Raise `ConfigError` for what was not taken: with the reason that *refusals* have for what
-        the name begins with, else with the name that was probably meant.
+        Raise `ConfigError` for an option that was not taken: with the reason that *refusals* have
+        for the start of its name, else with the name that was probably meant.
         """
         for name in self._left:
             for beginning, why in refusals.items():

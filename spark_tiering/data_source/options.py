@@ -1,6 +1,6 @@
 """
-Everything that can be said to `spark.read.format("rlmm")`, as Spark's Kafka source takes it where
-it has it as well. Pure, and no credential among it.
+The options of `spark.read.format("rlmm")`, with the names of Spark's Kafka source where it has
+them as well. Pure, and without credentials.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Which partitions are read: one of the three; none, where a plan says it."""
+    """Names the partitions to read, in one of three ways; none of them where a plan is given."""
 
     topics: tuple[str, ...] = ()
     pattern: str = ""

@@ -1,6 +1,6 @@
 """
-One piece of a segment as Arrow: what an executor does. The bytes that an index says, in windows,
-decoded, checked, and no farther than is wanted.
+The reading of one piece of a segment as Arrow, on an executor: the bytes that an index names, in
+windows, decoded, checked, and no further than wanted.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _UNFINISHED: Final = (DecodingFaultKind.TORN, DecodingFaultKind.ZEROS)
 
 @dataclass(frozen=True, slots=True)
 class PieceReading:
-    """How pieces are read; it travels with them, and holds no secret."""
+    """Tells how pieces are read; it travels with them, and holds no secret."""
 
     storage: SegmentStorage
     columns: tuple[str, ...]
@@ -110,8 +110,8 @@ def read_piece(piece: SegmentPiece, reading: PieceReading) -> Iterator[pa.Record
     """
     Return the rows of *piece*, in order.
 
-    Raises `DataLost` for what is not there any more, `TierUnreadable` for what is there and cannot
-    be read: rows that came before are right. Raises what the store raises.
+    Raises `DataLost` for a segment that is not there any more, `TierUnreadable` for one that cannot
+    be read: earlier rows are right. Raises the errors of the store.
     """
     with told_of(piece.extent):
         source = open_extent(piece.extent, reading.storage)
@@ -124,7 +124,7 @@ def read_piece(piece: SegmentPiece, reading: PieceReading) -> Iterator[pa.Record
 
 
 def _timely(extent: ReadExtent, source: SegmentBytes, reading: PieceReading) -> ReadExtent | None:
-    """What of *extent* may hold rows of the times that are wanted."""
+    """Return the part of *extent* that may hold rows of the wanted times."""
     pushed = reading.pushed
     if not pushed.has_times:
         return extent
@@ -185,7 +185,10 @@ class _Rows:
         )
 
     def of(self, stretch: ByteStretch) -> Iterator[pa.RecordBatch]:
-        """Of the batches that begin in *stretch*, and of those behind that it may have missed."""
+        """
+        Return the batches that begin in *stretch*, and those behind it that the stretch may have
+        missed.
+        """
         decoder = BatchDecoder(self._wanted, stretch.start.position)
         is_first = True
         for window in self._windows(decoder, stretch):
@@ -204,7 +207,9 @@ class _Rows:
         self._require_end(decoder.finish(), is_inside=not stretch.is_last)
 
     def _windows(self, decoder: BatchDecoder, stretch: ByteStretch) -> Iterator[memoryview]:
-        """Of the stretch; and behind the last one until *decoder* has seen enough."""
+        """
+        Read the windows of the stretch; and behind the last one until *decoder* has seen enough.
+        """
         for begin, stop in self._asked(decoder, stretch):
             for piece in self._source.pieces(begin, stop - 1):
                 view = memoryview(piece)
@@ -224,7 +229,7 @@ class _Rows:
             at, step = stop, self._window_bytes
 
     def _require_end(self, fault: DecodingFault | None, *, is_inside: bool) -> None:
-        """Nothing but whole batches; only the file that a broker still writes may end otherwise."""
+        """Require whole batches; only the file that a broker still writes may end otherwise."""
         if fault is None or (self._is_active and fault.kind in _UNFINISHED):
             return
         if is_inside:

@@ -1,6 +1,6 @@
 """
-Where the list of segments and their bytes come from, as options say it. Pure, and no credential
-among it: each process that reads finds its own, in its environment.
+The locations of the list of segments and of their bytes, from options. Pure, and without
+credentials: each process that reads finds its own, in its environment.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SidecarPlace:
 
 @dataclass(frozen=True, slots=True)
 class TierLocation:
-    """Who tells which segments there are, and where their bytes are."""
+    """Names the source of the list of segments, and the location of their bytes."""
 
     kind: ListKind
     store: StoreSettings | None = None

@@ -1,11 +1,11 @@
 """
-Filters of a query as bounds on what is read. Pure.
+Pushed filters: filters of a query as bounds on the read. Pure.
 
-Pruning is coarse: what is left out surely matches nothing, and what is read may match nothing
-either. Spark is told of every filter that it has to look at the rows all the same.
+Pruning is coarse: a skipped record surely does not match, and a record that is read may not match
+either. Spark still evaluates every filter on the rows.
 
-Times say where to begin, since no segment after the first late one is known to be early; they say
-where to end only if somebody knows how far times go back, `timestampDisorderMs`.
+Times give a start, since no segment after the first late one is known to be early; they give an end
+only if it is known how far times go back, `timestampDisorderMs`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class PushedFilters:
-    """What rows may be wanted. Times are inclusive and in milliseconds, as records have them."""
+    """Bounds the wanted rows. Times are inclusive and in milliseconds, as records have them."""
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None

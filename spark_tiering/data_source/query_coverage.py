@@ -1,6 +1,6 @@
 """
-What of a listing a query covers: per partition a range of offsets, the extents in it, and what is
-lost of it. Pure.
+The coverage of a query: per partition of a listing a range of offsets, the extents in it, and the
+lost offsets. Pure.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class OffsetRange:
 
 @dataclass(frozen=True, slots=True)
 class RangeCoverage:
-    """What is read of one range, and what should have been and is not there."""
+    """Holds the extents of one range, and its missing offsets."""
 
     range: OffsetRange
     extents: tuple[ReadExtent, ...]
@@ -54,7 +54,8 @@ def offset_of_start(
     look_up: Callable[[PartitionListing, int], int | None],
 ) -> int:
     """
-    The offset that a start means; *look_up* gives the first one that is not older than a time.
+    Return the offset that a start means; *look_up* gives the first one that is not older than a
+    time.
 
     *end_offset* is how far *held* may be read. Raises `DataLost` where no record is as late as a
     time, and the start is to fail then.
@@ -94,7 +95,7 @@ def _edge(held: PartitionListing, end_offset: int, offset: int | None) -> int:
 
 def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) -> RangeCoverage:
     """
-    Return the extents in a range, up to *end_offset*, and what of it is lost.
+    Return the extents in a range, up to *end_offset*, and its lost offsets.
 
     An empty range loses nothing, unless it begins where nothing is.
     """
@@ -119,7 +120,7 @@ def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) ->
 
 
 def without(covered: RangeCoverage, lost: Sequence[MissingOffsets]) -> RangeCoverage:
-    """Return the same but for what is *lost* of it as well."""
+    """Return the coverage with the *lost* offsets as well."""
     extents = list(covered.extents)
     for one in lost:
         extents = [
@@ -161,10 +162,10 @@ def lost_text(covered: RangeCoverage, missing: MissingOffsets) -> str:
 
 def first_offset_at(held: PartitionListing, time_ms: int, reading: PieceReading) -> int | None:
     """
-    That offset, as brokers look it up; None where no record is as late.
+    Return the first offset at *time_ms*, as brokers look it up; None where no record is as late.
 
-    Costs the indexes of one segment and a few records of it; more where what is late enough in a
-    segment are not records.
+    Costs the indexes of one segment and a few records of it; more where the late batches of a
+    segment hold no records.
     """
     for extent in held.extents:
         if 0 <= extent.max_timestamp_ms < time_ms:

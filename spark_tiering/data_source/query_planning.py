@@ -1,6 +1,7 @@
 """
-A query from its options to shares for tasks: what there is, what of it is asked for, what is lost,
-what was aborted. The shell around `bounds`, `covering`, `deciding`, `pushed` and `slicing`.
+The planning of a query, from its options to shares for tasks: the listing, the wanted range, lost
+offsets and aborted transactions. It calls `bounds`, `query_coverage`, `aborted_transactions`,
+`pushed_filters` and `task_splits`.
 """
 
 from __future__ import annotations
@@ -100,9 +101,9 @@ class QueryPlanner:
         pushed: PushedFilters = EVERYTHING,
     ) -> list[tuple[SegmentPiece, ...]]:
         """
-        What tasks read of the offsets between *starts* and *ends*.
+        Return the tasks' shares of the offsets between *starts* and *ends*.
 
-        Raises `DataLost` for what should be there and is not, unless losses are borne.
+        Raises `DataLost` for missing offsets, unless losses are tolerated.
         """
         wanted = [
             OffsetRange(one, starts[one.name], ends[one.name])

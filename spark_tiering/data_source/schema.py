@@ -1,8 +1,8 @@
 """
-The columns, as Spark's Kafka source names and orders them, and which of them somebody wants.
+The schema: columns as Spark's Kafka source names and orders them, and the wanted ones.
 
-Spark hands no column selection to a source in Python. Who needs some columns alone gives a schema
-of his own, and the others are never decoded.
+Spark passes no column selection to a source in Python. A schema from the user selects columns, and
+the others are never decoded.
 """
 
 from __future__ import annotations

@@ -42,7 +42,9 @@ _KIND_BYTES: Final = {kind: len(kind.value) + 1 for kind in ObjectKind}
 
 @dataclass(frozen=True, slots=True)
 class SegmentStorage:
-    """Where bytes are, as it travels to workers: no client, no key and no credential."""
+    """
+    Names the location of bytes, as it travels to workers: no client, no key and no credential.
+    """
 
     store: StoreSettings | None = None
     key_ring: str = ""
@@ -52,7 +54,7 @@ def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
     """
     Return the segment of an extent, by the store and the keys of this process.
 
-    Raises `SegmentUnreadable`, and what the store raises.
+    Raises `SegmentUnreadable`, and the errors of the store.
     """
     place = extent.place
     if isinstance(place, LogFolderSegment):

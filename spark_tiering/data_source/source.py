@@ -78,7 +78,7 @@ class RlmmDataSource(DataSource):
 
 
 class TaskShare(InputPartition):
-    """What one task reads; travels to it, and holds no secret."""
+    """Holds the reads of one task; travels to it, and holds no secret."""
 
     def __init__(self, pieces: tuple[SegmentPiece, ...], reading: PieceReading) -> None:
         super().__init__(None)
@@ -113,8 +113,8 @@ class _Reader(DataSourceReader):
 
 class _PushingReader(_Reader):
     """
-    One that takes filters. A class of its own: where Spark does not push filters down, a reader
-    that could take them is refused by it.
+    Reads with filters. It is a class of its own: where Spark does not push filters down, it refuses
+    a reader that could take them.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
@@ -130,7 +130,8 @@ def rows_of(
     """
     Return the rows of one task, in the order of its pieces.
 
-    What was there when the query was planned and is gone by now is an error, or named in a warning.
+    A segment that was there when the query was planned and is gone by now is an error, or named in
+    a warning.
     """
     if not isinstance(partition, TaskShare):
         return

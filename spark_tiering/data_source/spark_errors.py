@@ -1,6 +1,7 @@
 """
-How errors leave the source: Spark shows the message of whatever is raised in its Python workers,
-and with it a stack trace, unless it is told not to. An error of ours says all that there is to say.
+The errors that leave the source: Spark shows the message of every error in its Python workers, and
+with it a stack trace, unless `SPARK_HIDE_TRACEBACK` is set. The message of an rlmm error needs no
+trace.
 """
 
 from __future__ import annotations
@@ -25,10 +26,7 @@ T = TypeVar("T")
 
 
 def told_in_one_line(function: Callable[P, R]) -> Callable[P, R]:
-    """
-    An error of ours that a function raises is raised by itself: without what led to
-    it.
-    """
+    """Raise an rlmm error of the function without its cause."""
 
     @functools.wraps(function)
     def called(*given: P.args, **named: P.kwargs) -> R:
@@ -41,7 +39,7 @@ def told_in_one_line(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def iterated_in_one_line(rows: Iterator[T]) -> Iterator[T]:
-    """Return the same for all that is raised while something is iterated over."""
+    """Raise an rlmm error of the iteration without its cause."""
     try:
         yield from rows
     except RlmmError as error:

@@ -1,4 +1,6 @@
-"""`spark.readStream.format("rlmm")`: what is there, and what comes to it, batch by batch."""
+"""
+The stream of `spark.readStream.format("rlmm")`: the present records, and new ones, batch by batch.
+"""
 
 from __future__ import annotations
 
@@ -66,11 +68,12 @@ def available(start: Offsets, latest: Offsets) -> int:
 
 def step(start: Offsets, latest: Offsets, most: int | None) -> Offsets:
     """
-    How far to go from *start*, where *latest* is all that there is: at most *most* offsets, shared
-    out by how many each partition has, one at least to each that has any while there are some left.
+    Return how far to go from *start*, where *latest* is the end: at most *most* offsets, shared out
+    by how many each partition has, at least one to each partition with any while there are some
+    left.
 
-    A partition of *latest* that *start* does not know begins nowhere: it has to be put there first.
-    What is gone from *latest* stays where it was.
+    A partition of *latest* that *start* lacks has no beginning: the caller has to add it first. A
+    partition that *latest* lacks stays where it was.
     """
     ahead = {one: max(0, latest[one] - start[one]) for one in start if one in latest}
     total = sum(ahead.values())
@@ -90,7 +93,9 @@ def step(start: Offsets, latest: Offsets, most: int | None) -> Offsets:
 
 
 class TriggerPatience:
-    """Whether a batch begins though there is little to read. *now_ms* of every question rises."""
+    """
+    Decides whether a batch begins though there is little to read. *now_ms* of every question rises.
+    """
 
     def __init__(self, least: int | None, delay_ms: int) -> None:
         self._least = least
@@ -116,8 +121,8 @@ logger = logging.getLogger(__name__)
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
-    One streaming query. Its planning side lives in one process for as long as the query runs, its
-    reading side on executors.
+    Reads one streaming query. Its planning side lives in one process for as long as the query runs,
+    its reading side on executors.
     """
 
     def __init__(
@@ -172,8 +177,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 class RefusedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
-    One that cannot begin, and says why to the first question. Where no reader is given at all,
-    Spark tells of one that it could not stop, and not of the reason.
+    Refuses a stream that cannot begin, with the reason at the first question. Where no reader is
+    given at all, Spark reports one that it could not stop, and not the reason.
     """
 
     def __init__(self, error: RlmmError) -> None:
@@ -223,8 +228,8 @@ class _Driver:
 
     def latest(self, start: Offsets, most: int | None) -> Offsets:
         """
-        How far to go from *start*. Partitions that are new begin at their first offset, as nobody
-        has read anything of them.
+        Return how far to go from *start*. New partitions begin at their first offset, as none of
+        their records were read.
         """
         listing = self._look()
         ends = {one.name: self.planner.end_of(one) for one in listing.held}

@@ -1,9 +1,9 @@
 """
-From extents to shares for tasks: large segments are cut, small ones are joined. Pure.
+The splits of extents into shares for tasks: large segments are cut, small ones are joined. Pure.
 
-A cut by bytes is only counted here, slice *number* of *count*. Where it lies is found where the
-slice is read, at entries of the segment's offset index: every slice finds the same places, and no
-index has to be read to plan. A cut by records is one of offsets.
+A cut by bytes is only counted here, slice *number* of *count*. The reader of the slice finds its
+place, at entries of the segment's offset index: every slice finds the same places, and planning
+reads no index. A cut by records is one of offsets.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def shares(extents: Iterable[ReadExtent], cutting: SplitLimits) -> list[tuple[Se
     """
     Return the extents as shares, in their order; together they are read once and wholly.
 
-    What is joined is neighbours: rows of a share come in the order of partitions and offsets.
+    Only neighbours are joined: rows of a share come in the order of partitions and offsets.
     """
     all_of_them = list(extents)
     bytes_max = cutting.bytes_max

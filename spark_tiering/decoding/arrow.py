@@ -45,7 +45,7 @@ def bytes_column(data: bytes | memoryview, spans: FieldSpans) -> pa.Array:
 
 
 def text_column(data: bytes | memoryview, spans: FieldSpans) -> pa.Array:
-    """Return the same as text; what is no UTF-8 in it stands as Kafka's clients show it."""
+    """Return the column as text; invalid UTF-8 stands as Kafka's clients show it."""
     content = bytes_column(data, spans)
     offsets, letters = content.buffers()[1:]
     if letters is None or np.frombuffer(letters, dtype=np.uint8).max(initial=0) < 0x80:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class DecodingCounts:
-    """What became of the records. Those of batches that were not opened are their header's."""
+    """Counts the records by outcome. Counts of batches that were not opened are their header's."""
 
     batches: int = 0
     rows: int = 0

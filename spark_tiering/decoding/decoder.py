@@ -61,8 +61,8 @@ class BatchDecoder:
     @property
     def next_offset(self) -> int:
         """
-        The offset behind the last batch that was walked over, 0 before the first: at the end of a
-        log that is not compacted it says whether anything is missing there.
+        Return the offset behind the last batch that was walked over, 0 before the first: at the end
+        of a log that is not compacted it says whether anything is missing there.
         """
         return self._previous_offset + 1
 
@@ -115,8 +115,8 @@ class BatchDecoder:
 
     def finish(self) -> DecodingFault | None:
         """
-        Say that nothing follows: what is left over is no whole batch. None at a clean end, or where
-        the end does not matter, behind the last record that was asked for.
+        Note that no bytes follow: the rest is no whole batch. None at a clean end, or where the end
+        does not matter, behind the last record that was asked for.
         """
         if self.is_done:
             return self.fault
@@ -132,7 +132,7 @@ class BatchDecoder:
         return self._found(self._at_end(DecodingFaultKind.TORN, detail))
 
     def _hold(self, rest: bytes, position: int) -> None:
-        """Keep what is no whole batch yet; *position* is that of its first byte."""
+        """Keep the bytes that are no whole batch yet; *position* is that of the first one."""
         self._held = [rest] if rest else []
         self._held_bytes = len(rest)
         self._position = position

@@ -1,10 +1,9 @@
 """
-The records parts of batches, in one buffer, no more at a time than a limit.
+The decompression of batches into one buffer, no more at a time than a limit.
 
-Batches that are not compressed are left where they are: their part of the window is the buffer.
-All others go into one buffer that is used again and again. What is said of a batch that cannot be
-inflated, `rlmm.records.compression` says; the ways here are quicker, and give up where anything is
-unusual.
+Uncompressed batches are left where they are: their part of the window is the buffer. All others go
+into one buffer that is used again and again. `rlmm.records.compression` names the fault of a batch
+that cannot be inflated; the ways here are quicker, and give up at anything unusual.
 """
 
 from __future__ import annotations
@@ -64,8 +63,8 @@ class BatchDecompressor:
         self, data: bytes, table: BatchTable, position: int
     ) -> Iterator[BatchPortion | DecodingFault]:
         """
-        The batches of *table*, in portions; *data* has `PADDING` behind them, and begins at byte
-        *position* of the log. At the first batch that cannot be inflated it ends.
+        Yield the batches of *table*, in portions; *data* has `PADDING` behind them, and begins at
+        byte *position* of the log. At the first batch that cannot be inflated it ends.
         """
         codecs = (table.attributes & CODEC_MASK).tolist()
         begin = 0

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class DecodingFaultKind(StrEnum):
-    """Why bytes could not be read as rows. The list is closed."""
+    """Tells why bytes could not be read as rows. The list is closed."""
 
     LENGTH_TOO_SMALL = "length-too-small"
     """The batch claims fewer bytes than its own header has."""

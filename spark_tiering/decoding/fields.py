@@ -1,8 +1,8 @@
 """
 Fields of many records at once, up to the first record that makes no sense.
 
-Everything is read as if it were sound: what is not leaves the record, or does not end where the
-record ends, and that is seen for all of them at once.
+Every field is read as if it were sound: an unsound one leaves the record, or does not end where the
+record ends, and that is checked for all of them at once.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _WORD_BYTES: Final = 8
 
 
 class FieldSpans(NamedTuple):
-    """One field of all records at bytes [start, start + size); a size of -1 is null."""
+    """Holds one field of all records at bytes [start, start + size); a size of -1 is null."""
 
     start: Int64s
     size: Int64s
 
 
 class RecordFields(NamedTuple):
-    """The records' fields; those that nobody asked for are None."""
+    """Holds the records' fields; fields that no caller asked for are None."""
 
     time_delta: Int64s
     offset_delta: Int64s
@@ -98,7 +98,7 @@ def _read_deltas(
 def _read_span(
     buffer: VarintBuffer, place: Int64s, is_sound: npt.NDArray[np.bool_]
 ) -> tuple[FieldSpans, Int64s]:
-    """Return a key or a value, and the place behind it; *is_sound* is told where there is none."""
+    """Return a key or a value, and the place behind it; clears *is_sound* where there is none."""
     length, size = buffer.int32_at(place)
     start = place + size
     is_sound &= (size > 0) & (length >= -1)

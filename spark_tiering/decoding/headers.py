@@ -43,7 +43,7 @@ def limit_counts(spans: FieldSpans, stop: Int64s) -> Int64s:
 
 
 def read_headers(buffer: VarintBuffer, start: Int64s, stop: Int64s, count: Int64s) -> HeaderFields:
-    """Read the headers at bytes [start, stop) of records; *count* fits what is there."""
+    """Read the headers at bytes [start, stop) of records; *count* fits the bytes."""
     total = int(count.sum())
     row_of = np.cumsum(count) - count
     rows = _Rows(*(np.zeros(total, dtype=np.int64) for _ in range(4)))

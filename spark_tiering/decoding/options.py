@@ -19,7 +19,9 @@ TIME_MAX_MS: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodingOptions:
-    """What of one partition's log is wanted; it may be sent to other processes."""
+    """
+    Selects the wanted rows and columns of one partition's log; it may be sent to other processes.
+    """
 
     topic: str
     partition: int

@@ -1,10 +1,10 @@
 """
 Positions of records.
 
-A record says how long it is and nothing else says where the next one is, so a batch is gone
-through one by one. But batches are many: one step goes to the next record of all of them at the
-same time. What is left of batches with more records than nearly all others is gone through without
-numpy, which costs less than steps for a few.
+Only a record's length tells where the next one begins, so the records of a batch are walked one by
+one. But there are many batches: one step goes to the next record of all of them at the same time.
+The rest of batches with more records than nearly all others is walked without numpy, which costs
+less than steps for a few.
 
 Lengths of one or two bytes, which nearly all records have, are looked up in a table by their first
 two bytes.
@@ -50,7 +50,7 @@ _STEPS: Final = _make_steps()
 @dataclass(frozen=True, slots=True)
 class RecordPlaces:
     """
-    Every record of the batches, batch by batch, at bytes [start, stop) of the buffer.
+    Places every record of the batches, batch by batch, at bytes [start, stop) of the buffer.
 
     A record that does not lie in its batch, or whose length makes no sense, ends behind the batch.
     """

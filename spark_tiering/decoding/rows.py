@@ -1,8 +1,8 @@
 """
-One portion of batches to rows, some at a time, up to the first record that makes no sense.
+The rows of one portion of batches, some at a time, up to the first record that makes no sense.
 
-What a record may be is judged here: it lies in its batch, its fields end where it does, its offset
-rises, and its time fits its column.
+A record is judged here: it lies in its batch, its fields end where it does, its offset rises, and
+its time fits its column.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ RECORD_HEADERS_MAX: Final = 512 * 1024
 
 
 class _Block(NamedTuple):
-    """Records that are read together: what is known of each, by row."""
+    """Holds the facts on records that are read together, by row."""
 
     fields: RecordFields
     lane: Int64s
@@ -71,7 +71,7 @@ def _some(spans: FieldSpans | None, some: slice | npt.NDArray[np.bool_]) -> Fiel
 
 
 class RowReader:
-    """Makes rows out of portions; it knows what is wanted and counts what is left out."""
+    """Makes rows out of portions, as the options select them, and counts the others."""
 
     def __init__(self, wanted: DecodingOptions, counts: DecodingCounts) -> None:
         self.schema = columns.schema_of(wanted.columns)

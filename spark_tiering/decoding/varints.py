@@ -1,8 +1,8 @@
 """
-Zigzag varints at many places of a buffer at once.
+Varints, zigzag, at many places of a buffer at once.
 
-Eight bytes are taken at each place and looked at as one number: the lowest byte without its high
-bit ends the varint, and three shifts bring its groups of seven bits together. What has more than
+Eight bytes are taken at each place and treated as one number: the lowest byte without its high bit
+ends the varint, and three shifts bring its groups of seven bits together. A varint of more than
 eight bytes, as only a time can have, is read again by itself.
 """
 
@@ -46,9 +46,10 @@ _EVEN_28, _ODD_28 = _u(0x000000000FFFFFFF), _u(0x0FFFFFFF00000000)
 
 class VarintBuffer:
     """
-    Bytes in which varints are read by position.
+    Holds bytes in which varints are read by position.
 
-    Positions outside are moved to the end: whoever asks for them finds out by where he then is.
+    Positions outside are moved to the end; the caller sees that from the position that it gets
+    back.
     """
 
     def __init__(self, data: bytes | memoryview) -> None:
@@ -64,8 +65,8 @@ class VarintBuffer:
 
     def int32_at(self, position: Int64s) -> tuple[Int64s, Int64s]:
         """
-        The number at each position, and how many bytes it has: 0 where it is no int32, or written
-        with more bytes than any has.
+        Return the number at each position, and how many bytes it has: 0 where it is no int32, or
+        written with more bytes than any has.
         """
         position = np.minimum(position, self.last)
         # Fields of one kind have sizes of one kind nearly always: the first tells.
@@ -128,7 +129,9 @@ def _joined(bits: Words, even: np.uint64, odd: np.uint64, shift: np.uint64) -> W
 
 
 def decode_pairs(pairs: npt.NDArray[np.uint16]) -> tuple[Int64s, Int64s]:
-    """Return the same by two bytes: size 0 where they are not the whole number. It is looked up."""
+    """
+    Decode numbers of at most two bytes by table: size 0 where the two are not the whole number.
+    """
     value = _PAIRS[pairs].astype(np.int64)
     size = value & 3
     value >>= 2
@@ -145,7 +148,7 @@ def decode_short(words: Words) -> tuple[Int64s, Int64s]:
 
 
 def int32_of(value: Int64s, size: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the same numbers, with size 0 for those that are no int32 or have too many bytes."""
+    """Return the numbers, with size 0 for those that are no int32 or have too many bytes."""
     if size.max(initial=0) < INT32_VARINT_BYTES_MAX:
         return value, size
     bad = (size > INT32_VARINT_BYTES_MAX) | (value < INT32_MIN) | (value > INT32_MAX)

@@ -1,4 +1,4 @@
-"""Why a job of Spark's failed, in one line, out of pages of two languages' traces. Pure."""
+"""The cause of a failed Spark job, in one line, out of Java and Python traces. Pure."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _OURS = re.compile(r"No module named '(?:spark_tiering|rlmm)[.\w]*'")
 
 def cause_of(error: BaseException) -> str:
     """
-    Return the innermost thing that can be told.
+    Return the innermost cause that can be named.
 
-    A Python error of the worker stands before what Spark says of it; of several the last one, which
-    is the one that the others led to.
+    A Python error of the worker comes before Spark's own message; of several the last one, which
+    the others led to.
     """
     try:
         text = str(error)  # of a Java exception: it is asked in the Java process

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 class InProcess(ClosedByWith):
     """
-    One unit after the other by the thread that calls, or several by threads.
+    Runs one unit after the other on the calling thread, or several on threads.
 
-    What a unit does to its process it does to this one. An interrupt ends a unit that the calling
-    thread runs; other threads are waited for.
+    A unit runs in the process of its caller and may change it. An interrupt ends a unit that the
+    calling thread runs; the call waits for the other threads.
     """
 
     def __init__(self, slots: int = 1) -> None:
@@ -72,7 +72,7 @@ class InProcess(ClosedByWith):
         return [done.result() for done in running]
 
     def cancel(self) -> None:
-        """See `Engine`; what runs is not interrupted."""
+        """Cancel as `Engine` says; a running unit is not interrupted."""
         self._is_cancelled = True
 
     def close(self) -> None: ...

@@ -60,7 +60,8 @@ def find_java(
     pip_installed: Callable[[], Path | None] | None = None,
 ) -> Java:
     """
-    The Java to be used. Raises `EngineUnfit` where there is none, or where `JAVA_HOME` is no use.
+    Return the Java to be used. Raises `EngineUnfit` where there is none, or where `JAVA_HOME` is no
+    use.
 
     *cache_folder* is where a script is kept that Java may have to be started by; without it, the
     user's own.

@@ -1,4 +1,4 @@
-"""From settings, or from a session that is there, to an engine."""
+"""The opening of an engine, from settings or from a session that is there."""
 
 from __future__ import annotations
 

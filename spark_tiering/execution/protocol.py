@@ -1,9 +1,9 @@
 """
-The protocol of engines. The contract suite in `tests/conformance/engines` is its other half.
+The protocol of engines. The contract suite in `tests/conformance/engines` tests it.
 
-Units and what becomes of them are pickled, so that it makes no difference where they run. A unit
-may be run more than once, at worst by two workers at the same time where Spark lost sight of one:
-its function has to bear that.
+Units and their outcomes are pickled, so that it makes no difference where they run. A unit may be
+run more than once, at worst by two workers at the same time where Spark lost sight of one: its
+function has to tolerate that.
 """
 
 from __future__ import annotations
@@ -45,22 +45,25 @@ class ExecutionEngine(Protocol):
         on_result: Callable[[R | UnitLost], None] | None = None,
     ) -> list[R | UnitLost]:
         """
-        What *fn* makes of each unit, in the order of *units*; a `UnitLost` where it made nothing.
+        Return the results of *fn* on each unit, in the order of *units*; a `UnitLost` where there
+        is none.
 
-        *on_result* is told each of them once, by the thread that called, as soon as it is known.
-        What it raises ends the call, as an interrupt does: what runs is cancelled first. Raises
-        `EngineUnfit` only where no unit can run at all.
+        The calling thread passes each of them to *on_result* once, as soon as it is known. An
+        exception of *on_result* ends the call, as an interrupt does: running units are cancelled
+        first. Raises `EngineUnfit` only where no unit can run at all.
         """
 
     def cancel(self) -> None:
         """
-        From any thread: end the call under way soon, and run nothing any more.
+        End the call under way soon, and run nothing any more; any thread may call it.
 
-        What has no result by then is lost, see `CANCELLED`.
+        A unit that has no result by then is lost, see `CANCELLED`.
         """
 
     def close(self) -> None:
-        """Let go of what was opened for it; a session that was given is left as it is."""
+        """
+        Close the session that the engine opened; a session that the caller passed is left as it is.
+        """
 
     def __enter__(self) -> Self: ...
 

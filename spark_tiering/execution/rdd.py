@@ -1,8 +1,8 @@
 """
-Jobs as RDDs: one partition for each unit, whose outcome is told while the job still runs.
+Jobs as RDDs: one partition for each unit, whose outcome is reported while the job still runs.
 
 An outcome travels twice: with the updates of an accumulator as soon as its task has ended, and with
-the job's own result. The second is the truth, the first is for who wants to know early.
+the job's own result. The second is authoritative, the first arrives early.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class OutcomeSum(AccumulatorParam[list[Update]]):
 
 
 class OutcomeArrivals(OutcomeSum):
-    """In the driver's process outcomes are handed on, by a thread of Spark's, and not kept."""
+    """Passes outcomes on in the driver's process, on a thread of Spark's, and keeps none."""
 
     def __init__(self) -> None:
         self._round = 0

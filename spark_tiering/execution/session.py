@@ -2,9 +2,9 @@
 A session of Spark's: of a Java process of our own, of the one that spark-submit has started, or of
 a server by Spark Connect.
 
-What our own Java process prints, and its workers, never reaches the terminal. Under spark-submit
-nothing is changed that it, or the cluster, has said. Environment variables that Spark reads are set
-while a session is made, and put back.
+The output of our own Java process and its workers never reaches the terminal. Under spark-submit no
+setting is changed that it, or the cluster, has set. Environment variables that Spark reads are set
+while a session is made, and restored.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def open_session(settings: ExecutionSettings) -> OpenSession:
     Return a session as *settings* say, or as spark-submit has said.
 
     Raises `ConfigError` where the two differ, `EngineUnfit` where Spark cannot be started or
-    reached, or a session is open in this process that nobody gave.
+    reached, or where this process has a session that the caller did not pass.
     """
     if settings.is_connect:
         return _connected(settings)

@@ -1,4 +1,4 @@
-"""Everything that can be said of an engine, and no credential among it."""
+"""The settings of an engine, without credentials."""
 
 from __future__ import annotations
 

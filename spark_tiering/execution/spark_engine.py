@@ -1,10 +1,10 @@
 """
-Units as jobs of Spark's: what came back, what is tried again, and how all of it ends.
+The engine on Spark: units as jobs, their outcomes, their retries and their end.
 
 All units are one job first. Where that job fails, because the workers of some unit died again and
 again, those without an outcome are run a second time, each as a job of its own: then it is known
-whose fault it was. Invariant: when a call returns or raises, no task of it runs any more; a task
-that Spark was told to end goes on for a while, and that time is waited for.
+which unit is at fault. Invariant: when a call returns or raises, no task of it runs any more; a
+task that Spark was told to end goes on for a while, and the call waits for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class UnitResults(Generic[R]):
-    """The outcomes so far; each is told on once, by the thread that adds it."""
+    """Collects the outcomes; the thread that adds one passes it on, once."""
 
     def __init__(self, count: int, tell: Callable[[R | UnitLost], None] | None) -> None:
         self._count = count
@@ -90,9 +90,10 @@ class SparkJobs(Protocol):
         self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
     ) -> None:
         """
-        One job, one task for each parcel; raises what Spark raises. For any thread.
+        Run one job, one task for each parcel; raises the errors of Spark. Any thread may call it.
 
-        Tells every outcome, also more than once and from any thread, and by the end all of them.
+        Calls *arrive* with every outcome, also more than once and from any thread, and by the end
+        with all of them.
         """
 
     def cancel(self) -> None: ...
@@ -180,7 +181,10 @@ class SparkEngine(ClosedByWith):
         at_a_time: int,
         add: Callable[[Parcel], None],
     ) -> dict[int, str]:
-        """Run jobs, so many at a time, and tell what arrives; why the units of some have failed."""
+        """
+        Run jobs, so many at a time, and pass on the results that arrive; return why the units of
+        some have failed.
+        """
         self._rounds += 1
         told: queue.SimpleQueue[UnitArrival | SparkJobFailure | None] = queue.SimpleQueue()
         waiting = portions[::-1]

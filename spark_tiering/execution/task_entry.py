@@ -1,7 +1,7 @@
 """
-One unit inside a task, and how it travels there and back. This is what executors import.
+The entry of a task: one unit, and how it travels there and back. Executors import this module.
 
-Whatever a unit raises is a value by the time it leaves the task: for Spark the task went well. Only
+An exception of a unit becomes a value before it leaves the task: for Spark the task succeeded. Only
 a worker on which no unit could run raises, so that Spark tries another one.
 """
 
@@ -39,10 +39,10 @@ class TaskContext:
 
 def carry_out(errand: TaskContext, index: int, unit: bytes) -> bytes:
     """
-    What became of a unit, pickled.
+    Return the outcome of a unit, pickled.
 
-    Raises `EngineUnfit` where no unit can run: another version of ours is installed on the worker,
-    or what is to be run cannot be read there.
+    Raises `EngineUnfit` where no unit can run: the worker has another version of rlmm, or cannot
+    unpickle the function.
     """
     if errand.version != __version__:
         msg = f"the driver is rlmm {errand.version}, a worker has {__version__}"
@@ -60,10 +60,10 @@ def carry_out(errand: TaskContext, index: int, unit: bytes) -> bytes:
 
 def _set_apart_what_is_imported() -> None:
     """
-    Spare the collector all that modules are made of, each time that something was imported.
+    Freeze the objects of imported modules for the garbage collector, after each import.
 
-    Between two tasks Spark has a worker walk everything that there is, to find what nobody needs:
-    with a client of S3 in it that takes longer than a small copy. Modules stay anyway.
+    Between two tasks Spark has a worker collect garbage over all objects: with a client of S3
+    loaded that takes longer than a small copy. Modules stay anyway.
     """
     if (modules := len(sys.modules)) not in _set_apart_at:
         _set_apart_at.add(modules)

@@ -1,10 +1,10 @@
 """
-Files and a store as a unit sees them: under a deadline, at a pace, with its requests counted.
+Limited I/O of a unit: files and a store under a deadline, at a pace, with requests counted.
 
-`UnitEnd` ends a unit from wherever it is, also from within a store that asks for more to send;
-stores leave nothing behind then. It never leaves `spark_tiering`: whoever runs a unit gives its
-outcome as a value. Sources fail as `UnitEnd`; errors that arrive as `StoreError` or `ConfigError`
-are the store's.
+`UnitEnd` ends a unit at any point, also from within a store that asks for more to send; stores
+leave nothing behind then. It never leaves `spark_tiering`: the runner of a unit returns its outcome
+as a value. Sources fail as `UnitEnd`; errors that arrive as `StoreError` or `ConfigError` are the
+store's.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ keeps to the pace, and neither the source nor the store is met by a burst.
 
 
 class UnitEnd(Exception):
-    """Ends a unit, with what became of it."""
+    """Ends a unit, with its outcome."""
 
     def __init__(self, outcome: UnitOutcome, detail: str) -> None:
         super().__init__(detail)
@@ -138,9 +138,9 @@ class LimitedFiles:
 
     def end_changed(self, part: SegmentPart, detail: str) -> NoReturn:
         """
-        End the unit because a part is not what it was.
+        End the unit because a part has changed.
 
-        A log that is still there is another one; what lies beside it may be read anew.
+        A log that is still there is another one; a file beside it may be read anew.
         """
         if self._log and self._log not in self.look_again():
             raise UnitEnd(UnitOutcome.SOURCE_GONE, detail)
@@ -159,7 +159,7 @@ def _sourced(call: Callable[[], T]) -> T:
 
 
 class LimitedStore(ClosedByWith):
-    """A store, each call of it counted and at the pace; who opened the store closes it."""
+    """Wraps a store: each call is counted and paced; the opener of the store closes it."""
 
     def __init__(self, store: ObjectStore, settings: StoreSettings, watch: UnitLimits) -> None:
         self._store = store
@@ -167,7 +167,9 @@ class LimitedStore(ClosedByWith):
         self._s3 = settings if isinstance(settings, S3Settings) else None
 
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
-        """See `ObjectStore.put`; where a bucket looks first, the rest is counted at the end."""
+        """
+        Put as `ObjectStore.put` does; where a bucket looks first, the rest is counted at the end.
+        """
         size_bytes = content.sum.size_bytes
         self._watch.ask()
         outcome = self._store.put(key, content)
@@ -179,7 +181,7 @@ class LimitedStore(ClosedByWith):
         return outcome
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """See `ObjectStore.put_stream`; how many requests it takes is known at its end."""
+        """Put as `ObjectStore.put_stream` does; the number of requests is known at its end."""
         self._watch.ask(2)
         outcome = self._store.put_stream(key, stream)
         if isinstance(outcome, ObjectWritten):

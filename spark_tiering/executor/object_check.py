@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class StoredSegmentState(NamedTuple):
-    """What there is of a segment; *findings* say what is wrong, or remarkable."""
+    """Describes the stored objects of a segment; *findings* hold faults and remarks."""
 
     objects: StoredObjects
     facts: Mapping[ObjectKind, ObjectFacts]
@@ -39,10 +39,10 @@ class StoredSegmentState(NamedTuple):
 
 def look(store: ObjectStore, segment: SegmentMetadata, prefix: str = "") -> StoredObjects:
     """
-    What there is of an open copy: four requests at most, and no object but the manifest is read.
+    Look at the objects of an open copy: at most four requests, and only the manifest is read.
 
-    A store that cannot be asked is `StoredObjects.UNKNOWN`. Without a manifest nobody can say
-    whether the other two are right: they are `PARTIAL`, and who resumes compares them.
+    A store that cannot be asked is `StoredObjects.UNKNOWN`. Without a manifest it is unknown
+    whether the other two are right: they are `PARTIAL`, and a job that resumes compares them.
     """
     try:
         return examine(store, segment, prefix).objects
@@ -54,10 +54,10 @@ def examine(
     store: ObjectStore, segment: SegmentMetadata, prefix: str = "", *, is_sure: bool = False
 ) -> StoredSegmentState:
     """
-    Return the same in detail; raises what the store raises.
+    Return the state in detail; raises the errors of the store.
 
     *is_sure* also reads log and indexes, where their checksums are known and the store does not
-    tell those of what it has.
+    tell those of its objects.
     """
     keys = object_keys(segment.id, segment.start_offset, prefix)
     found = {kind: store.head(key) for kind, key in keys.items()}
@@ -111,7 +111,10 @@ def _read_sums(
     manifest: Manifest,
     stored: dict[ObjectKind, StoredObject],
 ) -> list[str]:
-    """Read what the store does not tell into *stored*; what could not be read."""
+    """
+    Read the sums that the store does not tell into *stored*; return the objects that could not be
+    read.
+    """
     described = manifest.described
     if not isinstance(described, SegmentDescription) or described.note is None:
         return []

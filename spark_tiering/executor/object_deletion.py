@@ -1,4 +1,4 @@
-"""The objects of a segment taken away, with what writers left behind of them."""
+"""The deletion of a segment's objects, with unfinished uploads of its writers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AFTER_THE_MANIFEST = (ObjectKind.INDEXES, ObjectKind.LOG)
 @dataclass(frozen=True, slots=True)
 class ObjectDeletion:
     """
-    What became of a deletion.
+    Tells the outcome of a deletion.
 
     Where it is not done some objects may still be there, and it is to be repeated: *detail* says
     what failed. A done one may have a *detail*, too: unfinished uploads that could not be looked
@@ -39,11 +39,11 @@ def delete_objects(
     with_uploads: bool = True,
 ) -> ObjectDeletion:
     """
-    Take away all three objects, and end unfinished uploads of them; whatever is gone is fine. Of a
-    copy that was finished there are no uploads, and who knows that need not look for them.
+    Delete all three objects, and end unfinished uploads of them; absent ones are no error. A
+    finished copy has no uploads, and its caller need not look for them.
 
-    The manifest goes first: without it the rest is nobody's segment. Then uploads, so that a writer
-    who is left over completes none, and the other two.
+    The manifest goes first: without it the rest is no segment. Then uploads, so that a leftover
+    writer completes none, and the other two.
     """
     keys = object_keys(segment_id, start_offset, prefix)
     ended, detail = 0, ""

@@ -1,14 +1,15 @@
 """
-One segment copied: read and judged, written, verified, and only then described by its manifest.
+The copy of one segment: read and judged, written, verified, and only then described by its
+manifest.
 
     inspected once, which also gives the sums of the log      nothing is written before
-    the other files summed up, the source looked at again     what was read is of one moment
+    the other files summed up, the source looked at again     the bytes are of one moment
     log, indexes                                              each verified when it is there
-    the source looked at once more                            it is what was copied
-    manifest                                                  from here on it is there
+    the source looked at once more                            the source is unchanged
+    manifest                                                  from here on the segment is there
 
-Whatever goes wrong is the unit's outcome, never an error. An attempt that is repeated finds what
-the one before it left, and two at once write the same bytes: one of them wins, the other finds it.
+Every failure is the unit's outcome, never an error. A repeated attempt finds the objects of the one
+before it, and two at once write the same bytes: one of them wins, the other finds them.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def carry_out(task: CopyTask, store: ObjectStore, watch: UnitLimits) -> CopyResu
 
 
 class _Copy:
-    """One attempt; *findings* are what was remarkable so far."""
+    """Runs one attempt; *findings* holds its remarks so far."""
 
     def __init__(self, task: CopyTask, store: ObjectStore, watch: UnitLimits) -> None:
         self.findings: list[str] = []

@@ -1,4 +1,4 @@
-"""One segment read where it lies: what a plan needs to know of it, and what a copy takes of it."""
+"""The inspection of one segment in place: a plan needs its facts, and a copy its content."""
 
 from __future__ import annotations
 
@@ -57,10 +57,11 @@ def inspect_with_state(
     on_piece: Callable[[bytes], object] | None = None,
 ) -> SegmentReport:
     """
-    Read a segment once, going on from what the partition's files say of everything below it.
+    Read a segment once, starting from the state that the partition's files give for its base
+    offset.
 
     The logs below it are read only where its producer snapshot, or the check point of leader
-    epochs, is missing or wrong. A log start that nobody knows proves nothing.
+    epochs, is missing or wrong. An unknown log start proves nothing.
     """
     before = state_before(
         files,

@@ -1,8 +1,8 @@
 """
-The three objects of a segment, written in their order and each verified: the manifest is last.
+The writer of a segment's three objects, in their order and each verified: the manifest is last.
 
-Whatever ends a writing in between ends it as `UnitEnd`, before the manifest: what is left of it
-is no segment to anybody, and is found by a repeat. Nothing here knows where the bytes come from.
+An interruption ends a writing as `UnitEnd`, before the manifest: the objects so far are no segment
+to any reader, and a repeat finds them. The writer does not know where the bytes come from.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ class PartSource(NamedTuple):
 
 
 class LogToWrite(NamedTuple):
-    """A log that was read once: what it is, and its bytes once more."""
+    """Holds a log that was read once: its facts, and its bytes once more."""
 
     digest: ContentDigest
     pieces: Callable[[], Iterator[bytes]]
 
 
 class IndexesToWrite(NamedTuple):
-    """The parts beside a log, and what the object of them will be."""
+    """Holds the parts beside a log, and the description of their object."""
 
     made: MadeIndexes
     parts: Mapping[SegmentPart, PartSource]
@@ -107,8 +107,8 @@ class SegmentWriter:
     """
     Writes one segment: log, indexes, manifest, called in this order.
 
-    *looks_first* asks for each object before it is sent: what was begun before need not be sent
-    again. Objects that are there are compared by length and checksum and never replaced.
+    *looks_first* asks for each object before it is sent: an object of an earlier attempt need not
+    be sent again. Objects that are there are compared by length and checksum and never replaced.
     """
 
     def __init__(

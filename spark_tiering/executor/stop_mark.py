@@ -1,7 +1,7 @@
 """
-Whether a unit may begin: a job is told to stop by a mark in the store, and units look for it
-themselves, wherever they run. The driver hears of a mark only when copies come back, and those that
-wait behind them would have begun by then.
+The stop mark of a job in the store: units look for it themselves before they begin, on every
+executor. The driver learns of a mark only when copies come back, and the units that wait behind
+them would have begun by then.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def require_not_paused(
     key: str, store: ObjectStore, watch: UnitLimits, clock: Callable[[], float] = time.monotonic
 ) -> None:
     """
-    End the unit where the mark *key* is there; without a key nobody asks.
+    End the unit where the mark *key* is there; without a key no request is made.
 
     A store that does not answer this is no reason to stop: the copy finds out for itself.
     """

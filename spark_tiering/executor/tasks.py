@@ -36,7 +36,7 @@ DETAIL_CHARACTERS_MAX = 400
 
 
 class UnitOutcome(StrEnum):
-    """What became of one unit. A closed list."""
+    """Names the outcome of one unit. The list is closed."""
 
     COPIED = "copied"
     """All three objects are there, verified, and this unit wrote at least one of them."""
@@ -72,7 +72,7 @@ class UnitOutcome(StrEnum):
         """
         Return whether the same unit may end otherwise when it is repeated, now or by a later run.
 
-        What is neither done nor retriable has to be ended, and copied anew under another id.
+        A unit that is neither done nor retriable has to be ended, and copied anew under another id.
         """
         return self in _RETRIABLE
 
@@ -90,7 +90,7 @@ _RETRIABLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
-    """How the object of a log is made. A copy that is resumed takes the same ones."""
+    """Tells how the object of a log is made. A resumed copy takes the same options."""
 
     is_compressed: bool = False
     chunk_bytes: int = CHUNK_BYTES
@@ -109,11 +109,11 @@ class CopyOptions:
 @dataclass(frozen=True, slots=True)
 class CopyTask:
     """
-    One segment that ends up in the store whole, or not at all.
+    Copies one segment to the store whole, or not at all.
 
-    *segment* is what the event says that opened the copy; the manifest repeats it. *deadline_s*
-    counts from when the unit begins, wherever that is. *log_start* is the first offset of the whole
-    log, None where it is not known. Where there is an object *pause_key*, no unit begins.
+    *segment* is that of the event that started the copy; the manifest repeats it. *deadline_s*
+    counts from when the unit begins. *log_start* is the first offset of the whole log, None where
+    it is not known. Where there is an object *pause_key*, no unit begins.
     """
 
     segment: SegmentMetadata
@@ -140,11 +140,11 @@ class CopyTask:
 @dataclass(frozen=True, slots=True)
 class CopyResult:
     """
-    What became of one segment.
+    Tells the outcome of one segment.
 
     *log_bytes* and *stored_bytes*, of the log at the source and of all three objects, are 0 where
-    it is not done. *requests* counts what was asked of the store, without repeats. *findings* say
-    what is remarkable: files of the source that were wrong and made anew, objects in an archive.
+    it is not done. *requests* counts the requests to the store, without repeats. *findings* hold
+    remarks: files of the source that were wrong and made anew, objects in an archive.
     """
 
     unit_id: str
@@ -162,7 +162,7 @@ class CopyResult:
 @dataclass(frozen=True, slots=True)
 class InspectTask:
     """
-    One segment that is read, so that it can be planned.
+    Reads one segment, so that it can be planned.
 
     *segments* are those of its partition; none means those that the source lists when it is read.
     """
@@ -187,7 +187,7 @@ class InspectTask:
 
 @dataclass(frozen=True, slots=True)
 class InspectResult:
-    """What reading a segment told; without *details*, *why* says what stood in the way."""
+    """Holds the details from reading a segment; without *details*, *why* says what prevented it."""
 
     unit_id: str
     details: SegmentDetails | None

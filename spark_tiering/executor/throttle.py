@@ -1,8 +1,8 @@
 """
-The pace of a job: so many bytes and requests a second, in equal shares to its slots.
+The throttle of a job: so many bytes and requests a second, in equal shares to its slots.
 
 A slot is a thread that works on one unit after the other, alone in its process or beside others.
-What it has used up is remembered from unit to unit, by job, since workers are used again.
+Its usage is remembered from unit to unit, by job, since Spark reuses workers.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ UNBOUND = PaceLimits()
 
 
 class _Bucket:
-    """One limit. What is taken is paid for afterwards: whoever comes next waits for that."""
+    """Keeps one limit. A call pays afterwards: the next caller waits for what the last one took."""
 
     def __init__(self, per_s: float | None) -> None:
         self._per_s = per_s

@@ -34,10 +34,10 @@ class TopicsClaimed(NamedTuple):
 
 class TopicsBusy(NamedTuple):
     """
-    Another job has one of the topics, and none of them was taken.
+    Tells that another job has one of the topics, and that none of them was taken.
 
     *host* and *since_ms* say where and since when it runs; *until_ms* is when its topics are free
-    unless it beats again.
+    without another heartbeat.
     """
 
     topic: JobTopic
@@ -60,7 +60,7 @@ class Claims:
     ) -> None:
         """
         *heart* beats already. Where the store was seen to ignore conditions, *is_put_conditional*
-        is False: what was claimed is then read back each time, which is no more than a help.
+        is False: a claim is then read back each time, which is no more than a help.
         """
         self._jobs = jobs
         self._heart = heart
@@ -80,9 +80,9 @@ class Claims:
         """
         Take all of *topics*, or none.
 
-        A topic of a job whose beats are overdue is taken from it, and that job is over for good,
-        with all it has. Raises what the store does, and `StoreUnavailable` where this job's own
-        beats do not get through.
+        A topic of a job whose heartbeats are overdue is taken from it, and that job is over for
+        good, with all its topics. Raises the errors of the store, and `StoreUnavailable` where this
+        job's own heartbeats do not get through.
         """
         wanted = sorted(set(topics), key=lambda topic: (topic.name, topic.topic_id))
         new: list[JobTopic] = []
@@ -140,12 +140,12 @@ class Claims:
 
     def check(self, topic: JobTopic, *, younger_ms: int = 0) -> bool:
         """
-        Return whether *topic* is still this job's; asked before each event that finishes a copy.
+        Return whether *topic* is still this job's; called before each event that finishes a copy.
 
-        The store is asked, so that a job which slept through its own end hears of it. An answer
-        that is at most *younger_ms* old counts, as long as the newest beat holds: within that time
-        nobody who keeps to the clock can have taken the topic. What is lost stays lost. Raises what
-        the store does: then nobody knows.
+        The store is asked, so that a job which slept through its own end learns of it. An answer
+        that is at most *younger_ms* old counts, as long as the newest heartbeat holds: within that
+        time no job with a correct clock can have taken the topic. A lost topic stays lost. Raises
+        the errors of the store: then the state is unknown.
         """
         generation = self._held.get(topic)
         if generation is None or not self._heart.is_valid():

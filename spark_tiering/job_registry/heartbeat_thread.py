@@ -1,8 +1,8 @@
 """
-The beats of this process's own job: a thread that says again and again that it is alive.
+The heartbeat thread of this process's job: it writes a heartbeat at intervals.
 
-Invariant: a number is passed only when a beat of this process lies under it. Where somebody else's
-does, the job is over, and no further beat is written.
+Invariant: a number is passed only when a heartbeat of this process lies under it. Where another
+process's lies there, the job is over, and no further heartbeat is written.
 """
 
 from __future__ import annotations
@@ -70,19 +70,19 @@ class HeartbeatThread:
 
     @property
     def number(self) -> int:
-        """The newest beat that is surely written; 0 before the first."""
+        """Return the newest beat that is surely written; 0 before the first."""
         return self._newest.number
 
     @property
     def ended_by(self) -> str:
-        """The job that has ended this one, as far as this process knows; else empty."""
+        """Return the job that has ended this one, as far as this process knows; else empty."""
         return self._ended_by
 
     def is_valid(self, now_ms: int | None = None) -> bool:
         """
-        Return whether the newest beat still holds, by the clock here.
+        Return whether the newest heartbeat still holds, by the clock here.
 
-        That says what others may not have done yet; what they have done, only the store knows.
+        Until then no other job may take over; whether one has, only the store knows.
         """
         now_ms = self._jobs.now_ms() if now_ms is None else now_ms
         newest = self._newest
@@ -93,9 +93,10 @@ class HeartbeatThread:
 
     def beat(self, state: BeatState = BeatState.RUNNING) -> bool:
         """
-        Beat once; False where another job has ended this one. Not for two threads at once.
+        Write one heartbeat; False where another job has ended this one. Not for two threads at
+        once.
 
-        Raises what the store does; the next call then goes on where this one was.
+        Raises the errors of the store; the next call then goes on where this one was.
         """
         while not self._ended_by:
             number, now_ms = self.number + 1, self._jobs.now_ms()

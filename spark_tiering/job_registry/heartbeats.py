@@ -106,7 +106,8 @@ def newest_beat(jobs: JobStore, job_id: str) -> Heartbeat | None:
 
 def ended_if_overdue(jobs: JobStore, job_id: str, by: str) -> Heartbeat:
     """
-    The newest beat of a job, which is over where its beats were overdue: *by* then has ended it.
+    Return the newest beat of a job, which is over where its beats were overdue: *by* then has ended
+    it.
 
     A job that is over stays so: no beat of its own is written behind its end. A job that has never
     beaten has nothing to lose, and is ended like one that is overdue.

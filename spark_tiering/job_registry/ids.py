@@ -26,7 +26,9 @@ def new_job_id(now_ms: int, host: str, drawn: str | None = None) -> str:
 
 
 def began_ms(job_id: str) -> int | None:
-    """Return when the job began, by the clock of its host; `None` for what is no id of a job."""
+    """
+    Return when the job began, by the clock of its host; `None` for a text that is no id of a job.
+    """
     found = _JOB_ID.fullmatch(job_id)
     if found is None:
         return None

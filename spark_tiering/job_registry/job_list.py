@@ -1,4 +1,4 @@
-"""All jobs that a store knows of, and how each stands."""
+"""The list of all jobs in a store, with the status of each."""
 
 from __future__ import annotations
 

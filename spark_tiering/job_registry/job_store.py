@@ -1,8 +1,8 @@
 """
 The store of jobs: names of objects, and objects written once.
 
-Invariant: an object that was written is never written anew, and whoever is told that it has written
-one may rely on nobody else's lying there.
+Invariant: an object is never overwritten, and a writer whose write succeeded may rely on its own
+object being there.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class JobStore:
         return f"{self._folder}jobs/"
 
     def job_key(self, job_id: str, name: str) -> str:
-        """Raise `InvalidArgument` for what is no id of a job."""
+        """Raise `InvalidArgument` for a text that is no id of a job."""
         if began_ms(job_id) is None:
             msg = f"no job has the id {job_id[:80]!r}"
             raise InvalidArgument(msg)
@@ -103,8 +103,8 @@ class JobStore:
         """
         Return whether *content*, and nothing else, lies under *key* now.
 
-        False where something else was there before. Raises `StoreUnavailable` where it is unknown,
-        and what the store raises: then it may be there, or come to be there later.
+        False where another object was there before. Raises `StoreUnavailable` where it is unknown,
+        and the errors of the store: then it may be there, or come to be there later.
         """
         for _ in range(_WRITES_MAX):
             outcome = self._store.put(key, BytesContent(content))

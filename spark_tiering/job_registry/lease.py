@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JobLease:
-    """One job that is alive. For the one thread that publishes."""
+    """Holds one live job. Only the thread that publishes uses it."""
 
     job_id: str
     claims: Claims
@@ -64,7 +64,7 @@ def open_lease(
 ) -> Iterator[JobLease]:
     """
     Keep the job alive until the end of the block: its heartbeat thread uses a store of its own.
-    Raise what the store raises, with nothing begun.
+    Raise the errors of the store, with nothing begun.
     """
     with (
         closing(open_own_store()) as own_store,

@@ -1,13 +1,14 @@
 """
-Who started the copies that are open, as the plans of jobs tell, and what the store has of them.
+Evidence on open copies: the job that started each, from the plans of jobs, and its objects in the
+store.
 
-A job keeps its plan before its first event, so a copy that no plan names is somebody else's. Plans
-are read from the newest job on, until every copy is found: the newest job that has to do with one
-is the one whose standing counts. A plan that names a copy as not ours ends the search for it: who
-made that plan has looked through all that is older.
+A job keeps its plan before its first event, so a copy that no plan names is not a job's. Plans are
+read from the newest job on, until every copy is found: the newest job that has to do with one is
+the one whose status counts. A plan that names a copy as not ours ends the search for it: its job
+has looked through all older plans.
 
-That a job is overdue is enough here, to plan with. Before anything is done the topics are claimed,
-and then such a job is over for good, or alive again (`spark_tiering.job_registry.claims`).
+That a job is overdue is enough here, to plan with. Before the job changes anything it claims the
+topics, and then such a job is over for good, or alive again (`spark_tiering.job_registry.claims`).
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ def evidence(
     jobs: JobStore, open_copies: Sequence[SegmentMetadata], own_job_id: str, look: Look
 ) -> list[OpenCopyEvidence]:
     """
-    What is known of each of *open_copies*, in their order.
+    Return the evidence on each of *open_copies*, in their order.
 
-    *look* says what the store has of one, and is asked only for those that may be touched: of the
-    job *own_job_id*, and of jobs that are over. Raises what it and the store do.
+    *look* looks at a copy's objects in the store, and is called only for copies that may be
+    touched: of the job *own_job_id*, and of jobs that are over. Raises the errors of *look* and of
+    the store.
     """
     writers = writers_of(jobs, open_copies, own_job_id)
     return [

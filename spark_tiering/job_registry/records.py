@@ -1,6 +1,6 @@
 """
-What a job leaves about itself: its plan before the first event, receipts as it goes on, a report at
-the end; and the mark by which others ask it to stop.
+The records of a job: its plan before the first event, receipts as it goes on, a report at the end;
+and the mark by which others ask it to stop.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class JobRecords:
     # ------------------------------------------------------------------------------- the plan
 
     def write_plan(self, document: bytes) -> None:
-        """Keep the plan; before the first event, so that what is left open can be told to be ours.
+        """
+        Keep the plan; before the first event, so that open copies can be recognised as ours.
 
         Raises `InvalidArgument` where the job has another plan already.
         """

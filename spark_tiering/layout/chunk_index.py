@@ -33,7 +33,7 @@ _TRIES = 1_000
 
 
 class StoredChunk(NamedTuple):
-    """One chunk: where it lies in the log, and where in the object that stores it."""
+    """Places one chunk in the log, and in the object that stores it."""
 
     number: int
     original_start: int
@@ -44,7 +44,7 @@ class StoredChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FixedChunks:
-    """Stored chunks of one size, but for the last; what is stored as it is has these."""
+    """Indexes stored chunks of one size, but for the last; an untransformed log has these."""
 
     original_chunk_bytes: int
     original_bytes: int
@@ -81,7 +81,7 @@ class FixedChunks:
 
 @dataclass(frozen=True, slots=True)
 class VariableChunks:
-    """Stored chunks each of its own size; what is compressed has these."""
+    """Indexes stored chunks each of its own size; a compressed log has these."""
 
     original_chunk_bytes: int
     original_bytes: int
@@ -143,11 +143,11 @@ def is_stored_plain(index: ChunkIndex) -> bool:
 
 def chunk_bytes_for(original_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> int | LayoutFinding:
     """
-    The chunk size with which the plugin can read a log of *original_bytes* whole: *chunk_bytes*, or
-    a little less.
+    Return the chunk size with which the plugin can read a log of *original_bytes* whole:
+    *chunk_bytes*, or a little less.
 
-    The plugin reckons where a chunk ends before it asks where the log ends, in 32 bits: where the
-    last chunk, were it a full one, would end beyond, what lies in it cannot be read.
+    The plugin computes where a chunk ends before it asks where the log ends, in 32 bits: where the
+    last chunk, were it a full one, would end beyond, its bytes cannot be read.
     """
     if original_bytes > INT32_MAX:
         detail = f"a log of {original_bytes} bytes, at most {INT32_MAX} can be tiered"

@@ -87,7 +87,7 @@ def parse_custom_metadata(section: bytes | None) -> CustomMetadata | LayoutFindi
 
 
 class _Unreadable(Exception):
-    """Says what is wrong; it never leaves this module."""
+    """Names the fault; it never leaves this module."""
 
 
 class _Section:

@@ -1,5 +1,5 @@
 """
-Segments that the plugin has encrypted: their data key opened, and each of their parts. Pure.
+The encryption of segments by the plugin: their data key opened, and each of their parts. Pure.
 
 Each segment has a key of its own, for AES-256 in Galois/Counter mode. It lies in the manifest,
 sealed with RSA by OAEP, where both the hash and the mask (MGF1) are SHA3-512 and the label is
@@ -10,11 +10,11 @@ chunk of the log and every index is stored as
 
 and its tag also covers the bytes that the manifest calls aad. A chunk is compressed first.
 
-The library that does the rest refuses OAEP with SHA-3, so the padding is taken off here, behind an
-exponentiation that is blinded. Whatever is wrong with it is told in one way: who can have sealed
-keys opened learns nothing from the failures.
+The cryptography library refuses OAEP with SHA-3, so this module takes the padding off, after a
+blinded exponentiation. Every fault of the padding has the same message: an attacker with
+access to the opening of sealed keys learns nothing from the failures.
 
-Nothing here shows a key, and nothing that holds one is sent to other processes.
+No message shows a key, and no object that holds one is sent to other processes.
 """
 
 from __future__ import annotations

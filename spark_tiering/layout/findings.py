@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class LayoutFault(StrEnum):
-    """What can be wrong with an object, or with the bytes that one is made from. A closed list."""
+    """Names the fault of an object, or of its source bytes. The list is closed."""
 
     TOO_LARGE = "too-large"
     """More than the format can say, or than is held in memory here."""
@@ -37,7 +37,7 @@ class LayoutFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LayoutFinding:
-    """One thing that is wrong; *detail* says where, what is, and what should be."""
+    """Describes one fault; *detail* says where, the value, and the expected value."""
 
     kind: LayoutFault
     detail: str

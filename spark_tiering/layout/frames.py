@@ -1,9 +1,9 @@
 """
-One zstd frame at a time, in both directions; no output passes what was expected. Pure.
+The frames of zstd, one at a time, in both directions; no output exceeds the expected size. Pure.
 
-Frames that are written say how much they hold, because the plugin refuses others, and chunks of a
-log also carry a checksum, which every reader of zstd checks. What a frame says of itself is
-compared with what is expected before a byte is allocated.
+A written frame states its content size, because the plugin refuses others, and chunks of a log also
+carry a checksum, which every reader of zstd checks. The size in a frame is compared with the
+expected size before a byte is allocated.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class ZstdFrameReader:
 
     def content(self, frame: memoryview, size_bytes_max: int) -> bytes | None:
         """
-        What *frame* holds; None where it is anything but one whole frame that is sound, or might
-        hold more than *size_bytes_max*. Nothing beyond that is allocated.
+        Return the content of *frame*; None unless it is one whole, sound frame that holds no more
+        than *size_bytes_max*. Nothing beyond that is allocated.
         """
         try:
             bound = _bound(frame)

@@ -55,7 +55,7 @@ def parse_key_ring(content: bytes, where: str) -> dict[str, str]:
 
 
 class KeyRing:
-    """Private keys in memory; what is printed of it are their ids."""
+    """Holds private keys in memory; printed, it shows their ids alone."""
 
     def __init__(self, keys: Mapping[str, PrivateKey]) -> None:
         self._keys = dict(keys)

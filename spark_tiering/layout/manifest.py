@@ -2,10 +2,10 @@
 The manifest of a tiered segment, version 1, as values; `manifest_document` has its bytes. Pure.
 
 The manifest is written last: where it is, log and indexes are whole. The plugin refuses a manifest
-with a field that it does not know, everywhere but inside `remoteLogSegmentMetadata`, which it
-writes for people and for recovery and ignores when it reads. So what is ours (who copied, and the
-digests of what was read and written) stands there, under one name, and an unmodified broker reads
-the segment. Equal manifests have equal bytes.
+with an unknown field, everywhere but inside `remoteLogSegmentMetadata`, which it writes for people
+and for recovery and ignores when it reads. So our own fields (the job that copied, and the digests
+of the read and written bytes) stand there, under one name, and an unmodified broker reads the
+segment. Equal manifests have equal bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LABEL = re.compile(rf"[A-Za-z0-9 ._:@/+=-]{{1,{LABEL_CHARACTERS_MAX}}}")
 
 @dataclass(frozen=True, slots=True)
 class CopyNote:
-    """Who wrote a segment's objects, and what went in and out; digests of the whole of each."""
+    """Names the writer of a segment's objects, with digests of each whole input and output."""
 
     writer: str
     """Name and version of the program."""
@@ -51,7 +51,7 @@ class CopyNote:
 @dataclass(frozen=True, slots=True)
 class SegmentDescription:
     """
-    What a manifest repeats of a segment's metadata: all but its size and its custom metadata.
+    Repeats a segment's metadata in its manifest: all but its size and its custom metadata.
 
     *epochs* are (leader epoch, first offset), rising.
     """
@@ -69,8 +69,8 @@ class SegmentDescription:
 @dataclass(frozen=True, slots=True)
 class SegmentEncryption:
     """
-    What a segment is encrypted with: its own key, which only the private key *key_id* opens, and
-    bytes that go into the authentication of every part. None of it is a secret.
+    Holds a segment's own key, which only the private key *key_id* opens, and bytes that go into the
+    authentication of every part. None of it is a secret.
     """
 
     key_id: str
@@ -89,10 +89,10 @@ class SegmentEncryption:
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """
-    What a manifest says.
+    Holds the fields of a manifest.
 
-    *described* may be absent, or a finding: the plugin does not read it. The sizes of an encrypted
-    segment can be read by everybody, what is in it with a key ring alone.
+    *described* may be absent, or a finding: the plugin does not read it. Every reader sees the
+    sizes of an encrypted segment, but its content needs a key ring.
     """
 
     chunks: ChunkIndex

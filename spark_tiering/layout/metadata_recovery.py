@@ -1,22 +1,21 @@
 """
-A segment's metadata out of its manifest, for where the metadata itself is lost. Pure.
+The recovery of a segment's metadata from its manifest, where the metadata itself is lost. Pure.
 
     recovered = recover_segment(name, content, prefix="tier/", fields=CustomFields.REMOTE_SIZE)
 
-A manifest repeats all of a segment's metadata but three things. Its size is that of the log that
+A manifest repeats all of a segment's metadata but three fields. Its size is that of the log that
 the chunks cover. Its state is inferred: the manifest is written last, so where it is, and the two
-other objects are whole (`verify_objects`), the copy had come to its end. What a broker keeps beside
-the metadata (`custom_metadata`) is what the plugin is configured to have it keep, so it has to be
-said.
+other objects are whole (`verify_objects`), the copy had come to its end. The broker's additional
+field (`custom_metadata`) depends on the configuration of the plugin, so the caller has to pass it.
 
-What does not come back as it was, and why that changes no answer:
+Two fields differ from the original, without changing any answer:
 
 - The broker and the time of the finish are those of the start: only the start is in a manifest.
-- Whether there is no transaction index is told by the place of the index. Brokers before 4.0 have
-  never said it; then nobody was told, and now everybody is.
+- Whether there is no transaction index follows from the place of the index. Brokers before 4.0 did
+  not say it in the metadata; recovered metadata always says it.
 
-Nothing is taken from a manifest that contradicts its own key, or itself: one that was copied to
-another segment's key would bring back a segment that there never was.
+Nothing is taken from a manifest that contradicts its own key, or itself: a manifest that was copied
+to another segment's key would bring back a segment that never existed.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class CustomFields(StrEnum):
-    """What `custom.metadata.fields.include` of the plugin names. A closed list."""
+    """Lists the values of the plugin's `custom.metadata.fields.include`. The list is closed."""
 
     NONE = "none"
     """Its default: records have no custom metadata at all."""
@@ -93,7 +92,7 @@ def recover_from(
     fields: CustomFields = CustomFields.NONE,
     custom_bytes_max: int = CUSTOM_METADATA_BYTES_MAX,
 ) -> SegmentMetadata | LayoutFinding:
-    """Return the same for a manifest of *manifest_bytes* bytes that was read before."""
+    """Recover from a manifest of *manifest_bytes* bytes that was read before."""
     described = manifest.described
     if described is None:
         detail = "remoteLogSegmentMetadata: nothing else tells offsets and leader epochs"

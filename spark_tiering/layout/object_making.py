@@ -1,12 +1,13 @@
 """
-The two objects of a segment with content, made while their sources pass by. Pure but for the
-sources.
+The making of the two objects of a segment with content, while their sources pass by. Pure but for
+the sources.
 
-Bytes in, bytes out, in bounded memory: a log that is stored as it is passes through, of one that is
-compressed a chunk is held, before and after. Digests are kept on the way. Equal sources give equal
-objects, so an object can be made a second time, to be sent again or to be compared.
+Memory is bounded: a log that is stored as it is passes through, of one that is compressed a chunk
+is held, before and after. Digests are kept on the way. Equal sources give equal objects, so an
+object can be made a second time, to be sent again or to be compared.
 
-A source that gives other than it told is a finding: the object ends there, and must not be kept.
+A source that returns fewer or other bytes than it announced is a finding: the object ends there,
+and must not be kept.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class MadeLog(NamedTuple):
-    """A log object that is whole: its chunks, and the digests of what went in and came out."""
+    """Describes a log object that is whole: its chunks, and the digests of input and output."""
 
     chunks: ChunkIndex
     source: ContentDigest
@@ -50,10 +51,12 @@ class MadeIndexes(NamedTuple):
 
 class LogObject:
     """
-    The `.log` object of a log of *size_bytes*, as an iterator of its bytes; it is walked once.
+    Makes the `.log` object of a log of *size_bytes*, as an iterator of its bytes; it is walked
+    once.
 
-    When it has ended, `made` says what it became, or `finding` why it did not. Pieces of the source
-    may have any size. *chunk_bytes* is what is wished for; the longest logs take a little less.
+    When it has ended, `made` describes the object, or `finding` says why there is none. Pieces of
+    the source may have any size. *chunk_bytes* is the wished size; the longest logs take a little
+    less.
     """
 
     def __init__(
@@ -190,9 +193,9 @@ class _Measured:
 
 def _cut(pieces: Iterable[bytes], chunk_bytes: int) -> Iterator[memoryview]:
     """
-    Return the same bytes in chunks of one size, the last one maybe shorter.
+    Yield the bytes in chunks of one size, the last one maybe shorter.
 
-    A chunk is memory that the next one is written into: it is used before another is asked for.
+    The next chunk overwrites the memory of the one before: it is used before another is asked for.
     """
     chunk = memoryview(bytearray(chunk_bytes))
     filled = 0

@@ -42,7 +42,7 @@ class ObjectName:
 
 def main_key(segment_id: SegmentId, start_offset: int) -> str:
     """
-    What the keys of a segment's objects share, between prefix and suffix.
+    Return the common part of the keys of a segment's objects, between prefix and suffix.
 
     Raises `InvalidArgument` for a topic that no broker has: a name with a slash would be another
     place.
@@ -94,10 +94,11 @@ def parse_object_key(key: str, prefix: str = "") -> ObjectName | None:
 
 def find_object_name(key: str) -> tuple[str, ObjectName] | None:
     """
-    The prefix and the name in a key whose prefix is not known, `None` where it is no such key.
+    Return the prefix and the name in a key whose prefix is not known, `None` where it is no such
+    key.
 
     The prefix is taken to end with a slash, or to be empty: where it ends otherwise, it cannot be
-    told from the topic.
+    separated from the topic.
     """
     folders = key.split("/")
     prefix = "".join(f"{folder}/" for folder in folders[:-3])

@@ -1,8 +1,8 @@
 """
-Whether what lies in a store is what a manifest, and the metadata of the segment, say. Pure.
+The verification of stored objects against their manifest and the segment's metadata. Pure.
 
-Nothing is read for it but the manifest and what the store tells of each object: its length and,
-where it knows one, its CRC-64/NVME.
+It needs only the manifest and the store's facts about each object: its length and, where the store
+knows it, its CRC-64/NVME.
 """
 
 from __future__ import annotations
@@ -64,11 +64,12 @@ def _differences(
 
 def verify_segment(manifest: Manifest, segment: SegmentMetadata) -> tuple[LayoutFinding, ...]:
     """
-    Where a manifest contradicts the metadata of its segment; broker and event time are not judged.
+    Return where a manifest contradicts the metadata of its segment; broker and event time are not
+    judged.
 
-    A transaction index of which the metadata says that it is empty would never be asked for, and
-    readers of committed records would get aborted ones. The other way round says nothing: brokers
-    before 4.0 do not tell.
+    A transaction index that the metadata calls empty would never be asked for, and readers of
+    committed records would get aborted ones. The opposite proves nothing: brokers before 4.0 do not
+    say it.
     """
     findings: list[LayoutFinding] = []
     original_bytes = manifest.chunks.original_bytes

@@ -1,15 +1,16 @@
 """
-From bytes of a log, or one of its indexes, to what is asked of the store, and back. Pure.
+The reading of ranges: from bytes of a log, or one of its indexes, to requests to the store, and
+back. Pure.
 
     fetches = plan_log_fetches(manifest, first_byte, last_byte)
     for fetch in fetches:
         for content in fetch.contents(store.get(key, fetch.first_byte, fetch.last_byte)):
             ...
 
-Chunks that are compressed or encrypted are asked for whole, several at once where they follow one
-another; a log that is stored as it is is asked for by the byte. Contents come one chunk at a time.
-Nothing of what the store gives is believed: other lengths, other frames and other tags than the
-manifest says are findings. What is encrypted needs the segment's cipher, see `layout.key_ring`.
+Compressed or encrypted chunks are requested whole, several at once where they follow one another; a
+log that is stored as it is is requested by the byte. Contents come one chunk at a time. The store's
+bytes are not trusted: other lengths, other frames and other tags than the manifest says are
+findings. Encrypted chunks need the segment's cipher, see `layout.key_ring`.
 """
 
 from __future__ import annotations
@@ -38,10 +39,11 @@ FETCH_BYTES = 16 * 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class ObjectRangeRead:
     """
-    One range of an object, both ends inclusive as a Range header has them, and what to take of it.
+    Reads one range of an object, both ends inclusive as a Range header has them, and takes the
+    wanted part of it.
 
-    *chunks* are the transformed chunks that it consists of; none where its bytes are the content,
-    or one sealed part. *first_wanted* and *last_wanted* are positions in the log.
+    *chunks* are the transformed chunks in it; none where its bytes are the content, or one sealed
+    part. *first_wanted* and *last_wanted* are positions in the log.
     """
 
     first_byte: int
@@ -103,7 +105,7 @@ def plan_log_fetches(
     fetch_bytes: int = FETCH_BYTES,
 ) -> Iterator[ObjectRangeRead] | LayoutFinding:
     """
-    What to ask of the `.log` object for the bytes [first_byte, last_byte] of the log.
+    Plan the requests to the `.log` object for the bytes [first_byte, last_byte] of the log.
 
     Both are inclusive; an end beyond the log's is cut to it, and none is the log's own. Raises
     `InvalidArgument` for an end before the start, and for a start where the log has no byte. A
@@ -134,10 +136,10 @@ def plan_index_fetch(
     manifest: Manifest, part: SegmentPart, *, cipher: SegmentCipher | None = None
 ) -> ObjectRangeRead | LayoutFinding | None:
     """
-    What to ask of the `.indexes` object for one index; `None` where it has no bytes.
+    Plan the request to the `.indexes` object for one index; `None` where it has no bytes.
 
-    An index that the segment does not have, and one that is empty, are both `None`; which it is
-    stands in the manifest.
+    An index that the segment does not have, and one that is empty, are both `None`; the manifest
+    tells which.
     """
     if manifest.is_encrypted and cipher is None:
         return _encrypted()

@@ -37,7 +37,7 @@ class IndexPlace(NamedTuple):
 
 
 class SegmentIndexes(NamedTuple):
-    """Where all parts lie; `None` only for a transaction index that the segment does not have."""
+    """Places all parts; `None` only for a transaction index that the segment does not have."""
 
     offset: IndexPlace
     timestamp: IndexPlace

@@ -78,8 +78,8 @@ def read_objects(
     path: Path, parse: Callable[[int, dict[str, Any], str], _T], bytes_max: int, what: str
 ) -> Iterator[_T]:
     """
-    Yield what *parse* makes of each line: it gets the number of the line, from 1 on, its object,
-    and, for the line at the end alone, the digest of those before. Raise `ConfigError`.
+    Yield the result of *parse* for each line: it gets the number of the line, from 1 on, its
+    object, and, for the line at the end alone, the digest of those before. Raise `ConfigError`.
     """
     digest, is_over, number = hashlib.sha256(), False, 0
     for number, line in enumerate(read_lines(path, bytes_max), 1):

@@ -42,7 +42,7 @@ class CareRequest:
 
     @property
     def require_store(self) -> StoreSettings:
-        """The store. Raise `ConfigError` where the request names none."""
+        """Return the store. Raise `ConfigError` where the request names none."""
         if self.store is None:
             raise ConfigError(
                 "no store of objects is named: --store s3://BUCKET/PREFIX or a folder"
@@ -51,7 +51,7 @@ class CareRequest:
 
     @property
     def require_source(self) -> SourceSettings:
-        """The source. Raise `ConfigError` where the request names none."""
+        """Return the source. Raise `ConfigError` where the request names none."""
         if self.source is None:
             msg = "no metadata is named: --sidecar, --bootstrap-server, --log-dirs or --embedded"
             raise ConfigError(msg)

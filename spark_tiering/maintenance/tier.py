@@ -50,7 +50,7 @@ class TierMoment:
 
     @property
     def positions(self) -> Mapping[int, int]:
-        """By metadata partition: the next offset, exclusive."""
+        """Return the next offset, exclusive, by metadata partition."""
         return self.moment.positions
 
     def partitions(self) -> list[PartitionSummary]:
@@ -158,14 +158,14 @@ class Tier:
 
     @property
     def store(self) -> ObjectStore:
-        """The store. Raise `ConfigError` where the request names none."""
+        """Return the store. Raise `ConfigError` where the request names none."""
         if self._store is None:
             self._store = self._open_store()
         return self._store
 
     @property
     def cluster(self) -> TierTopics | None:
-        """The cluster; None where the request names none."""
+        """Return the cluster; None where the request names none."""
         found = self._thread.wait(self._find_cluster())
         return None if found is None else TierTopics(found, self._thread)
 
@@ -189,7 +189,9 @@ class Tier:
         return self._engine
 
     def writer(self) -> TierMetadata:
-        """The writer of events. Raise `ConfigError` for copied folders, which no broker reads."""
+        """
+        Return the writer of events. Raise `ConfigError` for copied folders, which no broker reads.
+        """
         if self._writer is None:
             self._writer = self._open_writer()
         return self._writer

@@ -85,7 +85,7 @@ def refuse(fault: PlanFault, detail: str) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class ReadPlanUnreadable:
-    """Why something is no plan; *detail* says where, what is, and what should be."""
+    """Tells why a document is no plan; *detail* says where, the value, and the expected value."""
 
     fault: PlanFault
     detail: str

@@ -1,9 +1,9 @@
 """
-Inputs of a plan: for each partition a shard that answers for it. Pure.
+The inputs of a plan: for each partition a shard that answers for it. Pure.
 
-Whoever holds the metadata gives shards of its own. Of manifests one is made: each segment as if it
-had been copied when its manifest says so, which gives overlapping copies the order in which the
-metadata topic had them.
+A caller that holds the metadata passes its own shards. From manifests a shard is made: each segment
+as if it had been copied when its manifest says so, which gives overlapping copies the order in
+which the metadata topic had them.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class StateOrigin:
 
 def inputs_of_segments(segments: Iterable[SegmentMetadata]) -> list[PartitionInput]:
     """
-    Partitions of finished *segments*, in whatever order they come: as their manifests tell of them.
-    Of several that have one id, the first in this order counts.
+    Return partitions of finished *segments*, in any order, as their manifests describe them. Of
+    several that have one id, the first in this order counts.
     """
     shard = PythonShard(0)
     partitions: dict[TopicIdPartition, None] = {}

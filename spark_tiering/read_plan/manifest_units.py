@@ -1,7 +1,8 @@
 """
-Segments as the manifests in a store tell of them: read by units of work, wherever these run.
+Manifests in a store, read by units of work on any engine, as the list of segments.
 
-What cannot be read, or contradicts itself, is named and left out; who plans by the rest says so.
+A manifest that cannot be read, or contradicts itself, is named and left out; a plan of the rest
+says so.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def told_by_manifests(
     meter: Meter | None = None,
 ) -> ManifestContents:
     """
-    Every segment of a topic that is wanted, under *prefix* of the store of *settings*. Raises what
-    the store does, and `StoreUnavailable` where a unit was lost: what it had to read is not known.
+    Return every segment of a wanted topic, under *prefix* of the store of *settings*. Raises the
+    errors of the store, and `StoreUnavailable` where a unit was lost: its segments are not known.
     """
     listed = list_manifests(store, prefix, wants_topic)
     tasks = []

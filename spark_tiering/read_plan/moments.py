@@ -101,8 +101,8 @@ def moment_at(
     places: Collection[int] | None = None,
 ) -> PastMoment:
     """
-    The metadata as it was at *bound*, of *places* or of all. Raises `LogTruncated` where the log
-    does not reach back that far.
+    Return the metadata as it was at *bound*, of *places* or of all. Raises `LogTruncated` where the
+    log does not reach back that far.
     """
     return PastMoment(asyncio.run(replay(_Awaited(log), places, bound)), wants_topic)
 
@@ -119,11 +119,15 @@ class SteadyMoment:
         self.positions: Mapping[int, int] = dict(moment.positions)
 
     def partitions(self) -> list[PartitionSummary]:
-        """See `PlanMoment`; some may have come since: `state` does not know them."""
+        """
+        List the partitions as `PlanMoment` does; `state` does not know those that have come since.
+        """
         return self._moment.partitions()
 
     def state(self, partition: TopicIdPartition) -> Shard:
-        """See `PlanMoment`. Raises `UnknownPartition` for one that was not there yet."""
+        """
+        Return the state as `PlanMoment` does; raises `UnknownPartition` for a newer partition.
+        """
         shard = self._moment.state(partition)
         place, position = shard.partition, self.positions[shard.partition]
         if shard.position <= position or not self._is_told_of(partition, place, shard.position):

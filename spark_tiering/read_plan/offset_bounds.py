@@ -1,9 +1,8 @@
 """
 Bounds of one partition, as offsets. Pure.
 
-A hole right before the segment that a time is found in may hold records of that time, so what is
-asked begins behind the last segment that is surely older; and a hole is never what an end by time
-is found in.
+A hole right before the segment of a time may hold records of that time, so the range begins behind
+the last segment that is surely older; and an end by time never lies in a hole.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ def asked_of(
     begun: int | None = None,
 ) -> PartitionQuestion:
     """
-    *answers* are those above *log_start*. *begun*: where a plan before this one has ended; it
-    stands for whatever the bounds say of the beginning.
+    Return the range to plan. *answers* are those above *log_start*. *begun*: where a plan before
+    this one has ended; it replaces the lower bound.
     """
     tier_next = answers[-1].last + 1 if answers else None
     first = begun if begun is not None else _first(bounds, answers)

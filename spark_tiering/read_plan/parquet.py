@@ -1,8 +1,8 @@
 """
 A plan as a Parquet table, a row for each range, for engines that read tables.
 
-What is of the whole plan stands in the file's own metadata under `rlmm.plan`, as the document has
-it; each row has the token, so that rows of several plans may lie in one folder.
+The fields of the whole plan stand in the file's own metadata under `rlmm.plan`, as the document has
+them; each row has the token, so that rows of several plans may lie in one folder.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def format_parquet(plan: FrozenPlan) -> bytes:
 
 
 def parse_parquet(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
-    """Return the plan that a table is; whatever the bytes are."""
+    """Parse a table as a plan; the bytes may be of any origin."""
     try:
         return plan_of_document(_document(content))
     except ReadPlanFault as refused:

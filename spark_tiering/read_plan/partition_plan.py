@@ -1,4 +1,4 @@
-"""One partition of a plan. Pure."""
+"""The plan of one partition. Pure."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def plan_partition(
     one: PartitionInput, question: Question, facts: QuestionFacts, before: PlanPosition | None
 ) -> tuple[FrozenPartition, PlanPosition] | None:
     """
-    What is planned of it, and how far that is for whoever asks later what is new; None where it is
-    deleted to the end, or nothing is known of it. *before*: how far the plan was behind which this
-    one begins.
+    Plan one partition, and return the position from which a later plan asks for new segments; None
+    where the partition is deleted to the end, or nothing is known of it. *before*: the position at
+    which this plan begins.
     """
     partition = one.partition
     shard = one.take()
@@ -156,8 +156,8 @@ def _lacked(before: PlanPosition | None) -> list[Range]:
 
 def _reached(made: FrozenPartition, lacked: Sequence[Range], floor: int | None) -> PlanPosition:
     """
-    What a later plan goes on from: what is lacking now, also of what was *lacked* before, and what
-    is behind. *floor*: below it nothing was there.
+    Return the position from which a later plan continues: the ranges that are lacking now, also
+    those that were *lacked* before, and the next offset. *floor*: below it nothing was there.
     """
     until = made.next_offset
     if until is None:

@@ -65,10 +65,10 @@ class EpochStart(ReadPlanRow, frozen=True):
 
 class FrozenSegment(ReadPlanRow, frozen=True):
     """
-    One range of one segment to be read. All offsets are inclusive.
+    Plans one range of one segment. All offsets are inclusive.
 
-    A segment of which something else answers for a range in the middle stands twice, with what is
-    before that range and with what is behind it.
+    A segment stands twice where another one answers for a range in its middle: with the range
+    before that and with the range behind it.
     """
 
     topic: Text
@@ -173,10 +173,10 @@ class FrozenPartition(PartitionRow, frozen=True):
 @dataclass(frozen=True, slots=True)
 class FrozenPlan:
     """
-    What a reader is given. `token` names it: the same token is the same plan.
+    Lists the reads of one plan. `token` names it: the same token is the same plan.
 
-    *positions*: by metadata partition the next offset of the metadata topic that is not in it.
-    Those of the metadata partitions that hold anything asked for alone.
+    *positions*: by metadata partition the first offset of the metadata topic that the plan does not
+    include. Only metadata partitions that hold a planned partition have one.
     """
 
     token: str

@@ -1,8 +1,8 @@
 """
-The check of a plan: segments that are gone by now, or are being deleted. Pure.
+The check of a plan: segments that have been deleted since, or are being deleted. Pure.
 
-A plan promises nothing about the future: retention goes on. Whoever reads one looks again when it
-is read, and believes of what was read meanwhile only what is still there.
+A plan promises nothing about the future: retention continues. A reader checks the plan again after
+reading, and keeps only the records of segments that still exist.
 """
 
 from __future__ import annotations

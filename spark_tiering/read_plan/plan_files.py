@@ -36,7 +36,7 @@ def read_plan(file: Path) -> FrozenPlan | ReadPlanUnreadable:
 
 
 def require_plan(file: Path) -> FrozenPlan:
-    """Return the same; raises `ConfigError` where it is no plan."""
+    """Read the plan; raises `ConfigError` where the file is no plan."""
     found = read_plan(file)
     if isinstance(found, ReadPlanUnreadable):
         msg = f"{file}: {found}"

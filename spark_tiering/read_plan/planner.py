@@ -1,4 +1,4 @@
-"""From the state of partitions to the plan that is asked for. Pure."""
+"""The planner of reads: from the state of partitions to the plan. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_plan(
     since: PlanToken | None = None,
 ) -> FrozenPlan:
     """
-    The plan. *inputs* that are not asked for are passed over. *since*: only what is new since the
+    Make the plan. Other *inputs* are passed over. *since*: only segments that are new since the
     plan of that token.
 
     Raises `InvalidArgument` for a token of other metadata.

@@ -1,8 +1,8 @@
 """
 The question of a frozen plan, and the facts of the cluster that were known with it. Pure.
 
-Both are part of a plan: with the state of the metadata they decide it wholly. In canonical form
-they are what a token's digest is of.
+Both are part of a plan: with the state of the metadata they decide it wholly. A token's digest is
+that of their canonical form.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _PATTERN_CHARACTERS_MAX = 1_000
 @dataclass(frozen=True, slots=True)
 class RecordBounds:
     """
-    Which records of a partition are asked for: from one bound up to the other, exclusive.
+    Bounds the wanted records of a partition: from one bound up to the other, exclusive.
 
-    A bound that is not said is where the tier begins, or how far it has come. One by time is the
-    offset that brokers look up for it, of the first record that is not older, as close as segments
-    tell it: what is asked begins with the first segment whose newest record is not older than
+    A missing bound is where the tier begins, or how far it has come. A bound by time is the offset
+    that brokers look up for it, of the first record that is not older, as close as segments tell
+    it: the range begins with the first segment whose newest record is not older than
     `from_time_ms`, and ends with the first whose newest record is not older than `to_time_ms`.
     """
 
@@ -63,10 +63,10 @@ class RecordBounds:
 @dataclass(frozen=True, slots=True)
 class Question:
     """
-    Which partitions, which of their records, and where their objects are.
+    Selects the partitions, the records in them, and the places of their objects.
 
     Of *topics* (names or patterns: `orders`, `logs-*`), *pattern* (a regular expression for whole
-    names) and *assigned* (topic, partitions) one may be said; none means every user topic.
+    names) and *assigned* (topic, partitions) one may be given; none means every user topic.
     """
 
     topics: tuple[str, ...] = ()
@@ -123,7 +123,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFacts:
-    """What was known of the cluster; what was not is not there, and decides nothing."""
+    """Holds the known facts of the cluster; an unknown fact is absent, and decides nothing."""
 
     retention_ms: Mapping[str, int] = field(default_factory=dict)
     """By topic: `retention.ms`; from it follows when each segment expires."""

@@ -35,8 +35,8 @@ class SegmentCoverage(NamedTuple):
 
 def history_of(segments: Iterable[SegmentMetadata]) -> Epochs:
     """
-    The leader epochs as *segments* of one partition tell them. Those that are being copied tell as
-    well as finished ones; those that are being deleted may be deleted for having told wrong.
+    Return the leader epochs that the *segments* of one partition list. Open copies count as well as
+    finished ones; segments that are being deleted do not, as wrong epochs may be the reason.
     """
     telling = [one for one in segments if one.state is not SegmentState.DELETE_SEGMENT_STARTED]
     return lineage_of(telling).begins
@@ -49,8 +49,8 @@ def answers_of(
     segments: Sequence[SegmentMetadata],
 ) -> list[SegmentCoverage]:
     """
-    Who answers for which offsets along *history*, rising and disjoint; where nobody does there is
-    nothing. *segments* are all of the partition.
+    Return which segment answers for which offsets along *history*, rising and disjoint; offsets
+    without one are left out. *segments* are all of the partition.
     """
     places: dict[int, set[int]] = {}
     for segment in segments:

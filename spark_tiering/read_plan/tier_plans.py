@@ -65,8 +65,8 @@ def plan_of_moment(
     meter: Meter | None = None,
 ) -> FrozenPlan:
     """
-    The plan of *moment*; *meter* is told of each partition. Raises `InvalidArgument` for a token of
-    other metadata.
+    Plan from *moment*; *meter* counts each partition. Raises `InvalidArgument` for a token of other
+    metadata.
     """
     known = moment.partitions()
     total = sum(question.wants(one.partition.topic, one.partition.partition) for one in known)
@@ -127,11 +127,11 @@ def remade(
     since: PlanToken | None = None,
 ) -> FrozenPlan:
     """
-    The plan that *token* names, made again from the log's history. *asked* stands for what the
-    token says was asked, where it has no room for it. *since*: behind which plan it began.
+    Make the plan that *token* names again, from the log's history. *asked* replaces the question in
+    the token, where it has no room for it. *since*: behind which plan it began.
 
-    Raises `InvalidArgument` where it was something else that was asked, and `DataLost` where the
-    log is not what it was any more: the message says how.
+    Raises `InvalidArgument` where the question was another one, and `DataLost` where the log has
+    changed: the message says how.
     """
     if token.kind is PlanSourceKind.MANIFESTS:
         msg = "a plan of manifests cannot be made again: a bucket has no history. Keep its file"
@@ -217,7 +217,7 @@ def plan_of_manifests(
     facts: QuestionFacts | None = None,
     since: PlanToken | None = None,
 ) -> FrozenPlan:
-    """Return the plan of what manifests tell; those that tell nothing are named in its warnings."""
+    """Return the plan of the manifests' segments; unreadable ones are named in its warnings."""
     warnings = [f"{one.key}: {one.why}" for one in told.unread[:UNREAD_SHOWN_MAX]]
     if len(told.unread) > UNREAD_SHOWN_MAX:
         warnings.append(f"{len(told.unread) - UNREAD_SHOWN_MAX} more manifests tell of no segment")
@@ -234,8 +234,8 @@ def fates_in_moment(
     moment: PlanMoment, plan: FrozenPlan
 ) -> Callable[[FrozenSegment], PlannedSegmentFate]:
     """
-    What the metadata says of a range of *plan* now. Raises `InvalidArgument` where it is not the
-    metadata that the plan was made of.
+    Return the present fate of a range of *plan* in the metadata. Raises `InvalidArgument` where the
+    plan was made from other metadata.
     """
     identity = moment.identity
     for what, told, found in (

@@ -91,7 +91,7 @@ class PlanToken:
 
 
 def parse_token(text: str) -> PlanToken:
-    """Return the token; raises `InvalidArgument` for what is none, or was changed."""
+    """Return the token; raises `InvalidArgument` for a text that is none, or was changed."""
     said = text.strip()
     if len(said) > TOKEN_CHARACTERS_MAX or _FORM.fullmatch(said) is None:
         msg = f"{said[:60]!r} is no token of a plan: these begin with {PREFIX}"

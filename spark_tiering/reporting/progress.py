@@ -37,7 +37,7 @@ class Progress(NamedTuple):
 
     @property
     def left_s(self) -> float | None:
-        """The time that the rest takes; None while the total or the pace is unknown."""
+        """Return the time that the rest takes; None while the total or the pace is unknown."""
         done, total = (
             (self.bytes, self.bytes_total) if self.bytes_total else (self.done, self.total)
         )
@@ -93,7 +93,7 @@ class Meter:
         self._listener(step._replace(elapsed_s=self._now_s() - self._began_s))
 
     def reach(self, unit: str, done: int, total: int, *, failed: int = 0) -> None:
-        """Set what is done of a step."""
+        """Set the progress of a step."""
         step = self._steps.get(unit) or Progress(unit)
         self._steps[unit] = step._replace(done=0, failed=0, total=total)
         self.add(unit, done, failed=failed)
@@ -104,7 +104,7 @@ class Meter:
 
 
 def span_text(seconds: float) -> str:
-    """A time in words: 41 s, 12 min, 3 h 05 min."""
+    """Return a time in words: 41 s, 12 min, 3 h 05 min."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

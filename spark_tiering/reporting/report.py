@@ -26,15 +26,15 @@ class OutcomeReport(Protocol):
 
     @property
     def is_fine(self) -> bool:
-        """Whether all is done and an operator has nothing to look at."""
+        """Return whether all is done and an operator has nothing to look at."""
         ...
 
     def document(self) -> dict[str, Any]:
-        """The report for programs."""
+        """Return the report for programs."""
         ...
 
     def lines(self) -> Iterator[str]:
-        """The report for people."""
+        """Return the report for people."""
         ...
 
 
@@ -82,11 +82,11 @@ class FindingSample:
         return dict(sorted((kind.code, count) for kind, count in self.counts.items()))
 
     def ranked(self) -> list[Finding]:
-        """The worst first, then by code."""
+        """Return the findings, the worst first, then by code."""
         return sorted(self.findings, key=lambda one: (-one.kind.severity, one.kind.code))
 
     def lines(self) -> Iterator[str]:
-        """The findings for people, the worst first; the first ones of each kind."""
+        """Yield the findings for people, the worst first; the first ones of each kind."""
         for kind, of_kind in groupby(self.ranked(), lambda one: one.kind):
             listed, count = list(of_kind), self.counts[kind]
             yield f"{kind.severity} {kind.code} ({count}): {kind.title}"
@@ -100,7 +100,7 @@ class FindingSample:
 
 
 def first_lines(lines: Sequence[str], of: str = "", most: int = 0) -> Iterator[str]:
-    """The first of *lines*, and how many more there are."""
+    """Yield the first of *lines*, and how many more there are."""
     most = most or LINES_MAX
     yield from lines[:most]
     if len(lines) > most:
@@ -108,7 +108,7 @@ def first_lines(lines: Sequence[str], of: str = "", most: int = 0) -> Iterator[s
 
 
 def partition_fields(partition: TopicIdPartition) -> dict[str, Any]:
-    """A user partition, as the rows of documents name it."""
+    """Return a user partition, as the rows of documents name it."""
     return {
         "topic": partition.topic,
         "topicId": str(partition.topic_id),

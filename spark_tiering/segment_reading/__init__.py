@@ -1,5 +1,5 @@
 """
-The bytes of a segment, wherever it lies: in a tier, by its manifest, or in a folder of a broker's.
+The bytes of a segment: in a tier, by its manifest, or in a broker's folder.
 
     with open_store(settings) as store:
         ring = process_key_ring(key_ring_settings)                      # or None
@@ -14,17 +14,17 @@ The bytes of a segment, wherever it lies: in a tier, by its manifest, or in a fo
     for window in batch_windows(source, first_byte, last_byte):         # whole record batches
         window.position, window.content
 
-Both are a `SegmentBytes`. Bytes of a log are those of the broker's file, whatever the tier made of
-them: plain, chunks of zstd, encrypted, both. Ends of ranges are inclusive, and cut to the log's.
+Both are a `SegmentBytes`. Bytes of a log are those of the broker's file, in each form of the
+tier: plain, chunks of zstd, encrypted, both. Ends of ranges are inclusive, and cut to the log's.
 
-What cannot be read raises `SegmentUnreadable`, at the place in the stream where that is noticed;
-what came before it is right. It has a `fault` (a closed list), the key or file, and a detail, and
-`finding_kind(fault)` is its stable code. It never leaves `spark_tiering`: whoever runs a unit makes
-a value of it. What concerns the store as a whole raises the store's errors, and files the log's.
+A fault raises `SegmentUnreadable`, at the place in the stream where it is noticed; the bytes
+before it are right. It has a `fault` (a closed list), the key or file, and a detail, and
+`finding_kind(fault)` is its stable code. It never leaves `spark_tiering`: the runner of a unit
+turns it into a value. Faults of the store as a whole raise the store's errors, and files the log's.
 
 By module, bottom up:
 
-    faults     what can stand in the way, as an exception that carries a value
+    faults     the faults of a read, as an exception that carries a value
     protocol   `SegmentBytes`, and as much of a store as is needed
     places     the keys under which a segment's objects may lie: prefixes change, objects stay
     key_files  a key ring from its files, once a process; what travels is the path
@@ -35,8 +35,8 @@ By module, bottom up:
 Invariants:
 
 - Memory is bounded by one fetch (16 MiB) and a chunk, or one batch, never by a segment.
-- Nothing of what a store gives is believed; bytes that are given were checked as far as the form
-  allows: lengths, frames, tags. CRCs of batches are for who decodes them.
+- A store's bytes are not trusted; they are checked as far as the form allows: lengths, frames,
+  tags. The decoder checks the CRCs of batches.
 - No key and no secret is part of a setting, a message or a pickle.
 
 May be imported by `rlmm.cli`, `spark_tiering.data_source`, `spark_tiering.maintenance`.

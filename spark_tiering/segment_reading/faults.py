@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ReadFault(StrEnum):
-    """Why bytes of a segment cannot be had. A closed list."""
+    """Tells why bytes of a segment cannot be read. The list is closed."""
 
     MISSING = "missing"
     """There is no such object, or no such file any more."""
@@ -43,7 +43,7 @@ class ReadFault(StrEnum):
 
 class SegmentUnreadable(Exception):
     """
-    Ends a reading, with what stood in the way; *where* is a key or the name of a file.
+    Ends a read with its fault; *where* is a key or the name of a file.
 
     It never leaves `spark_tiering`.
     """

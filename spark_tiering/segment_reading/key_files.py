@@ -21,7 +21,7 @@ WHAT = "the key ring"
 
 @dataclass(frozen=True, slots=True)
 class KeyRingSettings:
-    """Where the ring is, the same on every machine. No secret."""
+    """Names the place of the ring, the same on every machine. It holds no secret."""
 
     file: str
 
@@ -30,14 +30,14 @@ def read_key_ring(settings: KeyRingSettings) -> KeyRing:
     """
     Return the ring and all its keys. Files that it names without a folder lie beside it.
 
-    Raises `ConfigError` for what cannot be read, is no ring or no key, and for a file that every
-    user of the machine may read.
+    Raises `ConfigError` for a file that cannot be read, is no ring or no key, and for a file that
+    every user of the machine may read.
     """
     return _read(settings)[0]
 
 
 def process_key_ring(settings: KeyRingSettings | None) -> KeyRing | None:
-    """The ring of this process, read again when its file has changed."""
+    """Return the ring of this process, read again when its file has changed."""
     if settings is None:
         return None
     with _lock:

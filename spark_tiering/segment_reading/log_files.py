@@ -35,7 +35,9 @@ _FAULTS: Final = {
 
 
 class FolderSegment:
-    """One segment of a folder, see `SegmentBytes`; *facts* are those of one look at the folder."""
+    """
+    Reads one segment of a folder, see `SegmentBytes`; *facts* are those of one look at the folder.
+    """
 
     def __init__(
         self,

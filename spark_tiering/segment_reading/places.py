@@ -30,7 +30,9 @@ Keys = dict[ObjectKind, str]
 
 
 class KeyPlaces:
-    """Where objects are looked for; *prefixes* are that of today and older ones, in that order."""
+    """
+    Lists the prefixes under which objects are looked for: first that of today, then older ones.
+    """
 
     def __init__(self, prefixes: Sequence[str] = ("",)) -> None:
         self._prefixes = list(dict.fromkeys(prefixes)) or [""]

@@ -14,7 +14,7 @@ Piece = bytes | memoryview
 
 
 class SegmentBytes(Protocol):
-    """One segment. Every method may raise `SegmentUnreadable`."""
+    """Reads one segment. Every method may raise `SegmentUnreadable`."""
 
     @property
     def where(self) -> str: ...
@@ -35,7 +35,7 @@ class SegmentBytes(Protocol):
 
 
 class ObjectReader(Protocol):
-    """A store for who only looks. See `spark_tiering.stores.protocol.ObjectStore`."""
+    """Reads from a store. See `spark_tiering.stores.protocol.ObjectStore`."""
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent: ...
 

@@ -1,9 +1,9 @@
 """
-A segment of a tier: ranges of its log and its indexes, by its manifest.
+A tiered segment: ranges of its log and its indexes, by its manifest.
 
 Log ranges take few requests, up to 16 MiB each, and whole chunks where they are compressed or
-encrypted. The object of indexes is asked for whole at the first index, where it is small, as who
-needs one needs most; else one index at a time.
+encrypted. The first index requests a small object of indexes whole, as a reader of one index needs
+most of them; a large one is requested one index at a time.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def find_manifest(
 
 
 class TieredSegment:
-    """One segment of a tier, see `SegmentBytes`; used by one thread at a time."""
+    """Reads one segment of a tier, see `SegmentBytes`; used by one thread at a time."""
 
     def __init__(
         self,

@@ -1,8 +1,9 @@
 """
-Pieces of a log cut where record batches end, so that who decodes never holds half of one. Pure.
+The windows of a log: pieces cut where record batches end, so that a decoder never holds half a
+batch. Pure.
 
-Each window holds whole batches, one at least: as many as come to *window_bytes*, and one that is
-larger by itself. Lengths are believed as far as the range goes and no farther.
+Each window holds whole batches, one at least: as many as fit into *window_bytes*, or one that is
+larger by itself. Lengths are trusted as far as the range goes and no farther.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
-The cluster, for who may wait: which partitions there are and where they begin and end, settings of
-topics and changes of them. On an event loop of its own; calls may come from any thread.
+The cluster, for blocking callers: which partitions there are and where they begin and end, settings
+of topics and changes of them. On an event loop of its own; calls may come from any thread.
 
-What is told is of the moment it was asked, of each partition by its leader. Facts are asked in an
-order in which they may be too low, never too high: the log start first, the last stable offset
-before the high watermark.
+The answers are of the moment of the call, and each partition's leader gives its own. Offsets are
+asked for in an order in which they may be too low, never too high: the log start first, the last
+stable offset before the high watermark.
 """
 
 from __future__ import annotations
@@ -74,10 +74,11 @@ class TopicSettingInForce(NamedTuple):
 
 class TierCluster(ClosedByWith):
     """
-    A cluster by the addresses of some brokers. Asked as soon as it is made; to be closed.
+    Connects to a cluster by the addresses of some brokers, as soon as it is made. The caller closes
+    it.
 
-    Every call raises `LogUnavailable` when nobody has answered in time, and `LogNotPermitted` where
-    a right is missing: half of an answer would look like a whole one.
+    Every call raises `LogUnavailable` when no broker has answered in time, and `LogNotPermitted`
+    where a right is missing: half of an answer would look like a whole one.
     """
 
     def __init__(
@@ -89,8 +90,9 @@ class TierCluster(ClosedByWith):
         prepare: Callable[[KafkaSettings], Awaitable[Dialer]] = Dialer.prepare,
     ) -> None:
         """
-        *command_config* is a Java `client.properties`, or what stands in one. Raises `ConfigError`
-        for what can neither be taken from it nor left out. *prepare* makes who connects.
+        *command_config* is a Java `client.properties`, or its content. Raises `ConfigError` for a
+        property that can neither be taken from it nor left out. *prepare* makes the connection's
+        client.
         """
         settings = client_settings(bootstrap_servers, command_config, timeout_s)
 
@@ -110,8 +112,8 @@ class TierCluster(ClosedByWith):
         self, wants_topic: Callable[[str], bool]
     ) -> dict[TopicIdPartition, ClusterPartition]:
         """
-        What the cluster tells of every partition of the wanted users' topics, as far as this user
-        may DESCRIBE them; None in it for what its leader, if it has one, does not tell.
+        Return the cluster's facts on every partition of the wanted users' topics, as far as this
+        user may DESCRIBE them; None for a fact that its leader, if it has one, does not tell.
         """
         topics = {
             topic.name: topic
@@ -151,11 +153,12 @@ class TierCluster(ClosedByWith):
         self, partitions: Collection[TopicIdPartition], time: int
     ) -> dict[TopicIdPartition, int]:
         """
-        One end of each partition, as its leader tells it: -1 the high watermark, -2 the log start,
-        -4 the first offset on the leader's own disk, -5 the highest that it knows the tier to have.
+        Return one end of each partition, as its leader tells it: -1 the high watermark, -2 the log
+        start, -4 the first offset on the leader's own disk, -5 the highest that it knows the tier
+        to have.
 
-        Left out where no leader tells; that the tier has nothing is -1. Raises `UnsupportedVersion`
-        where a leader is too old for -4 or -5.
+        A partition without an answering leader is left out; an empty tier is -1. Raises
+        `UnsupportedVersion` where a leader is too old for -4 or -5.
         """
         return _single(self._ends(partitions, LogEnd(time)))
 
@@ -182,9 +185,9 @@ class TierCluster(ClosedByWith):
         self, epochs: Mapping[TopicIdPartition, int]
     ) -> dict[TopicIdPartition, tuple[int, int]]:
         """
-        Of each partition the largest leader epoch in its leader's log that is not above the one
-        given, with the offset behind its last record; -1 for both where there is none. Left out
-        where no leader tells.
+        Return for each partition the largest leader epoch in its leader's log that is not above the
+        given one, with the offset behind its last record; -1 for both where there is none. A
+        partition without an answering leader is left out.
         """
         numbers = {(one.topic, one.partition): epoch for one, epoch in epochs.items()}
 
@@ -203,7 +206,8 @@ class TierCluster(ClosedByWith):
         self, topics: Collection[str], names: Sequence[str] | None
     ) -> dict[str, dict[str, TopicSettingInForce]]:
         """
-        The named settings in force of some topics, all that brokers know where *names* is None.
+        Return the named settings in force of some topics, all that brokers know where *names* is
+        None.
 
         A topic that does not exist is left out, and so is a setting that the broker does not know.
         A broker may tell the settings of before a change for some moments after it.

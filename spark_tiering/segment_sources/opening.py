@@ -1,4 +1,6 @@
-"""From settings to their source. Settings travel; a source is opened where it is asked."""
+"""
+The opening of a source from its settings. Settings travel; a source is opened where it is asked.
+"""
 
 from __future__ import annotations
 

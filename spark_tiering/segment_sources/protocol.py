@@ -1,8 +1,8 @@
 """
 The protocol of segment sources: whole partitions, by identity, with their files. No I/O here.
 
-A source is asked by the driver alone; the files of a partition are a picklable value and go to
-whoever reads them.
+Only the driver asks a source; the files of a partition are a picklable value and go to the
+executors that read them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def is_user_topic(name: str) -> bool:
 
 
 class ReplicaOrigin(NamedTuple):
-    """Where a replica was found, and whose it is as far as the place tells."""
+    """Tells where a replica was found, and its broker as far as the place tells."""
 
     place: str = ""
     node_id: int | None = None
@@ -44,10 +44,10 @@ class ReplicaOrigin(NamedTuple):
 
 class FoundPartition(NamedTuple):
     """
-    One replica of a partition at a source.
+    Describes one replica of a partition at a source.
 
-    The topic's id is `UNKNOWN_TOPIC_ID` where the source has none for it. *high_watermark* is what
-    the broker had last noted of it: what lies below is replicated, what lies above may be.
+    The topic's id is `UNKNOWN_TOPIC_ID` where the source has none for it. *high_watermark* is the
+    last one that the broker noted: records below it are replicated, records above it may be.
     """
 
     partition: TopicIdPartition
@@ -66,7 +66,7 @@ class UnusablePlace(NamedTuple):
 
 @runtime_checkable
 class StableOffsetFiles(Protocol):
-    """Files that are served by somebody who asks the cluster how far they are stable."""
+    """Serves files whose server asks the cluster how far they are stable."""
 
     def last_stable_offset(self) -> int | None:
         """Return the last stable offset of the partition; None where it is unknown."""
@@ -75,20 +75,21 @@ class StableOffsetFiles(Protocol):
 
 class SegmentSource(Protocol):
     """
-    Where segments come from.
+    Lists segments.
 
-    Raises `ConfigError` for what is no source at all, `LogNotPermitted` when only an operator can
+    Raises `ConfigError` for a place that is no source, `LogNotPermitted` when only an operator can
     help, and `LogUnavailable` when waiting may; never for one partition alone.
     """
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         """
-        Every replica of every user's topic, as it is now, and what looks like one and is of no use.
+        Return every replica of every user's topic, as it is now, and unusable places that look like
+        one.
 
         The same partition stands there more than once where several replicas of it were found.
         """
         ...
 
     def close(self) -> None:
-        """Give back what is held; files that were given stay readable."""
+        """Release all resources; files that were given stay readable."""
         ...

@@ -1,9 +1,10 @@
 """
 Sidecars of broker hosts as a source: each serves its sealed segments, to be read only.
 
-The driver lists what they have; executors read by values that name a sidecar, a folder and a
-partition, and need neither the brokers' disks nor the brokers. What is refused or gone is told as
-for a folder. Invariant: bytes are those that were asked for, in full, or as many as the file has.
+The driver lists their segments; executors read by values that name a sidecar, a folder and a
+partition, and need neither the brokers' disks nor the brokers. A refused or missing file is
+reported as for a folder. Invariant: a read returns the requested bytes in full, or as many as the
+file has.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class SidecarFiles:
 
     @property
     def piece_bytes(self) -> int:
-        """See `PartitionFiles`: each piece is a request."""
+        """Return the size as `PartitionFiles` says: each piece is a request."""
         return REMOTE_PIECE_BYTES
 
     def facts(self) -> dict[str, SourceFileFacts]:
@@ -73,7 +74,8 @@ class SidecarFiles:
 
     def read(self, name: str, start: int, size: int) -> bytes:
         """
-        The bytes [start, start + size) of a file; fewer where it ends, none where it is gone.
+        Return the bytes [start, start + size) of a file; fewer where it ends, none where it is
+        gone.
 
         Raises `LogUnavailable` for a file that may not be read yet.
         """
@@ -111,10 +113,10 @@ class SidecarFiles:
 
 
 class SidecarSegmentSource:
-    """Every partition that some sidecars serve, each as it is when it is asked for."""
+    """Lists every partition that some sidecars serve, each as it is when it is asked for."""
 
     def __init__(self, settings: SidecarSourceSettings) -> None:
-        """Raise `ConfigError` for what is no address; this asks no sidecar."""
+        """Raise `ConfigError` for a text that is no address; this asks no sidecar."""
         addresses = dict.fromkeys(address.rstrip("/") for address in settings.addresses)
         self._endpoints = [Endpoint(address, settings) for address in addresses]
         for endpoint in self._endpoints:
@@ -122,8 +124,9 @@ class SidecarSegmentSource:
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
         """
-        See `Source`. A sidecar that does not answer is told among what is of no use, for others
-        may have replicas of the same partitions; where none answers, it raises `LogUnavailable`.
+        List the partitions as `Source` says. A sidecar that does not answer is listed as unusable,
+        for others may have replicas of the same partitions; where none answers, it raises
+        `LogUnavailable`.
         """
         found: list[FoundPartition] = []
         unusable: list[UnusablePlace] = []

@@ -43,13 +43,13 @@ _BUSY: Final = frozenset({429, 500, 503, 504})
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One sidecar, and how it is reached; holds no secret."""
+    """Names one sidecar, and how it is reached; holds no secret."""
 
     address: str
     settings: SidecarSourceSettings
 
     def place(self) -> tuple[str, str, int]:
-        """Return scheme, host and port. Raise `ConfigError` for what is no address."""
+        """Return scheme, host and port. Raise `ConfigError` for a text that is no address."""
         try:
             parts = urlsplit(self.address)
             host, port = parts.hostname, parts.port
@@ -69,7 +69,7 @@ class SidecarResponse(NamedTuple):
 
 
 class SidecarFaultKind(StrEnum):
-    """What there was in place of an answer; each is tried again in its own way."""
+    """Names the fault in place of an answer; each is retried in its own way."""
 
     UNREACHED = "unreached"
     TIMED_OUT = "timed-out"
@@ -80,7 +80,7 @@ class SidecarFaultKind(StrEnum):
 
 
 class SidecarFault(NamedTuple):
-    """No answer, and why; *answer* is what a busy sidecar said."""
+    """Tells why there is no answer; *answer* is that of a busy sidecar."""
 
     kind: SidecarFaultKind
     detail: str
@@ -111,10 +111,10 @@ def ask(
     bytes_max: int = JSON_BYTES_MAX,
 ) -> SidecarResponse | SidecarFault:
     """
-    What the sidecar says, of the bytes [start, end) *asked* for where it is a file.
+    Return the sidecar's answer, with the bytes [start, end) *asked* for where it is a file.
 
-    A fault where several attempts gave no answer. Raises `LogNotPermitted` where no further one is
-    of any use: a certificate that is not trusted, a token that cannot be read here.
+    Returns a fault where several attempts gave no answer. Raises `LogNotPermitted` where a retry
+    cannot help: a certificate that is not trusted, a token that cannot be read here.
     """
     target = f"{path}?{urlencode({name: str(value) for name, value in parameters.items()})}"
     headers = {"Accept-Encoding": "identity"}
@@ -254,7 +254,7 @@ def _tls_context(settings: SidecarSourceSettings) -> ssl.SSLContext:
 
 
 class _Connection:
-    """A connection to one sidecar, closed at the latest when nobody has it any more."""
+    """Connects to one sidecar; closed at the latest when it has no owner any more."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         scheme, host, port = endpoint.place()
@@ -277,7 +277,7 @@ class _Connection:
 
 
 class _Kept(threading.local):
-    """This thread's connections that rest."""
+    """Keeps this thread's idle connections."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()

@@ -1,6 +1,6 @@
 """
-From a source, and what the cluster tells, to what a plan is made from: the segments of each
-partition by their offsets and sizes, none of them read.
+The survey of a source: with the cluster's facts it becomes the input of a plan, the segments of
+each partition by their offsets and sizes, none of them read.
 
 A plan needs one log of each partition. Where several replicas were found the leader's is taken,
 else the one that reaches furthest; either counts only as far as the leader agrees with it.
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 class ReplicaAgreement:
     """
-    One replica's *history* held to its leader's, question by question.
+    Compares one replica's *history* with its leader's, question by question.
 
-    While `asks` is an epoch, the leader is to be asked for its end, and `hear` told the answer.
-    Then `next_offset` is where both begin to differ, None where that could not be found.
+    While `asks` is an epoch, the caller asks the leader for its end, and passes the answer to
+    `hear`. Then `next_offset` is where both begin to differ, None where that could not be found.
     """
 
     def __init__(self, history: Epochs) -> None:
@@ -75,7 +75,7 @@ class ReplicaAgreement:
 
 @dataclass(frozen=True, slots=True)
 class ClusterPartition:
-    """What the cluster tells of a partition; None for what nobody could tell."""
+    """Holds the cluster's facts on a partition; None for an unknown fact."""
 
     is_tiered: bool
     log_start: int | None
@@ -97,8 +97,8 @@ class ClusterPartition:
 @dataclass(frozen=True, slots=True)
 class SurveyedPartition:
     """
-    A partition as a plan takes it, the files that its segments are read from, and what they are
-    held to.
+    Holds a partition as a plan takes it, and the files that its segments are read from, with the
+    facts they are checked against.
     """
 
     source: SourcePartition
@@ -109,7 +109,7 @@ class SurveyedPartition:
 
 
 class _Replica(NamedTuple):
-    """One replica as it was listed; *partition* has the cluster's topic id where it has none."""
+    """Describes one listed replica; *partition* has the cluster's topic id where it has none."""
 
     partition: TopicIdPartition
     found: FoundPartition
@@ -127,15 +127,14 @@ def survey(
     with_compacted: bool = False,
 ) -> tuple[list[SurveyedPartition], list[UnusablePlace]]:
     """
-    Every partition of a wanted topic that the source has, and what of the source is of no use.
+    Return every partition of a wanted topic at the source, and the unusable places of the source.
 
-    *facts* are of the cluster with *cluster_id*; None is offline: then the last stable offset is
-    told by who serves the files, or else by the files, which costs a read of what follows their
-    newest producer snapshot. With
-    *epoch_ends* nothing counts as stable behind the offset where a replica differs from its
-    leader's log, and nothing at all where that could not be found. Offline nobody tells whether a
-    topic is compacted: *with_compacted* says that any may be, so that offsets without a batch are
-    no damage. Raises like `SegmentSource`.
+    *facts* are of the cluster with *cluster_id*; None is offline: then the last stable offset comes
+    from the server of the files, or else from the files, which costs a read of the records behind
+    their newest producer snapshot. With *epoch_ends* nothing counts as stable behind the offset
+    where a replica differs from its leader's log, and nothing at all where that could not be found.
+    Offline it is unknown whether a topic is compacted: *with_compacted* says that any may be, so
+    that offsets without a batch are no damage. Raises like `SegmentSource`.
     """
     found, unusable = source.partitions()
     ids = {(one.topic, one.partition): one.topic_id for one in facts or ()}

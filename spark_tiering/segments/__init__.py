@@ -7,7 +7,7 @@ Segments of a broker's log as input of copies: read, checked, and completed wher
     report = inspect_segment(files, segments[0], before)
     report.findings, report.blockers, report.parts
 
-What a segment is made of, and how each of its files is judged and made anew, by module, bottom up:
+The files of a segment, and how each is judged and made anew, by module, bottom up:
 
     findings            the parts of a segment, and faults of a part, as values
     partition_files     the protocol by which files are read, and streams of them
@@ -28,7 +28,7 @@ What a segment is made of, and how each of its files is judged and made anew, by
 
 Invariants:
 
-- What is wrong is a `Finding`, whatever the bytes are; errors are for files that cannot be read.
+- A fault is a `Finding`, for any bytes; errors are for files that cannot be read.
 - No length is believed, neither one in the bytes nor one that a source tells: what does not fit is
   a finding. Memory is bounded by constants, not by what files say, and does not grow with a log.
 - An index is judged by what it means, never by comparing bytes: brokers of other versions, other

@@ -27,8 +27,8 @@ def content_of(
     files: PartitionFiles, part: SegmentPart, content: StoredPart | RebuiltPart
 ) -> bytes | SegmentFinding:
     """
-    The bytes of a part beside the log, as a report has it; a finding where the file is another one
-    by now. The copier streams the log itself.
+    Return the bytes of a part beside the log, as a report has it; a finding where the file is
+    another one by now. The copier streams the log itself.
     """
     if isinstance(content, RebuiltPart):
         return content.content

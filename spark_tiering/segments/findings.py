@@ -1,4 +1,4 @@
-"""The parts of a segment, and what can be wrong with one. Values only."""
+"""The findings on the parts of a segment. Values only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class SegmentPart(StrEnum):
-    """What a copied segment carries; values and order are those of the objects in a tier."""
+    """Names a part of a copied segment; values and order are those of the objects in a tier."""
 
     LOG = "log"
     OFFSET_INDEX = "offset"
@@ -21,7 +21,7 @@ class SegmentPart(StrEnum):
 
 
 class SegmentFindingKind(StrEnum):
-    """What can be wrong with a part. The list is closed."""
+    """Names the fault of a part. The list is closed."""
 
     MISSING = "missing"
     """There is no such file, and there ought to be one."""
@@ -51,7 +51,7 @@ class SegmentFindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SegmentFinding:
-    """One thing that is wrong with one part; *detail* says where, what is, and what should be."""
+    """Describes one fault of one part; *detail* says where, the value, and the expected value."""
 
     part: SegmentPart
     kind: SegmentFindingKind

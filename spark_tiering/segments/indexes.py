@@ -1,11 +1,11 @@
 """
-Offset index and time index, judged against the log by what they mean. Pure but for the streams.
+The indexes of a segment, by offset and by time, judged against the log. Pure but for the streams.
 
 An offset index is right when each entry's position begins a batch and every batch before that
 position ends below the entry's offset: then a look-up never begins too late. A time index is right
-when nothing up to an entry's offset is later than its time, and when its last time is the largest
-of the segment: brokers take that for the age of the segment. Both ascend. How far entries lie
-apart is nobody's business: it depends on version, settings and restarts of the broker.
+when no record up to an entry's offset is later than its time, and when its last time is the largest
+of the segment: brokers take that for the age of the segment. Both ascend. The distance of entries
+is not judged: it depends on version, settings and restarts of the broker.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class IndexEntries:
                 self.finding, self.current = self._stream.finding, None
 
     def found(self, kind: SegmentFindingKind, detail: str) -> None:
-        """Note what is wrong with the current entry; zeros from it to the end are one thing."""
+        """Note the fault of the current entry; zeros from it to the end are one fault."""
         zeros = 0
         entry = self.current
         while entry is not None and not any(entry):
@@ -110,7 +110,7 @@ class OffsetIndexJudge:
         self._last_offset = batch.last_offset
 
     def finish(self) -> SegmentFinding | None:
-        """Say what is wrong once every batch has passed; None when nothing is."""
+        """Return the fault once every batch has passed; None for a sound index."""
         entry = self._entries.current
         last_offset = self._base_offset + self._previous[0]
         if entry is not None:
@@ -155,7 +155,7 @@ class TimeIndexJudge:
         self._last_offset = batch.last_offset
 
     def finish(self) -> SegmentFinding | None:
-        """Say what is wrong once every batch has passed; None when nothing is."""
+        """Return the fault once every batch has passed; None for a sound index."""
         while (entry := self._entries.current) is not None:
             offset = self._base_offset + entry[1]
             if offset > self._last_offset:

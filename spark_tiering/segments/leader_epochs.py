@@ -88,7 +88,9 @@ class EpochsJudge:
 
 
 class EpochsOfLog:
-    """The epochs that batches prove, going on from those before; None where they cannot be told."""
+    """
+    Collects the epochs that batches prove, after the earlier ones; None where they are unknown.
+    """
 
     def __init__(self, before: Epochs | None) -> None:
         self._epochs = None if before is None else EpochStarts(before)

@@ -1,8 +1,8 @@
 """
-One pass over the log of a segment: every file beside it is judged, and made anew, on the way.
+The pass over the log of a segment: every file beside it is judged, and made anew, on the way.
 
-The offset and time index are `rlmm.partition_log`'s, so that there is one way to make them. Nothing
-is decided here about what a copy takes. Pure but for the streams.
+The offset and time index are `rlmm.partition_log`'s, so that there is one way to make them. The
+pass does not decide which files a copy takes. Pure but for the streams.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OffsetOrder:
         self._allows_holes = allows_holes
 
     def note(self, batch: LogBatch) -> tuple[SegmentFindingKind, str] | None:
-        """Take in the next batch; say what is wrong with its offsets."""
+        """Take in the next batch; return the fault of its offsets."""
         base, last = batch.base_offset, batch.last_offset
         expected, next_offset = self.next_offset, self._segment.next_offset
         where = f"byte {batch.position}: offsets {base} to {last}"

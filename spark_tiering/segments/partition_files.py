@@ -2,7 +2,7 @@
 The protocol of a partition's files, and streams of them. No I/O here.
 
 A source keeps nothing open between calls and is made of plain values, so that it can be sent to
-other processes; who reads 2 GB through it holds a few pieces of `PIECE_BYTES` at a time.
+other processes; a reader of 2 GB holds a few pieces of `PIECE_BYTES` at a time.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ class SourceFileFacts(NamedTuple):
 
 class PartitionFiles(Protocol):
     """
-    The files of one partition, read-only: a folder, or what somebody else's folder is served by.
+    Reads the files of one partition: from a folder, or through the server of one.
 
     Raises `LogUnavailable` when waiting may help and `LogNotPermitted` when only an operator can.
-    Files may change and vanish at any time. Who is best read in other pieces than `PIECE_BYTES`
-    says so as `piece_bytes`.
+    Files may change and vanish at any time. An implementation that prefers pieces of another size
+    than `PIECE_BYTES` sets `piece_bytes`.
     """
 
     def facts(self) -> Mapping[str, SourceFileFacts]: ...
 
     def read(self, name: str, start: int, size: int) -> bytes:
         """
-        The bytes [start, start + size) of a file: fewer only where the file ends before, none
-        where there is no such file any more.
+        Return the bytes [start, start + size) of a file: fewer only where the file ends before,
+        none where there is no such file any more.
         """
         ...
 
 
 class FileStream:
     """
-    One file from its start to the size that its source told, each byte read once and in order.
+    Reads one file from its start to the size that its source told, each byte once and in order.
 
-    When the source gives other than it said, the stream ends, and `finding` says so. *on_piece* is
-    called with every piece, so that a reader can hash or send what is checked.
+    When the source returns fewer or other bytes, the stream ends, and `finding` says so. *on_piece*
+    is called with every piece, so that a reader can hash or send the checked bytes.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ def judge_snapshot(
     Compare a snapshot with the state *expected*; None where it can be used.
 
     Producers without an open transaction may be missing: a broker forgets them. Without *is_whole*
-    the state is what the segment from *base_offset* on says alone, and only that is compared.
+    the state comes from the segment from *base_offset* on alone, and only that is compared.
     """
     for producer_id, known in expected.items():
         other = found.get(producer_id)

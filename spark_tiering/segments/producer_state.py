@@ -42,7 +42,7 @@ _TABLE_MIN = 16
 
 
 class ProducerEntry(NamedTuple):
-    """What is remembered of one producer; -1 stands for "none" in every field but the delta."""
+    """Holds the state of one producer; -1 stands for "none" in every field but the delta."""
 
     producer_id: int
     producer_epoch: int
@@ -66,7 +66,7 @@ class EndedTransaction(NamedTuple):
 
 
 def parse_snapshot(content: bytes) -> dict[int, ProducerEntry] | str:
-    """Read a snapshot as a broker does; a text that says what is wrong, where something is."""
+    """Read a snapshot as a broker does; a text that names the fault, where there is one."""
     if len(content) < _HEAD.size:
         return f"{len(content)} bytes are no snapshot"
     version, crc, count = _HEAD.unpack_from(content)

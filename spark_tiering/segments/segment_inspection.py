@@ -1,8 +1,8 @@
 """
-One segment, inspected: its log read once, its other files judged, what is wrong made anew.
+The inspection of one segment: its log read once, its other files judged, faulty ones made anew.
 
-This is what a task of a copy job calls before it writes anything. It reads through the protocol of
-`files` alone, so that it does not matter where the files lie.
+A task of a copy job calls it before it writes anything. It reads through the protocol of `files`
+alone, so that it does not matter where the files lie.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def _producers_at_start(
     stored: StoredFiles, base_offset: int, known: ProducerState | None
 ) -> ProducerState | None:
     """
-    The producers at the base offset, to go on from: those of the file, as a broker does, unless
-    what is known says that the file is wrong. None when neither tells.
+    Return the producers at the base offset, to go on from: those of the file, as a broker does,
+    unless the known state proves the file wrong. None when neither tells.
     """
     if base_offset == 0:
         return ProducerState()

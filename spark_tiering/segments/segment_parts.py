@@ -25,7 +25,7 @@ class StoredPart:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltPart:
-    """Bytes that were made from the log, or cut to what the segment carries."""
+    """Holds bytes that were made from the log, or cut to the segment."""
 
     content: bytes
 
@@ -41,7 +41,7 @@ REQUIRED = tuple(part for part in SegmentPart if part is not SegmentPart.TXN_IND
 @dataclass(frozen=True, slots=True)
 class StateBefore:
     """
-    What is known of everything below a segment's base offset; None where it is not known.
+    Holds the state below a segment's base offset; None where it is not known.
 
     Empty producers are knowledge: that there are none.
     """
@@ -53,11 +53,11 @@ class StateBefore:
 @dataclass(frozen=True, slots=True)
 class SegmentReport:
     """
-    What one segment is: what is wrong with it, and what a copy of it consists of.
+    Reports the faults of one segment, and the parts of a copy of it.
 
     *epochs* are those of its own offsets, as its metadata lists them; *max_timestamp_ms* is the
-    largest time of a record, of the file's last change where no record has one. *after* is what is
-    known below the next segment.
+    largest time of a record, of the file's last change where no record has one. *after* is the
+    state below the next segment.
     """
 
     segment: ListedSegment
@@ -76,9 +76,9 @@ class SegmentReport:
     @property
     def blockers(self) -> tuple[SegmentFinding, ...]:
         """
-        Why the segment cannot be copied; none where it can.
+        Return the findings that prevent a copy; none where the segment can be copied.
 
-        A finding about the log cannot be helped, and one about another part only where the part
+        A finding about the log always prevents it, and one about another part only where the part
         could not be made anew.
         """
         return tuple(

@@ -1,8 +1,8 @@
 """
 The settlement of each part once the log was read: the file as it is, or one made anew. Pure.
 
-A part that is wrong is made anew where the log and what is known before it suffice; where they do
-not, the finding `UNKNOWN` says what is not known, and the part is lacking.
+A faulty part is made anew where the log and the state before it suffice; where they do not, the
+finding `UNKNOWN` names the unknown fact, and the part is lacking.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 class PartSettlement:
     """
-    The parts of one segment whose log is sound, and what was wrong with their files.
+    Settles the parts of one segment whose log is sound, and notes the faults of their files.
 
     *is_whole* says whether the producers at the segment's start were known. *epochs* is the history
     that the copy goes by; None where it is not known.

@@ -1,6 +1,6 @@
 """
-What the files of a partition say of an offset: the state before a segment, and the last stable
-offset. No I/O of its own.
+The state before a segment, and the last stable offset, from the files of a partition. No I/O of its
+own.
 
 Both begin at the newest producer snapshot that is sound and read the logs from there on, as a
 broker does when it starts. A snapshot that is missing is never taken for an empty one: only at the
@@ -50,11 +50,11 @@ def state_before(
     allows_holes: bool = False,
 ) -> StateBefore:
     """
-    What is known below the segment that begins at *base_offset*.
+    Return the state below the segment that begins at *base_offset*.
 
     Costs nothing where that offset has a sound snapshot, else a read of the segments since the
     nearest older one. *log_start* is the first offset of the whole log, the tier's part included,
-    as the cluster tells it: only a log that is here from there on proves what it does not have.
+    as the cluster tells it: only a log that is here from there on proves that a producer is absent.
     *with_epochs* reads the log from there to tell leader epochs without a check point.
     """
     stored = StoredFiles(files)
@@ -124,7 +124,7 @@ def _starts(
 class _Replay:
     """
     Reads the logs from *start* on. *reached* is the offset behind the last batch, and *detail* says
-    what stopped it, empty where nothing did.
+    why it stopped, empty at a clean end.
     """
 
     def __init__(

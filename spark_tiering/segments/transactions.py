@@ -75,7 +75,7 @@ class TxnIndexJudge:
             self._compare(entry, ended)
 
     def finish(self) -> SegmentFinding | None:
-        """Say what is wrong once every batch has passed; None when nothing is."""
+        """Return the fault once every batch has passed; None for a sound index."""
         if self._entries.current is not None:
             self._found(f"no transaction was aborted at offset {self._entries.current[3]}")
         return self._entries.finding

@@ -30,8 +30,8 @@ class FolderSurvey:
     """
     Goes through the uppermost folders of every prefix.
 
-    *expected* tells how many objects a topic's folder is expected to hold. Those of more than
-    *large*, and those of which nothing is known, are parted by what lies in them.
+    *expected* tells how many objects a topic's folder is expected to hold. Folders with more than
+    *large*, and those of unknown size, are split by their content.
     """
 
     def __init__(

@@ -41,7 +41,10 @@ class InventoryFile:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a manifest says; *columns* in the form of `column_name`, and of CSV alone in order."""
+    """
+    Holds the fields of an inventory's manifest; *columns* in the form of `column_name`, in order
+    for CSV only.
+    """
 
     bucket: str
     created_ms: int
@@ -57,7 +60,7 @@ def column_name(text: str) -> str:
 
 
 def check_sum(where: str, content: bytes, told: bytes) -> None:
-    """Raise `ConfigError` where a manifest is not the one whose MD5 was told."""
+    """Raise `ConfigError` where a manifest does not have the given MD5."""
     expected = told.decode(errors="replace").strip().strip('"').lower()
     found = md5_of(content)
     if found != expected:
@@ -70,7 +73,7 @@ def md5_of(content: bytes) -> str:
 
 
 def parse_inventory(where: str, content: bytes) -> Inventory:
-    """Raise `ConfigError` for what is no manifest of an inventory."""
+    """Raise `ConfigError` for a text that is no manifest of an inventory."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:

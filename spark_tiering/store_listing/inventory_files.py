@@ -48,9 +48,10 @@ class InventoryPlace:
 
 def place_of(address: str, template: StoreSettings | None = None) -> InventoryPlace:
     """
-    Where *address* says: `s3://bucket/.../manifest.json`, a folder, or the manifest in one.
+    Return the place that *address* names: `s3://bucket/.../manifest.json`, a folder, or the
+    manifest in one.
 
-    What else is to be said of a bucket is taken from *template*. Raises `ConfigError`.
+    The other settings of a bucket come from *template*. Raises `ConfigError`.
     """
     known = template if isinstance(template, S3Settings) else None
     store, key = parse_store(address, known)

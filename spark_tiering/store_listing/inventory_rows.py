@@ -38,9 +38,9 @@ def read_rows(
     file: Path, kind: InventoryFormat, columns: Sequence[str], name: str
 ) -> Iterator[InventoryRow]:
     """
-    Return the rows of *file*, which is told as *name*; *columns* are those of CSV, in order.
+    Return the rows of *file*, which messages call *name*; *columns* are those of CSV, in order.
 
-    Raises `ConfigError` for what is no such file, is cut, or lacks a column.
+    Raises `ConfigError` for a file of another format, that is cut, or lacks a column.
     """
     # pyarrow has errors of its own; each is a ValueError, an OSError or one of these.
     try:

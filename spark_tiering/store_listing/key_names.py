@@ -1,9 +1,9 @@
 """
 Names in keys, where several prefixes are in use. Pure.
 
-A broker writes under one prefix. Where that was changed, what was written before lies under the old
-one: it is named beside the current one, and each key belongs to the longest prefix that it is under
-and under which it is understood. So nothing is asked of the store twice because there are two.
+A broker writes under one prefix. After a change of the prefix older objects lie under the old one:
+it is named beside the current one, and each key belongs to the longest prefix that it is under and
+under which it is understood. So no request to the store is repeated because of two prefixes.
 """
 
 from __future__ import annotations

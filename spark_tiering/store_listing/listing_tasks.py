@@ -1,6 +1,6 @@
 """
-A unit of work: some folders of a store listed, or one file of an inventory read. What it finds are
-blobs of rows, parted by segment, and counts of everything else.
+The tasks of a listing: each lists some folders of a store, or reads one file of an inventory. Its
+results are blobs of rows, separated by segment, and counts of everything else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EXAMPLES_MAX: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class SortRules:
-    """How what is found is sorted: the same for all units of a job."""
+    """Tells how the listed objects are sorted: the same for all units of a job."""
 
     prefixes: Prefixes
     shards: ShardPlaces
@@ -39,7 +39,7 @@ class SortRules:
 
 @dataclass(frozen=True, slots=True)
 class ListTask:
-    """What lies under each of *folders*, which are said with the prefix that they belong to."""
+    """Lists the objects under each of *folders*, which include the prefix that they belong to."""
 
     store: StoreSettings
     folders: tuple[tuple[int, str], ...]
@@ -76,7 +76,7 @@ class UnrecognizedKeys:
 
 @dataclass(slots=True)
 class ListingResult:
-    """What one unit found; *fault* is what kept it from looking, by the code of its error."""
+    """Holds the result of one unit; *fault* is the code of the error that stopped it."""
 
     blobs: dict[int, bytes] = field(default_factory=dict)
     objects: int = 0
@@ -132,7 +132,7 @@ def sort_objects(
     sorting: SortRules,
     looked: ListingResult,
 ) -> None:
-    """Put what is *found* into *looked*: key, size, when it was written, storage class."""
+    """Sort the *found* objects into *looked*: key, size, when it was written, storage class."""
     rows: dict[int, ObjectRows] = {}
     wanted: dict[str, bool] = {}
     for key, size_bytes, modified_ms, storage_class in found:

@@ -1,6 +1,6 @@
 """
-Topics, partitions and manifests of a store, one after the other: for whoever goes by the objects
-and not by the metadata. Bounded memory, whatever the store holds; nothing is read but names.
+The manifests of a store by topic and partition, one after the other: for callers that go by the
+objects and not by the metadata. Bounded memory, however large the store is; only names are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class TopicFolder(NamedTuple):
-    """What all keys of a topic begin with, with the slash behind it."""
+    """Holds the common start of all keys of a topic, with the slash behind it."""
 
     key: str
     topic: str
@@ -32,7 +32,7 @@ class TopicFolder(NamedTuple):
 
 
 class ListedManifest(NamedTuple):
-    """A manifest as a listing tells of it: the segment is whole, as far as names can tell."""
+    """Names a manifest in a listing: the segment is whole, as far as names can tell."""
 
     key: str
     name: ObjectName

@@ -97,7 +97,7 @@ class RowBlob:
         return zlib.decompress(self._packed)
 
     def objects(self) -> Iterator[ObjectRow]:
-        """Return the same as rows of `ObjectRows`."""
+        """Yield the rows as those of `ObjectRows`."""
         classes = [*self.head["classes"], *[""] * 256]
         for partition, start, uuid, prefix, kind, at, size, modified in _OBJECT.iter_unpack(
             self.rows()
@@ -110,8 +110,8 @@ class RowBlob:
 @dataclass(frozen=True, slots=True)
 class ShardPlaces:
     """
-    Where all that is known of a segment meets. A partition has a few of them, *spread*: so large
-    ones are parted, and each of them knows of few partitions.
+    Assigns segments to shards, where all facts on a segment meet. A partition has a few shards,
+    *spread*: so large partitions are split, and each shard knows few partitions.
     """
 
     count: int = 1

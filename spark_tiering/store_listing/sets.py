@@ -25,7 +25,7 @@ class SeenObject(NamedTuple):
 
 
 class ObjectSet(NamedTuple):
-    """What a store has of one segment under one prefix and one start offset."""
+    """Holds a segment's objects in the store under one prefix and one start offset."""
 
     partition: TopicIdPartition
     uuid: bytes

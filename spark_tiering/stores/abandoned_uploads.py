@@ -1,4 +1,4 @@
-"""Ends what killed writers left behind: unfinished uploads under a prefix, by age."""
+"""Abandoned uploads, which killed writers left unfinished under a prefix: they are ended by age."""
 
 from __future__ import annotations
 

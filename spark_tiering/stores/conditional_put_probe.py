@@ -1,4 +1,7 @@
-"""Whether a store keeps the first of two writers' objects, seen with objects of our own."""
+"""
+The probe of conditional puts: whether a store keeps the first of two writers' objects. It writes
+objects of its own.
+"""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class FileContent:
     """A file that does not change; one that does all the same is noticed while it is sent."""
 
     def __init__(self, path: Path, expected: ContentSum | None = None) -> None:
-        """Where *expected* is not known, read the file once for it."""
+        """Read the file once for its sum where *expected* is not given."""
         self._path = path
         self.sum = sum_of(self.pieces()) if expected is None else expected
 
@@ -60,9 +60,9 @@ class FileContent:
 
 class ContentStream(NamedTuple):
     """
-    Bytes that pass by once. When they have ended, *told* says what they ought to have been.
+    Passes bytes by once. When they have ended, *told* returns their expected sum.
 
-    `None` from *told* says that they did not become whole: nothing is kept of them.
+    `None` from *told* says that they did not become whole: none of them is kept.
     """
 
     pieces: Iterable[Piece]
@@ -138,9 +138,9 @@ def walk_through(stream: ContentStream) -> ContentSum | PutRefused:
 
 def cut(pieces: Iterable[Piece], part_bytes: int) -> Iterator[memoryview]:
     """
-    Return the same bytes in parts of one size, the last one shorter; none where there are no bytes.
+    Yield the bytes in parts of one size, the last one shorter; none where there are no bytes.
 
-    A part is memory that the next one is written into: it is used before another is asked for.
+    The next part overwrites the memory of the one before: it is used before another is asked for.
     """
     if part_bytes <= 0:
         msg = f"parts of {part_bytes} bytes"

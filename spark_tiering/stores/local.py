@@ -1,9 +1,9 @@
 """
-A folder as a store: the embedded default, with the contract of a bucket.
+A local folder as a store: the embedded default, with the contract of a bucket.
 
-What is being written lies under a reserved name and gets its own name by a hard link, which fails
-where that name is taken: so an object is there whole or not at all, and one of two writers wins.
-File and folder are synced before a write is told as done.
+An object that is being written lies under a reserved name and gets its own name by a hard link,
+which fails where that name is taken: so an object is there whole or not at all, and one of two
+writers wins. File and folder are synced before a write is reported as done.
 
 A key is a path below the folder: where `x` is an object, `x/y` can be none. Folders that became
 empty stay.
@@ -103,7 +103,7 @@ class LocalStore(OpenedStore):
         return self._write(key, stream_of(content)) if isinstance(there, ObjectAbsent) else there
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """Return the same for bytes that pass by once; see `ObjectStore.put_stream`."""
+        """Put bytes that pass by once; see `ObjectStore.put_stream`."""
         if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return self._write(key, stream)
         passed = walk_through(stream)

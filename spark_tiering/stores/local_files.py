@@ -1,4 +1,4 @@
-"""Files and folders below a local store: its steps, and what the system's refusals mean."""
+"""Files and folders below a local store: its steps, and the errors for the system's refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 
 
 def raise_store_error(operation: str, path: Path, error: OSError) -> NoReturn:
-    """Raise what an error of the system means for the store as a whole."""
+    """Raise the error of the whole store that an error of the system means."""
     msg = f"{operation} {path}: {error.strerror or error}"
     if error.errno in NOT_PERMITTED:
         raise StoreNotPermitted(msg) from error
@@ -55,7 +55,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folders(folder: Path, root: Path, *, is_synced: bool) -> None:
-    """Make *folder* and what lacks between it and *root*; their names are synced where wanted."""
+    """
+    Make *folder* and the missing ones between it and *root*; their names are synced where wanted.
+    """
     missing = []
     while folder != root and not folder.is_dir():
         missing.append(folder)
@@ -67,7 +69,7 @@ def make_folders(folder: Path, root: Path, *, is_synced: bool) -> None:
 
 
 def read_range(path: Path, first_byte: int, last_byte: int) -> bytes | None:
-    """Return the bytes of a range, cut to what there is; `None` where it begins behind the end."""
+    """Return the bytes of a range, cut to the file; `None` where it begins behind the end."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         found = os.fstat(descriptor)

@@ -1,4 +1,4 @@
-"""A whole object in pieces, and whether what lies under a key is what should be there."""
+"""The reading of a whole object in pieces, and its comparison with the expected object."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_whole(
 
 def compare(store: ObjectStore, key: str, expected: ContentSum) -> Found:
     """
-    Return whether what lies under *key* is what is expected, by its length and checksum.
+    Return whether the object under *key* is the expected one, by its length and checksum.
 
     Where the store does not tell the checksum, the object is read for it; `PutUnknown` where that
     cannot be done, because it is archived or went away.

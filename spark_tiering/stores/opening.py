@@ -1,6 +1,6 @@
 """
-From settings to their store. Settings travel; a store is opened where it is used, once a process,
-or a thread of it.
+The opening of a store from its settings. Settings travel; a store is opened where it is used, once
+a process, or a thread of it.
 
     s3://bucket      the bucket, prefixes belong to keys
     /path, file:///path   the folder
@@ -32,8 +32,8 @@ def parse_store(address: str, template: S3Settings | None = None) -> tuple[Store
     """
     Return the store that *address* names, and the prefix of keys behind its bucket.
 
-    What else is to be said of a bucket is taken from *template*. Raises `ConfigError` for what is
-    no store.
+    The other settings of a bucket come from *template*. Raises `ConfigError` for a text that is no
+    store.
     """
     parts = urlsplit(address)
     if parts.query or parts.fragment or parts.username or parts.password:

@@ -1,9 +1,9 @@
 """
-The protocol of stores. The contract suite in `tests/conformance/stores` is its other half.
+The protocol of stores. The contract suite in `tests/conformance/stores` tests it.
 
 Every call may raise `StoreUnavailable`, `StoreAbsent`, `StoreNotPermitted`, `CredentialsAbsent` and
-`StoreUnsuitable`, which say something of the store as a whole, and `InvalidArgument` for a key or a
-range that nobody can mean. A store is used by one thread at a time and closed by who opened it.
+`StoreUnsuitable`, which concern the store as a whole, and `InvalidArgument` for an impossible key
+or range. A store is used by one thread at a time, and its opener closes it.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class ObjectStore(Protocol):
         """
         Write *content* where nothing is yet.
 
-        What is there already is compared by length and checksum. Large contents are sent in parts.
-        A source that fails is refused; what else it raises is raised, and nothing is left behind.
+        An existing object is compared by length and checksum. Large contents are sent in parts. A
+        source that fails is refused; its other exceptions are raised, and nothing is left behind.
         """
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
         """
-        Return the same for bytes that pass by once, in memory for one part.
+        Put bytes that pass by once as `put` does, in memory for one part.
 
-        Where something is there already, the stream is walked to its end to be compared.
+        Where an object is there already, the stream is walked to its end to be compared.
         """
 
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent:
@@ -71,9 +71,9 @@ class ObjectStore(Protocol):
 
     def level(self, prefix: str = "") -> Iterator[ListedObject | ListedFolder]:
         """
-        What lies right behind *prefix*: objects without a further slash in their keys, and the
-        folders that others share, each once. In no order. Some stores tell of folders that are
-        empty by now.
+        List the level right behind *prefix*: objects without a further slash in their keys, and the
+        folders that others share, each once. In no order. Some stores list folders that have become
+        empty.
         """
 
     def delete(self, key: str) -> None:
@@ -86,7 +86,7 @@ class ObjectStore(Protocol):
         """End an unfinished write and free its room; one that has ended is no failure."""
 
     def probe(self, prefix: str) -> StoreTraits:
-        """See what the store really does, with objects under *prefix* that are taken away again."""
+        """Test the store's real behaviour, with objects under *prefix* that are deleted again."""
 
     def close(self) -> None: ...
 

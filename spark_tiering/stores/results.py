@@ -1,8 +1,8 @@
 """
 Results of calls on a store, as values. Pure.
 
-Errors (`rlmm.errors.StoreError`) are for the store as a whole: away, absent, not permitted. What
-concerns one object is a value, so that one segment's trouble is not the others'.
+Errors (`rlmm.errors.StoreError`) are for the store as a whole: away, absent, not permitted. A fault
+of one object is a value, so that it does not affect other segments.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ObjectIdentical:
 
 @dataclass(frozen=True, slots=True)
 class ObjectConflict:
-    """Another object is there under this key. It was left as it is."""
+    """Another object is there under this key. The store left it as it is."""
 
     facts: ObjectFacts
     detail: str
@@ -85,13 +85,13 @@ class ObjectConflict:
 
 @dataclass(frozen=True, slots=True)
 class PutUnknown:
-    """Nobody can say whether the object was written, or will still be: look before repeating."""
+    """It is unknown whether the object was written, or will still be: look before repeating."""
 
     detail: str
 
 
 class PutRefusal(StrEnum):
-    """Why an object was surely not written. A closed list."""
+    """Tells why an object was surely not written. The list is closed."""
 
     SOURCE = "source"
     """The source failed, or gave other bytes than announced."""
@@ -131,7 +131,10 @@ class ListedObject(NamedTuple):
 
 
 class ListedFolder(NamedTuple):
-    """What keys of a level share up to their next slash, which is the last character here."""
+    """
+    Holds the common start of some keys of a level up to their next slash, which is its last
+    character.
+    """
 
     key: str
 

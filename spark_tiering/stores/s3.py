@@ -1,4 +1,4 @@
-"""A bucket as a store: what `ObjectStore` promises, in requests to S3."""
+"""A bucket of S3 as a store: implements `ObjectStore` in requests to S3."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class S3Store(OpenedStore):
         return SinglePut(self._calls, self._look, key, content).run()
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """Return the same for bytes that pass by once; see `ObjectStore.put_stream`."""
+        """Put bytes that pass by once; see `ObjectStore.put_stream`."""
         self._see_bucket()
         if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return put_parts(self._calls, self._look, key, stream)

@@ -1,8 +1,8 @@
 """
 A content as the body of one request: a file to the client library, held to its length and sum.
 
-The last bytes are not handed out unless everything adds up: a request with other bytes than were
-told is cut off, whatever the store would have thought of it.
+The last bytes are not handed out unless length and sum are right: a request with other bytes than
+announced is cut off, whether the store would have accepted it or not.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ContentSourceFailure(OSError):
 
 
 class RequestBody:
-    """One walk of a content, or several where the library begins anew."""
+    """Streams a content once, or several times where the library begins anew."""
 
     def __init__(self, content: ObjectContent) -> None:
         self._content = content

@@ -1,8 +1,8 @@
 """
-One request to S3, and its repeats. The only module that makes a client of boto3.
+Calls of S3: one request and its retries. The only module that makes a client of boto3.
 
-The library's own repeats, checksums and readings of answers are off: what is tried again, and what
-an answer must be, is decided here, where it is known what the request was for. A client belongs to
+The library's own retries, checksums and parsing of answers are off: this module decides what is
+retried, and what an answer must be, since it knows the purpose of the request. A client belongs to
 the process that made it, with the credentials that were found there.
 """
 
@@ -48,7 +48,7 @@ class S3Calls:
         return self.repeats.run(lambda: self.once(operation, call))
 
     def give_up(self, fault: S3Fault) -> NoReturn:
-        """Raise what a fault that stayed means for the store as a whole."""
+        """Raise the error of the whole store for a fault that stayed."""
         raise_fault(fault, self.settings.address)
 
     def check_bucket(self) -> None:

@@ -1,9 +1,9 @@
 """
-What can go wrong in one request to S3, by class: whether it may have happened, whether trying again
-may help, and what it means where it stays.
+The faults of one request to S3, by class: whether it may have happened, whether a retry may help,
+and which error it is where it stays.
 
-Every exception of the client library is sorted here and nowhere else. Codes of errors are S3's own
-and those of stores that follow it; what is not known is sorted by its HTTP status.
+Every exception of the client library is classified here and nowhere else. Codes of errors are S3's
+own and those of stores that follow it; an unknown code is classified by its HTTP status.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class S3FaultKind(StrEnum):
-    """What went wrong in one request. A closed list."""
+    """Names the fault of one request. The list is closed."""
 
     THROTTLED = "throttled"
     """Refused for now, and surely not done."""
@@ -71,7 +71,7 @@ UNCERTAIN: Final = frozenset((S3FaultKind.TIMED_OUT, S3FaultKind.CUT, S3FaultKin
 
 @dataclass(frozen=True, slots=True)
 class S3Fault:
-    """What went wrong in a request, with the exception that said so."""
+    """Describes the fault of a request, with the exception that reported it."""
 
     kind: S3FaultKind
     detail: str
@@ -211,7 +211,7 @@ def _sort_answer(operation: str, error: aws.ClientError) -> S3Fault:
 
 
 def raise_fault(fault: S3Fault, store: str) -> NoReturn:
-    """Raise what a fault that stayed means for the store as a whole."""
+    """Raise the error of the whole store for a fault that stayed."""
     error: RlmmError
     match fault.kind:
         case S3FaultKind.NO_CREDENTIALS:

@@ -2,8 +2,8 @@
 Objects that are written in parts, by hand: one part in memory, each with its checksum, and the
 whole object's checksum and the condition where it is completed.
 
-Whatever ends a write that was begun, its upload is ended too. Where that fails, or the process is
-killed, it stays open until it is swept.
+A write that fails ends its upload, too. Where that fails, or the process is killed, the upload
+stays open until it is swept.
 """
 
 from __future__ import annotations

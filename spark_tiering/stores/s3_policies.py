@@ -1,9 +1,8 @@
 """
-Policies of repeats, by the class of the fault and nothing else.
+Policies of retries, by the class of the fault and nothing else.
 
 Pauses are drawn at random below a limit that doubles, so that many workers do not come back at the
-same moment. What is not named here is not tried again. Invariant: what is given at the end is the
-last attempt's own.
+same moment. Other faults are not retried. Invariant: the final fault is the last attempt's own.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ POLICIES: Final[Mapping[S3FaultKind, S3RetryPolicy]] = {
 
 
 class S3Retries:
-    """Carries out attempts; *sleep* is passed in, so that nobody has to wait in a test."""
+    """Carries out attempts; *sleep* is passed in, so that tests do not wait."""
 
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep

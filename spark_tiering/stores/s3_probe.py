@@ -35,7 +35,7 @@ REFUSED = {
 
 
 def probe_bucket(calls: S3Calls, prefix: str, tells_sum: Callable[[str], bool]) -> StoreTraits:
-    """See what the endpoint does; *tells_sum* says whether it tells the sum of an object."""
+    """Test the endpoint's behaviour; *tells_sum* says whether it tells the sum of an object."""
     key, wrong_key = probe_key(prefix), probe_key(prefix)
     try:
         first = _put(calls, key, FIRST, FIRST)

@@ -1,8 +1,8 @@
 """
-Everything that can be said of a bucket. Pure, and no credential among it.
+The settings of a bucket. Pure, without any credential.
 
-Settings are what travels to workers, into plans and into logs. Who signs is found where the store
-is opened, in the places of `CREDENTIAL_CHAIN`.
+Settings travel to workers, into plans and into logs. Credentials are found where the store is
+opened, in the places of `CREDENTIAL_CHAIN`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class BucketEncryption(StrEnum):
 
 
 class BodySigning(StrEnum):
-    """Whether the signature of a request covers its body, which is read once more for that."""
+    """
+    Tells whether the signature of a request covers its body, which is read once more for that.
+    """
 
     AUTO = "auto"
     """Not over TLS, which protects it, and not to this machine; else it does."""

@@ -1,9 +1,9 @@
 """
-One object in one conditional request, and what became of it when nobody said.
+The writing of one object in one conditional request, and its outcome where the answer is lost.
 
 After a fault that leaves it open whether the object was written, the key is looked at before
-anything is sent again: a repeat may then not be needed, and at the end it is known, or said to be
-unknown.
+anything is sent again: a repeat may then not be needed, and the final outcome is known, or reported
+as unknown.
 """
 
 from __future__ import annotations
@@ -103,9 +103,10 @@ def outcome_of(
     look: Callable[[], Found],
 ) -> PutOutcome:
     """
-    What a write became that ended with *fault*, after *uncertain* at some attempt, if at one.
+    Return the outcome of a write that ended with *fault*, after *uncertain* at some attempt, if
+    any.
 
-    Raises what the fault means for the store as a whole where the object was surely not written.
+    Raises the fault's error of the whole store where the object was surely not written.
     """
     if fault.kind in (S3FaultKind.EXISTS, S3FaultKind.RACING):
         found = look()

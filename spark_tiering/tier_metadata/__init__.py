@@ -3,14 +3,14 @@ The metadata of the tier, as a job needs it: read at one moment, and events publ
 
     metadata = open_metadata_access(SidecarAccess("host:7420"))       # or `EmbeddedAccess`
     image = metadata.image(partitions, epochs, timeout_s=30)          # a `MetadataImage`
-    published = metadata.publish(event, timeout_s=30)                 # its verdict was heard
+    published = metadata.publish(event, timeout_s=30)                 # with its verdict
 
 A job asks a sidecar, or runs an engine of its own over an embedded log or over Kafka's topic. Both
 are one protocol, and both are blocking: they are for the one thread of a driver.
 
 By module, bottom up:
 
-    protocol      what every access does
+    protocol      the verbs of every access
     settings      where the metadata is
     image         one partition's image from its answers; images of one moment over a connection
     reachability  whether a service listens there
@@ -18,7 +18,7 @@ By module, bottom up:
     embedded      by an engine in this process
     opening       from settings to an access
 
-What a sidecar must be. It answers for all partitions that the job is about: either it is assigned
+A sidecar must answer for all partitions that the job is about: either it is assigned
 them (`assignment = all`, or a list), and then the job comes without a broker id, as an
 administrator, a reader or a broker whose token names no id; or the job comes as a broker, with an
 id that no broker has, and is assigned what it asks about. An administrator is shown more than is

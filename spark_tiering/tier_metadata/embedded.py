@@ -202,7 +202,10 @@ class EmbeddedMetadata:
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
     ) -> list[WriteAnswer | RlmmError]:
-        """See `TierMetadata.publish_all`: events that come together are one write of the log."""
+        """
+        Publish as `TierMetadata.publish_all` does: events that come together are one write of the
+        log.
+        """
         return self._thread.wait(self._published_all(events, timeout_s))
 
     async def _published_all(
@@ -266,7 +269,7 @@ class EmbeddedMetadata:
 
 
 def has_log(folder: Path) -> bool:
-    """Whether an embedded log was ever begun in *folder*."""
+    """Return whether an embedded log was ever begun in *folder*."""
     return (folder / META_PROPERTIES).exists()
 
 

@@ -51,13 +51,13 @@ class PartitionAnswers(Protocol):
     def partition_delete(self, partition: TopicIdPartition, /) -> PartitionDelete | None: ...
 
     def segments(self, partition: TopicIdPartition, /) -> Iterable[SegmentMetadata]:
-        """Return every segment, in whatever state."""
+        """Return every segment, in any state."""
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int, /) -> int | None: ...
 
 
 class MovingPartitionAnswers(PartitionAnswers, Protocol):
-    """The same, where the metadata moves on between two questions."""
+    """Answers where the metadata moves on between two questions."""
 
     def catch_up(self, partition: TopicIdPartition, /) -> None:
         """Return when every event is applied that was stored before the call."""

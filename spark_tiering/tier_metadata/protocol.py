@@ -52,18 +52,17 @@ class TierMetadata(Protocol):
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
     ) -> list[WriteAnswer | RlmmError]:
         """
-        The same for several at once; returns their answers or errors in the order of *events*.
+        Publish several events at once; return their answers or errors in the order of *events*.
 
-        Those of one partition are stored in the order that they have here, and none waits for what
-        becomes of another: behind one that took no effect others may.
+        Events of one partition are stored in the order that they have here, and none waits for the
+        outcome of another: an event may follow one that took no effect.
         """
 
     def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
         """
         Store how far the deletion of a whole partition has come, and return when it took effect.
 
-        Raises as `publish` does. Where it stays open what became of it, the caller's next image
-        tells.
+        Raises as `publish` does. Where the outcome stays unknown, the caller's next image tells it.
         """
 
     def segment(self, segment_id: SegmentId, timeout_s: float) -> SegmentMetadata | None:

@@ -1,8 +1,8 @@
 """
-Whether a service listens at an address, found out before a client waits for it.
+The reachability of a service: whether one listens at an address, before a client waits for it.
 
-A client goes on connecting for as long as a call may take: right for a service that was there, and
-no answer to a mistyped address.
+A client keeps connecting for as long as a call may take: right for a service that was there, and no
+help with a mistyped address.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class SidecarAccess:
 
     @property
     def socket_path(self) -> str | None:
-        """The path of the socket; `None` for an address of TCP."""
+        """Return the path of the socket; `None` for an address of TCP."""
         if self.address.startswith("unix:"):
             return self.address.removeprefix("unix:").removeprefix("//")
         return self.address if "/" in self.address and "://" not in self.address else None
@@ -67,7 +67,7 @@ class SidecarAccess:
 
     @property
     def wants_tls(self) -> bool:
-        """Whether any setting says that the connection is encrypted."""
+        """Return whether any setting says that the connection is encrypted."""
         return self.is_tls or bool(self.ca_file or self.certificate_file)
 
 

@@ -1,5 +1,5 @@
 """
-What all commands share: flags, variables, exit codes, and how a query is run and printed.
+The common part of all commands: flags, variables, exit codes, and how a query is run and printed.
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 
@@ -7,18 +7,18 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `commands`: The subcommands of `rlmm`.
 - `config_options`: `rlmm config`.
 - `environment_variables`: Variables of the environment that are called as their flags are.
-- `error_hints`: What a person may do about an error that ends a command.
+- `error_hints`: Hints for the errors that end a command.
 - `exit_codes`: The exit codes of commands, and the line that a person reads of an error that ends
   one.
 - `item_streams`: Streams of items that are cut short.
-- `log_range`: From where to where of the log a command reads, as its flags say.
-- `object_places`: Where the objects of a segment are, in the layout of the storage plugin.
-- `output`: How commands that answer in one piece print.
-- `parameter_types`: What people write on a command line, and what it means.
+- `log_range`: The range of the log that a command reads, from its flags.
+- `object_places`: The keys of a segment's objects, in the layout of the storage plugin.
+- `output`: The printing of answers in one piece.
+- `parameter_types`: Types of command line parameters.
 - `query_command`: A command that looks at the state, from its flags to its exit code.
-- `query_run`: How a command that looks at the state runs.
+- `query_run`: The run of a command that queries the state.
 - `shared_flags`: The flags that all commands share which look at the tiered state, and their
   variables.
 - `source_options`: The flags of every command that looks at the tiered state.
-- `watch_mode`: A question asked again and again.
+- `watch_mode`: A query that is repeated.
 """

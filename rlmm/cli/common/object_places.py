@@ -24,7 +24,7 @@ class ObjectKeys(ViewObject):
 
 
 class StoredObjectView(ViewObject):
-    """One object as its store describes it."""
+    """Describes one object as its store does."""
 
     size_bytes: Count
     crc64nvme: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")] | None

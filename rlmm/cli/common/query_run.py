@@ -56,7 +56,7 @@ class QueryContext:
 
     @property
     def is_now(self) -> bool:
-        """Whether the query is about the present."""
+        """Return whether the query is about the present."""
         return self.bound.is_now and self.offset is None
 
     def bound_of(self, places: Collection[int] | None = None) -> ReplayEnd:

@@ -55,7 +55,7 @@ def name_variables(command: click.Command, prefix: str) -> None:
 
 
 def is_of_commands(variable: str, commands: Collection[str]) -> bool:
-    """Whether *variable* names a flag: a shared one, or one of *commands*."""
+    """Return whether *variable* names a flag: a shared one, or one of *commands*."""
     name = variable.removeprefix(PREFIX).lower()
     return variable.startswith(PREFIX) and (
         name in WITH_VALUE

@@ -1,5 +1,5 @@
 """
-What commands tell where a part of the metadata is all that can be read.
+Answers of commands from partial metadata: some metadata partitions cannot be read.
 
 May be imported by `rlmm.cli.common`, `rlmm.cli.queries`.
 

@@ -35,5 +35,5 @@ async def of_assigned(looking: QueryContext) -> Moment:
 
 
 def is_of_all(moment: Moment) -> bool:
-    """Whether *moment* covers every metadata partition, so that its totals are complete."""
+    """Return whether *moment* covers every metadata partition, so that its totals are complete."""
     return len(moment.positions) == moment.identity.partition_count

@@ -35,8 +35,8 @@ not waited for a second time.
 
 def knows(names: Callable[[TopicIdPartition], bool]) -> Holds:
     """
-    Whether one of the user partitions that *names* allows exists. A deleted one does not count: a
-    new topic of the same name may be in another metadata partition.
+    Return whether one of the user partitions that *names* allows exists. A deleted one does not
+    count: a new topic of the same name may be in another metadata partition.
     """
 
     async def holds(moment: Moment) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ValueFormat(StrEnum):
-    """How a table shows a value; other outputs print it unchanged."""
+    """Tells how a table shows a value; other outputs print it unchanged."""
 
     TEXT = "text"
     NUMBER = "number"

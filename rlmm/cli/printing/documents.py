@@ -42,7 +42,7 @@ def head_of(answer: CommandAnswer) -> View:
 
 
 def document_head(answer: CommandAnswer) -> View:
-    """Return the same with the notes, since programs do not read standard error."""
+    """Return the head with the notes, since programs do not read standard error."""
     head = head_of(answer)
     if not answer.told:
         return head

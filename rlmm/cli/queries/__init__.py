@@ -3,41 +3,41 @@ Commands that query the tiered state: a module for each command, and one for its
 
 Nothing imports it.
 
-- `bundle_answer`: What goes into a support bundle, and how it is packed.
+- `bundle_answer`: The content of a support bundle, and its packing.
 - `check`: `rlmm check`.
-- `check_answer`: What `rlmm check` asks, and how it is answered.
+- `check_answer`: The question and the answer of `rlmm check`.
 - `diff`: `rlmm diff`.
-- `diff_answer`: What `rlmm diff` asks, and how it is answered.
+- `diff_answer`: The question and the answer of `rlmm diff`.
 - `doctor`: `rlmm doctor`.
-- `doctor_answer`: What `rlmm doctor` asks, and how it is answered.
+- `doctor_answer`: The question and the answer of `rlmm doctor`.
 - `event_text`: Events of the metadata topic in words.
 - `events`: `rlmm events`.
-- `events_answer`: What `rlmm events` asks, and how it is answered.
+- `events_answer`: The question and the answer of `rlmm events`.
 - `explain`: `rlmm explain`.
-- `explain_answer`: What `rlmm explain` asks, and how it is answered.
-- `explain_text`: One screen that explains one offset, for people.
+- `explain_answer`: The question and the answer of `rlmm explain`.
+- `explain_text`: The text of one screen that explains one offset.
 - `finding_answer`: Findings as an answer.
 - `history`: `rlmm history`.
-- `history_answer`: What `rlmm history` asks, and how it is answered.
+- `history_answer`: The question and the answer of `rlmm history`.
 - `lag`: `rlmm lag` and `rlmm offsets`.
-- `lag_answer`: What `rlmm lag` and `rlmm offsets` ask, and how they are answered.
+- `lag_answer`: The questions and the answers of `rlmm lag` and `rlmm offsets`.
 - `preflight`: `rlmm preflight`.
-- `preflight_answer`: What `rlmm preflight` asks, and how it is answered.
-- `rehearsal_answer`: What `rlmm rehearse-compaction` asks, and how it is answered.
+- `preflight_answer`: The question and the answer of `rlmm preflight`.
+- `rehearsal_answer`: The question and the answer of `rlmm rehearse-compaction`.
 - `rehearse_compaction`: `rlmm rehearse-compaction`.
-- `segment_answer`: What `rlmm segments describe` and `rlmm segments find` ask, and how they are
-  answered.
+- `segment_answer`: The questions and the answers of `rlmm segments describe` and
+  `rlmm segments find`.
 - `segments`: `rlmm segments`.
-- `segments_answer`: What `rlmm segments list` asks, and how it is answered.
+- `segments_answer`: The question and the answer of `rlmm segments list`.
 - `status`: `rlmm status`.
-- `status_answer`: What `rlmm status` asks, and how it is answered.
+- `status_answer`: The question and the answer of `rlmm status`.
 - `stuck`: `rlmm stuck`.
-- `stuck_answer`: What `rlmm stuck` asks, and how it is answered.
+- `stuck_answer`: The question and the answer of `rlmm stuck`.
 - `support_bundle`: `rlmm support-bundle`.
 - `usage`: `rlmm usage`.
-- `usage_answer`: What `rlmm usage` asks, and how it is answered.
+- `usage_answer`: The question and the answer of `rlmm usage`.
 - `verify`: `rlmm verify`.
-- `verify_answer`: What `rlmm verify` asks, and how it is answered.
+- `verify_answer`: The question and the answer of `rlmm verify`.
 
 Nothing imports it.
 """

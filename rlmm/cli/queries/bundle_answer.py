@@ -117,7 +117,7 @@ def _configuration() -> object:
 
 
 class _Gathered:
-    """Documents by name, and what could not be asked."""
+    """Holds documents by name, and the questions that could not be asked."""
 
     def __init__(self) -> None:
         self.documents: dict[str, object] = {}

@@ -22,7 +22,7 @@ def time_text(item: View) -> str:
 
 
 def event_text(item: View) -> str:
-    """Return what the event says: COPY_STARTED 0-99 of 1 epoch, by broker 1."""
+    """Return the event as text: COPY_STARTED 0-99 of 1 epoch, by broker 1."""
     state = item["state"]
     if not isinstance(state, str):
         lost = item["next_offset"] - item["offset"]

@@ -60,8 +60,6 @@ class EventsFoot(ViewObject):
 
 @dataclass(frozen=True, slots=True)
 class EventsQuestion:
-    """Which events are asked for."""
-
     wanted: EventFilter
     places: tuple[int, ...] = ()
     """Metadata partitions; all where none is said."""
@@ -155,7 +153,7 @@ async def events_answer(looking: QueryContext, *, asking: EventsQuestion) -> Com
 
 
 def _require_meaning(looking: QueryContext, asking: EventsQuestion) -> QueryContext:
-    """Refuse what contradicts itself."""
+    """Refuse a question that contradicts itself."""
     if asking.follows and not looking.is_now:
         msg = "--follow goes on from the present, and --to or --at ends before: leave one out"
         raise InvalidArgument(msg)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class WholeExplanationView(ExplanationView):
-    """The explanation with what store, cluster and log tell; null where they were not asked."""
+    """The explanation with the facts of store, cluster and log; null where they were not asked."""
 
     objects: ObjectKeys | None
     checked: ObjectCheckView | None

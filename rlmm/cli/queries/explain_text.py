@@ -1,4 +1,4 @@
-"""One screen that explains one offset, for people. Pure."""
+"""The text of one screen that explains one offset. Pure."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class LagView(PartitionView):
-    """How far the copies of a user partition are behind its log."""
+    """Tells how far the copies of a user partition are behind its log."""
 
     log_start: int | None
     local_start: int | None

@@ -53,7 +53,7 @@ class PlacedSegmentView(SegmentView):
 
 
 class EpochLookupView(ViewObject):
-    """Whether look-ups find the segment in one of its leader epochs."""
+    """Tells whether look-ups find the segment in one of its leader epochs."""
 
     epoch: int
     first_offset: int

@@ -81,7 +81,7 @@ async def status_answer(looking: QueryContext, *, is_waiting: bool = False) -> C
 
 
 class WatchedStatus:
-    """The same, again and again, with how fast each metadata partition is read meanwhile."""
+    """Answers the status repeatedly, with how fast each metadata partition is read meanwhile."""
 
     def __init__(self) -> None:
         self._last: dict[int, tuple[int, int]] = {}

@@ -65,7 +65,10 @@ async def stuck_findings(
     reads_history: bool,
     moment: Moment,
 ) -> tuple[list[Finding], list[str]]:
-    """Return what is stuck at *moment*, and notes on what could not be asked."""
+    """
+    Return the stuck copies and deletions at *moment*, and notes on questions that could not be
+    asked.
+    """
     notes: list[str] = []
     now_ms = looking.bound.time_ms or looking.now_ms
     known = StuckFacts(now_ms, copy_open_ms, delete_open_ms)

@@ -117,7 +117,7 @@ _COST_COLUMNS = (
 
 
 class _Asked:
-    """What the cluster told, as far as it was there."""
+    """Holds the cluster's answers; a part that the cluster did not answer is absent."""
 
     def __init__(self) -> None:
         self.topics: Mapping[str, TopicFacts] = {}

@@ -110,9 +110,9 @@ async def _look_again(
     notes: list[str],
 ) -> None:
     """
-    Judge those anew of which offsets seem to be nowhere. A log goes on while it is looked at: what
-    has left local disks by the first look is copied in a second one of the metadata, and what is
-    not there any more the log start has passed in a second one of the log.
+    Judge those partitions again whose offsets seem to be nowhere. The log moves meanwhile: a
+    segment that left local disks before the first look is copied in a second one of the metadata,
+    and an offset that has expired is below the log start in a second one of the log.
     """
     doubtful = [one for one, those in found.items() if any(each.kind is NOWHERE for each in those)]
     if not doubtful:

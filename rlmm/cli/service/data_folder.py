@@ -46,7 +46,7 @@ class DataFolder(AbstractAsyncContextManager["DataFolder"]):
 
     @property
     def is_held(self) -> bool:
-        """Whether the lock is held."""
+        """Return whether the lock is held."""
         taking = self._taking
         return taking is not None and taking.done() and not taking.cancelled()
 

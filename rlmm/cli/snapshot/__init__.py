@@ -4,7 +4,7 @@
 May be imported by `rlmm.cli.service`, `rlmm.cli.tier_maintenance`.
 
 - `command`: `rlmm snapshot`.
-- `folders`: Which folders of snapshots a folder stands for.
-- `service_requests`: How a running service is asked for snapshots, and how it answers.
+- `folders`: The folders of snapshots below a folder.
+- `service_requests`: Requests for snapshots to a running service, and its answers.
 - `write`: `rlmm snapshot write`.
 """

@@ -158,7 +158,7 @@ def _not_asked(data_dir: Path, pid: int, why: str) -> ConfigError:
 
 
 def _takes_signal(pid: int) -> bool:
-    """Whether the process handles the signal instead of dying from it."""
+    """Return whether the process handles the signal instead of dying from it."""
     try:
         status = (_PROCESSES / str(pid) / "status").read_text(encoding="utf-8")
     except OSError:

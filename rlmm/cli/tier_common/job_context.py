@@ -76,7 +76,7 @@ def ending_signals() -> Iterator[None]:
 
 
 def echo_plan(plan: CopyPlan, output: str) -> None:
-    """With JSON the report is the only output."""
+    """Print the plan, unless the output is JSON: then the report is the only output."""
     warn_of(plan)
     if output != "json":
         click.echo(summary(plan), nl=False)

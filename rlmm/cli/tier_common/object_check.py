@@ -67,7 +67,7 @@ async def check_objects(
     asked: CheckedStore, segment: SegmentMetadata, *, is_sure: bool
 ) -> ObjectCheck:
     """
-    Check the objects of *segment*; raise what the store raises. *is_sure* reads them where the
+    Check the objects of *segment*; raises the errors of the store. *is_sure* reads them where the
     store does not return their checksums.
     """
     settings, prefix = asked.settings()

@@ -184,8 +184,7 @@ DECIDED_BY_PLANS = (
 
 def _with(groups: tuple[tuple[Any, ...], ...], build: Callable[[dict[str, Any]], object]) -> Any:
     """
-    Return a decorator that adds the flags of *groups*; the command gets what *build* makes of
-    them.
+    Return a decorator that adds the flags of *groups*; the command gets the result of *build*.
     """
 
     options = [option for group in groups for option in group]

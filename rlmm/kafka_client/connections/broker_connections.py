@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """One broker, at one address."""
-
     def __init__(
         self, broker: BrokerAddress, dialer: Dialer, crew: TaskSet, now: Callable[[], float]
     ) -> None:

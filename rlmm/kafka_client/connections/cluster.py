@@ -81,7 +81,7 @@ class ClusterView:
 
 @dataclass(slots=True)
 class Attempts:
-    """How often the cluster was asked about itself."""
+    """Counts the requests for the cluster's metadata."""
 
     made: int = 0
     failed: int = 0

@@ -8,5 +8,5 @@ May be imported by `rlmm.log.kafka`.
 - `history_reads`: Reads of history beside the followers of a log, answered by a fetcher of their
   own.
 - `partition_reads`: Reads of one partition.
-- `whole_batches`: Where the whole batches of an answer end.
+- `whole_batches`: The whole batches of an answer.
 """

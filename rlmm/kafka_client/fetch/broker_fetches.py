@@ -39,7 +39,7 @@ _ROLE = "consumer"
 
 @dataclass(slots=True, eq=False)
 class FetchWorker:
-    """One task's share: the reads that it asks for now, by partition."""
+    """Holds one task's share: the reads that it asks for now, by partition."""
 
     news_s: float
     """When it began, or last had something for a reader."""
@@ -121,7 +121,7 @@ class BrokerFetches:
         return [other.due_s for other in others if other.due_s is not None]
 
     def _due_s(self, worker: FetchWorker) -> float:
-        """Until when *worker* may wait at the broker."""
+        """Return until when *worker* may wait at the broker."""
         now = asyncio.get_running_loop().time()
         dues = [due_s for due_s in self._dues(worker) if due_s > now]  # no answer: may never come
         is_last = len(dues) == _POLLS_MAX - 1

@@ -106,7 +106,9 @@ class Fetcher:
                 del self._waiting[read.partition]
 
     def silence(self, read: PendingRead) -> LogError | None:
-        """Why *read* had no answer when its time was up; None when there was nothing to answer."""
+        """
+        Return why *read* had no answer when its time was up; None when there was nothing to answer.
+        """
         trail = self.trail(read.partition)
         if read.is_answered or trail.heard_at + self._patience_s >= self._now():
             return None

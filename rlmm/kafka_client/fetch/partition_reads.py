@@ -24,7 +24,7 @@ _BYTES_MAX = 2**31 - 1
 
 @dataclass(slots=True, eq=False)
 class PendingRead:
-    """One read that waits for records; *answer* is its end."""
+    """Waits for records; *answer* is its end."""
 
     partition: int
     position: int

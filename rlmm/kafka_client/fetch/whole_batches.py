@@ -1,7 +1,7 @@
 """
-Where the whole batches of an answer end. Pure.
+The whole batches of an answer: where the last one ends. Pure.
 
-Only lengths are followed, from batch to batch; whether a batch is sound is judged by who reads it.
+Only lengths are followed, from batch to batch; the reader of a batch judges whether it is sound.
 """
 
 from __future__ import annotations

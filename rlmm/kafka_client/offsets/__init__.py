@@ -1,5 +1,5 @@
 """
-Where logs begin and end: log start offset, high watermark and last stable offset, as leaders tell
+The bounds of logs: log start offset, high watermark and last stable offset, as leaders tell
 them.
 
 May be imported by `rlmm.log.kafka`, `rlmm.process`, `rlmm.state_sources`,

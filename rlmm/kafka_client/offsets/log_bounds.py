@@ -36,7 +36,7 @@ Answers = dict[int, "LogBounds | LogError"]
 
 
 class BoundsQuestion:
-    """One question for the bounds of some partitions; *answers* fills while it is asked."""
+    """Asks for the bounds of some partitions; *answers* fills meanwhile."""
 
     def __init__(
         self,

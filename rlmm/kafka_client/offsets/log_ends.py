@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LogEnd(NamedTuple):
-    """One such offset, by the timestamp and isolation level that ask for it."""
+    """Names one offset by the timestamp and isolation level that ask for it."""
 
     time: int
     isolation: int = READ_UNCOMMITTED
@@ -51,7 +51,7 @@ async def ends_of(
     topics: UserTopics, partitions: Collection[TopicIdPartition], *ends: LogEnd
 ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
     """
-    Those *ends* of each partition, in the order in which its leader was asked; see
+    Return the *ends* of each partition, in the order in which its leader was asked; see
     `UserTopics.of_leaders`.
     """
     told = await topics.of_leaders(partitions, *(end.request_of for end in ends))

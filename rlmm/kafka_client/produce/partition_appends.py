@@ -3,7 +3,7 @@ The appends to one partition: in order, one batch at a time, each stored once. N
 
 A waiting append is surely not stored. A batch that was sent is sent again, with the same bytes and
 sequence numbers, until a broker answers or no caller waits any more; only then its outcome is
-unknown. A broker stores a sequence number once, whoever leads the partition.
+unknown. A broker stores a sequence number once, also after the leader has changed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_L
 
 @dataclass(slots=True, eq=False)
 class ProducerAppend:
-    """One event on its way; *offset* is its end."""
+    """Carries one event to the broker; *offset* is its end."""
 
     value: bytes
     offset: asyncio.Future[int]
@@ -93,7 +93,7 @@ class ProducerAppend:
 
     @property
     def size(self) -> int:
-        """How many bytes it takes at most."""
+        """Return how many bytes it takes at most."""
         return len(self.value) + RECORD_BYTES + (self.record is not None and _more(self.record))
 
     def at(self, number: int, now_ms: int) -> Record:
@@ -164,7 +164,7 @@ class PartitionAppends:
         return None if self.batch is None else self.batch.data
 
     def _take(self) -> list[ProducerAppend]:
-        """As many of those that wait as fit into a batch, at least one."""
+        """Take as many waiting appends as fit into a batch, at least one."""
         appends = [self._waiting.popleft()]
         room = self._batch_bytes_max - BATCH_BYTES - appends[0].size
         self._alone = max(0, self._alone - 1)
@@ -243,7 +243,7 @@ class PartitionAppends:
         self._forget_producer()
 
     def _lost_producer(self, batch: ProducerBatch) -> LogError | None:
-        """The broker does not follow our numbers: what was never stored is numbered anew."""
+        """Number the unstored appends anew: the broker does not follow our numbers."""
         if batch.is_unclear:
             self._unknown(batch, f"{self.trouble}, and an earlier attempt had no answer")
             return None

@@ -81,7 +81,7 @@ class FilesLogFolder:
 
     @property
     def partition_count(self) -> int | None:
-        """As it was written when the folder was made by us; None for any other folder."""
+        """Return the count that our own folder notes; None for any other folder."""
         text = (self.properties or {}).get(_COUNT_KEY)
         if text is None:
             return None

@@ -115,7 +115,10 @@ class TopicCreation:
         """Clusters that have the topic, or had it."""
 
     def require(self, view: ClusterView) -> TopicView:
-        """As `require_topic`; a topic that existed before counts as lost, not as absent."""
+        """
+        Require the topic as `require_topic` does; one that existed before counts as lost, not as
+        absent.
+        """
         if is_absent(view):
             self._refuse_anew(view)
         found = require_topic(self._settings.topic, view)

@@ -46,7 +46,9 @@ class AppendOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """One record batch; *last_offset* is its header's, whatever records are left in it."""
+    """
+    Stores one record batch; *last_offset* is its header's, however many records are left in it.
+    """
 
     base_offset: int
     last_offset: int
@@ -97,12 +99,15 @@ class MemoryPartition:
         self.size_bytes = sum(len(batch.data) for batch in batches)
 
     def index_of(self, offset: int) -> int:
-        """Which batch holds *offset*, or comes behind the hole in which it lies."""
+        """
+        Return the index of the batch that holds *offset*, or comes behind the hole in which it
+        lies.
+        """
         return bisect_left(self.batches, offset, key=_LAST_OFFSET)
 
     def select(self, position: int, bytes_max: int) -> RecordSet | None:
         """
-        The record set that a fetch from *position* brings; None when there is nothing yet.
+        Return the record set that a fetch from *position* brings; None when there is nothing yet.
 
         Raises `LogTruncated` when *position* is not within the bounds.
         """
@@ -130,7 +135,7 @@ class MemoryPartition:
         return RecordSet(self.number, data, next_offset)
 
     def truncate_head(self, log_start: int) -> None:
-        """Drop what lies below *log_start*; a batch that reaches beyond it stays whole."""
+        """Drop the batches below *log_start*; a batch that reaches beyond it stays whole."""
         self.log_start = max(self.log_start, min(log_start, self.next_offset))
         self.replace(self.batches[self.index_of(self.log_start) :])
 

@@ -40,7 +40,7 @@ class LogScript:
     def write(
         self, partition: int, *values: bytes, compression: Compression = Compression.NONE
     ) -> int:
-        """Another writer stores *values* as one batch; returns the offset of the first."""
+        """Store *values* as one batch of another writer; return the offset of the first."""
         return self._topic.write(self._partition(partition), values, compression=compression)
 
     def write_transaction(self, partition: int, *values: bytes, is_committed: bool) -> int:
@@ -84,7 +84,7 @@ class LogScript:
         )
 
     def damage(self, partition: int, offset: int) -> None:
-        """One bit of the batch that holds *offset* turns, where its CRC covers it."""
+        """Flip one bit of the batch that holds *offset*, where its CRC covers it."""
         held = self._partition(partition)
         index = held.index_of(offset)
         if index == len(held.batches) or held.batches[index].base_offset > offset:

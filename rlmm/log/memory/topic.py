@@ -32,7 +32,7 @@ BYTES_MAX = 64 * 1024 * 1024
 
 
 class MemoryTopic:
-    """One topic, or the lack of one after it was deleted; belongs to one event loop."""
+    """Holds one topic, or its lack after it was deleted; belongs to one event loop."""
 
     def __init__(
         self,
@@ -96,7 +96,9 @@ class MemoryTopic:
         return self.store(partition, data, len(values))
 
     def store(self, partition: MemoryPartition, data: bytes, record_count: int = 1) -> int:
-        """Store a batch that was built at the partition's next offset; refuse what is too much."""
+        """
+        Store a batch that was built at the partition's next offset; refuse one that is too large.
+        """
         held = sum(other.size_bytes for other in self.partitions)
         if len(data) > self.batch_bytes_max:
             msg = (

@@ -114,8 +114,7 @@ class Audit:
 
     def run(self) -> AuditReport:
         """
-        Return the report. Raise what the store or the metadata raises when they cannot be
-        read.
+        Return the report. Raise the errors of the store or the metadata when they cannot be read.
         """
         report = self.report
         # Of the state itself nothing is kept: the one that counts comes later.

@@ -37,7 +37,9 @@ class AuditClusterFacts:
 
     @property
     def is_of_archive(self) -> bool:
-        """Whether the metadata is not that of the cluster: an archive may have gaps by design."""
+        """
+        Return whether the metadata is not that of the cluster: an archive may have gaps by design.
+        """
         return self.note not in ("", NOT_ASKED)
 
     def standing(self, partition: TopicIdPartition) -> TopicStanding:

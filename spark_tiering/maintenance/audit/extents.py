@@ -18,7 +18,7 @@ SPANS_MAX: Final = 100
 
 
 class OffsetSpan(NamedTuple):
-    """Both ends are inclusive."""
+    """Spans offsets; both ends are inclusive."""
 
     first: int
     last: int

@@ -45,7 +45,7 @@ class OpenUploads:
 
 @dataclass(slots=True)
 class AuditReport:
-    """*notes* say what was not checked, and why."""
+    """Lists the audit's findings; *notes* say which checks were left out, and why."""
 
     source: str
     """The source of the objects: a listing, or an inventory with its date."""
@@ -90,7 +90,7 @@ class AuditReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether an operator has nothing to look at; deleted orphans no longer count."""
+        """Return whether an operator has nothing to look at; deleted orphans no longer count."""
         counted = [kind for kind, count in self.findings.counts.items() if count]
         if self.deletions is not None:
             if not self.deletions.is_fine:

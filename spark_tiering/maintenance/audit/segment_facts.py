@@ -40,7 +40,7 @@ class AuditPartitionFacts(NamedTuple):
 
     @property
     def is_ending(self) -> bool:
-        """Whether the rest of the partition is to be deleted."""
+        """Return whether the rest of the partition is to be deleted."""
         return self.delete_state is not None or self.cluster is TopicStanding.UNKNOWN
 
 

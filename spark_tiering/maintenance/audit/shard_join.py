@@ -54,7 +54,7 @@ _LOOSE = (SetVerdict.ORPHAN, SetVerdict.UNPROVEN)
 
 @dataclass(frozen=True, slots=True)
 class JoinTask:
-    """One shard; *store* is None where the audit has an inventory alone."""
+    """Joins one shard; *store* is None where the audit has an inventory alone."""
 
     objects: tuple[bytes, ...]
     segments: tuple[bytes, ...]

@@ -49,7 +49,7 @@ class UnknownObjectSet(NamedTuple):
 
     @property
     def keys(self) -> list[str]:
-        """The keys of the objects, in the order in which they are written."""
+        """Return the keys of the objects, in the order in which they are written."""
         return [object_key(self.id, self.start_offset, kind, self.prefix) for kind in self.kinds]
 
     @property
@@ -85,7 +85,7 @@ def format_head(store: str, made_ms: int) -> str:
 
 
 def parse_loose(line: str) -> UnknownObjectSet:
-    """Return what a line says. Raise `ValueError` for a line that is no set of objects."""
+    """Parse a line. Raise `ValueError` for a line that is no set of objects."""
     try:
         one = read_json(line.encode(), _OrphanLine, bytes_max=_LINE_BYTES_MAX)
         partition = TopicIdPartition(one.topic_id, one.topic, one.partition)

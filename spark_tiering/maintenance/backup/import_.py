@@ -51,11 +51,11 @@ def import_backup(
     meter: Meter | None = None,
 ) -> ImportReport:
     """
-    Append the events of *path* to the log of *access*, or report what that would do.
+    Append the events of *path* to the log of *access*, or report what that would append.
 
-    Raise `ConfigError`, with nothing appended, for a file that is no whole backup, for a log
-    with another number of partitions or of another cluster, and for a log that holds anything
-    but the first records of the same backup.
+    Raise `ConfigError`, with nothing appended, for a file that is no whole backup, for a log with
+    another number of partitions or of another cluster, and for a log that holds anything but the
+    first records of the same backup.
     """
     seen = _Seen()
     backup = open_backup(path, seen.see)

@@ -1,5 +1,5 @@
 """
-A backup as lines of JSON, both ways. Pure.
+The lines of JSON of a backup, both ways. Pure.
 
     {"format": "rlmm-metadata-backup", "version": 1, "cluster_id": ..., "extents": [...], ...}
     {"metadata_partition": 3, "offset": 17, "timestamp_ms": ..., "key": null, "value": "AQAA...",
@@ -7,8 +7,8 @@ A backup as lines of JSON, both ways. Pure.
     ...
     {"end": true, "records": 1234, "lost": 0, "sha256": "...", "lines_sha256": "..."}
 
-Keys and values are base64. What an event says stands there for people and for tools; who reads a
-backup goes by `value` alone. The last line has a digest of the records, and one of all lines before
+Keys and values are base64. The event's fields stand there for people and for tools; a reader of a
+backup uses `value` alone. The last line has a digest of the records, and one of all lines before
 it: a file that was cut, or changed anywhere, is no backup any more.
 """
 

@@ -42,8 +42,8 @@ def rows_of(
     read: Read, place: int, extent: BackupExtent, passed: SkippedRecords
 ) -> Iterator[BackupRow | LostOffsets]:
     """
-    Yield every record in *extent*, and what was lost, by rising offset. Raise `NotReady` where
-    the log does not answer in time, and what the log raises.
+    Yield every record in *extent*, and the lost ones, by rising offset. Raise `NotReady` where the
+    log does not answer in time, and the errors of the log.
     """
     position, end = extent.first_offset, extent.next_offset
     while position < end:

@@ -57,7 +57,7 @@ class BackupExportReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the file has everything that the log holds."""
+        """Return whether the file has everything that the log holds."""
         return not self.header.missing and not (self.footer and self.footer.lost)
 
     @property
@@ -138,7 +138,7 @@ class ImportReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the log holds everything that the backup should hold, or would."""
+        """Return whether the log holds everything that the backup should hold, or would."""
         return not (self.stopped_by or self.footer.lost or self.header.missing)
 
     @property

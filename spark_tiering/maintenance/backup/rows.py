@@ -47,7 +47,7 @@ class BackupRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def content(self) -> tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]:
-        """The parts that do not depend on where and when the record was stored."""
+        """Return the parts that do not depend on where and when the record was stored."""
         return self.key, self.value, self.headers
 
     @property
@@ -133,7 +133,7 @@ class BackupOrder:
         self._next_offset = 0
 
     def wrong(self, row: BackupRow | LostOffsets) -> str:
-        """Return what is wrong with *row* behind the earlier rows; empty where nothing is."""
+        """Return the fault of *row* behind the earlier rows; empty where there is none."""
         extent = self._header.extents.get(row.place)
         if extent is None:
             return f"metadata partition {row.place} is not one of the header's"

@@ -21,7 +21,7 @@ Invariants:
 May be imported by `rlmm.cli.tier_maintenance`.
 
 - `options`: The options: limits, what else is deleted, how much at most.
-- `topic_ownership`: Whether a job or live brokers expire a topic.
+- `topic_ownership`: The owner of a topic's expiry: a job or live brokers.
 - `decision`: The segments of one partition that are deleted, and why.
 - `current_state`: The state of cluster, metadata and jobs, with a plan for each partition.
 - `object_removal`: The removal of objects on executors.

@@ -94,7 +94,7 @@ class PartitionExpirePlan:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of the partition stays."""
+        """Return whether nothing of the partition stays."""
         return self.delete is not None or self.standing is TopicOwner.DELETED
 
     @property
@@ -106,7 +106,7 @@ class PartitionExpirePlan:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the job has nothing to do."""
+        """Return whether the job has nothing to do."""
         return self.standing.is_refused or (not self.doomed and self.delete is None)
 
 

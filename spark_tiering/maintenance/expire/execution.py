@@ -62,7 +62,7 @@ class ExpireReceipt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartitionEnd:
-    """How far the deletion of a partition has come; *detail* says why not further."""
+    """Tells how far the deletion of a partition has come; *detail* says why not further."""
 
     partition: TopicIdPartition
     is_finished: bool

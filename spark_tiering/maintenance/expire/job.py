@@ -58,12 +58,11 @@ def expire(
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> ExpireReport:
     """
-    Delete what retention gives up of *tier*, or, unless *is_applied*, return what would be
-    deleted.
+    Delete the segments of *tier* that retention gives up, or, unless *is_applied*, return what
+    would be deleted.
 
     The job calls *why_stop* between waves, beside the mark of `rlmm tier pause`. Raise
-    `ConfigError` for contradicting options, and what the parts raise before anything is
-    changed.
+    `ConfigError` for contradicting options, and the errors of the parts before anything is changed.
     """
     began_ms = tier.now_ms()
     state = read_state(tier, options, "")
@@ -86,7 +85,7 @@ def expire(
 
 @contextmanager
 def expire_lease(tier: Tier) -> Iterator[JobLease]:
-    """Keep a new job alive until the end of the block. Raise what the store raises."""
+    """Keep a new job alive until the end of the block. Raise the errors of the store."""
     prefix = tier.request.prefix
     job_id = new_job_id(tier.now_ms(), socket.gethostname())
     traits = tier.store.probe(f"{prefix}{FOLDER}")

@@ -1,8 +1,8 @@
 """
 The removal of objects on executors, several segments a unit.
 
-Objects are looked for under an older prefix only where the segment is not under the present one: an
-operator who changed the prefix pays one more request a segment, not twice all of them (failure
+Objects are looked for under an older prefix only where the segment is not under the present one:
+after a change of the prefix each segment costs one more request, not twice all of them (failure
 scenario F125).
 """
 
@@ -41,8 +41,8 @@ class RemovalTask:
 
 class RemovalResult(NamedTuple):
     """
-    Where it is not done some objects may exist still, and *detail* says why. *was_there*: the
-    manifest was found, under any prefix.
+    Tells the outcome of a removal: where it is not done some objects may still exist, and *detail*
+    says why. *was_there*: the manifest was found, under any prefix.
     """
 
     segment_id: SegmentId

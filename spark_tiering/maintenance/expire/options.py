@@ -1,4 +1,4 @@
-"""The options of an expire job: limits, what else is deleted, how much at most. Plain values."""
+"""The options of an expire job: limits, further deletions, and how much at most. Plain values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PartitionName = tuple[str, int]
 @dataclass(frozen=True, slots=True)
 class ExpireOptions:
     """
-    These limits take precedence over those of the cluster; without any limit the job only
+    Sets limits that take precedence over those of the cluster; without any limit the job only
     finishes deletions that were begun.
     """
 

@@ -57,12 +57,12 @@ class ExpireReport:
 
     @property
     def is_busy(self) -> bool:
-        """Whether another job has claimed a topic."""
+        """Return whether another job has claimed a topic."""
         return bool(self.busy)
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything is done, or shown, and nothing was refused."""
+        """Return whether everything is done, or shown, and nothing was refused."""
         return not self.stopped and not any(
             one.kind.severity >= Severity.WARNING
             and (self.is_applied or one.kind is not kinds.EXPIRE_DELETION)

@@ -41,7 +41,7 @@ class TopicOwner(StrEnum):
 
     @property
     def is_refused(self) -> bool:
-        """Whether the job may not touch the topic."""
+        """Return whether the job may not touch the topic."""
         return self in (TopicOwner.LIVE, TopicOwner.UNTOLD, TopicOwner.NO_TOPIC)
 
 
@@ -98,8 +98,8 @@ def rules_of(
     """
     Return the limits of *partition*: those of the options, else those of the cluster.
 
-    The log start offset of the cluster counts for its own metadata alone, since brokers delete
-    what is before it. An archive outlives the local log.
+    The log start offset of the cluster counts for its own metadata alone, since brokers delete the
+    records before it. An archive outlives the local log.
     """
     name = (partition.topic, partition.partition)
     topic = None if facts is None else facts.topic(partition.topic, partition.topic_id)

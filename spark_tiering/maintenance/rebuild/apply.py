@@ -126,7 +126,7 @@ def apply(
     meter: Meter | None = None,
 ) -> ApplyReport:
     """
-    Publish what the metadata lacks of the file *path*, or report what that would be.
+    Publish the segments of the file *path* that the metadata lacks, or report them.
 
     Raise `ConfigError`, with nothing published, for another file, and for one that was made for
     another log, unless *is_other_log*.

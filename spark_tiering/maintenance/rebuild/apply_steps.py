@@ -96,8 +96,8 @@ def _why_not(entry: RestoredSegment, known: SegmentMetadata | None, covers: Read
 
 def taken_by_a_service(steps: ApplySteps) -> ApplySteps:
     """
-    Refuse what a service refuses: it lets no caller finish a copy that adds nothing to a copy
-    of another broker. Brokers would accept it, so the application does not publish half of it.
+    Refuse an event that a service refuses: it lets no caller finish a copy that adds nothing to a
+    copy of another broker. Brokers would accept it, so the application does not publish half of it.
     """
     shard = PythonShard(0)
     found = ApplySteps(equal=steps.equal, refused=list(steps.refused))

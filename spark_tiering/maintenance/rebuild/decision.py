@@ -59,7 +59,7 @@ class PartitionDifference:
 
     @property
     def missing(self) -> list[SegmentMetadata]:
-        """The segments to bring back, in the order of events."""
+        """Return the segments to bring back, in the order of events."""
         return [
             one.segment for one in self.decided if one.fate is RebuildFate.MISSING and one.segment
         ]
@@ -188,7 +188,7 @@ def _in_order(one: SegmentDecision) -> tuple[object, ...]:
 
 
 class SegmentOverlap(NamedTuple):
-    """Two segments that are brought back and hold the same offsets."""
+    """Names two segments that are brought back and hold the same offsets."""
 
     first: SegmentDecision
     second: SegmentDecision
@@ -196,7 +196,7 @@ class SegmentOverlap(NamedTuple):
 
     @property
     def is_order_doubtful(self) -> bool:
-        """Whether the manifest of the first was written after that of the second."""
+        """Return whether the manifest of the first was written after that of the second."""
         return self.first.modified_ms > self.second.modified_ms
 
 

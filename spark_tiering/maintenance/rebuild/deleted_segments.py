@@ -54,7 +54,7 @@ class DeletedSegments:
 
 class DeletionHistory(Protocol):
     def tell(self, wanted: Collection[SegmentId], into: DeletedSegments) -> None:
-        """Return what is known of the *wanted* segments, and of any partition."""
+        """Return the known deletions of the *wanted* segments, and of any partition."""
         ...
 
 
@@ -104,7 +104,7 @@ def of_log(log: TierLog) -> OfRecords:
 
 
 class OfSnapshots:
-    """The history of snapshots: what was being deleted when they were written."""
+    """Reads the history of snapshots: the deletions that were open when they were written."""
 
     def __init__(self, files: Sequence[tuple[str, Opener]]) -> None:
         self._files = files

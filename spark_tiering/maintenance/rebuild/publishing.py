@@ -63,7 +63,7 @@ class RebuildPublisher(Protocol):
     """Whether it refuses copies that brokers could finish."""
 
     def known(self, partition: TopicIdPartition) -> PartitionMetadata:
-        """Return what the metadata has of *partition* now."""
+        """Return the present metadata of *partition*."""
         ...
 
     def publish(self, events: Sequence[Event]) -> list[str]:

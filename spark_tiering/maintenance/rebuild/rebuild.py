@@ -69,8 +69,8 @@ def rebuild(
     tier: Tier, path: Path | None, options: RebuildOptions, meter: Meter | None = None
 ) -> RebuildReport:
     """
-    Compare the store with the metadata; write what it lacks into the new file *path*, which is
-    not made where nothing is missing.
+    Compare the store with the metadata; write the segments that it lacks into the new file *path*,
+    which is not made where none is missing.
     """
     if path is not None:
         require_free(path)

@@ -77,7 +77,7 @@ class RebuildReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether metadata and store agree."""
+        """Return whether metadata and store agree."""
         return all(fate is RebuildFate.EQUAL for fate, count in self.counts.items() if count)
 
     def add(self, one: SegmentDecision) -> None:
@@ -175,7 +175,7 @@ class ApplyReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether all of the file is in the metadata now, or would be."""
+        """Return whether all of the file is in the metadata now, or would be."""
         return not (self.refused or self.failed or self.left or self.stopped_by)
 
     def refuse(self, segment_id: SegmentId, start_offset: int, why: str) -> None:

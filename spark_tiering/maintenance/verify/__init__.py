@@ -18,7 +18,7 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `settings`: How closely the job checks, at which pace.
+- `settings`: Settings of the checks: their depth and pace.
 - `values`: The values of a unit, and the faults of a segment.
 - `object_checks`: The objects of a segment against its manifest and its metadata.
 - `segment_files`: A tiered segment as the files of a broker.

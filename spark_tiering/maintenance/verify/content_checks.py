@@ -202,7 +202,7 @@ class _Check:
         return salvage.lost(position, next_offset, self._segment.last_offset)
 
     def _seal_suspected(self) -> None:
-        """Where nothing can be opened the manifest is at fault, and it alone is reported."""
+        """Report the manifest alone where nothing can be opened: it is at fault."""
         damaged = [one for one in self._faults if one.code == tier_kinds.OBJECT_DAMAGED.code]
         if not self._is_sealed_throughout() or damaged[-1].part != ObjectKind.LOG:
             return
@@ -279,7 +279,7 @@ class _Check:
 
 
 class _At(StrEnum):
-    """Where offsets do not fit."""
+    """Tells where offsets do not fit."""
 
     NOWHERE = ""
     START = "start"

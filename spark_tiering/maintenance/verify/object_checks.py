@@ -40,7 +40,7 @@ _KINDS: Final[Mapping[LayoutFault, FindingKind]] = {
 
 
 class ObjectChecks(NamedTuple):
-    """The faults, and what a reader of the segment needs."""
+    """Holds the faults, and the data that a reader of the segment needs."""
 
     faults: tuple[SegmentFault, ...]
     keys: Keys | None = None
@@ -52,7 +52,7 @@ class ObjectChecks(NamedTuple):
 def examine_objects(
     store: ObjectReader, segment: SegmentMetadata, places: KeyPlaces
 ) -> ObjectChecks:
-    """Check a segment without reading its content. Raise what the store raises."""
+    """Check a segment without reading its content. Raise the errors of the store."""
     whole = ((segment.start_offset, segment.last_offset),)
     try:
         keys, manifest = find_manifest(store, segment, places)

@@ -51,7 +51,7 @@ class VerifyReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether everything was checked, and no finding is more than a note."""
+        """Return whether everything was checked, and no finding is more than a note."""
         return not self.stopped and self.found.worst < Severity.WARNING
 
     @property

@@ -59,7 +59,7 @@ class SegmentLogFile:
 
 
 class MemoryFile:
-    """One index in memory as the only file of a partition."""
+    """Holds one index in memory as the only file of a partition."""
 
     piece_bytes = PIECE_BYTES
 

@@ -213,7 +213,7 @@ class _Verification:
             yield one
 
     def _probe(self, segment: SegmentMetadata) -> None:
-        """Raise what the store raises as a whole, before units are sent to it."""
+        """Raise the errors of the store as a whole, before units are sent to it."""
         places = KeyPlaces((self._tier.request.prefix,))
         try:
             (keys, *_) = places.candidates(segment.id, segment.start_offset)
@@ -238,7 +238,7 @@ class _Verification:
         )
 
     def _run(self, engine: ExecutionEngine, units: list[VerifyUnit], meter: Meter) -> None:
-        """Run one wave; the next run continues with what it did not reach."""
+        """Run one wave; the next run continues with the segments that it did not reach."""
 
         def arrived(outcome: UnitVerdict | UnitLost) -> None:
             if isinstance(outcome, UnitVerdict):
