@@ -1,4 +1,4 @@
-"""From flags to an exit code: what a command does around its question."""
+"""From flags to an exit code: the work of a command around its question."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_error_when_debugging_shows_where_it_comes_from(
 
 
 def test_error_when_the_items_meet_it_ends_the_command_as_well() -> None:
-    """What was printed is not whole, and the exit code says so."""
+    """An error while items are printed ends the command with the exit code of that error."""
 
     async def items() -> AsyncIterator[View]:
         yield {"n": 1}
@@ -174,7 +174,7 @@ def test_interruption_when_it_comes_ends_quietly_with_130() -> None:
 
 
 def test_bug_when_there_is_one_keeps_its_trace() -> None:
-    """Nobody can report what was hidden."""
+    """An unexpected exception keeps its traceback."""
     result, _ = run(failing(ZeroDivisionError()))
     assert isinstance(result.exception, ZeroDivisionError)
 

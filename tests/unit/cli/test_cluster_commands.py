@@ -1,4 +1,4 @@
-"""`lag`, `offsets`, `preflight` and `support-bundle`: what they ask, and what they say."""
+"""`lag`, `offsets`, `preflight` and `support-bundle`: their questions and their output."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ async def test_lag_goes_by_the_log_and_by_finished_segments_not_by_the_leaders_w
 
 
 async def test_lag_of_disks_says_when_they_are_full() -> None:
-    """By what was copied in the window, and by what waits since."""
+    """
+    The time until a disk is full follows from the copied bytes in the window and the lag since.
+    """
     (disk,) = (await lag(shows_disks=True))["items"]
     rate = round((2_048 + 1_000) / (2 * DAY_MS / 1_000), 3)
     assert (disk["broker"], disk["rate_bytes_s"]) == (1, rate)
@@ -181,7 +183,7 @@ async def test_f78_bundle_holds_standing_findings_and_refused_events_without_nam
 async def test_bundle_when_names_are_kept_and_the_cluster_is_away_then_says_what_it_lacks(
     tmp_path: Path,
 ) -> None:
-    """What could not be asked is named, never left out silently."""
+    """The bundle names every question that the cluster did not answer."""
     found = await bundle(tmp_path / "a.tar.gz", keeps_names=True, cluster=FakeCluster(is_away=True))
     assert found["partitions.json"][0]["topic"] == "orders"
     assert list(found["about.json"]["not_asked"]) == ["findings of doctor"]

@@ -66,7 +66,7 @@ def test_show_when_there_are_secrets_then_masks_them() -> None:
 
 
 def test_show_when_read_by_people_then_is_a_table() -> None:
-    """One line for each key; what is unset says so."""
+    """The table has one line for each key and marks unset keys."""
     lines = [line.split() for line in show("--files-segment-bytes", "1MiB").stdout.splitlines()]
     assert ["key", "value", "source"] in lines
     assert ["files.segment_bytes", "1048576", "flag"] in lines
@@ -74,7 +74,7 @@ def test_show_when_read_by_people_then_is_a_table() -> None:
 
 
 def test_show_when_a_java_file_has_more_then_tells_it_beside_the_answer(tmp_path: Path) -> None:
-    """What is not used stands on standard error, so that the answer stays what it is."""
+    """The command names unused keys on standard error and leaves the answer as it is."""
     java = tmp_path / "client.properties"
     java.write_text("acks=all\n")
     result = show("--command-config", str(java), "--bootstrap-server", "one:9092")

@@ -1,4 +1,4 @@
-"""`rlmm diff`: what differs between two moments, and what is said of it."""
+"""`rlmm diff`: differences between two moments, and how the command prints them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def rows(document: Any) -> list[tuple[str, str, Any]]:
 
 
 async def test_diff_tells_every_change_and_counts_them() -> None:
-    """By metadata partition, user partition and offset; with what happened in between."""
+    """
+    The diff lists changes by metadata partition, user partition and offset, with the events
+    between.
+    """
     document = await asked(looking_at(await a_history()))
     assert sorted(rows(document), key=str) == sorted(
         [
@@ -88,7 +91,7 @@ async def test_diff_tells_every_change_and_counts_them() -> None:
 
 
 async def test_diff_golden_table() -> None:
-    """What people see, in 80 columns."""
+    """The diff prints this table in 80 columns."""
     looking = looking_at(await a_history())
     wanted = partition_filter("orders", None)
     answer = await diff_answer(looking, begin=BEGIN, to=None, wanted=wanted)

@@ -66,7 +66,7 @@ async def test_events_are_shown_by_their_time_with_verdicts() -> None:
 
 
 async def test_events_golden_table() -> None:
-    """What people see, in 80 columns."""
+    """The events are printed as this table in 80 columns."""
     answer = await events_answer(looking_at(await a_history()), asking=EventsQuestion(EVERYTHING))
     assert await printed(answer) == (
         "TIME                  PLACE  ABOUT                   EVENT AND OUTCOME\n"
@@ -225,7 +225,9 @@ async def test_events_that_cannot_be_followed_say_why() -> None:
 
 
 async def test_events_of_no_partition_are_refused() -> None:
-    """So is an offset of which nobody can say where it is."""
+    """
+    The command refuses a question without a partition, and an offset without a metadata partition.
+    """
     history = await a_history()
     with pytest.raises(InvalidArgument, match="there is no metadata partition 3"):
         await document(looking_at(history), EventsQuestion(EVERYTHING, (3,)))

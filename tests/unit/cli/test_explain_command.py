@@ -1,4 +1,6 @@
-"""`rlmm explain`: which partition is meant, what is known of it, and one screen with it all."""
+"""
+`rlmm explain`: the choice of the partition, the facts about it, and one screen with all of it.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def codes(document: Any) -> list[str]:
 
 
 async def test_explain_golden_screen_of_what_only_cover_lookup_finds() -> None:
-    """KAFKA-20932 and its neighbours: the slot, the rule, what a stock broker finds, who did it."""
+    """
+    KAFKA-20932: the screen names the slot, the rule, the answer of a stock broker, and the cause.
+    """
     answer = await answered(looking_at(await a_history()), "orders-7@150")
     assert await printed(answer, width=200) == (
         "orders-7@150 is found, and can be read from the tier\n"
@@ -158,7 +162,10 @@ async def test_explain_tells_who_deleted_it_and_when() -> None:
 
 
 async def test_explain_where_the_log_may_not_be_read_says_what_is_missing() -> None:
-    """The state is there all the same; nobody is told that nothing happened."""
+    """
+    Without the right to read the log the answer has the state and notes that the history is
+    missing.
+    """
     history = await a_history()
     looking = looking_at(history)
 
@@ -186,7 +193,7 @@ async def test_explain_where_the_log_may_not_be_read_says_what_is_missing() -> N
 
 
 async def test_explain_where_the_cluster_tells_goes_by_its_settings_and_offsets() -> None:
-    """What is local, what retention does next."""
+    """The explanation uses the cluster's offsets and settings for local data and retention."""
     cluster = a_cluster(retention_ms="3600000", retention_bytes="-1")
     looking = looking_at(await a_history(), cluster=cluster, now_ms=START_MS + 1_000)
     document = await explained(looking, "orders-7@560")
@@ -239,7 +246,7 @@ async def test_explain_of_a_topic_that_was_made_again_explains_the_one_of_the_cl
 
 
 async def test_explain_of_a_new_topic_without_any_event_names_the_old_one() -> None:
-    """Whoever looks for what was there before finds it under the other id."""
+    """The explanation of a new topic without events names the older topic id of the same name."""
     cluster = FakeCluster({"orders": TopicFacts("orders", AGAIN.topic_id, {})})
     looking = looking_at(await a_history(), cluster=cluster)
     for kind in (StateSourceKind.KAFKA, StateSourceKind.FOLDERS):
@@ -267,7 +274,9 @@ def standing_of(place: int, state: str, detail: str) -> SourceStatus:
 
 
 async def test_explain_where_the_metadata_partition_is_not_read_says_so() -> None:
-    """What the log tells all the same is told; where it tells nothing, that is all."""
+    """
+    The explanation uses the log where the state is not read, and fails if neither can be read.
+    """
     history = await a_history()
     standing = standing_of(2, "absent", "it is not one of those assigned")
     looking = looking_at(history, standing=standing)
@@ -286,7 +295,7 @@ async def test_explain_where_the_metadata_partition_is_not_read_says_so() -> Non
 
 
 async def test_explain_where_the_service_is_not_caught_up_says_that_it_does_not_answer() -> None:
-    """What is explained is the log's; the service itself refuses for now."""
+    """The explanation comes from the log, and a note says that the service is not caught up."""
     standing = standing_of(2, "replaying", "37 records are left")
     document = await explained(looking_at(await a_history(), standing=standing), "orders-7@50")
     assert codes(document) == []

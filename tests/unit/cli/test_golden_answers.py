@@ -1,4 +1,4 @@
-"""What the commands that judge and sum up print, to the letter, as a table and as JSON."""
+"""The exact output, as a table and as JSON, of the commands that judge and sum up."""
 
 from __future__ import annotations
 

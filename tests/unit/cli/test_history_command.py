@@ -1,4 +1,4 @@
-"""`rlmm history`: where a subject is looked for, and what is said of it."""
+"""`rlmm history`: where the command looks for a subject, and what it prints."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def offsets(document: Any) -> list[int]:
 
 
 async def test_f78_history_of_an_id_alone_is_found_wherever_it_is() -> None:
-    """Although it was deleted, and with what was refused before it was there."""
+    """The command finds a deleted segment by its id alone, with events refused before its start."""
     document = await asked(looking_at(await a_history()), ID)
     rows = [(one["offset"], one["verdict"], one["reason"]) for one in document["items"]]
     assert rows[0] == (0, "rejected", "unknown-segment")
@@ -85,7 +85,7 @@ async def test_history_of_a_partition_is_every_event_of_it_with_who_lost_a_place
 
 
 async def test_history_golden_table_of_a_segment() -> None:
-    """What people see, in 80 columns."""
+    """The history is printed as this table in 80 columns."""
     answer = await history_answer(looking_at(await a_history()), what=parse_subject(ID))
     assert await printed(answer) == (
         "TIME                  OFFSET  EVENT AND OUTCOME\n"
@@ -101,7 +101,10 @@ async def test_history_golden_table_of_a_segment() -> None:
 
 
 async def test_history_golden_table_of_a_displaced_segment() -> None:
-    """Whoever took its place is named; so is what nobody understands and names it."""
+    """
+    The table names the segment that replaced this one, and an undecodable event that contains its
+    id.
+    """
     history = await a_history()
     await history.add(encode(finished(2))[:-3], place=2)
     what = parse_subject(str(segment_id(2).uuid))
@@ -139,7 +142,7 @@ async def test_history_golden_table_of_a_displaced_segment() -> None:
 async def test_history_between_bounds_shows_those_with_the_verdicts_of_all(
     more: dict[str, Any], expected: list[int]
 ) -> None:
-    """What is left out at the beginning counts for what comes behind."""
+    """Events before the lower bound are hidden and still count for the verdicts of later ones."""
     place = ("--metadata-partition", 2)[1]
     document = await asked(looking_at(await a_history()), "orders-7", place=place, **more)
     assert offsets(document) == expected
@@ -167,7 +170,7 @@ async def test_history_of_nothing_says_so() -> None:
 
 
 async def test_f65_history_where_the_head_of_the_log_is_gone_says_so() -> None:
-    """What is left of the segment are updates without their base."""
+    """The history of a trimmed segment has only updates without their start, and says so."""
     history = await a_history()
     history.topic.partitions[2].truncate_head(2)
     document = await asked(looking_at(history), ID)

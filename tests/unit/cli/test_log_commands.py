@@ -157,7 +157,7 @@ def test_explain_of_what_is_readable_has_no_rows_and_its_help_says_so() -> None:
 
 
 def test_nothing_found_ends_with_an_error_line() -> None:
-    """One line that says what was looked for."""
+    """The error line names the subject that the command did not find."""
     result = result_of("history", str(Uuid.of(9, 9)))
     assert result.exit_code == 1
     assert result.stderr.startswith("rlmm: not-found: no event about")

@@ -1,4 +1,4 @@
-"""`rlmm segments`: what is listed, described and found, as people and programs see it."""
+"""`rlmm segments`: lists, descriptions and look-ups, for people and for programs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_list_when_shown_fits_into_80_columns() -> None:
 
 
 def test_list_when_written_as_csv_has_every_column_and_raw_values() -> None:
-    """What a spreadsheet wants: names of JSON, bytes, milliseconds."""
+    """CSV has the names of JSON, sizes in bytes and times in milliseconds."""
     text = command_on(EVENTS, "segments", "list", "--output", "csv").stdout
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 5
@@ -143,7 +143,7 @@ def test_list_when_totals_are_made_counts_what_is_listed() -> None:
 
 
 def test_list_with_an_offset_alone_is_refused() -> None:
-    """It is asked about all metadata partitions: which one is meant, nobody can say."""
+    """The command refuses an offset without a metadata partition."""
     result = command_on(EVENTS, "segments", "list", "--at", "3")
     assert result.exit_code == 2
     assert "--at PARTITION:3" in result.stderr

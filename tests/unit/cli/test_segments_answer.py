@@ -1,4 +1,6 @@
-"""What `rlmm segments list` holds while it lists, and what it says of segments that are astray."""
+"""
+`rlmm segments list`: the memory it uses while it lists, and its findings about astray segments.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rlmm snapshot`: what it prints, and how it ends."""
+"""`rlmm snapshot`: its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_list_as_json_has_every_field(root: Path) -> None:
 
 
 def test_list_when_a_header_is_damaged_then_ends_with_1(root: Path) -> None:
-    """What cannot be used is named with its code; the others are listed."""
+    """The command names each unusable snapshot with its code and lists the others."""
     newest_of(root).write_bytes(b"\x1b[2Jno snapshot" + bytes(500))
     result = run("list", root)
     assert result.exit_code == 1
@@ -145,7 +145,7 @@ def test_import_when_something_is_in_the_way_then_ends_with_1(root: Path, tmp_pa
 
 
 def test_f19_import_when_one_is_refused_then_ends_with_1(root: Path, tmp_path: Path) -> None:
-    """A backup that is not what was written is refused by name."""
+    """The import refuses a damaged backup and names it."""
     assert run("export", root, tmp_path / "backup").exit_code == 0
     newest_of(tmp_path / "backup").write_bytes(b"x")
     result = run("import", tmp_path / "backup", tmp_path / "new")
@@ -170,7 +170,7 @@ def test_f19_import_when_one_is_refused_then_ends_with_1(root: Path, tmp_path: P
     ids=" ".join,
 )
 def test_wrong_usage_ends_with_2(root: Path, arguments: list[str]) -> None:
-    """A place that is not there, a target that is, and a log that nobody knows end with 2."""
+    """A missing folder, an existing target and an unknown log end the command with exit code 2."""
     before = files_below(root)
     result = run(*(argument.format(root=root) for argument in arguments))
     assert result.exit_code == 2, result.output

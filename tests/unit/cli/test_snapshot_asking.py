@@ -54,7 +54,7 @@ def answer_with(data_dir: Path, *answers: tuple[int, int]) -> Callable[[], None]
 def test_ask_when_a_report_is_of_what_was_begun_before_then_is_not_taken(
     tmp_path: Path, asked: list[Callable[[], None]]
 ) -> None:
-    """A flush that ran already knows nothing of what came after it."""
+    """The caller ignores a report whose write began before the request, and takes the next one."""
     hour_ns = 3_600 * 10**9
     asked.append(answer_with(tmp_path, (1, hour_ns), (2, 0), (3, 0)))
     with folder_lock(tmp_path):
@@ -64,7 +64,7 @@ def test_ask_when_a_report_is_of_what_was_begun_before_then_is_not_taken(
 def test_ask_when_only_an_older_report_comes_then_waits_to_the_end(
     tmp_path: Path, asked: list[Callable[[], None]]
 ) -> None:
-    """Nobody is told of what was not done for him."""
+    """A caller that finds only an older report waits until its timeout."""
     asked.append(answer_with(tmp_path, (1, 3_600 * 10**9)))
     with folder_lock(tmp_path), pytest.raises(NotReady, match="has written no snapshots"):
         ask(tmp_path, os.getpid(), 0.2)
@@ -83,7 +83,7 @@ def test_ask_when_a_report_is_there_already_then_is_not_taken(
 def test_ask_when_two_ask_at_once_then_each_is_told_of_the_first_one_that_is_for_him(
     tmp_path: Path, asked: list[Callable[[], None]]
 ) -> None:
-    """A second report does not take the place of the one that somebody still looks for."""
+    """Each of two callers gets the first report that is newer than its own request."""
     asked.append(answer_with(tmp_path, (7, 0), (8, 0)))
     with folder_lock(tmp_path):
         assert ask(tmp_path, os.getpid(), WAIT_S)["files"]["written"] == [7]
@@ -93,7 +93,7 @@ def test_ask_when_two_ask_at_once_then_each_is_told_of_the_first_one_that_is_for
 def test_ask_when_what_is_there_is_no_report_then_waits(
     tmp_path: Path, asked: list[Callable[[], None]], content: str
 ) -> None:
-    """Also what another version wrote there."""
+    """The caller waits on when the file is no report, or a report of another version."""
     (tmp_path / snapshot_asking.REPORT).write_text(content)
     asked.append(answer_with(tmp_path, (5, 0)))
     with folder_lock(tmp_path):

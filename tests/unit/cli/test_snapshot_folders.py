@@ -235,7 +235,7 @@ def test_import_when_somebody_holds_a_folder_above_then_is_refused(
 def test_tar_of_an_export_when_looked_at_then_its_snapshots_are_found(
     data: Path, tmp_path: Path, command: str
 ) -> None:
-    """What was copied out can be looked at as it is; a tar without any is no success."""
+    """The command lists the snapshots in a tar of an export, and fails for a tar without any."""
     assert run("export", data, tmp_path / "backup.tar").exit_code == 0
     result = run(command, tmp_path / "backup.tar", "--output", "json")
     assert (result.exit_code, counted(result)) == (0, 2), result.output
@@ -273,7 +273,7 @@ def test_single_snapshot_when_looked_at_then_is_one(data: Path, command: str) ->
 def test_import_when_the_folder_is_that_of_several_clusters_then_one_must_be_named(
     data: Path, clusters: Path
 ) -> None:
-    """Nobody guesses which is meant."""
+    """An import into a folder of several clusters needs the name of one."""
     before = sorted(clusters.rglob("*"))
     result = run("import", data, clusters)
     assert result.exit_code == 2
@@ -284,7 +284,7 @@ def test_import_when_the_folder_is_that_of_several_clusters_then_one_must_be_nam
 def test_import_when_asked_for_snapshots_meanwhile_then_goes_on(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever finds the lock may send the signal; an import has nothing to do with it."""
+    """An import ignores the signal by which another process requests snapshots."""
     fill(tmp_path / "source", IDENTITY, 9)
     before = signal.signal(signal.SIGUSR1, signal.SIG_DFL)
     seen: list[object] = []
@@ -320,7 +320,9 @@ def lock_of(place: Path) -> AbstractContextManager[None]:
 def test_import_when_the_folder_is_in_use_then_is_refused_by_name(
     data: Path, clusters: Path, tmp_path: Path, held: str, target: str
 ) -> None:
-    """Who holds the data folder, or the snapshots alone, is named, and nothing is installed."""
+    """
+    The refusal names the process that locks the data folder or the snapshots, and installs nothing.
+    """
     fill(tmp_path / "source", IDENTITY, 9)
     del data, clusters
     with lock_of(tmp_path / held):

@@ -1,4 +1,4 @@
-"""The flags that every command shares which looks at the state: what they mean, from where."""
+"""The flags that all commands share which read the state: their meaning and their sources."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def asked(*arguments: str, **environ: str) -> SourceChoice:
 
 
 def test_source_when_none_is_named_is_the_service_of_this_machine() -> None:
-    """Nobody has to say anything beside a service."""
+    """Without a source flag the command asks the service of this machine."""
     assert asked().settings.sidecar == str(Path("rlmm-data") / "rlmm.sock")
 
 
@@ -135,7 +135,7 @@ def test_flags_of_another_kind_of_source_that_the_environment_has_do_not_count()
 
 
 def test_two_sources_at_once_are_refused() -> None:
-    """Which of them is meant, nobody can say."""
+    """The command refuses two sources, because it cannot choose one."""
     result = run("look", "--sidecar", "host:1", "--log-dirs", "a")
     assert result.exit_code == 2
     assert result.stderr.startswith("rlmm: config: ")
@@ -213,7 +213,7 @@ def test_variable_of_a_shared_flag_that_stands_alone_counts_as_the_flag(name: st
 
 
 def test_variable_of_a_commands_own_flag_is_called_as_the_flag_is() -> None:
-    """Not as the program calls its value, which nobody knows."""
+    """The variable has the name of the flag, not the name of the parameter in the code."""
     assert run("look", RLMM_LOOK_BY="topic").stdout == "by topic\n"
     assert run("look", RLMM_LOOK_GROUPING="topic").stdout == "by None\n"
 
@@ -226,7 +226,7 @@ def test_variable_of_a_command_below_another_has_both_names() -> None:
 
 
 def test_shared_flags_are_those_of_the_list_and_of_nothing_else() -> None:
-    """What may stand before a command, and be a variable, is what commands take."""
+    """Commands take exactly the shared flags on the list, with or without a value as listed."""
     flags = {one.name: one for one in look.params if isinstance(one, SharedOption)}
     assert set(flags) == {*WITH_VALUE, *ALONE}
     for name in ALONE:
@@ -236,7 +236,7 @@ def test_shared_flags_are_those_of_the_list_and_of_nothing_else() -> None:
 
 
 def test_shared_flags_are_taken_before_the_command_as_well() -> None:
-    """As Kafka's tools are typed: who first, then what."""
+    """Shared flags may stand before the command, as in Kafka's tools."""
     for words in (
         ["--sidecar", "h:1", "--wide", "nested", "deep-look"],
         ["--sidecar=h:1", "nested", "deep-look", "--wide"],
@@ -248,7 +248,7 @@ def test_shared_flags_are_taken_before_the_command_as_well() -> None:
 
 
 def test_own_flags_come_first_in_help() -> None:
-    """What a command is about stands above what all have."""
+    """The help lists a command's own flags above the shared ones."""
     lines = run("look", "--help").stdout
     assert lines.index("--by") < lines.index("--sidecar") < lines.index("--at")
     assert lines.index("--at") < lines.index("--output")

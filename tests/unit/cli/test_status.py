@@ -91,7 +91,7 @@ def test_status_when_shown_fits_into_80_columns() -> None:
 
 
 def test_totals_when_a_partition_does_not_say_are_not_known() -> None:
-    """What one of them cannot tell is no zero; what is counted apart adds up."""
+    """A total is unknown when one partition has no value, and other totals add up."""
     totals = standing_totals(BEHIND.places)
     assert (totals.segments, totals.size_bytes) == (None, None)
     assert (totals.open, totals.metadata_partitions, totals.lag_records) == (1, 2, 502)
@@ -153,7 +153,7 @@ async def test_watching_when_positions_move_shows_how_fast() -> None:
 
 
 async def test_watching_elsewhere_than_on_a_terminal_is_a_line_for_each_look() -> None:
-    """JSON lines with the time of the look, each a whole document; trouble that passes is told."""
+    """Each look prints one JSON document with its time, and passing errors are reported."""
     stream = StringIO()
     source = Changing(READY, SidecarUnavailable("gone"), BEHIND)
     told: list[RlmmError] = []
@@ -172,7 +172,7 @@ async def test_watching_elsewhere_than_on_a_terminal_is_a_line_for_each_look() -
 
 
 async def test_watching_when_waiting_does_not_help_ends() -> None:
-    """What is wrong for good is no reason to try for ever."""
+    """The watch ends at an error that waiting cannot cure."""
     with pytest.raises(ConfigError):
         await keep_asking(
             ASKED,
@@ -202,7 +202,7 @@ def live() -> Iterator[tuple[Live, StringIO]]:
 
 
 async def test_watching_on_a_terminal_draws_the_table_anew(live: tuple[Live, StringIO]) -> None:
-    """Sums above, the table below; trouble above what was seen last."""
+    """The screen has sums above the table, and an error above the table of the last answer."""
     view, stream = live
     source = Changing(READY, SidecarUnavailable("gone"))
     screen = WatchView(view, PrintSettings())

@@ -1,4 +1,4 @@
-"""What `--help` of `rlmm tier` ends with: examples that are taken as they stand, and variables."""
+"""The end of `rlmm tier --help`: examples that run as they stand, and variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An engine that nobody has told yet what is its own: it sends nobody away, and lets nobody in."""
+"""
+An engine without a first assignment: it answers not ready, and refuses nothing as not assigned.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,10 @@ async def test_d17_write_when_the_answer_comes_meanwhile_then_is_written() -> No
 
 
 async def test_d17_reader_when_the_answer_comes_meanwhile_then_is_told_what_is_true() -> None:
-    """Who waits for an offset waits on, or hears that the metadata partition is not read here."""
+    """
+    A reader that waits for an offset goes on waiting, or gets the error that the partition is not
+    read.
+    """
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -142,7 +147,7 @@ async def test_d17_reader_when_the_answer_comes_meanwhile_then_is_told_what_is_t
 
 
 async def test_d17_reader_when_all_ends_before_the_first_answer_then_says_so() -> None:
-    """A stop ends every wait for what nobody has said."""
+    """A stop ends the wait of every reader before the first assignment arrives."""
     world = World()
     async with world.engine(assignment=AWAITED) as engine:
         await connected(engine)

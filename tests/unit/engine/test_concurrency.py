@@ -1,4 +1,4 @@
-"""Many partitions, readers and writers at once: nobody waits for what is not his."""
+"""Many partitions, readers and writers at once: each waits only for its own records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine is built from, as its configuration says."""
+"""The parts of an engine, as its configuration names them."""
 
 from __future__ import annotations
 

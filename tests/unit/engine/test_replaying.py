@@ -50,7 +50,7 @@ async def test_f27_history_when_nothing_of_it_is_understood_then_is_not_an_empty
 
 
 async def test_f27_history_of_tombstones_and_later_versions_then_is_let_in() -> None:
-    """What compaction removed, and a known later form, are counted apart."""
+    """The statistics count compacted records and records of a later version apart."""
     world = World()
     place = world.place(TP)
     world.script.write(place, segment_value(head=b"\x01\x00\x01"))
@@ -77,7 +77,7 @@ async def test_f28_log_that_starts_at_40_then_is_read_from_there() -> None:
 
 
 async def test_f28_log_that_starts_and_ends_at_40_then_is_ready_at_once() -> None:
-    """There is nothing to wait for, and whoever waits for its last offset is let go."""
+    """An empty log is ready at once, and a reader that waits for its last offset is released."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(40)))
@@ -182,7 +182,7 @@ async def test_replay_when_it_takes_longer_than_the_lag_allowed_then_opens_once(
 
 
 async def test_replay_when_events_are_applied_then_state_is_set_apart() -> None:
-    """What the process had is out of the collector's sight from the first events on."""
+    """The engine freezes the garbage collector's view once, at the first applied event."""
     world = World()
     done: list[int] = []
     async with world.engine(set_apart=lambda: done.append(1)) as engine:

@@ -206,7 +206,7 @@ def test_fetch_when_the_history_diverges_then_says_so() -> None:
 
 
 def test_fetch_when_of_another_topic_then_nothing_is_taken() -> None:
-    """What does not belong to the topic id that was asked for is nothing."""
+    """The reader ignores answers for topic ids that it did not request."""
     found = read(
         FetchRequest(OTHER, [], wait_ms=0, bytes_max=1),
         f"00000000 0064 00000000 02 {ID_HEX} 02 {FETCHED} 00 00 00",

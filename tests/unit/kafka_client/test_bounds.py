@@ -20,7 +20,7 @@ ANSWER_S = 30.0
 
 
 async def test_bounds_when_asked_then_each_leader_is_asked_for_its_own(open_log: OpenLog) -> None:
-    """Start and end of each partition, of nobody but its leader."""
+    """The client asks each leader for the start and end of its own partitions only."""
     kafka = FakeKafka(partitions=6, brokers=3)
     for at, held in kafka.partitions.items():
         for _ in range(at):
@@ -77,7 +77,9 @@ async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_
 async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_longer(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F42: who answers is not kept for as long as who does not."""
+    """
+    Failure scenario F42: a hanging leader delays the answers of the others by at most a second.
+    """
     kafka = FakeKafka(brokers=3)
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)

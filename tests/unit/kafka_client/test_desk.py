@@ -1,4 +1,4 @@
-"""What waits for one broker: who shares a request with whom, for how long, and at what cost."""
+"""Reads that wait for one broker: sharing of requests, delays and cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONG_MS = 10_000
 
 
 class WatchedKafka(FakeKafka):
-    """Knows what it is asked for at this moment; may answer polls later than they are due."""
+    """A Kafka that shows its current requests and can delay its answers to polls."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ async def end(readers: Sequence[asyncio.Task[None]]) -> None:
 async def test_put_when_long_polls_are_under_way_then_is_polled_within_the_short_time(
     open_log: OpenLog, others: int
 ) -> None:
-    """However many quiet polls are under way, who comes back is soon waited for at the broker."""
+    """A returning reader is polled soon, however many quiet polls are under way."""
     kafka = WatchedKafka(others + 1)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
     readers = await following(log, others, 0.1)
@@ -182,7 +182,7 @@ async def test_put_when_news_come_after_polls_drifted_apart_then_the_last_is_sho
 async def test_put_when_others_are_asked_for_in_haste_then_polls_do_not_wait_for_their_answer(
     open_log: OpenLog,
 ) -> None:
-    """A large answer on its way to one reader keeps nobody from waiting for news."""
+    """A large answer for one reader does not delay the polls of others."""
     kafka = WatchedKafka(2)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
     kafka.partitions[0].store(b"news")

@@ -1,4 +1,4 @@
-"""Why a connection could not be made, told in one line: cause, place, and what to do."""
+"""Connection errors in one line: cause, place and remedy."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def alert(reason: str) -> ssl.SSLError:
 
 @dataclass(frozen=True)
 class Case:
-    """A cause, and what is said about it."""
+    """A cause and its message."""
 
     error: BaseException
     kind: type[LogError]
@@ -126,7 +126,7 @@ def test_cause_when_told_then_place_and_remedy_stand_in_one_line(case: Case) -> 
 
 
 def test_cause_when_no_truststore_is_named_then_one_is_asked_for() -> None:
-    """Who trusts the system's authorities only is told how to trust another."""
+    """The message for a client without a truststore names the setting to add."""
     security = SecuritySettings(security_protocol=SecurityProtocol.SSL)
     told = diagnose(ADDRESS, security, certificate(20, "unable to get local issuer certificate"))
     assert "signed it as ssl.truststore.location" in str(told)

@@ -42,7 +42,7 @@ def without_topic(code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> FakeKafka
 
 
 async def test_log_when_opened_then_nothing_connects(open_log: OpenLog) -> None:
-    """Opening asks nobody anything."""
+    """Opening the log sends no request."""
     kafka = FakeKafka()
     open_log(kafka)
     await asyncio.sleep(60)
@@ -96,7 +96,7 @@ async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_
 async def test_topic_when_the_cluster_is_another_than_expected_then_is_not_created_there(
     open_log: OpenLog,
 ) -> None:
-    """Where a wrong address was told nothing is made; where it was the right one it is."""
+    """The log creates no topic in an unexpected cluster, and creates it in the expected one."""
     kafka = without_topic()
     with pytest.raises(ConfigError, match=f"there is cluster {kafka.cluster_id}, not other"):
         await open_log(kafka, topic=CREATED, cluster_id="other").identity(timeout_s=ANSWER_S)
@@ -144,7 +144,7 @@ async def test_f6_topic_when_it_was_made_anew_and_is_empty_then_not_followed_unt
 async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F96: "already exists" is what was wanted."""
+    """Failure scenario F96: the log takes "already exists" as success."""
     kafka = without_topic()
     kafka.creation = Outcome(ErrorCode.TOPIC_ALREADY_EXISTS, "exists")
     log = open_log(kafka, topic=CREATED)
@@ -167,7 +167,7 @@ FOR_NOW: dict[str, tuple[Outcome, str]] = {
 async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
     open_log: OpenLog, outcome: Outcome, said: str
 ) -> None:
-    """Failure scenario F96: what a cluster says that is just starting is no reason to give up."""
+    """Failure scenario F96: the log retries after errors of a cluster that is still starting."""
     kafka = without_topic()
     kafka.creation = outcome
     log = open_log(kafka, topic=CREATED)
@@ -226,7 +226,7 @@ FINAL: dict[str, tuple[Outcome, type[Exception], str]] = {
 async def test_topic_when_it_can_never_be_created_then_says_why(
     open_log: OpenLog, outcome: Outcome, error: type[Exception], said: str
 ) -> None:
-    """What cannot help by waiting is told at once."""
+    """A permanent error is raised at once."""
     kafka = without_topic()
     kafka.creation = outcome
     with pytest.raises(error, match=said):
@@ -258,7 +258,9 @@ async def test_f61_partition_when_there_is_none_then_is_refused(
 async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_identity_binds(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F6: reads that wait are told; whoever asks who it is goes on with that."""
+    """
+    Failure scenario F6: waiting reads end, and the next `identity` call binds to the new topic.
+    """
     kafka = FakeKafka()
     log = open_log(kafka)
     waiting = [asyncio.create_task(log.read(at, 0, timeout_s=ANSWER_S)) for at in range(3)]
@@ -372,7 +374,7 @@ async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(
 async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(
     open_log: OpenLog,
 ) -> None:
-    """Without DESCRIBE_CONFIGS the check says what it could not see."""
+    """Without DESCRIBE_CONFIGS the check reports that it could not read the settings."""
     kafka = FakeKafka()
     kafka.code_of_settings = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     found = await open_log(kafka).dangers(timeout_s=ANSWER_S)
@@ -380,7 +382,7 @@ async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(
 
 
 async def test_statistics_when_things_happened_then_count_them(open_log: OpenLog) -> None:
-    """One frozen record says what happened and what waits."""
+    """One frozen record counts past operations and waiting ones."""
     kafka = FakeKafka()
     log = open_log(kafka)
     kafka.partitions[0].store(b"event")

@@ -1,4 +1,4 @@
-"""The appends to one partition: what is stored, what is not, and what nobody can say."""
+"""The appends to one partition: stored, not stored, or uncertain."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_batch_when_packed_then_is_numbered_for_its_producer() -> None:
 
 
 async def test_batch_when_values_are_many_then_holds_what_fits() -> None:
-    """A batch stays below its limit; what finds no room waits for the next."""
+    """A batch stays below its limit, and the remaining values wait for the next one."""
     into = lane(batch_bytes_max=1000)
     put(into, *(b"x" * 300 for _ in range(5)))
     assert packed(into).record_count == 2
@@ -209,7 +209,7 @@ async def test_batch_when_too_large_then_each_event_is_judged_alone() -> None:
 
 
 async def test_append_when_the_broker_forgot_the_producer_then_is_numbered_anew() -> None:
-    """What was never stored goes under another producer id, from number 0 on."""
+    """Batches that were never stored get another producer id and start at sequence number 0."""
     into = lane()
     put(into, b"a")
     sent(into)
@@ -237,7 +237,7 @@ async def test_append_when_the_producer_was_lost_in_doubt_then_is_never_sent_ane
 
 
 async def test_append_when_stored_at_a_forgotten_offset_then_is_uncertain() -> None:
-    """A duplicate that the broker cannot place is stored, but nobody knows where."""
+    """A duplicate whose offset the broker has forgotten is stored, and its offset is unknown."""
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
@@ -272,7 +272,7 @@ async def test_append_when_offsets_go_back_in_the_same_topic_then_is_stored() ->
 
 
 async def test_batch_when_nobody_waits_for_it_then_is_given_up_with_its_producer() -> None:
-    """Nothing is sent for nobody; its numbers may be used up, so another producer goes on."""
+    """A batch without waiting callers is not sent, and the next batches use another producer id."""
     into = lane()
     (append,) = put(into, b"a")
     sent(into)

@@ -70,7 +70,7 @@ def test_context_when_no_tls_then_there_is_none() -> None:
 
 
 def test_context_when_a_truststore_is_named_then_only_that_is_trusted(files: Files) -> None:
-    """Brokers must prove who they are, by a certificate that the file vouches for."""
+    """The client accepts only certificates that the truststore signs."""
     context = tls_context(files.settings(truststore=files.trusted, keystore=files.keys))
     assert context is not None
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
@@ -111,7 +111,7 @@ MISTAKES = {
 def test_context_when_a_file_is_of_no_use_then_key_and_file_are_named(
     files: Files, mistake: tuple[str, str, str | None, str, str]
 ) -> None:
-    """One line says which setting names which file, and what it lacks; no secret is in it."""
+    """The error names setting, file and fault in one line and shows no secret."""
     kind, name, password, key, said = mistake
     path = files.folder / name
     settings = (

@@ -1,4 +1,4 @@
-"""What the `kafka` log can be told, and what it refuses before any I/O."""
+"""The settings of the `kafka` log, and the refusals before any I/O."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_topic_when_nothing_is_said_then_is_kafkas() -> None:
 
 
 def test_settings_when_nothing_is_said_then_observe() -> None:
-    """By default nothing is ever written, and an observer cannot be told to create the topic."""
+    """By default the log only observes, and an observer must not create the topic."""
     assert KafkaSettings(SERVERS).is_observer
     with pytest.raises(ConfigError, match="an observer writes nothing"):
         KafkaSettings(SERVERS, topic=TopicSettings(is_created=True))
@@ -163,13 +163,13 @@ WRONG: dict[str, tuple[Callable[..., object], dict[str, Any], str]] = {
 def test_choice_when_there_is_none_such_then_is_refused_with_those_there_are(
     kind: Callable[..., object], wrong: dict[str, Any], said: str
 ) -> None:
-    """What contradicts itself or names nothing is refused with the key and what is possible."""
+    """The error names the key and the possible values."""
     with pytest.raises(ConfigError, match=said):
         kind(**wrong)
 
 
 def test_settings_when_printed_then_hide_secrets() -> None:
-    """No text form shows a password; whoever needs it asks for its value."""
+    """No text form shows a password; the caller must ask for its value."""
     settings = KafkaSettings(
         SERVERS,
         security=SecuritySettings(

@@ -1,4 +1,4 @@
-"""Java's key stores, read as its clients read them; and what is said of one that cannot be."""
+"""Java's key stores, read as Java clients read them, and the errors for unreadable ones."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def vouched() -> Vouched:
 def test_jks_when_read_then_has_whom_it_trusts_with_the_password_or_without(
     vouched: Vouched,
 ) -> None:
-    """As in Java, where a password only checks that nobody has changed the store."""
+    """
+    As in Java, a JKS truststore is readable without its password, which only checks integrity.
+    """
     for password in (PASSWORD, None):
         found = read_store(vouched.jks_trust(), password, wants_key=False)
         assert (found.trusted, found.key, found.chain) == ((vouched.ca,), None, ())
@@ -240,7 +242,7 @@ def test_stores_when_both_are_javas_then_hands_are_shaken(
 
 
 def test_truststore_when_it_trusts_nobody_or_is_too_large_then_says_so(tmp_path: Path) -> None:
-    """An empty store would mean that nobody is trusted, or, in other hands, everybody."""
+    """The client refuses a truststore without certificates, and one that is too large."""
     file = tmp_path / "trust.jks"
     file.write_bytes(jks(password=PASSWORD))
     settings = SecuritySettings(

@@ -1,4 +1,4 @@
-"""What endangers a metadata topic, and what it must be."""
+"""Dangerous settings of a metadata topic, and required ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def told(changed: dict[str, str]) -> dict[str, TopicSetting]:
 def test_f70_setting_when_dangerous_then_is_named_with_reason_and_fix(
     changed: dict[str, str],
 ) -> None:
-    """Failure scenario F70: each danger is a finding that says what, why and what to do."""
+    """Failure scenario F70: each finding has the setting, the reason and the fix."""
     (finding,) = dangers(told(changed), 3)
     assert (finding.key, finding.value) == next(iter(changed.items()))
     assert finding.reason

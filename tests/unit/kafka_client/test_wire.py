@@ -78,7 +78,7 @@ NONSENSE: dict[str, tuple[bytes, Callable[[MessageReader], object]]] = {
 def test_reader_when_the_bytes_make_no_sense_then_says_so(
     data: bytes, read: Callable[[MessageReader], object]
 ) -> None:
-    """No length is believed beyond what is there: one kind of error for everything."""
+    """The reader believes no length beyond the bytes it has, and raises one kind of error."""
     with pytest.raises(ValueError, match=r".+"):
         read(MessageReader(data))
 

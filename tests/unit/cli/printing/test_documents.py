@@ -53,7 +53,9 @@ async def test_json_when_there_is_nothing_has_an_empty_list() -> None:
 
 
 async def test_json_when_a_value_is_bytes_or_not_ascii_is_ascii() -> None:
-    """Bytes are hex; what is not ASCII is escaped, whatever the locale can say."""
+    """
+    JSON holds bytes as hex and escapes every character that is not ASCII, whatever the locale.
+    """
     text = await printed(answer_of([{"name": "ä\u2028", "raw": b"\x00\xff"}]), "json")
     assert text.isascii()
     assert json.loads(text)["items"] == [{"name": "ä\u2028", "raw": "00ff"}]
@@ -115,7 +117,7 @@ async def test_yaml_of_anything_is_read_as_the_same_that_json_says(
 def test_yaml_scalar_when_it_could_be_taken_for_another_thing_is_quoted(
     value: object, text: str
 ) -> None:
-    """Only what is a text beyond doubt stands without quotes."""
+    """YAML quotes every string that a parser could read as another type."""
     assert yaml_scalar(value) == text
     assert yaml.safe_load(text) == value
 

@@ -1,4 +1,4 @@
-"""Answers item by item: what is seen when, and what happens when nobody reads any more."""
+"""Answers written item by item: when rows appear, and how a closed pipe ends the output."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ class Pipe(StringIO):
 
 @pytest.mark.parametrize("output", OUTPUTS)
 async def test_item_when_the_next_one_takes_its_time_is_seen_all_the_same(output: str) -> None:
-    """A row is out before the one behind it is known: whoever follows a log sees it."""
+    """
+    The writer prints a row before the next one is known, so a reader that follows a log sees it.
+    """
     go_on, stream = asyncio.Event(), Watched("first")
 
     async def items() -> AsyncIterator[View]:
@@ -114,7 +116,7 @@ async def test_pipe_when_nobody_reads_any_more_ends_the_answer_quietly() -> None
 
 
 async def test_pipe_when_the_exit_code_depends_on_the_items_goes_through_them_all() -> None:
-    """A check that somebody cuts off at the first line still says whether anything was found."""
+    """A check reads all items for its exit code even when its reader closes the pipe early."""
     seen: list[int] = []
 
     async def items() -> AsyncIterator[View]:
@@ -127,7 +129,7 @@ async def test_pipe_when_the_exit_code_depends_on_the_items_goes_through_them_al
 
 
 async def test_stream_when_it_takes_nothing_is_an_error() -> None:
-    """A full disk is not taken for a reader who has gone."""
+    """The writer reports a full disk as an error, not as a reader that has closed the pipe."""
     stream = Pipe(writes=0, error=errno.ENOSPC)
     with pytest.raises(ConfigError, match="cannot be written"):
         await write_answer(
@@ -160,7 +162,7 @@ async def test_document_when_the_items_fail_half_way_is_not_whole() -> None:
 
 
 async def test_items_when_the_answer_ends_early_are_closed() -> None:
-    """What items hold, a connection for example, is given back before the source is closed."""
+    """The writer closes the items, and what they hold, before the caller closes the source."""
     closed: list[bool] = []
 
     async def items() -> AsyncIterator[View]:
@@ -189,7 +191,9 @@ async def test_exit_code_when_it_is_found_out_by_the_items_is_asked_at_the_end()
 
 
 async def test_document_of_an_answer_is_one_line() -> None:
-    """For who prints answers one below the other."""
+    """
+    A document is printed as one line, so that a program can print several one below the other.
+    """
     text = await document_of(
         CommandAnswer("things", COLUMNS, [{"n": 1}], {"a": 1}, lambda: {"b": 2})
     )
