@@ -1,4 +1,4 @@
-"""An assignment of many partitions: bounded in each message, and nobody else waits for it all."""
+"""Assignments of many partitions: bounded in each message, without delay for other clients."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ TURNS_OF_A_PING = 8
 async def test_request_when_it_names_too_many_then_refused_before_any_is_looked_at(
     method: str, args: list[Any]
 ) -> None:
-    """The bound is told by hello, and what is over it costs nobody anything: none was read."""
+    """
+    Hello returns the bound, and the service refuses a larger request before it reads a partition.
+    """
     world = World(PLACES)
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,
@@ -69,7 +71,7 @@ async def test_assignment_when_it_is_as_large_as_a_broker_may_have_then_taken_at
 async def test_assignment_when_said_in_many_messages_then_neighbours_have_their_turns_between() -> (
     None
 ):
-    """Counted in turns: nobody waits for more partitions than one message may name, in each."""
+    """Other clients get their turns between the messages of a long assignment."""
     world = World(PLACES)
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,
@@ -95,7 +97,10 @@ async def test_assignment_when_said_in_many_messages_then_neighbours_have_their_
 
 
 async def test_client_when_it_has_more_than_one_message_may_name_then_says_it_in_several() -> None:
-    """Whatever the service takes at once, told by hello: all arrives, and all is taken back."""
+    """
+    The client splits an assignment by the bound in hello, and all partitions arrive and can be
+    removed.
+    """
     world = World(PLACES)
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,

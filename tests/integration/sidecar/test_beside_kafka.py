@@ -61,7 +61,7 @@ async def written_and_read(client: RemoteLogMetadataClient, label: int) -> None:
 async def test_f96_services_when_three_begin_an_empty_cluster_at_once_then_clients_share_one_topic(
     kafka_broker: TieredKafka,
 ) -> None:
-    """Failure scenario F96: who comes second finds the topic, and what all wrote is everybody's."""
+    """Failure scenario F96: services that start later find the topic, and each sees all writes."""
     settings = settings_for(
         kafka_broker.login, own_topic("begun"), partitions=PLACES, is_created=True
     )

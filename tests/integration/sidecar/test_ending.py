@@ -33,7 +33,9 @@ FAR = {"at_least": {0: 10**9}}
 
 
 async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_is_left() -> None:
-    """Failure scenario F101: who waits is told, then the connection and the file are gone."""
+    """
+    Failure scenario F101: waiting requests get Stopped, then connection and socket file are gone.
+    """
     world = World(1)
     async with world.engine() as engine, listening(engine) as served:
         await until_open(engine, 0)
@@ -53,7 +55,7 @@ async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_
 
 
 async def test_stop_when_the_engine_does_not_end_the_waits_then_they_are_ended_here() -> None:
-    """Nothing under way outlives its server, whoever else still runs."""
+    """The server ends the waits of its clients itself, even if the engine goes on."""
     world = World(1)
     async with world.engine() as engine, listening(engine, stop_timeout_ms=200) as served:
         await until_open(engine, 0)
@@ -84,7 +86,7 @@ async def test_stop_when_a_client_takes_no_answers_then_ends_in_time_all_the_sam
 
 
 async def test_stop_when_requests_stand_in_line_then_all_are_answered_or_refused() -> None:
-    """What was read from the socket has an answer."""
+    """Every request that the server has read gets an answer or a refusal."""
     world = World(1)
     async with (
         world.engine() as engine,
@@ -116,7 +118,9 @@ async def test_write_when_its_client_vanishes_then_is_stored_whole_or_not_at_all
 
 
 def test_socket_when_its_process_died_then_is_replaced(tmp_path: Path) -> None:
-    """What nobody listens at gives way, and the mode is there before the name is."""
+    """
+    The server replaces the socket of a dead process and sets its mode before its name appears.
+    """
     path = tmp_path / "s"
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(str(path))
@@ -133,7 +137,7 @@ def test_socket_when_its_process_died_then_is_replaced(tmp_path: Path) -> None:
 
 
 def test_socket_when_removed_then_not_the_one_of_somebody_else(tmp_path: Path) -> None:
-    """Who comes later keeps its file."""
+    """The server does not remove a socket file that another process made later."""
     path = tmp_path / "s"
     first = UnixSocket(path, 0o600, 1)
     first.socket.close()
@@ -198,7 +202,7 @@ def list_below(folder: Path) -> list[Path]:
 
 
 async def test_serve_when_told_none_then_opens_no_socket(tmp_path: Path) -> None:
-    """Who wants no socket has none."""
+    """A service with the socket disabled opens no socket."""
     async with serving(tmp_path, "--sidecar-unix-path", "none", "--log-kind", "memory") as served:
         await served.until("answered from")
         assert not [path for path in list_below(tmp_path) if path.suffix == ".sock"]
@@ -208,7 +212,10 @@ async def test_serve_when_told_none_then_opens_no_socket(tmp_path: Path) -> None
 async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_it_for_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The event loop goes on meanwhile, who is under way is answered, and what is left is named."""
+    """
+    The server answers requests while the removal of its socket hangs, and logs the file left
+    behind.
+    """
     answers = threading.Event()
     monkeypatch.setattr(UnixSocket, "remove", lambda _: answers.wait(30))
     monkeypatch.setattr(listener, "_REMOVE_S", 600.0)

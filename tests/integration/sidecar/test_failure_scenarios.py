@@ -143,7 +143,7 @@ async def test_f26_f87_engine_when_its_reader_dies_then_every_call_is_refused_by
 
 
 async def test_f26_engine_when_it_was_stopped_then_what_is_frozen_is_not_told() -> None:
-    """Failure scenario F26: what was finished elsewhere since then cannot be known here."""
+    """Failure scenario F26: a stopped engine refuses reads, because its state may be old."""
     world = World(PLACES)
     world.store(started(segment_id(1, ORDERS)))
     async with served(world) as (client, engine, _sidecar):
@@ -193,7 +193,7 @@ async def test_f29_end_of_the_log_when_it_cannot_be_asked_once_then_is_asked_aga
 
 
 async def test_f30_target_when_records_keep_coming_then_does_not_move_and_readiness_stays() -> None:
-    """Failure scenario F30: what comes later is not waited for, and closes nothing."""
+    """Failure scenario F30: the replay's target stays, and later records do not close the gate."""
     world = World(PLACES)
     place = world.place(ORDERS)
     for number in range(10):

@@ -1,4 +1,4 @@
-"""The state image of one user partition, taken in pieces by whoever may ask about it."""
+"""The state image of one user partition, sent in pieces to clients that may read it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_image_when_taken_in_pieces_then_is_the_canonical_one(count: int) 
 
 
 async def test_image_when_more_is_stored_meanwhile_then_stays_what_it_was() -> None:
-    """What is taken piece by piece is of one moment; the next one is newer."""
+    """All pieces of an image are of one moment, and the next image is newer."""
     world = World(1)
     fill(world, MANY)
     async with world.engine() as engine, listening(engine) as served:
@@ -104,7 +104,7 @@ async def test_image_when_more_is_stored_meanwhile_then_stays_what_it_was() -> N
 
 
 async def test_image_when_nothing_of_it_is_open_then_reads_are_refused() -> None:
-    """Also of what fitted into the first answer, what was let go of, and behind another one."""
+    """Reads of an image that was never opened, was released or was replaced are refused."""
     async with serving(3) as (_, served), greeted(served.path) as client:
         for before in ([], [("open_image", wire(ORDERS), 2**20)], [("close_image",)]):
             for method, *args in before:
@@ -122,7 +122,7 @@ async def test_image_when_nothing_of_it_is_open_then_reads_are_refused() -> None
 async def test_image_when_its_client_is_silent_or_gone_then_is_let_go_of(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Memory is held for who is there and asks."""
+    """The service releases an image whose client is silent or gone."""
     monkeypatch.setattr(looking, "IDLE_S", 20.0)
     async with serving() as (_, served):
         statistics = served.sidecar.statistics
@@ -161,7 +161,9 @@ async def test_image_when_another_is_being_made_then_too_busy() -> None:
 
 
 async def test_images_when_all_together_take_too_much_then_refused_and_writes_have_room() -> None:
-    """They take a half of what may wait; one that never fits is told so."""
+    """
+    All images share half of the buffer, and one that can never fit is refused with that reason.
+    """
     async with serving(waiting_bytes_total_max=200_000) as (engine, served):
         size = len(truth(engine)[1])
         assert 50_000 < size < 100_000
@@ -199,7 +201,9 @@ async def test_image_when_its_history_is_not_read_then_not_ready() -> None:
 
 
 async def test_image_when_the_gate_closes_while_it_is_taken_out_then_not_ready() -> None:
-    """What was admitted before is admitted once more behind the last wait."""
+    """
+    The service checks the gate again after the image is made, and answers not ready when it closed.
+    """
     closing: list[Engine] = []
 
     class Closing(PythonShard):
@@ -294,7 +298,7 @@ async def test_image_while_it_is_made_then_neighbours_are_answered() -> None:
 
 
 async def test_image_when_its_client_goes_while_it_is_made_then_nothing_of_it_stays() -> None:
-    """What was held for it is given back, whenever the thread ends."""
+    """The service releases the memory of an image whose client left while a thread made it."""
     world, held = World(1), Held()
     fill(world, MANY)
     async with world.engine(make_shard=held.make_shard) as engine, listening(engine) as served:
@@ -321,7 +325,7 @@ async def test_image_when_its_client_goes_while_it_is_made_then_nothing_of_it_st
     ],
 )
 async def test_image_when_asked_for_wrongly_then_refused(method: str, args: Any) -> None:
-    """By name of what is wrong; the connection stays."""
+    """The service refuses a wrong request for an image by name and keeps the connection."""
     async with serving(3) as (_, served), greeted(served.path) as client:
         with pytest.raises(InvalidArgument):
             await client.call(method, *args)

@@ -1,4 +1,4 @@
-"""Thousands of connections that only stay: what they cost the process, and that it goes on."""
+"""Thousands of idle connections: their memory, and the service beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every method over a real socket: what it answers, and what it refuses."""
+"""Every method over a real socket: its answer and its refusals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_hello_then_says_who_serves_what_and_how_much_of_it() -> None:
 
 
 async def test_life_of_a_segment_when_told_by_the_socket_then_every_read_shows_it() -> None:
-    """What is acknowledged as applied is seen by every read that follows."""
+    """Every read after an applied write sees the event."""
     async with serving() as (_, client):
         segment = started(segment_id(1, ORDERS), 0, 99)
         assert (await add(client, segment))[1:] == [0, "applied"]
@@ -163,7 +163,7 @@ async def test_linearizable_read_then_sees_what_was_stored_before_it_was_asked()
 async def test_linearizable_read_when_the_log_cannot_be_asked_then_refused_and_others_are_not() -> (
     None
 ):
-    """What may be stale is never given as what is asked for."""
+    """A linearizable read is refused while the log end is unknown, and other reads are answered."""
     world = World(PLACES)
     log = world.log()
     ask = log.bounds
@@ -223,7 +223,7 @@ async def test_f20_f32_reads_when_behind_then_all_are_refused_with_every_field()
 
 
 async def test_f21_reads_when_not_assigned_then_all_say_so_and_none_is_empty() -> None:
-    """Failure scenario F21: what is not assigned is refused by every read alike."""
+    """Failure scenario F21: every read of a partition that is not assigned is refused."""
     async with serving(assignment=Assignment.nothing(), role="reader") as (_, client):
         questions: dict[str, list[Any]] = {
             "segment_for": [0, 5],
@@ -237,7 +237,9 @@ async def test_f21_reads_when_not_assigned_then_all_say_so_and_none_is_empty() -
 
 
 async def test_unassigned_neighbour_when_its_shard_is_open_then_only_an_admin_reads_it() -> None:
-    """What shares a metadata partition with what is assigned is shown to the role admin alone."""
+    """
+    Only the role admin reads an unassigned partition that shares the shard of an assigned one.
+    """
     world = World(PLACES)
     neighbour = next(
         found

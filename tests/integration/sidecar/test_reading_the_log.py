@@ -1,4 +1,4 @@
-"""The log read through a service: what happened, as the log has it, whoever follows it."""
+"""The log read through a service: the events of the log, for any reader that follows it."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ async def test_log_when_much_is_asked_for_then_no_answer_is_larger_than_a_piece(
 
 
 async def test_log_when_its_end_is_waited_for_then_tells_what_comes_and_takes_no_place() -> None:
-    """Who waits for records to come is not counted among those who read; others may read."""
+    """A caller that waits at the log end does not count as a reading one."""
     async with serving() as (world, engine, served), greeted(served.path) as client:
         waiting = [
             client.send("read_log", world.topic.topic_id, 0, COUNT, 0, 100, {"timeout_ms": 60_000})
@@ -183,7 +183,7 @@ async def test_log_when_the_state_does_not_move_though_the_log_does_then_is_read
 
 
 async def test_log_when_nothing_is_caught_up_then_is_told_all_the_same() -> None:
-    """What happened is asked of the log, not of the state."""
+    """The events come from the log, so they need no state that is caught up."""
     world = World(2)
     fill(world)
     place = world.place(ORDERS)
@@ -207,7 +207,9 @@ async def test_log_when_nothing_is_caught_up_then_is_told_all_the_same() -> None
 
 
 async def test_log_when_too_many_read_it_then_too_busy_and_counted() -> None:
-    """So many of one connection, and so many of all; who is gone makes room."""
+    """
+    The readers of one connection and of all are bounded, and a client that leaves frees its place.
+    """
     world = World(1)
     fill(world)
     log = HeldLog(world)
@@ -248,7 +250,7 @@ async def stack_client(served: Listening, clients: list[FrameClient]) -> FrameCl
 
 
 async def test_log_while_it_is_read_then_neighbours_are_answered() -> None:
-    """Counted: however long the log takes, nobody waits behind it."""
+    """Other clients are answered while a slow log is read."""
     world = World(1)
     fill(world)
     log = HeldLog(world)
@@ -313,7 +315,7 @@ async def test_log_when_the_topic_is_made_anew_then_nothing_of_it_is_taken_for_t
 
 
 async def test_log_when_it_was_never_reached_then_not_ready() -> None:
-    """Nobody knows yet whose it is."""
+    """A log that was never reached is not ready, because its cluster is unknown."""
     world = World(1)
     world.script.lose_brokers()
     async with (

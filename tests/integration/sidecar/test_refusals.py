@@ -1,4 +1,4 @@
-"""What the frame server refuses, in which order, and to whom."""
+"""The refusals of the frame server, their order and their receivers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_requests_when_wrong_then_refused_by_name_and_the_connection_goes_
 async def test_methods_of_a_broker_when_a_reader_calls_them_then_not_permitted_after_validation(
     method: str, args: list[Any]
 ) -> None:
-    """What is wrong in a request is said first, the role next, the assignment last."""
+    """The service checks the arguments first, then the role, and the assignment last."""
     async with serving(role="reader", assignment=Assignment.nothing()) as (world, client):
         with pytest.raises(NotPermitted, match="role broker"):
             await client.call(method, *args)
@@ -136,7 +136,7 @@ async def test_writes_when_the_service_observes_then_not_writable() -> None:
 
 
 async def test_first_request_when_not_hello_then_refused_and_hung_up() -> None:
-    """Who has not said who it is is answered nothing, not even which methods there are."""
+    """Before hello a client gets no answer, and no list of methods."""
     world = World(PLACES)
     async with world.engine() as engine, listening(engine) as served:
         for method in ("ping", "no_such_method"):

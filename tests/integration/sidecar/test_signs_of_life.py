@@ -1,4 +1,4 @@
-"""Who says that a cluster is there: brokers that say hello, or what they lead; nobody else."""
+"""Signs of life of a cluster: hellos and assignments of brokers, and no other request."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_f95_broker_when_it_speaks_then_the_log_that_is_not_reached_is_tri
 
 
 async def test_f95_client_that_is_no_broker_when_it_speaks_then_it_is_no_sign() -> None:
-    """Who looks for the state of things knows nothing of Kafka."""
+    """Failure scenario F95: a client that is no broker gives no sign of life."""
     world = World(1)
     world.script.lose_brokers()
     async with world.engine() as engine:

@@ -150,7 +150,7 @@ def test_doctor_when_nobody_was_allowed_to_tell_then_judges_nothing_else() -> No
 def test_doctor_when_brokers_keep_the_partition_count_to_themselves_then_does_not_judge_it() -> (
     None
 ):
-    """A broker tells the values of no settings but its own: what is set is not the default then."""
+    """The check does not judge the partition count when a broker does not return its setting."""
     facts = with_broker(COUNT, None)
     few = replace(METADATA, partitions=dict.fromkeys(range(5), WELL_PLACED))
     for one in (facts, replace(facts, metadata_topic=few)):
@@ -165,7 +165,7 @@ def test_doctor_when_brokers_keep_the_partition_count_to_themselves_then_does_no
 
 
 def test_doctor_when_the_metadata_topic_is_not_shown_to_us_then_is_not_called_absent() -> None:
-    """Who may not DESCRIBE a topic is told of none."""
+    """A topic may look absent to a client without the right to DESCRIBE it."""
     facts = replace(with_rights(), metadata_topic=None)
     assert {one.kind.code for one in examine(facts)} == {"RIGHTS-MISSING"}
 

@@ -85,12 +85,12 @@ def test_kinds_and_words_of_every_event() -> None:
     ],
 )  # fmt: skip
 def test_filter_allows_what_all_of_it_allows(wanted: EventFilter, offsets: list[int]) -> None:
-    """What says no partition, broker or state is not of any."""
+    """An event passes when every part of the filter matches, and a missing field matches none."""
     assert [one.offset for one in ALL if wanted.allows(one)] == offsets
 
 
 def test_filter_by_verdict_needs_to_know_verdicts_unless_bytes_alone_say_it() -> None:
-    """What cannot be understood is seen without a state."""
+    """A filter for undecodable or truncated records needs no state."""
     assert not EventFilter().needs_verdicts
     assert not EventFilter(verdicts=frozenset(["undecodable", "truncated"])).needs_verdicts
     assert EventFilter(verdicts=frozenset(["undecodable", "rejected"])).needs_verdicts

@@ -95,7 +95,9 @@ async def test_f75_explain_where_only_cover_lookup_finds_it_then_names_the_rule(
 
 
 async def test_f74_explain_where_another_took_its_place_then_shows_the_hidden_one_as_well() -> None:
-    """KAFKA-20932: found is the other one, and what is hidden holds the offset, too."""
+    """
+    KAFKA-20932: the answer has the segment found and the hidden one that also holds the offset.
+    """
     found = await explained(50, *TWO, started("c", 0, 150), finished("c"))
     assert codes(found) == []
     assert [(one.segment.id, one.epochs) for one in found.held.held] == [
@@ -104,7 +106,7 @@ async def test_f74_explain_where_another_took_its_place_then_shows_the_hidden_on
 
 
 async def test_explain_of_a_hole_says_from_where_to_where() -> None:
-    """And where to look for what was there."""
+    """The finding names both ends of the hole and the command that searches its history."""
     found = await explained(150, *TWO[:2], started("z", 300, 399), finished("z"))
     assert codes(found) == ["LOOKUP-HOLE"]
     assert found.findings[0].detail == "offsets 100 to 299"
@@ -165,7 +167,7 @@ async def test_explain_of_a_deleted_copy_that_was_never_finished_is_no_deletion_
 
 
 async def test_f110_explain_goes_by_the_leader_epoch() -> None:
-    """In one that nobody knows nothing is found; in which it is found is said."""
+    """An unknown epoch finds nothing, and the answer names the epoch that holds the offset."""
     events = (started("a", 0, 99, {1: 0, 4: 50}), finished("a"))
     assert (await explained(20, *events)).epoch == 1
     assert (await explained(70, *events)).epoch == 4
@@ -180,7 +182,7 @@ async def test_f110_explain_goes_by_the_leader_epoch() -> None:
 
 
 async def test_explain_where_a_segment_has_the_offset_in_no_epoch_then_says_that() -> None:
-    """What it lists begins behind the offset."""
+    """The finding says that the segment's epochs begin behind the offset."""
     found = await explained(5, started("a", 0, 99, {0: 10}), finished("a"))
     assert codes(found) == ["NOT-IN-EPOCH"]
 
@@ -239,7 +241,7 @@ async def test_explain_where_the_cluster_tells_the_ends_of_the_log_then_goes_by_
 
 
 async def test_explain_where_the_cluster_tells_retention_then_says_what_comes_next() -> None:
-    """And what comes before; what is not told is named."""
+    """The answer names the limits of retention that come next and notes those that are unknown."""
     events = (
         started("a", 0, 99, max_timestamp_ms=START_MS), finished("a"),
         started("b", 100, 199, max_timestamp_ms=START_MS + HOUR_MS), finished("b"),

@@ -1,4 +1,4 @@
-"""The history of a segment, or of a user partition: every event, and what it did to others."""
+"""The history of a segment or a user partition: every event, and its effect on other segments."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def test_f79_history_of_a_repeated_finish_tells_whom_it_has_displaced() ->
 async def test_history_where_an_epoch_has_too_many_slots_does_not_say_who_lost_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Not found out is another thing than nobody."""
+    """With too many slots the replaced segments are unknown, which differs from none."""
     monkeypatch.setattr("rlmm.inspection.history.SLOTS_MAX", 0)
     assert SLOTS_MAX > 0
     lines = await lines_of(
@@ -142,7 +142,7 @@ async def test_history_of_a_segment_tells_when_its_whole_partition_was_deleted()
 
 
 async def test_history_shows_poison_that_names_what_is_sought() -> None:
-    """Nobody can say what it was to do; who looks for the segment must see it."""
+    """The history shows undecodable records that contain the id."""
     poison = encode(finished("a"))[:-3]
     lines = await lines_of(HistorySubject.of(tp(), A.uuid), started("a"), poison, b"\x01\xff")
     assert [(line.happened.offset, line.part) for line in lines] == [

@@ -22,7 +22,10 @@ SEGMENTS = [
 
 
 def test_lag_is_what_is_stable_and_in_no_finished_segment() -> None:
-    """The open copy counts for nothing; the rate is of what came in the window, copied or not."""
+    """
+    The lag counts stable records in no finished segment, and the rate counts all records of the
+    window.
+    """
     lag = lag_of(tp(), SEGMENTS, ENDS, 1_000, WINDOW)
     assert lag.lag_offsets == 190
     assert (lag.tier_start, lag.tier_end, lag.open_copies) == (0, 199, 1)
@@ -107,7 +110,7 @@ def test_disk_is_full_when_what_comes_in_has_used_up_what_is_free() -> None:
 
 
 def test_local_size_is_the_leaders_else_the_largest() -> None:
-    """Replicas differ, the leader is what is copied from."""
+    """The local size is the leader's, or the largest replica's when the leader's is unknown."""
     key = ("orders", 7)
     assert local_sizes(DIRS, {key: 1})[key] == 600
     assert local_sizes(DIRS[::-1], {key: 1})[key] == 600

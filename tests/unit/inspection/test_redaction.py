@@ -1,4 +1,4 @@
-"""Names out of what is passed on, and the same stand-in for the same name."""
+"""Names replaced in a support bundle, with the same stand-in for the same name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def test_redaction_takes_topics_hosts_paths_and_opaque_bytes_out_of_any_text() -
 
 
 def test_redaction_gives_one_name_one_stand_in_and_another_bundle_another() -> None:
-    """What belongs together is seen to; what a name was is not guessed by trying names."""
+    """
+    A name has one stand-in in a bundle and another in the next, so trying names does not reveal it.
+    """
     one = NAMES.of(["orders-3", {"topic": "orders"}, "of orders."])
     assert isinstance(one, list)
     standin = one[1]["topic"]
@@ -44,5 +46,5 @@ def test_redaction_when_it_is_off_then_changes_nothing() -> None:
 
 
 def test_redaction_leaves_longer_words_that_begin_like_a_topic_alone() -> None:
-    """A topic's name is a word, not a part of one; other topics are told for themselves."""
+    """Redaction replaces a topic's name only as a whole word."""
     assert NAMES.of("ordersX reorders orders_x") == "ordersX reorders orders_x"

@@ -77,7 +77,7 @@ async def test_mention_in_a_compressed_batch_is_found(codec: Compression) -> Non
 
 
 async def test_mention_in_a_damaged_batch_is_one() -> None:
-    """Nobody can say of whom it spoke, so whoever asks for the segment must see it."""
+    """A damaged batch counts as a mention, because it may hold events of the segment."""
     history = History(1)
     history.topic.partitions[0].store(broken(batch_of([started(A)], 0)), 1)
     found = await find_mention(
@@ -87,7 +87,7 @@ async def test_mention_in_a_damaged_batch_is_one() -> None:
 
 
 async def test_scan_tells_progress_up_to_the_end() -> None:
-    """So that somebody who waits sees that there is an end."""
+    """The scan reports its progress up to the end of the log."""
     history = History(1)
     await history.add(started(A), finished(A), place=0)
     heard: list[tuple[int, int, int]] = []
@@ -100,7 +100,7 @@ async def test_scan_tells_progress_up_to_the_end() -> None:
 
 
 async def test_scan_when_begun_at_an_offset_then_reads_from_there_and_goes_on() -> None:
-    """No record before it is read; what is appended comes with the next call."""
+    """The scan reads no record before its offset, and the next call reads appended ones."""
     history = History(1)
     await history.add(started(1), started(2), b"\x01\xff", place=0)
     scan = LogScan(history.log, 0, ReplayEnd(), timeout_s=5, first=1, bytes_max=1)
@@ -128,7 +128,7 @@ async def test_scan_of_damage_tells_what_was_lost_as_the_engine_does() -> None:
 
 
 async def test_scan_when_the_log_gives_nothing_then_is_not_ready() -> None:
-    """And what the log raises is raised."""
+    """The scan answers not ready for a silent log, and passes on the log's errors."""
     history = History(1)
     await history.add(started(1), place=0)
     held = history.topic.partitions[0]

@@ -74,7 +74,7 @@ def test_partition_when_it_cannot_hold_a_segment_that_is_meant_is_passed_over() 
     "ranges", [{"newest_from_ms": 2, "newest_to_ms": 1}, {"size_min": 2, "size_max": 1}]
 )
 def test_filter_when_a_range_is_empty_is_refused(ranges: dict[str, Any]) -> None:
-    """Whoever mixed up the two is told, not answered with nothing."""
+    """The filter refuses a range whose end lies before its start."""
     with pytest.raises(InvalidArgument, match="between 2 and 1"):
         SegmentFilter(**ranges)
 
@@ -93,7 +93,7 @@ def test_order_when_named_sorts_by_what_it_says(order: str) -> None:
 
 
 def test_totals_when_segments_are_added_count_by_state() -> None:
-    """Every state that can be is named, also those that nobody is in."""
+    """The totals name every possible state, also those without segments."""
     totals = SegmentTotals()
     totals.add(SEGMENT)
     totals.add(SEGMENT)

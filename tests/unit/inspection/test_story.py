@@ -1,4 +1,4 @@
-"""What the log tells about one offset: every copy that held it, and what was refused."""
+"""The log's events about one offset: every copy that held it, and every refusal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ async def story_of(offset: int, *events: Event) -> OffsetHistory:
 
 
 async def test_story_tells_each_copy_that_ever_held_the_offset() -> None:
-    """Gone ones as well, with who ended them; others are not kept."""
+    """
+    The story has every copy that held the offset, also deleted ones with their end, and no others.
+    """
     story = await story_of(
         50,
         started("a", 0, 99), finished("a"), started("b", 100, 199), finished("b"),
@@ -58,7 +60,7 @@ async def test_story_tells_each_copy_that_ever_held_the_offset() -> None:
 
 
 async def test_f80_story_remembers_a_finish_that_came_before_its_copy() -> None:
-    """It was refused when nobody knew what it would hold."""
+    """The story has a finish that was refused because it came before its start."""
     story = await story_of(50, finished("a"), finished("b"), started("a", 0, 99))
     (copy,) = story.copies.values()
     early = copy.refused_finish

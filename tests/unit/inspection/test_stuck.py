@@ -1,4 +1,4 @@
-"""What is open for too long, and what is behind it."""
+"""Copies and deletions that are open for too long, with their causes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ async def segments_of(*events: object) -> list:  # type: ignore[type-arg]
 async def test_f102_copy_that_never_ends_when_nothing_followed_then_is_stalled(
     leader: int | None, brokers: set[int], why: str
 ) -> None:
-    """What is finished before it makes no difference; who is at it does."""
+    """
+    An open copy with no later event is stalled, and the finding says why by leader and brokers.
+    """
     segments = await segments_of(
         started("before", 0, 99), finished("before"), started("open", 100, 199)
     )
@@ -95,7 +97,7 @@ async def test_f102_copy_when_the_clock_of_the_next_broker_is_behind_then_is_aba
 
 
 async def test_f80_copy_whose_finish_came_first_then_is_told_so() -> None:
-    """The refused event is what tells it from any other open copy."""
+    """The finding names the refused finish that came before its start."""
     history = History()
     (place, _), *_ = await history.add(finished("early"), started("early", 0, 99))
     moment = await history.moment()
@@ -160,14 +162,17 @@ def summary(segments: int) -> PartitionSummary:
 def test_f116_topic_id_that_the_cluster_does_not_know_then_is_gone(
     topics: dict[str, TopicFacts] | None, codes: list[str]
 ) -> None:
-    """Whoever did not ask the cluster says nothing; a new topic of the name is another topic."""
+    """
+    A topic id unknown to the cluster is gone, also if a new topic has its name; without answer it
+    is not.
+    """
     found = half_deleted([summary(3)], {}, replace(KNOWN, topics=topics))
     assert [one.kind.code for one in found] == codes
     assert half_deleted([summary(0)], {}, replace(KNOWN, topics=topics)) == []
 
 
 def test_f116_topic_that_we_may_not_see_is_not_called_gone() -> None:
-    """A cluster lists no topic to who lacks the right to DESCRIBE it."""
+    """A topic may look gone to a client without the right to DESCRIBE it."""
     known = replace(KNOWN, topics={})
     assert half_deleted([summary(1)], {}, known) != []
     assert half_deleted([summary(1)], {}, replace(known, untold=frozenset({"orders"}))) == []

@@ -1,4 +1,4 @@
-"""Sums of the tier: by what they are made, what is waste, what goes soon, what it costs."""
+"""Totals of the tier: their groups, waste, bytes that retention deletes soon, and cost."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_metadata_topic_tells_dead_records_and_the_retention_that_loses_nothing(
 
 
 def test_longest_retention_is_unlimited_or_unknown_as_soon_as_one_is() -> None:
-    """What nobody told could be the longest."""
+    """The longest retention is unknown or unlimited as soon as one of the topics is."""
     assert longest_of([5, 7]) == 7
     assert longest_of([5, -1]) == -1
     assert longest_of([5, None]) is None

@@ -1,4 +1,4 @@
-"""Whether what the tier is said to hold makes sense, as a stock broker would meet it."""
+"""Checks of the tier's metadata, by what a stock broker would find."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_verify_when_leaders_changed_and_all_is_there_then_finds_nothing()
 
 
 async def test_verify_when_a_range_is_missing_then_names_the_hole_and_its_epoch() -> None:
-    """What is started, or being deleted, covers nothing."""
+    """The finding names the hole and its epoch, and open or deleted segments do not fill it."""
     found = await found_in(
         copied("a", 0, 99), (started("open", 100, 149),), copied("b", 150, 199, {0: 150, 1: 180}),
         copied("c", 200, 299, {1: 200}), (delete_started("c"),), copied("d", 300, 399, {1: 300}),
@@ -76,7 +76,9 @@ async def test_verify_when_a_range_is_missing_then_names_the_hole_and_its_epoch(
 
 
 async def test_verify_when_a_segment_is_displaced_then_it_is_hidden_and_overlaps() -> None:
-    """KAFKA-20932: 0-100 and 101-200, then 0-150; what 0-100 covered is covered still."""
+    """
+    KAFKA-20932: 0-150 hides 0-100 and overlaps 101-200, and offsets of 0-100 are still covered.
+    """
     found = await found_in(copied("a", 0, 100), copied("b", 101, 200), copied("c", 0, 150))
     assert codes(found) == ["HIDDEN-SEGMENT", "OVERLAP", "OVERLAP"]
     assert found[0].fields["segment_id"] == str(segment_id("a").uuid)
@@ -111,7 +113,10 @@ async def test_verify_after_an_unclean_election_then_the_replaced_epoch_is_no_ho
 async def test_verify_against_the_log_then_names_what_nobody_has(
     offsets: PartitionOffsets, expected: list[tuple[object, ...]]
 ) -> None:
-    """What the cluster does not tell is not judged."""
+    """
+    The check names offsets that neither log nor tier has, and skips partitions the cluster left
+    out.
+    """
     found = await found_in(copied("a", 0, 99), copied("b", 100, 199), offsets=offsets)
     told = [
         (one.kind.code, *(one.fields[name] for name in ("first_offset", "last_offset")
@@ -144,14 +149,18 @@ async def test_verify_when_epochs_do_not_fit_then_the_segment_is_named() -> None
 async def test_verify_when_an_epoch_begins_inside_a_segment_then_the_log_start_tells_why(
     earliest: int | None, code: str
 ) -> None:
-    """Records were deleted before it was copied: nobody wants what lies before, no hole is told."""
+    """
+    Without a log start the gap before the epoch is a finding, and below the log start it is none.
+    """
     offsets = None if earliest is None else PartitionOffsets(earliest=earliest)
     found = await found_in(copied("a", 0, 99), copied("b", 100, 199, {0: 150}), offsets=offsets)
     assert {code} <= set(codes(found)) <= {code, "BELOW-LOG-START"}
 
 
 async def test_verify_when_all_that_is_missing_lies_before_the_log_start_then_is_no_hole() -> None:
-    """And what is wanted of a hole is what lies behind it."""
+    """
+    A hole below the log start is no finding, and one across it is named from the log start on.
+    """
     copies = copied("a", 0, 99), copied("b", 200, 299)
     holes = [
         [(one.fields["first_offset"], one.fields["last_offset"]) for one in found
@@ -188,7 +197,7 @@ async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_b
 async def test_verify_when_what_took_the_first_slot_is_deleted_then_the_log_start_tells(
     earliest: int | None, expected: list[tuple[int, int]]
 ) -> None:
-    """So retention leaves it until its next run; without a log start nobody can say."""
+    """Offsets below the log start are no finding, and without a log start they are."""
     found = await found_in(
         copied("a", 0, 100), copied("b", 0, 200), (delete_started("b"),), copied("c", 201, 300),
         copied("d", 101, 200), offsets=PartitionOffsets(earliest=earliest),
@@ -221,7 +230,7 @@ def test_f66_topic_that_was_created_anew_is_named_with_both_ids() -> None:
 
 
 def test_f65_metadata_that_does_not_begin_at_its_beginning_is_named() -> None:
-    """With what came to nothing because of it."""
+    """The check names metadata whose log is trimmed and the events that were lost by it."""
     (found,) = verify_heads([PartitionStart(0, 0, 0), PartitionStart(4, 40, 3)])
     assert found.subject == "__remote_log_metadata-4"
     assert (found.fields["log_start"], found.fields["updates_without_base"]) == (40, 3)
