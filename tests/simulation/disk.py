@@ -1,6 +1,6 @@
 """
-A disk in memory for the snapshots of one machine. It keeps apart what programs see and what is on
-the medium: a crash loses a part of what was not forced there, and tears what was being written.
+A disk in memory for the snapshots of one machine. Programs see one state, and the
+medium has another: a crash loses a part of the bytes that were not forced, and tears a running write.
 
 Bytes and names are forced separately, as on any disk: `sync` is for the bytes of a file,
 `sync_folder` for the names in a folder. Names that were not forced may be there after a crash or
@@ -40,7 +40,7 @@ class File:
 
 
 class Platter:
-    """What is on one disk; it survives the machine."""
+    """The contents of one disk; they survive the machine."""
 
     mounted: ClassVar[dict[str, Platter]] = {}
     """By the first part of a path; of one run at a time."""
@@ -72,7 +72,7 @@ class Platter:
         return cast("Path", SimulatedPath(f"/{self.name}"))
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield every file that programs see now, and what is in it."""
+        """Yield every visible file and its contents."""
         for folder, names in sorted(self.names.items()):
             for name, file in sorted(names.items()):
                 if file is not None:
@@ -91,7 +91,7 @@ class Platter:
         self._pending = [change for change in self._pending if change[0] != folder]
 
     def crash(self) -> None:
-        """Lose what was not forced to the medium, or a part of it."""
+        """Lose all or a part of the bytes and names that were not forced to the medium."""
         chance = self._random
         for folder, changed in self._pending:
             if chance.random() < 0.5:
@@ -130,7 +130,7 @@ class Platter:
         return bool(files)
 
     def _torn(self, file: File) -> bytes:
-        """What is left of a file that was not forced to the medium."""
+        """The remaining bytes of a file that was not forced to the medium."""
         chance = self._random
         match chance.randrange(4):
             case 0:

@@ -1,6 +1,6 @@
 """
-What goes wrong around engines: network, disks, brokers, the topic itself. Every failure heals by
-itself after some time.
+Failures around engines: network, disks, brokers, the topic itself. Every failure heals by itself
+after some time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """
-What must always hold, I1 to I9, looked at from outside: the judge of a run.
+The invariants I1 to I9, checked from outside: the judge of a run.
 
 A violation is noted and the run goes on to its next step, where it ends. The yardstick is the
-history of the topic itself, see `reference`; of the engines only state, positions and answers are
-looked at.
+history of the topic itself, see `reference`; of the engines the judge reads
+only state, positions and answers.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Judge:
     # ---------------------------------------------------------------------------- the yardstick
 
     def reference(self, topic_id: Uuid, place: int, first_offset: int) -> Reference:
-        """What a replay of *place* from *first_offset* on gives."""
+        """The replay of *place* from *first_offset* on."""
         key = (topic_id, place, first_offset)
         found = self._references.get(key)
         if found is None:
@@ -147,7 +147,7 @@ class Judge:
         replay: Replay,
         before: tuple[WatchedShard, int] | None,
     ) -> None:
-        """I1: the state is what a replay of the log up to its position gives."""
+        """I1: the state equals a replay of the log up to its position."""
         shard = replay.shard
         reference = self.reference(topic_id, shard.partition, replay.history.first_offset)
         partitions: Iterable[TopicIdPartition]
@@ -203,7 +203,10 @@ class Judge:
             self._marks[machine.name, topic_id, place] = shard.position, marks
 
     def forget_watermarks(self, machine: Machine, only: int | None = None) -> None:
-        """State was dropped: what its newest snapshot has is what must come back."""
+        """
+        Forget the high watermarks, because state was dropped; its newest snapshot must bring back
+        its own.
+        """
         for name, topic_id, place in list(self._marks):
             if self.topic.lives[topic_id].ended_s is not None:
                 del self._marks[name, topic_id, place]
@@ -241,7 +244,7 @@ class Judge:
     # ------------------------------------------------------------------------------- I5: the disk
 
     def see_disk(self, machine: Machine, relied_on: list[str]) -> None:
-        """I5: after a crash every snapshot is whole, and what was relied on is there."""
+        """I5: after a crash every snapshot is whole, and every acknowledged one is there."""
         self._story.count("disks looked at after a crash")
         there = dict(machine.platter.files())
         for path, data in there.items():
@@ -258,7 +261,7 @@ class Judge:
     # -------------------------------------------------------------------------- I8: what is written
 
     def see_append(self, machine: Machine, place: int, value: bytes) -> None:
-        """I8: an unmodified broker accepts what we publish, at its place and time."""
+        """I8: an unmodified broker accepts each published event, at its place and time."""
         event = decode(value)
         problem = None
         match event:
@@ -278,7 +281,9 @@ class Judge:
     def _misplaced(
         self, machine: Machine, place: int, event: SegmentMetadata | SegmentUpdate | PartitionDelete
     ) -> str | None:
-        """What is known here to be too late, or to take away what the storage has to know."""
+        """
+        Whether the engine could know that the event is too late or removes stored custom metadata.
+        """
         engine = machine.engine
         if engine is None:
             return None
@@ -343,7 +348,7 @@ def _marks_of(shard: PythonShard) -> _Marks:
 
 
 def _was_refused(machine: Machine) -> bool:
-    """Whether a snapshot could not be used: what was in it alone is gone."""
+    """Whether a snapshot was unusable, so that state found only there is lost."""
     engine = machine.engine
     keeper = None if engine is None else engine._keeper
     found = None if keeper is None else keeper.statistics()

@@ -1,8 +1,8 @@
 """
-An event loop of which everything that happens follows from a seed.
+An event loop whose every step follows from a seed.
 
-Time leaps, as on any `VirtualTimeLoop`. What would run in a thread runs on the loop, whole and
-later: whoever asked for it waits, others go on meanwhile, and no thread is ever started. Tasks hash
+Time leaps, as on any `VirtualTimeLoop`. The work of a thread runs on the loop, whole
+and later: its caller waits, other tasks go on, and no thread is ever started. Tasks hash
 as they were born, so that sets of them are walked in the same order in every run.
 """
 

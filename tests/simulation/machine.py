@@ -59,7 +59,7 @@ class SteppedClock:
         self.skew_ms = 0
 
     def now_ms(self) -> int:
-        """What the machine believes the time to be."""
+        """Return the machine's own time."""
         return START_MS + self.skew_ms + round(asyncio.get_running_loop().time() * 1_000)
 
     def timeout(self, timeout_s: float) -> AbstractAsyncContextManager[object]:
@@ -68,7 +68,7 @@ class SteppedClock:
 
 
 class WatchedShard(PythonShard):
-    """A shard that shows the judge every report, and what it was before the first."""
+    """A shard that shows the judge every report, and its state before the first."""
 
     def __init__(self, partition: int, position: int, machine: Machine, judge: Judge) -> None:
         super().__init__(partition, position)
@@ -140,7 +140,7 @@ class Machine:
         return self.engine is not None and self.engine._end is not None
 
     def start(self, assignment: Assignment) -> None:
-        """Start an engine on what the disk has; the topic must be there."""
+        """Start an engine on this disk; the topic must exist."""
         assert self.engine is None
         self.starts += 1
         self.is_stopping = False

@@ -1,9 +1,10 @@
 """
-What a replay of one metadata partition gives, at every offset: the yardstick for all engines.
+The state that a replay of one metadata partition gives at every offset: the yardstick for all
+engines.
 
-One shard is fed event by event, decoded the long way, and the state image of a user partition is
-kept whenever it changes. Beside it a few lines know which segments must be listed, without asking
-any state machine more than whether an event was applied.
+One shard applies event by event with the slow decoder and keeps the state image of a user partition
+at each change. Beside it a few lines compute which segments must be listed; of the state machine
+they ask only whether it applied an event.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Reference:
         self._made: dict[bytes, PythonShard] = {}
 
     def advance(self) -> None:
-        """Take in what was stored since the last call."""
+        """Take in all records stored since the last call."""
         while self._read < len(self._batches):
             kept = self._batches[self._read]
             self._read += 1

@@ -23,7 +23,7 @@ TOLD_LINES = 25
 
 @dataclass(slots=True)
 class Tried:
-    """What came of some seeds."""
+    """The results of some seeds."""
 
     count: int = 0
     failed: list[Outcome] = field(default_factory=list)
@@ -56,7 +56,7 @@ def _try_watched(first: int, stop: int) -> Tried:
 
 
 def try_many(first: int, stop: int, workers: int) -> Iterator[Tried]:
-    """Run the seeds from *first* to *stop*, exclusive; yield what came of a few at a time."""
+    """Run the seeds from *first* to *stop*, exclusive; yield the results in small groups."""
     firsts = range(first, stop, _SEEDS_PER_TASK)
     stops = [min(start + _SEEDS_PER_TASK, stop) for start in firsts]
     if workers == 1:
@@ -68,7 +68,7 @@ def try_many(first: int, stop: int, workers: int) -> Iterator[Tried]:
 
 
 def told(outcome: Outcome) -> str:
-    """A seed that failed: its number, the end of its story, and what was violated."""
+    """The report of a failed seed: its number, the end of its story, and its violations."""
     lines = [f"seed {outcome.seed}, the last of {len(outcome.lines)} lines of its story:"]
     lines += [f"  {line}" for line in outcome.lines[-TOLD_LINES:]]
     lines += [f"VIOLATED by seed {outcome.seed}: {violation}" for violation in outcome.violations]

@@ -1,6 +1,6 @@
 """
-What may happen next: writers, readers, operators, and failures. Each step is one function of the
-world; `STEPS` says how often which one comes.
+The possible steps: writers, readers, operators, and failures. Each step is one function of the
+world; `STEPS` has the weight of each.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def write_foreign(world: World) -> None:
 
 
 def write_holes(world: World) -> None:
-    """A batch of which the cleaner has taken records before anybody could read them."""
+    """Store a batch from which the cleaner has removed records before a reader sees them."""
     place = failures.any_place(world)
     if place is None:
         return
@@ -125,7 +125,7 @@ def write_poison(world: World) -> None:
 
 
 def read(world: World) -> None:
-    """A few questions, to anybody."""
+    """Ask some machines a few questions."""
     for machine in world.machines:
         if machine.engine is not None:
             for _ in range(3):

@@ -1,4 +1,4 @@
-"""What happened in a run: lines for people, a digest for comparing two runs."""
+"""The events of a run: lines for people, a digest for comparing two runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Story:
-    """Told while it happens."""
+    """The story of a run, written while it happens."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s

@@ -1,8 +1,8 @@
 """
-What writers want: brokers copy segments of their partitions, finish, delete them, lose leadership,
-finish late, delete whole partitions, and repeat what they have not heard the outcome of.
+The plans of writers: brokers copy segments of their partitions, finish, delete them, lose leadership,
+finish late, delete whole partitions, and repeat events whose outcome they do not know.
 
-Only plans: an event is proposed here, and what became of it is told back.
+Only plans: this module proposes an event, and its writer reports the outcome.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Tier:
             self.segments.pop(event.id.uuid, None)
 
     def unknown(self, event: Written) -> None:
-        """Nobody knows whether *event* took effect: it is to be repeated as it is."""
+        """The outcome of *event* is unknown: it is to be repeated as it is."""
         if len(self.retries) < _RETRIES_MAX:
             self.retries.append(event)
 
@@ -134,7 +134,9 @@ class Tier:
         return PartitionDelete(self.partition, random.randrange(1, 4), now_ms, state)
 
     def _change_leader(self, random: Random) -> None:
-        """Another broker leads, in a new epoch; it copies anew what it finds not to be copied."""
+        """
+        Another broker leads, in a new epoch; it copies every segment that it finds not copied.
+        """
         self.epoch += 1
         self.broker = self.broker % 3 + 1
         self.epoch_start = self.next_start

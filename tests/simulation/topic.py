@@ -1,7 +1,7 @@
 """
-The topic of a run, which remembers everything that was ever stored in it.
+The topic of a run, which remembers every record that was ever stored in it.
 
-Retention and the cleaner change what engines can read. What they had read before stays their state,
+Retention and the cleaner change what engines can read. Records that they read before stay in their state,
 so the judge needs the whole history, of topics that are gone, too.
 """
 
@@ -104,7 +104,9 @@ class SimulatedTopic(MemoryTopic):
         return base_offset
 
     def forget_holes(self, place: int, from_offset: int) -> None:
-        """What the cleaner has removed from *from_offset* on was never there for anybody."""
+        """
+        Forget the records from *from_offset* on that the cleaner removed before a reader saw them.
+        """
         assert self.life is not None
         batches = self.life.batches[place]
         there = {batch.base_offset: batch.data for batch in self.partitions[place].batches}

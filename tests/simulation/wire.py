@@ -1,8 +1,8 @@
 """
 The network between one engine and the topic: a log that delays, loses, repeats and damages.
 
-A lost request has no effect, or has it later than anybody waits; a lost answer comes after the
-effect. What was damaged on the way arrives sound when it is asked for again. Every call ends by
+A lost request has no effect, or has it after its deadline; a lost answer comes after the
+effect. Bytes that were damaged on the way arrive sound at the next fetch. Every call ends by
 its deadline all the same, as the protocol of the log has it.
 """
 
@@ -33,7 +33,7 @@ _LATE_S = 6.0
 
 
 class Wire:
-    """What one engine has of the topic, from its start to its end."""
+    """The access of one engine to the topic, from its start to its end."""
 
     def __init__(self, topic: SimulatedTopic, random: Random, sent: Sent) -> None:
         self._topic = topic
@@ -63,7 +63,7 @@ class Wire:
         self._bell.ring()
 
     def die(self) -> None:
-        """The machine is gone; what is under way may arrive, nothing comes back."""
+        """End the machine; requests under way may arrive, and no answer comes back."""
         self.is_dead = True
         self._bell.ring()
 

@@ -48,7 +48,7 @@ _PAUSES_S = (0.0, 0.0, 0.001, 0.01, 0.05, 0.2, 0.6, 1.5)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one seed."""
+    """The outcome of one seed."""
 
     seed: int
     digest: str
@@ -60,7 +60,7 @@ class Outcome:
 
 
 class World:
-    """Machines, a topic, clients, and what goes wrong with them."""
+    """Machines, a topic, clients, and their failures."""
 
     def __init__(self, seed: int, loop: SimulationLoop) -> None:
         chance = Chance(seed)
@@ -176,7 +176,7 @@ class World:
         return not self._standing()
 
     def _standing(self) -> list[str]:
-        """What is not current, in words."""
+        """Return the partitions that are not current, in words."""
         found = []
         for machine in self.machines:
             engine = machine.engine
@@ -214,7 +214,7 @@ class World:
                 self.judge.violated("I5", f"{path} is left behind")
 
     def _closed(self) -> Iterator[tuple[str, int]]:
-        """What is not answered from: a history that was not understood, which nobody keeps."""
+        """Return the partitions that stay closed because their history was not understood."""
         for machine in self.machines:
             for place, _ in machine.replays():
                 engine = machine.engine
@@ -222,7 +222,7 @@ class World:
                     yield machine.name, place
 
     def _look_for_replayed(self, machine: Machine, closed: Collection[tuple[str, int]]) -> None:
-        """An orderly stop keeps everything but what was closed: the restart replays nothing."""
+        """Check that a restart after an orderly stop replays nothing but closed partitions."""
         for place, replay in machine.replays():
             if (machine.name, place) in closed:
                 continue
@@ -269,7 +269,7 @@ class World:
     def store(
         self, place: int, *values: bytes, compression: Compression = Compression.NONE
     ) -> int | None:
-        """Somebody else stores *values* as one batch, where the partition has a leader."""
+        """Store *values* as one batch of another writer, where the partition has a leader."""
         held = self.topic.partitions[place]
         if held.fault is not None or self.topic.fault is not None:
             return None
@@ -301,7 +301,7 @@ class World:
     def elsewhere(
         self, machine: Machine, tier: Tier, place: int, offset: int, topic_id: Uuid | None
     ) -> None:
-        """Somebody may want to read at another engine what was written at this one."""
+        """Note the event, so that a reader at another engine may ask for it."""
         others = [other for other in self.machines if other.is_up and other is not machine]
         if others and topic_id is not None and self.random.random() < 0.3:
             other = self.random.choice(others)

@@ -12,7 +12,7 @@ def test_f95_backoff_when_failures_follow_each_other_then_doubles_from_250_ms_to
 
 
 def test_backoff_when_time_passes_then_the_pause_runs_out() -> None:
-    """What remains of a pause is told by the clock, and never below zero."""
+    """The clock gives the rest of a pause, which is never below zero."""
     now = 100.0
     backoff = Backoff(RETRY, lambda: now)
     assert backoff.remaining_s == 0

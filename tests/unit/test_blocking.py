@@ -200,7 +200,7 @@ async def test_call_when_its_deadline_passes_then_ends_by_it() -> None:
 
 
 async def test_calls_when_the_library_is_closed_meanwhile_then_end_by_name() -> None:
-    """A thread that waits for a verdict or an offset hears `Stopped`, and so does a later one."""
+    """A waiting thread gets `Stopped`, and so does a later caller."""
     topic = Topic()
     async with topic.opened() as metadata:
         topic.script.stall(PLACE)
@@ -219,7 +219,7 @@ async def test_calls_when_the_library_is_closed_meanwhile_then_end_by_name() -> 
 
 
 def test_calls_when_the_loop_is_gone_then_end_by_name() -> None:
-    """A thread that comes when the loop is closed, or is left behind by it, hears `Stopped`."""
+    """A thread that calls a closed loop, or is left behind by it, gets `Stopped`."""
     topic = Topic()
     held: list[RemoteLogMetadata] = []
 

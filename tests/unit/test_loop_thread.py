@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own: what its callers get, and that nothing of it is left."""
+"""An event loop in a thread of its own: its calls, and its end without remains."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_work_when_the_caller_has_a_loop_then_is_awaited_all_the_same(
 
 
 def test_call_when_closed_meanwhile_then_ends_and_the_thread_is_over(thread: LoopThread) -> None:
-    """Nobody waits for what will never come, and nothing is left."""
+    """A close ends the waiting calls and the thread."""
     begun = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(lambda: thread.wait(forever(begun)))
@@ -91,7 +91,7 @@ def test_call_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> Non
 
 
 def in_a_child(work: Callable[[], str]) -> str:
-    """Return what *work* returns in a forked process."""
+    """Return the result of *work* in a forked process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -166,7 +166,7 @@ def test_call_when_its_thread_is_interrupted_then_is_cancelled_on_the_loop(
 def test_wait_when_interrupted_while_the_loop_begins_it_then_only_the_interrupt_is_raised(
     thread: LoopThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C comes when it likes: what runs on the loop cannot be closed from here."""
+    """An interrupted wait raises only the interrupt, and the work on the loop goes on."""
     begun, may_end = threading.Event(), threading.Event()
     submit = thread._submit
 
@@ -267,7 +267,9 @@ def test_blocking_verb_then_keeps_name_docstring_parameters_and_types(thread: Lo
 
 
 async def test_blocking_verb_when_called_on_an_event_loop_then_refused(thread: LoopThread) -> None:
-    """It would block that loop; the message names what to use instead."""
+    """
+    The call is refused because it would block the loop, and the message names the alternative.
+    """
     client = BlockingClient(thread)
     with pytest.raises(InvalidArgument, match="use the client itself"):
         client.count(1)

@@ -48,7 +48,7 @@ async def test_work_then_is_done_in_a_thread_that_is_over_afterwards() -> None:
 
 
 async def test_work_when_it_fails_then_raises_and_leaves_no_thread() -> None:
-    """What the work raises is raised where its result is waited for."""
+    """The caller that waits for the result gets the exception of the work."""
     before = set(threading.enumerate())
     with pytest.raises(ZeroDivisionError):
         await in_own_thread("own-test", lambda: 1 // 0)
@@ -77,7 +77,7 @@ async def test_work_when_its_caller_is_cancelled_then_is_waited_for() -> None:
 async def test_work_when_it_hangs_and_its_caller_is_cancelled_then_is_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A disk that hangs holds up nobody; the thread ends when the work does."""
+    """A cancelled caller leaves a hanging thread behind, which ends with its work."""
     monkeypatch.setattr("rlmm.base.threads._GRACE_S", 0.0)
     before = set(threading.enumerate())
     gate = threading.Event()
@@ -134,7 +134,7 @@ async def test_background_work_when_its_thread_lingers_then_the_call_waits_for_i
 
 
 async def test_background_work_when_it_fails_then_its_error_is_raised() -> None:
-    """What goes wrong in the thread goes wrong for the caller."""
+    """The caller gets the exception of the background work."""
 
     def work(_: BackgroundWork) -> None:
         raise SnapshotError("no")

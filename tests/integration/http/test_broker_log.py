@@ -1,4 +1,4 @@
-"""Log folders of brokers by HTTP: what is listed, what is read, what is refused, how it ends."""
+"""Log folders of brokers by HTTP: lists, reads, refusals and the end."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def large(tmp_path: Path) -> Path:
 async def test_partitions_when_listed_then_are_those_of_users_with_whose_folders_they_are(
     root: Path,
 ) -> None:
-    """Topic ids, brokers and clusters are as the folders tell; what is of no use is named."""
+    """The list has topic ids, brokers and clusters from the folders, and names unusable folders."""
     for name in ("orders-3-future", "orders-4.abc-delete", "__cluster_metadata-0", "no partition"):
         (root / name).mkdir()
     write_partition(root, partition=tp("__consumer_offsets", 0))
@@ -91,7 +91,7 @@ async def test_partitions_when_listed_then_are_those_of_users_with_whose_folders
 
 
 async def test_files_when_listed_then_each_says_whether_it_may_be_read(root: Path) -> None:
-    """All regular files are there, so that who lists them sees where the last sealed one ends."""
+    """The list has all regular files and marks those that may be read."""
     folder = root / "orders-3"
     (folder / "00000000000000000000.log.deleted").write_bytes(b"gone soon")
     (folder / "deeper").mkdir()
@@ -234,7 +234,7 @@ async def test_file_when_it_is_not_there_then_that_is_told(
 
 
 async def test_folders_when_none_is_configured_then_their_paths_say_so() -> None:
-    """A service without them is told from one where a file is gone."""
+    """The error for a service without log folders differs from the one for a missing file."""
     async with showing(process=process_of()) as client:
         for path in ("partitions", "files", "file"):
             said = {} if path == "partitions" else asked("/x", LOG if path == "file" else None)
@@ -264,7 +264,7 @@ async def begun(broker: Broker, folder: Path) -> tuple[asyncio.StreamReader, asy
 
 
 async def test_file_when_the_client_does_not_read_then_is_cut_off(large: Path) -> None:
-    """Who stops reading holds some pieces for a moment, and nothing after that."""
+    """The service closes a client that stops reading, and buffers only some pieces for it."""
     async with serving_folders(large, of_http={"slow_client_ms": 100}) as broker:
         before = resident_bytes()
         held = [await begun(broker, large) for _ in range(4)]
@@ -280,7 +280,7 @@ async def test_file_when_the_client_does_not_read_then_is_cut_off(large: Path) -
 async def test_file_when_it_vanishes_in_the_middle_then_the_answer_ends_short(
     large: Path, how: str
 ) -> None:
-    """What comes is a beginning of it, and less than was promised; then there is no such file."""
+    """The answer is shorter than announced, and the next request gets 404."""
     path = large / "orders-3" / f"{FIRST}.log"
     content = await asyncio.to_thread(path.read_bytes)
 
@@ -348,7 +348,7 @@ async def test_file_when_its_disk_hangs_then_the_answer_is_given_up_and_others_a
 async def test_reads_when_somebody_may_not_then_they_are_refused(
     root: Path, tmp_path: Path
 ) -> None:
-    """Roles are as for every question: who may read may, who speaks for one broker may not."""
+    """A reader may read the files, and a role of one broker may not."""
     door = await door_of(tmp_path)
     async with serving_folders(root, of_http={"door": door}) as broker:
         for token, status in ((None, 401), ("wrong-token-0123456789", 401), (BOUND, 403)):
@@ -365,7 +365,7 @@ async def test_reads_when_somebody_may_not_then_they_are_refused(
 
 
 async def test_reads_when_http_is_encrypted_then_they_are_too(root: Path, tmp_path: Path) -> None:
-    """A certificate that has a role reads; one without is nobody's."""
+    """With TLS a certificate that has a role reads, and one without a role is refused."""
 
     def made() -> tuple[Authenticator, ssl.SSLContext, ssl.SSLContext]:
         pki = Pki(tmp_path)

@@ -149,7 +149,7 @@ async def test_requests_when_they_say_anything_at_all_then_nothing_else_is_read(
 async def test_file_when_it_is_no_regular_file_of_a_segment_then_is_not_there(
     root: Path, name: str
 ) -> None:
-    """Links, folders, pipes and names that are none of a log: nobody waits for them either."""
+    """Links, folders, pipes and other names are not found, and the service never waits for them."""
     async with serving_folders(root) as broker:
         async with asyncio.timeout(60):
             status, _, body = await broker.file(root, name)
@@ -161,7 +161,7 @@ async def test_file_when_it_is_no_regular_file_of_a_segment_then_is_not_there(
 
 
 async def test_segment_when_only_a_link_follows_then_is_still_the_active_one(root: Path) -> None:
-    """What is no file of a log rolls no segment."""
+    """A link behind a segment does not make it a sealed one."""
     (root / "orders-3" / f"{400:020d}.log").symlink_to(root / "orders-3" / LOG)
     (root / "orders-3" / f"{500:020d}.log").mkdir()
     async with serving_folders(root) as broker:

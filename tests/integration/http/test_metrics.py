@@ -1,4 +1,4 @@
-"""What a scrape shows: every metric of the table, and no series more than configuration allows."""
+"""The metrics of a scrape: every one of the table, and no series beyond the configuration."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ async def test_metrics_when_a_partition_is_not_ready_then_they_say_why_f34() -> 
 
 
 async def test_metrics_when_questions_and_writes_end_then_they_are_counted_by_outcome() -> None:
-    """What was answered, refused and written is told apart."""
+    """Answers, refusals and writes are counted apart."""
     world = World(PLACES)
     partition, other = world.partition_on(0), world.partition_on(1)
     segment = segment_id("a", partition)
@@ -217,7 +217,7 @@ async def test_metrics_when_questions_and_writes_end_then_they_are_counted_by_ou
 
 
 async def test_metrics_when_scraped_then_nothing_is_counted_by_it() -> None:
-    """Looking does not change what is seen."""
+    """A scrape changes no metric."""
     world = World(PLACES)
     async with world.engine() as engine, showing(engine, user_partitions_max=9) as client:
         await until_open(engine, *range(PLACES))
@@ -227,7 +227,7 @@ async def test_metrics_when_scraped_then_nothing_is_counted_by_it() -> None:
 
 
 async def test_metrics_when_topics_are_many_then_there_is_no_series_more() -> None:
-    """How many series there are does not depend on what brokers write, unless somebody asks."""
+    """The number of series does not depend on the topics unless the operator enables it."""
     world = World(PLACES)
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))

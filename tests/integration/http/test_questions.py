@@ -89,7 +89,7 @@ async def test_questions_when_answered_then_each_answer_is_the_engines() -> None
 
 
 async def test_partition_delete_when_there_is_one_then_it_is_shown() -> None:
-    """The deletion of a user partition is told by Kafka's name."""
+    """The deletion of a user partition has Kafka's name of its state."""
     async with serving() as (world, engine, client):
         world.store(
             partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, partition=ORDERS)
@@ -160,7 +160,7 @@ async def test_questions_when_a_parameter_means_nothing_then_it_is_named(
 
 
 async def test_questions_when_refused_then_the_status_says_how() -> None:
-    """Not known, not ours, not ready: told apart by status, code and fields."""
+    """Unknown, not assigned and not ready differ by status, code and fields."""
     world = World(PLACES)
     ours, behind = world.partition_on(0), world.partition_on(1)
     world.store(started(segment_id("b", behind)))
@@ -191,7 +191,7 @@ async def test_questions_when_refused_then_the_status_says_how() -> None:
 
 
 async def test_ready_when_it_may_wait_then_it_answers_as_soon_as_that_is_so() -> None:
-    """Who wants to wait for readiness does not have to ask again and again."""
+    """A request that waits for readiness is answered as soon as the partition is ready."""
     world = World(PLACES)
     partition = world.partition_on(1)
     world.store(started(segment_id("b", partition)))
@@ -204,7 +204,9 @@ async def test_ready_when_it_may_wait_then_it_answers_as_soon_as_that_is_so() ->
 
 
 async def test_questions_when_they_must_be_fresh_then_they_wait_for_it() -> None:
-    """`at_least` and `linearizable` show what was stored before; a token is for other services."""
+    """
+    `at_least` and `linearizable` show all earlier writes, and a token works at other services.
+    """
     async with serving() as (world, engine, client):
         place = world.place(ORDERS)
         later = segment_id("later", ORDERS)
@@ -234,7 +236,7 @@ async def test_questions_when_they_must_be_fresh_then_they_wait_for_it() -> None
 
 
 async def test_questions_when_several_clusters_are_served_then_one_must_be_named() -> None:
-    """By name or by id; nobody is answered from a cluster that was not named."""
+    """A request must name its cluster by name or id, and never gets an answer of another one."""
     one, other = World(PLACES), World(PLACES)
     one.store(started(FIRST))
     async with one.engine() as first, other.engine() as second:
@@ -255,7 +257,7 @@ async def test_questions_when_several_clusters_are_served_then_one_must_be_named
 
 
 async def test_status_when_asked_then_it_adds_up() -> None:
-    """The totals are those of the metadata partitions, and what is held is shown by state."""
+    """The totals are the sums over the metadata partitions, with segments by state."""
     async with serving() as (world, _, client):
         shown = (await client.get("/v1/status")).shown
         (cluster,) = shown["clusters"]

@@ -78,7 +78,7 @@ async def _interrupted(headers: dict[str, str]) -> str:
 
 
 async def test_listing_when_the_gate_closes_in_between_then_its_last_element_is_an_error() -> None:
-    """What could not be shown is said, in an answer that is JSON to its end."""
+    """The last element of the JSON array is the error that ended the listing."""
     found = json.loads(await _interrupted({}))
     assert found[-1]["error"]["code"] == "stopped"
     assert 0 < len(found) - 1 < 40_000

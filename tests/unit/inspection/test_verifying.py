@@ -149,9 +149,7 @@ async def test_verify_when_epochs_do_not_fit_then_the_segment_is_named() -> None
 async def test_verify_when_an_epoch_begins_inside_a_segment_then_the_log_start_tells_why(
     earliest: int | None, code: str
 ) -> None:
-    """
-    Without a log start the gap before the epoch is a finding, and below the log start it is none.
-    """
+    """A late epoch start is a note, and a log start before that epoch makes it an order fault."""
     offsets = None if earliest is None else PartitionOffsets(earliest=earliest)
     found = await found_in(copied("a", 0, 99), copied("b", 100, 199, {0: 150}), offsets=offsets)
     assert {code} <= set(codes(found)) <= {code, "BELOW-LOG-START"}
@@ -197,7 +195,10 @@ async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_b
 async def test_verify_when_what_took_the_first_slot_is_deleted_then_the_log_start_tells(
     earliest: int | None, expected: list[tuple[int, int]]
 ) -> None:
-    """Offsets below the log start are no finding, and without a log start they are."""
+    """
+    The check names offsets with an empty look-up from the log start on, and none without a log
+    start.
+    """
     found = await found_in(
         copied("a", 0, 100), copied("b", 0, 200), (delete_started("b"),), copied("c", 201, 300),
         copied("d", 101, 200), offsets=PartitionOffsets(earliest=earliest),
