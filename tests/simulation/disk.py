@@ -1,6 +1,6 @@
 """
-A disk in memory for the snapshots of one machine. Programs see one state, and the
-medium has another: a crash loses a part of the bytes that were not forced, and tears a running write.
+A disk in memory for the snapshots of one machine. Programs see one state, and the medium has
+another: a crash loses a part of the bytes that were not forced, and tears a running write.
 
 Bytes and names are forced separately, as on any disk: `sync` is for the bytes of a file,
 `sync_folder` for the names in a folder. Names that were not forced may be there after a crash or

@@ -1,6 +1,6 @@
 """
-The plans of writers: brokers copy segments of their partitions, finish, delete them, lose leadership,
-finish late, delete whole partitions, and repeat events whose outcome they do not know.
+The plans of writers: brokers copy segments of their partitions, finish, delete them, lose
+leadership, finish late, delete whole partitions, and repeat events whose outcome they do not know.
 
 Only plans: this module proposes an event, and its writer reports the outcome.
 """

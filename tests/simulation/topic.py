@@ -1,8 +1,8 @@
 """
 The topic of a run, which remembers every record that was ever stored in it.
 
-Retention and the cleaner change what engines can read. Records that they read before stay in their state,
-so the judge needs the whole history, of topics that are gone, too.
+Retention and the cleaner change what engines can read. Records that they read before stay in their
+state, so the judge needs the whole history, of topics that are gone, too.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def serving() -> Iterator[FakeService]:
 
 
 def test_client_when_used_from_many_threads_at_once_then_all_over_one_connection() -> None:
-    """Sixteen threads write and read what they wrote, and nobody gets another one's answer."""
+    """Sixteen threads write and read over one connection, and each gets its own answers."""
     with (
         serving() as service,
         BlockingRemoteLogMetadataClient(service.address) as client,
@@ -123,7 +123,7 @@ async def test_f55_call_when_made_on_an_event_loop_then_refused_at_once() -> Non
 
 
 def test_client_when_it_cannot_be_made_then_raises_and_leaves_no_thread() -> None:
-    """What is wrong in the options is said where the client is made."""
+    """A wrong option raises where the client is made, and leaves no thread."""
     before = set(threading.enumerate())
     with pytest.raises(InvalidArgument):
         BlockingRemoteLogMetadataClient(UnixAddress("s"), broker_id=-1)

@@ -90,7 +90,7 @@ async def test_connection_when_lost_then_the_whole_assignment_comes_before_anyth
 async def test_changes_when_there_is_a_connection_then_delivered_at_once_in_their_order(
     service: FakeService,
 ) -> None:
-    """What is asked behind a change is answered by who knows of it."""
+    """A question behind an assignment change is answered with that change in effect."""
     async with client_of(service) as client:
         await client.ping()
         client.on_partition_leadership_changes([tp("t", 1)], [])
@@ -135,7 +135,10 @@ async def test_change_when_refused_then_said_again_until_it_is_accepted(
 async def test_f22_partition_when_the_service_has_not_heard_of_it_then_not_ready(
     service: FakeService,
 ) -> None:
-    """Failure scenario F22: wanted and not known yet is never told as somebody else's."""
+    """
+    Failure scenario F22: a partition that the service does not know yet is not ready, not
+    unassigned.
+    """
     async with client_of(service) as client:
         client.on_partition_leadership_changes([OTHER], [])
         await client.wait_ready(OTHER)
@@ -153,7 +156,7 @@ async def test_f22_partition_when_the_service_has_not_heard_of_it_then_not_ready
 async def test_question_when_the_connection_is_lost_then_asked_again_on_the_next(
     service: FakeService,
 ) -> None:
-    """Nobody notices a service that was started again, but by the time it takes."""
+    """A call during a restart of the service is answered by the new one."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
         service.hang_up_before["segment"] = 2
@@ -166,7 +169,9 @@ async def test_question_when_the_connection_is_lost_then_asked_again_on_the_next
 async def test_f54_event_when_lost_before_it_was_stored_then_stored_again_once(
     service: FakeService,
 ) -> None:
-    """Failure scenario F54: what was sent and not stored is looked for, and stored."""
+    """
+    Failure scenario F54: the client looks for an event that was not stored and sends it again.
+    """
     async with client_of(service, None) as client:
         service.hang_up_before["add_segment"] = 1
         assert (await client.add_segment(started("a"))).verdict == "applied"
@@ -180,7 +185,10 @@ async def test_f54_event_when_lost_before_it_was_stored_then_stored_again_once(
 async def test_f54_event_when_its_answer_is_lost_then_found_and_not_stored_again(
     service: FakeService, count: int | None
 ) -> None:
-    """Failure scenario F54: a finish that had its effect is not repeated, and its place is told."""
+    """
+    Failure scenario F54: the client finds the stored finish, returns its place and sends nothing
+    again.
+    """
     service.partition_counts.extend([4, count])
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
@@ -196,7 +204,7 @@ async def test_f54_event_when_its_answer_is_lost_then_found_and_not_stored_again
 async def test_f54_event_when_nobody_can_be_asked_then_uncertain_at_the_deadline(
     service: FakeService,
 ) -> None:
-    """Failure scenario F54: where looking does not help, that is what is said."""
+    """Failure scenario F54: the outcome is uncertain when the client cannot look for the event."""
     async with client_of(service, None) as client:
         await client.ping()
         service.hang_up_before["add_segment"] = 1
@@ -207,7 +215,7 @@ async def test_f54_event_when_nobody_can_be_asked_then_uncertain_at_the_deadline
 
 
 async def test_event_when_it_cannot_be_sent_then_surely_not_stored(service: FakeService) -> None:
-    """Without a connection nothing is sent: the error says that nothing is stored."""
+    """The error of an event without a connection says that it is surely not stored."""
     async with client_of(service, None) as client:
         await client.ping()
         await service.end()
@@ -233,7 +241,7 @@ async def test_event_when_refused_as_surely_not_stored_then_stored_again(
 async def test_answer_when_it_comes_too_late_then_thrown_away_and_never_mixed_up(
     service: FakeService,
 ) -> None:
-    """Each call ends by its deadline; what comes afterwards is nobody's answer."""
+    """Each call ends by its deadline, and its late answer goes to no other call."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
         service.silent = {"segment", "update_segment"}
@@ -270,7 +278,7 @@ async def test_answers_when_they_come_in_any_order_then_each_to_its_own_question
 async def test_hello_when_refused_for_good_then_calls_are_told_at_once_until_it_is_not(
     service: FakeService,
 ) -> None:
-    """A wrong cluster is said to who asks, and not waited for; trying goes on all the same."""
+    """A call gets the permanent refusal at once, and the client keeps trying."""
     service.greetings.extend(WrongCluster("another one is served") for _ in range(20))
     async with client_of(service, None) as client:
         with pytest.raises(WrongCluster):
@@ -285,7 +293,7 @@ async def test_hello_when_refused_for_good_then_calls_are_told_at_once_until_it_
 
 
 async def test_hello_when_refused_for_now_then_waited_for(service: FakeService) -> None:
-    """Too many connections is no reason to tell anybody anything but the time it takes."""
+    """A temporary refusal, such as too many connections, only delays the calls."""
     service.greetings.extend(TooBusy("full") for _ in range(3))
     async with client_of(service, None) as client:
         await client.ping()
@@ -331,7 +339,7 @@ async def test_idle_limit_of_the_service_then_ping_comes_before_it(service: Fake
 async def test_bytes_that_are_no_answer_then_that_connection_is_given_up(
     service: FakeService,
 ) -> None:
-    """Nobody is answered from a stream that cannot be understood."""
+    """The client drops a connection whose bytes are no answer and takes nothing from it."""
     async with client_of(service, None) as client:
         service.silent = {"ping"}
         waiting = asyncio.ensure_future(client.ping())
@@ -349,7 +357,7 @@ async def test_bytes_that_are_no_answer_then_that_connection_is_given_up(
 async def test_request_when_no_frame_can_hold_it_then_refused_and_the_connection_stays(
     service: FakeService,
 ) -> None:
-    """What the service would not take is not sent."""
+    """The client refuses a request that is larger than a frame and sends nothing."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
         with pytest.raises(InvalidArgument):

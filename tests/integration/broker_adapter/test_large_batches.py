@@ -1,4 +1,4 @@
-"""Look-ups that no frame has room for: who asks does not have to know of frames."""
+"""Look-ups too large for one frame: the client splits them for its caller."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_look_ups_when_a_frame_has_no_room_for_them_then_asked_in_smaller_
 async def test_look_up_when_it_cannot_be_meant_then_refused_all_the_same(
     service: FakeService, epoch: Any
 ) -> None:
-    """What is wrong with a look-up is not made right by asking it alone."""
+    """A wrong look-up in a large batch is refused as it is on its own."""
     async with RemoteLogMetadataClient(service.address) as client:
         with pytest.raises(InvalidArgument):
             await client.segments_for([*[(LONG, 0, 5)] * 9, (LONG, epoch, 5)])

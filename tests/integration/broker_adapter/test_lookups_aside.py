@@ -1,4 +1,4 @@
-"""What a client asks beside its one connection, and what it says where nobody answers there."""
+"""The requests of a client beside its main connection, and its errors without a service."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SOON = 0.3
 
 
 class ClosedLater(UnixAddress):
-    """A place where nobody is dialled any more once *error* is said."""
+    """A place that is dialled no more once *error* is set."""
 
     error: BaseException | None = None
 
@@ -73,7 +73,7 @@ async def test_count_when_it_is_not_known_yet_then_asked_again_until_it_is(
 
 
 async def test_count_when_the_client_is_closed_meanwhile_then_stopped_at_once() -> None:
-    """Nobody waits for a deadline that is far away, on whatever connection he is."""
+    """A close ends a waiting call on any connection at once, long before its deadline."""
     async with asyncio.timeout(10):
         taken: list[asyncio.StreamWriter] = []
 
@@ -140,7 +140,9 @@ async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_ne
 async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_sent(
     service: FakeService, at_least: Any
 ) -> None:
-    """Failure scenario F61: a caller's mistake is told at once, and is no outage."""
+    """
+    Failure scenario F61: a wrong argument is refused at once, and is not reported as an outage.
+    """
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         await client.ping()
         async with asyncio.timeout(10):
@@ -152,7 +154,9 @@ async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_
 async def test_assignment_when_one_message_has_no_room_for_it_then_added_and_never_cut(
     service: FakeService,
 ) -> None:
-    """Nothing is taken away for a moment while it is said, and what went meanwhile is named."""
+    """
+    An assignment in several messages removes no partition meanwhile, and stopped ones are named.
+    """
     service.limits = replace(service.limits, assign_max=100)
     every = [tp("t", number) for number in range(250)]
     async with RemoteLogMetadataClient(service.address, broker_id=1, settings=SETTINGS) as client:

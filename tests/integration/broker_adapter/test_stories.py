@@ -1,6 +1,6 @@
 """
-The engine's twelve stories, told through a socket by both clients: over the embedded log and over a
-topic of a real broker.
+The engine's twelve stories through a socket by both clients: over the embedded log and over a topic
+of a real broker.
 """
 
 from __future__ import annotations

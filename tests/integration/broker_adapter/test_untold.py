@@ -1,4 +1,4 @@
-"""What a client tells of an answer that did not come, or says nothing of what was asked."""
+"""The errors of a client whose answer does not come."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was
 async def test_question_when_the_log_was_away_and_then_nothing_is_said_then_told_so(
     service: FakeService,
 ) -> None:
-    """What the service's log lacks is what an operator has to look after, not the service."""
+    """
+    The error names the last refusal, a log that was away, and not only the silence of the service.
+    """
     async with client_of(service) as client:
         await client.ping()
         service.refusals["segment"] = deque([LogUnavailable("no leader")])

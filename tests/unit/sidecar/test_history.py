@@ -1,4 +1,4 @@
-"""How much of what a log gives is one answer: the same at every call."""
+"""The part of a log that one answer holds: the same at every call."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def test_record_set_when_the_log_gives_more_than_was_asked_for_then_is_cut_to_wh
 
 
 def test_record_set_when_it_begins_with_what_is_no_batch_then_is_taken_whole() -> None:
-    """Whoever applies it finds the damage; nothing is left out here."""
+    """A record set that begins with damage is sent whole, so its reader finds the damage."""
     damaged = RecordSet(0, b"\xff" * 80 + SECOND, 15)
     assert _whole(damaged, 10) == (damaged.data, 15)

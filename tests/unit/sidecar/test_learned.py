@@ -1,4 +1,4 @@
-"""The file of learned clusters: what is written is read, and anything else refused by name."""
+"""The file of learned clusters: reading and writing, with refusals by name."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_learned_clusters_when_written_then_read_again(tmp_path: Path) -> None:
 def test_file_when_damaged_or_hostile_then_refused_by_its_name(
     tmp_path: Path, content: bytes
 ) -> None:
-    """Nothing is guessed, and the file is left for who has to look."""
+    """The refusal names the damaged file and leaves it in place."""
     path = tmp_path / LEARNED_FILE
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=LEARNED_FILE):

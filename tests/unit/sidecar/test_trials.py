@@ -1,4 +1,4 @@
-"""Which addresses that are told may be tried, and when: pure, by a clock of the test."""
+"""The addresses from hellos that may be tried, and when: pure, by a clock of the test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def made() -> tuple[ConnectionTrials, Clock]:
 
 
 def test_address_when_it_fails_again_and_again_then_pauses_double_up_to_the_last() -> None:
-    """However often it is told."""
+    """The pauses double up to the last one, however often the address is named."""
     trials, clock = made()
     tried_s = []
     while clock.now_s < 300:
@@ -40,7 +40,7 @@ def test_address_when_it_fails_again_and_again_then_pauses_double_up_to_the_last
 
 
 def test_address_when_another_is_told_then_tried_soon_and_never_two_at_a_time() -> None:
-    """Who tells the right one does not wait for the pauses of wrong ones."""
+    """A newly named address is tried soon, and never two at a time."""
     trials, clock = made()
     for _ in range(7):
         clock.now_s += AGAIN.last_s
