@@ -119,7 +119,7 @@ async def test_append_when_many_wait_then_they_share_syncs(tmp_path: Path) -> No
 async def test_append_when_written_during_a_sync_then_is_not_acknowledged_by_it(
     tmp_path: Path,
 ) -> None:
-    """A sync covers what was written before it began, and nothing that came meanwhile."""
+    """A sync acknowledges only appends written before it began."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, EACH, disk=disk)
     async with registry:
@@ -212,7 +212,7 @@ async def test_interval_when_it_passes_then_what_was_written_is_synced(tmp_path:
 
 
 async def test_append_when_large_then_is_stored_like_any_other(tmp_path: Path) -> None:
-    """What is too large for the event loop is written by a thread, in order."""
+    """A large append is written by a thread, in order."""
     registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER))
     large = b"".join(batch(bytes(500_000)) for _ in range(5))
     async with registry:
@@ -227,8 +227,8 @@ async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_wh
     tmp_path: Path,
 ) -> None:
     """
-    Who is cancelled leaves at once; the next append waits for the write that has begun: nothing is
-    written over it, and it is not forgotten.
+    A cancelled append returns at once; the next append waits for the write that has begun and
+    neither overwrites nor forgets it.
     """
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER), disk=disk)

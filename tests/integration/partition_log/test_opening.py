@@ -124,7 +124,7 @@ async def test_log_when_crashed_then_only_the_end_is_scanned(tmp_path: Path, not
     ],
 )
 async def test_tail_when_torn_then_is_cut_and_the_log_goes_on(tmp_path: Path, tail: bytes) -> None:
-    """What is no whole batch at the end is removed from the file; what was synced is all there."""
+    """A torn batch at the end is removed from the file, and every synced batch is there."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     size = log_files(root)[-1].stat().st_size
     with log_files(root)[-1].open("ab") as file:
@@ -149,7 +149,7 @@ async def test_segment_when_empty_at_the_end_then_is_the_active_one(tmp_path: Pa
 
 
 async def test_segments_when_behind_a_torn_one_then_are_removed(tmp_path: Path) -> None:
-    """What was never synced ends at the first torn batch, in whichever segment that is."""
+    """The log ends at the first torn batch, and later segments are removed."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     (root / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\nevents 0 8\n")
     second = log_files(root)[1]
@@ -215,7 +215,7 @@ async def test_index_when_missing_after_a_clean_end_then_is_rebuilt_and_written_
 async def test_time_index_when_empty_then_hides_no_record_from_a_look_up_by_time(
     tmp_path: Path, number: int, is_clean: bool
 ) -> None:
-    """What a loss of power leaves of a new file may be nothing: that is no sparse time index."""
+    """An empty time index after a loss of power hides no record from a look-up by time."""
     root = tmp_path / "b"
     await (made(root) if is_clean else made_and_crashed(tmp_path / "a", root))
     path = log_files(root)[number].with_suffix(".timeindex")

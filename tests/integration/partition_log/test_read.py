@@ -79,7 +79,7 @@ async def test_read_when_continued_then_gives_every_record_once(
 
 
 async def test_read_when_at_the_end_then_is_none_and_outside_is_an_error(tmp_path: Path) -> None:
-    """The end is no error; what the log never had or has no more is, with its bounds."""
+    """A read at the end returns None, and one outside the log raises an error with its bounds."""
     registry, log = await filled(tmp_path)
     async with registry:
         assert await log.read(180) is None
@@ -133,7 +133,7 @@ async def test_read_when_beside_appends_then_never_sees_half_of_one(tmp_path: Pa
 
 
 async def test_follower_when_one_is_cancelled_then_the_others_are_woken(tmp_path: Path) -> None:
-    """Waiting is by notification; a cancelled wait leaves nothing and harms nobody."""
+    """A cancelled wait leaves nothing behind, and the other waiters wake."""
     registry, log = await open_log(tmp_path)
     async with registry:
         waits = [asyncio.create_task(log.wait_past(0, 30)) for _ in range(10)]
@@ -216,7 +216,7 @@ async def test_time_when_below_the_log_start_then_is_not_found(tmp_path: Path) -
 async def test_time_when_all_records_were_given_up_and_a_segment_was_begun_then_none(
     tmp_path: Path,
 ) -> None:
-    """What readers are shown ends in the segment before the new one: there is nothing to find."""
+    """A look-up by time finds nothing when the log start has reached the log end."""
     registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP))
     async with registry:
         await log.append(build_batch([Record(0, FIRST_MS, None, b"")], 0), leader_epoch=0)

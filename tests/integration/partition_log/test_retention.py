@@ -122,7 +122,7 @@ async def test_log_start_when_outside_the_log_then_is_refused(tmp_path: Path, of
 async def test_segments_when_they_cannot_be_deleted_then_readers_do_not_see_them(
     tmp_path: Path,
 ) -> None:
-    """A failed deletion is told, and does not bring back what had expired."""
+    """Readers do not see expired segments whose deletion failed, and the failure is logged."""
     disk = FaultyDisk()
     registry, log = await open_log(tmp_path, replace(SMALL, retention_ms=3_000), disk=disk)
     async with registry:

@@ -1,4 +1,4 @@
-"""The folder above the partitions: whose it is, who has it, and what it may hold."""
+"""The folder above the partitions: its owner, its lock and its contents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ sys.stdin.read()
 
 
 class GatedMaking(Disk):
-    """A disk that makes a folder when it is told to go on."""
+    """A disk that makes a folder when the test lets it."""
 
     def __init__(self) -> None:
         self.reached = threading.Event()
@@ -84,7 +84,7 @@ async def locked_by_another(root: Path, kind: str) -> AsyncIterator[int]:
 
 
 async def test_folder_when_opening_it_is_cancelled_then_is_free(tmp_path: Path) -> None:
-    """Nobody keeps the lock of a folder that nobody waits for."""
+    """A cancelled opening frees the lock of the folder."""
     disk = GatedMaking()
     opening = asyncio.create_task(LogRegistry.open(tmp_path / "logs", FAST, disk=disk))
     await asyncio.to_thread(disk.reached.wait, 30)
@@ -136,7 +136,7 @@ async def test_folder_when_open_in_this_process_then_is_refused_to_it_too(tmp_pa
 
 
 async def test_folder_when_its_lock_file_is_stale_then_it_opens(tmp_path: Path) -> None:
-    """What a dead process left behind is no obstacle."""
+    """The folder opens despite the lock file of a dead process."""
     registry, log = await open_log(tmp_path)
     await log.append(batch(b"a"))
     crashed = copied(tmp_path, tmp_path / "crashed")
@@ -194,7 +194,7 @@ class ReadOnlyDisk(Disk):
 async def test_folder_when_on_a_read_only_disk_then_is_refused_with_the_way_out(
     tmp_path: Path,
 ) -> None:
-    """One line says what is wrong and what to do."""
+    """One line names the fault and the remedy."""
     with pytest.raises(ConfigError, match=r"Read-only file system; choose .* read-only") as caught:
         await LogRegistry.open(tmp_path / "logs", FAST, disk=ReadOnlyDisk())
     assert "\n" not in str(caught.value)

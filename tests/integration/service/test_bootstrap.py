@@ -1,4 +1,4 @@
-"""The service before its cluster is there, when it comes, and when it is told to stop waiting."""
+"""The service before its cluster exists, at its start, and during a stop."""
 
 from __future__ import annotations
 

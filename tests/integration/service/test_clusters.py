@@ -127,7 +127,7 @@ async def test_service_when_it_has_two_clusters_then_nothing_of_one_is_seen_in_t
 async def test_service_when_two_clusters_are_one_and_the_same_then_is_refused_by_both_names() -> (
     None
 ):
-    """No log is followed twice: whoever asked would have two answers, and nobody would know."""
+    """The service refuses two names of one log and names both."""
     topic = MemoryTopic(1)
     service = Service({})
     for name in ("one", "two"):
@@ -240,7 +240,9 @@ async def test_service_when_it_has_failed_then_no_engine_is_added() -> None:
 async def test_service_when_a_late_engine_is_one_that_is_there_then_it_alone_goes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whoever names a cluster twice must not end the service for everybody else."""
+    """
+    An added engine on a log that is followed already ends alone, with an error for its callers.
+    """
     topic = MemoryTopic(1)
     async with running(plan("first", topic)) as (service, task):
         late = await service.add(plan("late", topic))
@@ -255,7 +257,7 @@ async def test_service_when_a_late_engine_is_one_that_is_there_then_it_alone_goe
 
 
 async def test_service_when_a_configured_log_is_reached_last_then_the_late_engine_goes() -> None:
-    """Who came first by name stays, whoever is connected first."""
+    """The configured engine stays and the added one ends, whichever connects first."""
     topic, other = MemoryTopic(1), MemoryTopic(1)
     gate = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Services that follow a cluster ask what its brokers do not copy."""
+"""Services report the topics that the brokers of their cluster do not copy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TellingLog(MemoryLog):
 
 
 async def test_topic_when_not_copied_then_the_status_of_the_service_names_it() -> None:
-    """The watch runs with its engine, and what it hears is shown."""
+    """The watch runs with its engine, and the status shows its topics."""
 
     async def open_log() -> LogOpener:
         return LogOpener(TellingLog(MemoryTopic(2)))

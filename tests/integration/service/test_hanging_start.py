@@ -1,6 +1,6 @@
 """
-A log that cannot be opened because a disk hangs, or that nobody answers for: who waits for it, how
-it is named, and that all else begins and ends without it.
+A log that cannot be opened because a disk hangs or no broker answers: its callers, its name, and
+the start and stop of the other parts without it.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ async def test_f101_service_when_a_folder_of_snapshots_hangs_then_that_is_what_i
 async def test_f101_service_when_asked_to_stop_while_a_log_hangs_then_ends_in_time(
     tmp_path: Path, impatient: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What hangs is left behind by name, and is no reason to be killed."""
+    """The service stops in time and names the hanging log."""
     pipe, content = await hang(tmp_path)
     loop = asyncio.get_running_loop()
     try:
@@ -196,7 +196,7 @@ async def test_f101_service_when_asked_to_stop_while_a_log_hangs_then_ends_in_ti
 async def test_service_when_a_log_that_took_long_cannot_be_opened_then_its_own_error_ends_it(
     impatient: None,
 ) -> None:
-    """What was configured stands and falls together, however late it is known that it falls."""
+    """The failure of a configured log ends the service, however late it comes."""
     failing = asyncio.Event()
     error = ConfigError("two counts")
 

@@ -1,6 +1,6 @@
 """
-The lines that `rlmm serve` writes: whose they are, and how a failure is told: one line, of the form
-that the lines before it have.
+The lines that `rlmm serve` writes: their origin, and a failure as one line in the form of the lines
+before.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ async def test_last_line_when_no_terminal_reads_it_then_is_json_as_all_are(
 
 
 async def test_last_line_when_lines_are_for_people_then_is_for_people(tmp_path: Path) -> None:
-    """Who asks for lines for people finds no JSON at the end, terminal or not."""
+    """With lines for people the last line is no JSON, with or without a terminal."""
     flag = ("--logging-format", "human")
     async with serving(tmp_path, *flag, program=("-c", FAILING)) as served:
         assert await served.end() == 5
@@ -112,7 +112,7 @@ async def test_last_line_when_a_terminal_reads_it_then_is_for_people_and_stands_
 async def test_last_line_when_there_is_no_configuration_then_has_the_form_that_was_asked_for(
     tmp_path: Path, flags: tuple[str, ...], *, is_json: bool
 ) -> None:
-    """What the flag says counts also where nothing else can be read."""
+    """The flag decides the form of the last line even if no configuration can be read."""
     status, said = await on_terminal(tmp_path, "-m", "rlmm", "serve", *UNREADABLE, *flags)
     assert status == 2
     (line,) = said

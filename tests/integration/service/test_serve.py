@@ -1,4 +1,4 @@
-"""`rlmm serve` as a process: how it starts, what signals do, what it refuses, how it ends."""
+"""`rlmm serve` as a process: start, signals, refusals and end."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_f18_serve_when_asked_to_stop_then_a_restart_replays_nothing(
 async def test_serve_when_told_to_write_snapshots_then_writes_them_and_goes_on(
     tmp_path: Path,
 ) -> None:
-    """SIGUSR1 writes what changed, and nothing where nothing did."""
+    """SIGUSR1 writes the snapshots of changed partitions only."""
     await fill(tmp_path)
     async with serving(tmp_path) as served:
         await served.until_open(PLACES)
@@ -86,7 +86,7 @@ async def test_serve_when_told_to_write_snapshots_then_writes_them_and_goes_on(
 async def test_f17_serve_when_the_report_of_snapshots_cannot_be_written_then_goes_on(
     tmp_path: Path,
 ) -> None:
-    """Failure scenario F17: what cannot be written is logged, and is no reason to end."""
+    """Failure scenario F17: the service logs a report that cannot be written and goes on."""
     await fill(tmp_path)
     (tmp_path / FOLDER / REPORT).mkdir()
     async with serving(tmp_path) as served:
@@ -158,7 +158,9 @@ def without_rights_of_root() -> list[str]:
 async def test_serve_when_an_observer_of_a_folder_that_is_read_only_then_answers(
     tmp_path: Path,
 ) -> None:
-    """It reads what is there, changes nothing, takes no lock, and ends in order."""
+    """
+    An observer of a read-only folder answers, changes nothing, takes no lock, and stops in order.
+    """
     await fill(tmp_path)
     before = everything_below(tmp_path / FOLDER)
     folders = [tmp_path / FOLDER, *(tmp_path / FOLDER).rglob("*")]
@@ -226,7 +228,7 @@ main()
 async def test_f101_serve_when_a_part_does_not_end_then_leaves_and_names_it(
     tmp_path: Path,
 ) -> None:
-    """Failure scenario F101: what hangs is named, and the process is gone, with status 6."""
+    """Failure scenario F101: the process names the hanging part and ends with exit code 6."""
     async with serving(
         tmp_path,
         "--log-num-partitions",

@@ -124,7 +124,7 @@ def test_write_when_the_owner_does_not_answer_then_says_whom_to_look_at(data_dir
 def test_write_when_the_owner_would_die_of_the_signal_then_does_not_send_it(
     data_dir: Path,
 ) -> None:
-    """A holder that never said that it takes the signal is left alone, whoever it is."""
+    """The command sends no signal to a process that has not declared that it takes it."""
     hold = "import sys; from pathlib import Path; from rlmm.base.folder_lock import folder_lock\n"
     hold += "with folder_lock(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
@@ -138,7 +138,9 @@ def test_write_when_the_owner_would_die_of_the_signal_then_does_not_send_it(
 
 
 def test_write_when_the_lock_names_a_stranger_then_is_refused_by_name(data_dir: Path) -> None:
-    """The number in the lock may be that of another container: whoever has it here is let be."""
+    """
+    The command refuses a process id that belongs to another program here, and sends it no signal.
+    """
     with folder_lock(data_dir), subprocess.Popen(["sleep", "60"]) as stranger:
         try:
             (data_dir / LOCK).write_text(f"{stranger.pid}\n")
@@ -163,7 +165,7 @@ def test_write_when_there_is_no_log_then_is_refused_and_begins_none(tmp_path: Pa
 
 
 def test_write_when_no_service_runs_then_leaves_the_log_as_it_is(data_dir: Path) -> None:
-    """What is in the log's folder is the same before and after, to the byte."""
+    """The command leaves the log's folder unchanged to the byte."""
     before = {path: path.read_bytes() for path in (data_dir / "log").rglob("*") if path.is_file()}
     assert write(data_dir)[0] == 0
     after = {path: path.read_bytes() for path in (data_dir / "log").rglob("*") if path.is_file()}
@@ -280,7 +282,7 @@ def test_write_when_the_service_keeps_none_then_is_refused(tmp_path: Path) -> No
 def test_import_when_a_service_runs_on_the_folder_then_is_refused_by_name(
     data_dir: Path, tmp_path: Path, where: str
 ) -> None:
-    """Whoever holds the folder is the only one that writes in it; afterwards it may be done."""
+    """The import is refused while a service holds the folder, and works afterwards."""
     backup = tmp_path / "backup.tar"
     assert write(data_dir)[0] == 0
     arguments = ["snapshot", "export", str(data_dir), str(backup)]
@@ -300,7 +302,9 @@ def test_import_when_a_service_runs_on_the_folder_then_is_refused_by_name(
 
 
 def test_write_when_the_log_cannot_be_reached_then_is_not_ready(tmp_path: Path) -> None:
-    """Without an answer from any broker nothing is written, and the code says so."""
+    """
+    Without an answer of a broker the command writes nothing and ends with the code of not ready.
+    """
     code, document = write(tmp_path, "--bootstrap-server", "127.0.0.1:1", "--wait", "0.3")
     assert (code, document["kafka"]["written"]) == (4, [])
     assert not list(tmp_path.rglob("*.snapshot"))
@@ -315,7 +319,7 @@ def test_write_when_nothing_is_kept_then_is_refused(tmp_path: Path) -> None:
 def test_write_when_asked_for_snapshots_before_it_can_take_the_signal_then_goes_on(
     tmp_path: Path,
 ) -> None:
-    """Whoever holds the folder can be found and asked; it must not die of that."""
+    """A signal that arrives before the service takes it does not end the process."""
     command = [sys.executable, "-m", "rlmm", "snapshot", "write", "--data-dir", str(tmp_path)]
     with subprocess.Popen(
         [*command, "--bootstrap-server", "127.0.0.1:1", "--wait", "2"], stderr=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""What is read of a certificate."""
+"""The names read from a certificate."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def test_validity_when_a_certificate_is_cut_anywhere_then_refused() -> None:
 
 
 def test_names_then_are_uris_dns_names_and_common_names_in_this_order() -> None:
-    """The most telling first, each once; what is empty or endless is no name."""
+    """
+    The names are URIs, DNS names and common names in this order, without empty or endless ones.
+    """
     said = {
         "subject": (
             (("countryName", "XX"),),

@@ -1,4 +1,4 @@
-"""The door: who is let in by what, and what happens when files change."""
+"""The door: credentials, roles, and changes of files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def door(tokens: str | None = TOKENS, **access: Any) -> Authenticator:
 
 
 def certified(*names: str) -> Peer:
-    """Somebody with a certificate."""
+    """Return a client with a certificate."""
     return Peer("tcp", client_names=names)
 
 
@@ -92,7 +92,7 @@ def test_identify_when_a_token_is_unknown_then_refused_wherever_it_is_shown(
 def test_identify_when_refused_then_a_line_of_level_debug_says_where_that_came_from(
     peer: Peer, where: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who rotates a token finds who still has the old one, and no token."""
+    """A debug line names the client that still has the old token, and never a token."""
     caplog.set_level(logging.DEBUG)
     with pytest.raises(NotPermitted):
         door().identify(peer, NEW)
@@ -194,7 +194,7 @@ def test_tokens_when_the_new_file_is_broken_then_the_old_ones_stay_and_it_is_tol
 
 
 def test_tokens_when_the_first_file_is_broken_then_refused(tmp_path: Path) -> None:
-    """A service that would let nobody in is not started."""
+    """A service does not start with a broken tokens file."""
     with pytest.raises(ConfigError, match=r"^access\.tokens_file .* cannot be read"):
         door(tokens_file=tmp_path / "absent")
     with pytest.raises(ConfigError, match=r"^access\.tokens, line 1 must"):
@@ -204,7 +204,7 @@ def test_tokens_when_the_first_file_is_broken_then_refused(tmp_path: Path) -> No
 async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(
     tmp_path: Path,
 ) -> None:
-    """SIGHUP need not wait for the next look; who does not send one waits a bounded time."""
+    """SIGHUP makes the door read its files at once, and a timer does it otherwise."""
     path = write_tokens(tmp_path / "tokens")
     for refresh_ms, is_asked in ((100, False), (1_000_000, True)):
         keeper = door(None, tokens_file=path, refresh_ms=refresh_ms)

@@ -28,7 +28,7 @@ def test_bucket_when_time_goes_back_then_gives_nothing_for_it() -> None:
 
 
 def test_enter_when_a_client_has_enough_connections_then_only_that_one_is_refused() -> None:
-    """Counted by name: a neighbour is not held up, and who leaves makes room."""
+    """The connections of a client are counted by name, and a closed one frees its place."""
     limits = ClientLimits(2, None, lambda: 0.0)
     limits.enter(A)
     limits.enter(A)

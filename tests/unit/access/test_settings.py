@@ -1,4 +1,4 @@
-"""What may be chosen about access and TLS."""
+"""The settings of access and TLS."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_access_when_a_number_means_nothing_then_refused(settings: dict[str, Any
 
 
 def test_configuration_then_has_both_sections_and_no_text_form_shows_a_secret() -> None:
-    """From the environment as from anywhere; what is shown of it is three stars."""
+    """Both sections can be set from the environment, and a printed secret is three stars."""
     loaded = load(
         environ={
             "RLMM_ACCESS_TOKENS": f"ops admin {SOME_TOKEN}",

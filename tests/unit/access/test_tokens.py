@@ -1,4 +1,4 @@
-"""Tokens: how they are written, and who may see them."""
+"""Tokens: their form, and the rights on their file."""
 
 from __future__ import annotations
 
@@ -115,7 +115,9 @@ def test_read_tokens_when_there_are_too_many_then_refused() -> None:
 def test_read_tokens_file_when_everybody_may_read_it_then_refused(
     tmp_path: Path, mode: int, is_taken: bool
 ) -> None:
-    """A secret that every user of the machine may read is none; a group is somebody's choice."""
+    """
+    The service refuses a tokens file readable by all users, and takes one readable by a group.
+    """
     path = tmp_path / "tokens"
     path.write_text(LINES)
     path.chmod(mode)

@@ -1,4 +1,4 @@
-"""Several clusters in one configuration: what is their own, what they share, what is refused."""
+"""Several clusters in one configuration: own settings, shared ones, and refusals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def refused(file: Path, text: str, **sources: dict[str, str]) -> str:
 
 
 def test_clusters_when_named_then_each_has_a_whole_configuration(file: Path) -> None:
-    """What a cluster says counts for it alone; what it does not say it takes from the top."""
+    """The settings of a cluster override the common ones for that cluster only."""
     file.write_text(TWO)
     clusters = load(file=file).clusters
     assert list(clusters) == ["prod", "eu.test", "own"]
@@ -125,7 +125,7 @@ def test_variable_of_a_cluster_when_names_begin_alike_then_is_that_of_the_key_th
 def test_java_file_of_a_cluster_when_named_then_is_above_the_common_and_in_place_of_its_file(
     file: Path, tmp_path: Path
 ) -> None:
-    """A cluster's own `client.properties` says something of that cluster; nobody else reads it."""
+    """A cluster's own `client.properties` counts only for it and replaces its common file."""
     own, common = tmp_path / "own.properties", tmp_path / "common.properties"
     own.write_text("bootstrap.servers=own:1\nrequest.timeout.ms=2\nacks=all\n")
     common.write_text("bootstrap.servers=common:1\nrequest.timeout.ms=3\nfetch.max.bytes=3\n")
@@ -227,7 +227,9 @@ REFUSED = {
 def test_f97_cluster_when_it_cannot_be_meant_then_is_refused_by_its_key(
     text: str, message: str, file: Path
 ) -> None:
-    """Failure scenario F97: the key as it was written, with its cluster, and what is allowed."""
+    """
+    Failure scenario F97: the error has the key as written, its cluster, and the allowed values.
+    """
     assert refused(file, text).startswith(message)
 
 
@@ -276,7 +278,7 @@ def test_show_when_there_are_clusters_then_shows_each_of_them_and_no_secret(file
 
 
 def test_open_files_when_several_logs_are_embedded_then_are_shared_out(file: Path) -> None:
-    """No log takes what the others need; what is said is said."""
+    """Embedded logs share the limit of open files, and a set value counts."""
     file.write_text(
         "[clusters.a]\n[clusters.b]\n[clusters.c.files]\nopen_files_max = 7\n"
         "[clusters.d.log]\nkind = 'memory'\n"

@@ -1,4 +1,4 @@
-"""What is refused before anything is started, and in which words."""
+"""The refusals before any part starts, and their texts."""
 
 from __future__ import annotations
 
@@ -93,7 +93,10 @@ TYPED = {
 def test_f97_value_when_of_another_type_then_is_refused_by_the_key_in_the_file(
     text: str, key: str, found: str, tmp_path: Path
 ) -> None:
-    """Failure scenario F97: key as written, file, what is allowed, what was found."""
+    """
+    Failure scenario F97: the error has the key as written, the file, the allowed type and the
+    value.
+    """
     file = tmp_path / "rlmm.toml"
     file.write_text(text)
     message = refused(SERVERS if "kafka" in key else {}, file=file)
@@ -286,7 +289,7 @@ FILES = {
 def test_file_when_it_has_what_means_nothing_then_is_refused(
     text: str, said: str, tmp_path: Path
 ) -> None:
-    """Unknown keys, keys that are given twice, and what is no TOML."""
+    """The file is refused with unknown keys, with keys given twice, and when it is no TOML."""
     file = tmp_path / "rlmm.toml"
     file.write_text(text)
     assert re.search(said, refused(file=file))
@@ -320,7 +323,7 @@ PROPERTIES = {
 def test_command_property_when_it_means_nothing_then_is_refused(
     given: tuple[str, ...], said: str
 ) -> None:
-    """What is said on the command line is meant: it is never left out."""
+    """A wrong property on the command line is refused, not ignored."""
     assert refused(SERVERS, command_properties=given).startswith(said)
 
 
@@ -339,6 +342,6 @@ def test_value_when_it_fills_pages_then_is_cut() -> None:
 
 
 def test_message_when_a_path_has_line_breaks_then_is_one_line(tmp_path: Path) -> None:
-    """What is printed is one line, whatever somebody has called a file."""
+    """The message is one line, even if a path has line breaks."""
     message = refused(file=tmp_path / "a\n\x1bb")
     assert message.endswith(r"a\n\x1bb cannot be read: No such file or directory")

@@ -1,4 +1,4 @@
-"""What a writer is refused before anything is published."""
+"""The refusals of a writer before anything is published."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def name(state: object) -> str:
 def test_f51_update_then_is_admitted_exactly_if_replay_would_take_it(
     current: SegmentState | None, target: SegmentState
 ) -> None:
-    """Unknown segments and illegal transitions are refused, with what stood there."""
+    """Unknown segments and illegal transitions are refused with the current state."""
     refusal = admit(PATHS[current], update("s", target))
     if current is None:
         assert refusal == Rejected(RejectReason.UNKNOWN_SEGMENT, None, target)
@@ -165,7 +165,7 @@ def test_f59_anything_after_the_end_of_a_partition_then_is_refused(event: Event)
 
 
 def test_f59_segment_that_came_after_the_end_then_can_still_not_be_written_on() -> None:
-    """Replay may hold what others wrote there; we add nothing to it."""
+    """Replay may hold events of others in a deleted partition, and a writer is refused."""
     history = [*ENDS[FINISHED], started("s")]
     refusal = admit(history, finished("s"))
     assert refusal == Rejected(RejectReason.PARTITION_WAS_DELETED, FINISHED, CF)
@@ -198,7 +198,7 @@ def test_admission_then_looks_at_the_events_own_partition_only() -> None:
 
 
 def test_event_that_was_admitted_then_is_applied() -> None:
-    """In every state: what admission lets pass, the state machine does not reject."""
+    """The state machine rejects no event that admission lets pass, in any state."""
     events: list[Event] = [
         *(started("s", state=state) for state in SegmentState),
         *(update("s", state) for state in SegmentState),
@@ -215,7 +215,7 @@ def test_event_that_was_admitted_then_is_applied() -> None:
 
 
 def test_f57_finish_by_another_broker_then_is_refused() -> None:
-    """Failure scenario F57: a copy is finished by who started it."""
+    """Failure scenario F57: only the broker that started a copy may finish it."""
     history: list[Event] = [started("s", broker_id=1)]
     assert admit(history, finished("s", broker_id=2)) == Rejected(
         RejectReason.NOT_THE_COPIER, CS, CF
@@ -265,7 +265,7 @@ def test_f57_late_finish_when_others_copied_the_records_in_pieces_then_is_refuse
 
 
 def test_f57_late_finish_when_one_epoch_is_not_copied_then_is_let_through() -> None:
-    """Failure scenario F57: what adds anything in any leader epoch is needed."""
+    """Failure scenario F57: a late finish that adds coverage in any leader epoch is admitted."""
     history: list[Event] = [
         started("late", 0, 99, {0: 0, 1: 50}, broker_id=1),
         started("new", 0, 49, {0: 0}, broker_id=2),

@@ -48,7 +48,7 @@ def test_value_when_kafka_made_it_then_decodes_to_what_it_meant(one: Golden) -> 
 
 @pytest.mark.parametrize("one", ALL)
 def test_event_when_kafka_wrote_it_then_encodes_to_identical_bytes(one: Golden) -> None:
-    """What we would have written is what Kafka wrote."""
+    """The encoder writes the same bytes as Kafka."""
     assert encode_any(one.event).hex() == one.value.hex()
 
 

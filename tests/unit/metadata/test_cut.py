@@ -67,7 +67,7 @@ def expected(value: bytes) -> tuple[object, ...] | None:
 
 @pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in golden.ALL])
 def test_cut_when_kafka_made_the_value_then_says_what_decode_says(one: Golden) -> None:
-    """Every golden value of the common form is cut, and into what decoding it gives."""
+    """Each golden value of the common form is cut into the row that decoding gives."""
     if one.name in UNCOMMON:
         assert cut(one.value) is None
     else:

@@ -1,4 +1,4 @@
-"""The events that are no first record: what they refuse, and what they leave alone."""
+"""The events other than first records: their refusals, and the fields they leave unchanged."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
-The cost of an event and of a look-up does not grow with what a partition holds.
+The cost of an event and of a look-up does not grow with the size of a partition.
 
-Work is counted, not timed: function calls, the compiled ones included, and nothing may walk all
-segments in one call.
+The tests count work instead of time: function calls, the compiled ones included, and nothing may
+walk all segments in one call.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ def test_f89_next_txn_index_far_away_then_costs_no_more_with_many_segments_betwe
 
 
 def test_f89_slots_emptied_from_the_front_then_leave_no_empty_chunks() -> None:
-    """Retention deletes the oldest: what is gone takes no room and no time."""
+    """Slots that retention empties take no memory and no time."""
     slots = Slots()
     for offset in range(10_000):
         slots.append(offset, offset.to_bytes(16))

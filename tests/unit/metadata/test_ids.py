@@ -1,4 +1,4 @@
-"""Topic ids, user partitions and segment ids: their bytes, their texts and what is refused."""
+"""Topic ids, user partitions and segment ids: their bytes, their texts and their refusals."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_uuid_when_made_of_halves_then_has_them_big_endian(
 
 @pytest.mark.parametrize("half", [2**63, -(2**63) - 1])
 def test_uuid_when_a_half_is_too_large_then_is_refused(half: int) -> None:
-    """What Java's long cannot hold is no half of a uuid."""
+    """A uuid refuses a half that does not fit Java's long."""
     with pytest.raises(InvalidArgument, match="least significant half"):
         Uuid.of(0, half)
     with pytest.raises(InvalidArgument, match=r"most significant half"):
@@ -118,7 +118,7 @@ def test_uuid_when_a_half_is_too_large_then_is_refused(half: int) -> None:
 
 
 def test_uuid_when_compared_with_its_bytes_then_is_equal() -> None:
-    """A uuid finds what its bare bytes found, in any dict."""
+    """A uuid equals its bytes as a key of a dict."""
     assert {bytes(ORDERS_ID): 1}[ORDERS_ID] == 1
 
 

@@ -160,7 +160,7 @@ def test_image_when_events_come_in_another_order_then_is_the_same() -> None:
 
 
 def test_image_when_strays_come_in_another_order_then_is_the_same() -> None:
-    """What repeated first records left behind is written by rising id."""
+    """The image holds stray segments by rising id, whatever the order of arrival."""
     before = [started(number, 0, 9, {0: 0}) for number in (1, 2, 3)]
     after = [started(number, 0, 9, {1: 0}) for number in (1, 2, 3)]
     image = played(*before, *after).partition_image(tp())
@@ -197,7 +197,7 @@ def test_image_when_cut_off_anywhere_then_is_refused(image: bytes) -> None:
 def test_image_when_any_bit_is_another_then_is_refused_or_is_another_sound_image(
     image: bytes, bits_per_byte: int
 ) -> None:
-    """A damaged image is never half believed: it is refused, or it is the image of what it says."""
+    """An image with a flipped bit is refused or is another sound image."""
     accepted = 0
     for at, before in enumerate(image):
         for bit in range(bits_per_byte):

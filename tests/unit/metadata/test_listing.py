@@ -33,7 +33,7 @@ def test_f77_listings_where_segments_were_abandoned_then_show_them() -> None:
 
 
 def test_list_of_all_then_rises_by_start_offset_and_id() -> None:
-    """Whatever the order of arrival; equal starts are told apart by their ids."""
+    """The list rises by start offset and then by id, whatever the order of arrival."""
     tier = Tier()
     for number, start in ((5, 70), (2, 10), (9, 10), (1, 300), (4, 10)):
         tier.shard.apply_event(started(number, start, 400))
@@ -91,7 +91,7 @@ def test_list_of_an_unknown_epoch_or_partition_then_is_empty() -> None:
 
 
 def test_f74_displaced_segments_then_stay_listed_until_they_are_deleted() -> None:
-    """Retention finds by the epoch's listing what it must delete: nothing leaks."""
+    """Displaced segments stay in the listing, so retention finds and deletes them."""
     tier = Tier()
     tier.copy("a", 0, 100)
     tier.copy("b", 101, 200)
@@ -118,7 +118,7 @@ def test_stray_then_is_listed_in_its_old_epoch_and_leaves_with_its_deletion(stat
 
 
 def test_stray_when_the_epoch_is_named_again_then_is_none_any_more() -> None:
-    """What a third first record names takes part again in every way."""
+    """A third first record that names the epoch makes a stray segment a full member again."""
     tier = Tier()
     for epochs in ({0: 0}, {1: 0}, {0: 0}):
         tier.start("s", 0, 99, epochs)

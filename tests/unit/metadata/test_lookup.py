@@ -1,4 +1,4 @@
-"""Who answers for an offset of an epoch: Kafka's slots first, then whoever covers it."""
+"""Look-ups of an offset in an epoch: Kafka's slots first, then any segment that covers it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Copy = tuple[str, int, int] | tuple[str, int, int, dict[int, int]]
 
 @dataclass(frozen=True)
 class Row:
-    """One row of Kafka's table of consequences: what finishes in which order, who answers then."""
+    """One row of Kafka's table: segments that finish in some order, and the answers afterwards."""
 
     name: str
     history: tuple[Copy | str, ...]
@@ -154,7 +154,7 @@ def test_lookup_after_each_history_of_the_displacement_rule_then_misses_no_data(
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_lookup_after_a_restore_then_is_the_same(row: Row) -> None:
-    """What the slots hide is found again by a shard that was made from an image."""
+    """A shard restored from an image finds the segments that slots hide."""
     tier = Tier()
     play(tier, row.history)
     restored = type(new_shard()).from_image(tier.shard.image())
@@ -264,7 +264,7 @@ def test_lookup_after_a_part_came_to_lie_in_another_segment_then_still_finds_the
 
 
 def test_lookup_where_one_hidden_segment_ends_within_another_then_the_longer_goes_on() -> None:
-    """Nested and crossing ranges are told apart at each of their ends."""
+    """Look-ups find the segment that reaches further at each end of nested and crossing ranges."""
     tier = Tier()
     for label, first, last in (
         ("outer", 0, 1000),

@@ -1,4 +1,4 @@
-"""One segment as a row of bytes: its layout, what an update replaces, and its questions."""
+"""One segment as a row of bytes: its layout, its update, and its questions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_row_when_read_back_then_is_the_segment(segment: SegmentMetadata) -> Non
 def test_row_when_updated_then_is_the_row_of_the_updated_segment(
     segment: SegmentMetadata, event: SegmentUpdate
 ) -> None:
-    """Cutting a row at both ends gives what updating the segment gives."""
+    """A row cut at both ends equals the row of the updated segment."""
     row = updated_row(
         row_of(segment, 3),
         event.state,
@@ -117,7 +117,7 @@ def test_row_when_updated_then_is_the_row_of_the_updated_segment(
 def test_row_when_its_copy_starts_then_begins_as_cutting_begins_it(
     row_head: bytes, txn_index_empty: bool
 ) -> None:
-    """What is put before the pieces of a first record is what its decoded form puts there."""
+    """The prefix of a cut first record equals that of its decoded form."""
     row = row_of(started("a", broker_id=4, txn_index_empty=txn_index_empty))
     assert row.startswith(row_head + bytes.fromhex("00000004"))
     assert len(row_head) == 10

@@ -1,4 +1,4 @@
-"""Batches of one event are applied in runs; nothing but the time it takes tells."""
+"""Batches of one event are applied in runs, with the same results as one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two transition tables, the metadata of one segment, and what no segment can be."""
+"""The two transition tables, the metadata of one segment, and its refusals."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_states_have_the_numbers_of_the_record_form() -> None:
 def test_f84_segment_when_it_cannot_be_then_is_refused_at_construction(
     changes: dict[str, Any], message: str
 ) -> None:
-    """What Kafka's constructor or the record form refuses never comes into being."""
+    """The constructor refuses a segment that Kafka's constructor or the record form refuses."""
     with pytest.raises(InvalidArgument, match=message):
         replace(started("a"), **changes)
 
@@ -174,7 +174,7 @@ def test_segment_when_its_custom_metadata_is_empty_then_differs_from_absent() ->
 
 
 def test_segment_when_made_then_cannot_be_changed() -> None:
-    """Metadata is a value: an answer stays what it was."""
+    """Metadata of a segment cannot be changed."""
     with pytest.raises(AttributeError):
         started("a").state = CF  # type: ignore[misc]
 
@@ -199,7 +199,7 @@ def test_segment_when_updated_then_takes_broker_time_custom_and_state_from_the_u
 
 
 def test_segment_when_updated_without_custom_metadata_then_loses_its_own() -> None:
-    """Absent in the update erases what was stored."""
+    """An update without custom metadata erases the stored one."""
     assert started("a", custom_metadata=b"x").updated(update("a", DS)).custom_metadata is None
 
 

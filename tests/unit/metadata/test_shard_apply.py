@@ -116,7 +116,7 @@ def test_compaction_holes_then_are_counted_as_missing() -> None:
 
 
 def test_empty_batches_then_move_the_position() -> None:
-    """What compaction leaves where nothing was worth keeping."""
+    """Empty batches, as compaction leaves them, move the position."""
     shard = new_shard()
     data = build_batch([], 0, last_offset=7)
     report = apply(shard, record_set(data, build_batch([], 20, last_offset=20)))
@@ -178,7 +178,7 @@ def test_f4_records_below_the_position_then_are_stepped_over() -> None:
 
 @pytest.mark.parametrize("position", range(9))
 def test_f4_batch_that_begins_below_the_position_then_is_applied_from_there(position: int) -> None:
-    """A fetch gives whole batches: what lies below the position in one is not looked at."""
+    """The shard ignores records below its position in a batch that begins there."""
     events = [*life("a"), *life("b", 10)]
     whole, resumed = new_shard(), new_shard()
     apply(whole, record_set(batch_of(events)))

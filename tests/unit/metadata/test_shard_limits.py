@@ -78,7 +78,7 @@ def test_max_events_where_the_last_record_is_the_last_allowed_then_is_complete()
 
 
 def test_max_events_where_a_damaged_batch_follows_then_names_it() -> None:
-    """The limit does not hide what stands right behind it."""
+    """The report names a damaged batch right behind the limit of events."""
     broken = bytearray(batch_of(life("b"), 4))
     broken[-1] ^= 1
     shard = new_shard()

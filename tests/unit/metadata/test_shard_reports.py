@@ -1,4 +1,4 @@
-"""What a shard says of a record set: entries, counts, and what an exception leaves behind."""
+"""The report of a shard on a record set: entries, counts, and the remains of an exception."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ CS, CF, DS, DF = SegmentState
 
 
 def test_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() -> None:
-    """With offset, verdict, partition and segment; bytes only of what was not understood."""
+    """
+    Each entry has offset, verdict, partition and segment, and bytes only of undecodable values.
+    """
     other = tp("payments", 2)
     snapshot = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)
     shard = new_shard(position=100)
@@ -137,7 +139,7 @@ def test_statistics_then_add_up_over_calls() -> None:
 
 
 def test_statistics_then_are_a_snapshot() -> None:
-    """What was handed out does not change with the next event."""
+    """Statistics do not change with later events."""
     shard = new_shard()
     before = shard.statistics()
     shard.apply_event(None)

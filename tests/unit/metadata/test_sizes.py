@@ -41,7 +41,7 @@ def test_size_of_an_epoch_then_counts_a_segment_of_several_epochs_whole_in_each(
 
 
 def test_size_of_an_epoch_then_counts_displaced_and_overwritten_segments() -> None:
-    """What the listing shows counts, whether it has a slot or not."""
+    """The size counts every listed segment, with or without a slot."""
     tier = Tier()
     tier.copy("a", 0, 100, size_bytes=1)
     tier.copy("b", 101, 200, size_bytes=20)
@@ -63,7 +63,7 @@ def test_size_after_a_repeated_first_record_then_is_that_of_the_new_one() -> Non
 
 @pytest.mark.parametrize("size", [0, -1, INT32_MIN, INT32_MAX])
 def test_size_of_odd_segments_then_is_summed_as_it_is(size: int) -> None:
-    """Nobody checks a segment's size; sums do not overflow at 32 bits."""
+    """Sizes are summed unchecked and do not overflow at 32 bits."""
     tier = Tier()
     for number in range(3):
         tier.copy(f"s{number}", number * 100, number * 100 + 99, size_bytes=size)

@@ -236,7 +236,7 @@ def test_older_timestamp_when_it_comes_later_then_wins() -> None:
 
 
 def test_f52_repeated_finish_then_is_a_duplicate_and_the_newest_in_its_slot() -> None:
-    """An exact repeat is told as one; the segment takes its slot back all the same."""
+    """A repeated finish is a duplicate, and the segment takes its slot back."""
     tier = Tier()
     tier.copy("first")
     tier.copy("second")
@@ -289,7 +289,7 @@ def test_segment_after_deletion_when_added_again_then_works_as_new() -> None:
 
 
 def test_f80_finish_before_start_then_is_rejected_and_the_copy_stays_open() -> None:
-    """The finish is told as an update without base, and the later start never finishes."""
+    """The early finish is rejected as an update without base, and the later start stays open."""
     tier = Tier()
     assert tier.finish("s") == unknown(CF)
     tier.start("s")

@@ -65,7 +65,7 @@ def test_views_then_ask_every_question_through_the_same_gate() -> None:
 def test_f83_question_about_a_partition_that_is_not_loaded_then_is_an_unknown_partition(
     name: str,
 ) -> None:
-    """Though the shard holds its segments: nobody asked for it here."""
+    """A partition that was not loaded is unknown even if the shard holds its segments."""
     views = views_of_one_copy()
     with pytest.raises(UnknownPartition, match="orders-7"):
         QUESTIONS[name](views, tp())

@@ -35,7 +35,7 @@ def test_behind_damage_when_a_sound_batch_follows_then_it_begins_there() -> None
 
 
 def test_behind_damage_when_more_damage_follows_then_the_first_sound_one_counts() -> None:
-    """What damaged headers claim is believed of none of them."""
+    """The reader goes on at the first sound batch and believes no damaged header."""
     lying = b"\x7f" + broken(batch(6))[1:]
     given = record_set(broken(batch(5)), lying, batch(7), next_offset=8)
     assert offset_behind(given, first_damage(given), 5) == 7

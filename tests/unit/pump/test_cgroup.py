@@ -115,7 +115,7 @@ def test_limit_when_groups_set_some_then_is_the_least_that_holds_for_the_process
 async def test_memory_when_a_container_has_less_than_the_machine_then_that_is_all_there_is(
     monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
-    """What there is, is the lesser of the two."""
+    """The memory is the smaller one of container and machine."""
     monkeypatch.setattr(budget, "container_limit_bytes", lambda: None)
     machine = (await measure_memory()).total_bytes
     monkeypatch.setattr(budget, "container_limit_bytes", lambda: limit)

@@ -1,4 +1,4 @@
-"""Writing: in what order a write is refused, what it waits for, and how its end is counted."""
+"""Writes: the order of refusals, the waits, and the counts of their ends."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def counts(writer: EventWriter) -> dict[str, int]:
 
 
 async def test_f51_f53_refusals_then_come_in_order_of_what_would_have_to_change() -> None:
-    """What is wrong in itself, then who may not write, then memory, then readiness, then state."""
+    """The refusals come in the order event, rights, memory, readiness, state."""
     around = Around(is_observer=True, resident=100, refuses=NotAssigned("elsewhere"))
     with pytest.raises(NotPublishable):
         await (await around.writer()).write(JUNK)
@@ -169,7 +169,7 @@ async def test_write_then_appends_kafkas_bytes_once() -> None:
 async def test_f51_verdict_against_a_stored_event_then_is_told_with_its_place(
     verdict: Verdict, reason: str
 ) -> None:
-    """What is in the log and took no effect is an error that says where it is."""
+    """The error of a stored event without effect names its place."""
     around = Around(verdict=verdict)
     writer = await around.writer()
     with pytest.raises(EventRejected) as caught:
@@ -260,7 +260,7 @@ async def test_f50_write_then_ends_by_its_deadline_whatever_it_waits_for(
 
 
 async def test_f50_store_when_not_assigned_then_gives_the_log_what_time_is_left() -> None:
-    """What was waited for the topic is not there for the append any more."""
+    """The append gets the time that the wait for the topic has left."""
     around = Around(Assignment.nothing(), connects_after_s=4)
     writer = await around.writer()
     event = started(segment_id("a", tp("elsewhere")))

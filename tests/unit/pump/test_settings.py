@@ -1,4 +1,4 @@
-"""Settings of reading and writing: what cannot work is refused before anything is reached."""
+"""Settings of reading and writing: impossible values are refused before any I/O."""
 
 from __future__ import annotations
 

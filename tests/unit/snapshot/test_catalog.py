@@ -62,7 +62,7 @@ def test_snapshots_when_listed_then_the_largest_position_comes_first(tmp_path: P
     ids=ascii,
 )
 def test_folder_of_a_cluster_is_a_plain_name(cluster_id: str, name: str) -> None:
-    """Whatever a cluster is called, its folder is one name, and nobody else's."""
+    """The folder of a cluster is one plain name that no other cluster has."""
     assert cluster_folder(cluster_id) == name
 
 
@@ -88,7 +88,7 @@ def test_name_that_is_not_a_snapshots_has_no_position() -> None:
 
 
 def test_f16_unfinished_files_when_swept_then_are_gone_and_nothing_else(tmp_path: Path) -> None:
-    """What a crash left is removed; snapshots, those set aside, and strangers' files stay."""
+    """The sweep removes unfinished snapshots and leaves all other files."""
     others = (f"{7:020d}.snapshot.tmp", f"{8:020d}.snapshot.void", "notes.tmp")
     catalog = catalog_with(tmp_path, 5, others=others)
     swept = catalog.sweep()
@@ -116,7 +116,7 @@ def test_prune_when_one_is_damaged_then_it_goes_and_an_older_good_one_stays(tmp_
 
 
 def test_prune_when_one_is_foreign_then_leaves_it(tmp_path: Path) -> None:
-    """What is of another log, or of a later build, is not ours to remove, nor a generation."""
+    """Pruning neither removes nor counts snapshots of another log or a later build."""
     catalog = catalog_with(tmp_path, 1, 2, 3, 9)
     foreign = {catalog.path_of(3, 2), catalog.path_of(3, 9)}
     catalog.prune(newest(catalog, 3), 2, set(), foreign)

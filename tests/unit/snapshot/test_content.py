@@ -1,4 +1,4 @@
-"""Blocks, images and trailer of a snapshot: what is written, and what is refused."""
+"""Blocks, images and trailer of a snapshot: writing and refusals."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_file_when_images_compress_then_is_smaller_than_they_are() -> None:
 
 
 def test_file_when_an_image_would_shrink_to_nothing_then_stays_readable() -> None:
-    """What repeats itself thousands of times is stored, because no reader inflates that far."""
+    """An image that compresses beyond the reader's limit is stored uncompressed."""
     shard = shard_of([started(segment_id(1), custom_metadata=bytes(2_000_000))])
     content = file_of(shard)
     assert len(content) > 1_000_000

@@ -1,8 +1,8 @@
 """
-A file of format version 1, kept for ever: whoever changes a byte of the format notices here.
+A file of format version 1, kept for ever: a change of the format fails here.
 
-It was written by `write_golden` once. A change that is meant is a new version with a file of its
-own; this one stays, and is read or refused by name.
+`write_golden` wrote it once. An intended change is a new version with a file of its own; this one
+stays, and is read or refused by name.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def blocks_of(content: bytes) -> list[tuple[int, bytes]]:
 
 
 def test_f12_golden_file_when_read_then_is_what_it_was_when_it_was_written() -> None:
-    """A file of version 1 means what it always meant."""
+    """A file of version 1 reads as the state that it was written from."""
     header, images = read_back(GOLDEN.read_bytes())
     shard = golden_shard()
     assert header == SnapshotHeader(IDENTITY, 3, 12, HISTORY, 3, START_MS)

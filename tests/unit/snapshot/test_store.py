@@ -1,4 +1,4 @@
-"""The newest snapshot that is good and fits; what is refused."""
+"""The newest snapshot that is sound and fits, and the refused ones."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_f3_snapshot_when_taken_at_any_point_of_a_life_then_nothing_delete
 async def test_frozen_shard_when_it_goes_on_then_the_snapshot_is_of_its_moment(
     tmp_path: Path,
 ) -> None:
-    """What is applied after the freezing is not in the snapshot, however late that is written."""
+    """The snapshot holds the state of the moment of freezing, however late it is written."""
     shard = shard_of(segments(5))
     image, frozen = shard.image(), frozen_of(shard)
     for event in [delete_started(segment_id(1)), delete_finished(segment_id(1))]:
@@ -181,7 +181,7 @@ async def test_f8_f9_snapshot_when_damaged_at_its_end_then_nothing_of_it_is_impo
 
 
 async def test_f8_snapshots_when_all_are_damaged_then_none_is_restored(tmp_path: Path) -> None:
-    """Then there is no snapshot, and the log is replayed; what was known of one is forgotten."""
+    """With only damaged snapshots none is restored, and the log is replayed."""
     paths = await saved_at(tmp_path, 5, 6)
     store = store_in(tmp_path)
     assert await store.restore(PARTITION, 0, END) is not None
@@ -267,7 +267,7 @@ async def test_f6_snapshot_when_it_lies_beyond_the_logs_end_then_is_void_for_goo
 async def test_f6_snapshots_when_the_log_is_cut_then_can_be_set_aside_at_once(
     tmp_path: Path,
 ) -> None:
-    """Whoever learns that the log was cut makes sure that nothing beyond it is used again."""
+    """Snapshots beyond a truncation are set aside at once."""
     store = store_in(tmp_path)
     for count in (2, 5):
         await store.write(frozen_of(shard_of(segments(count))))
@@ -283,7 +283,7 @@ async def test_f6_snapshots_when_the_log_is_cut_then_can_be_set_aside_at_once(
 async def test_f66_snapshot_when_it_lies_before_the_logs_start_then_does_not_fit(
     tmp_path: Path,
 ) -> None:
-    """What was trimmed in between is lost; it stays, for a caller who takes what there is."""
+    """A snapshot before the log start does not fit, and stays for a caller that accepts the gap."""
     await saved_at(tmp_path, 5)
     store = store_in(tmp_path)
     assert await store.restore(PARTITION, 11, END) is None
@@ -389,6 +389,6 @@ async def test_restore_when_cancelled_then_ends_with_the_next_user_partition(
     ids=["cluster", "topic"],
 )
 def test_store_of_a_log_without_identity_is_refused(tmp_path: Path, identity: LogIdentity) -> None:
-    """What cannot be told apart from another log has no snapshots."""
+    """The store refuses a log without an identity."""
     with pytest.raises(ConfigError, match="does not say which it is"):
         store_in(tmp_path, identity=identity)

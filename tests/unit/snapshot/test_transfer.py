@@ -206,7 +206,7 @@ def test_f19_import_when_one_of_them_is_bad_then_installs_none(
 def test_f19_import_when_another_log_is_meant_then_installs_nothing(
     tmp_path: Path, meant: tuple[str | None, str | None]
 ) -> None:
-    """What an operator says of the log must be what the snapshots say."""
+    """The import refuses snapshots of another log than the operator names."""
     source = source_with(tmp_path / "source", GOOD)
     imported = import_from(source, tmp_path / "new", *meant)
     assert [type(judged.error) for judged in imported.refused] == [SnapshotForeign]

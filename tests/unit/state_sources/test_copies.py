@@ -72,7 +72,7 @@ def test_copies_when_a_folder_is_named_twice_then_it_is_one(tmp_path: Path) -> N
 
 
 def test_copies_when_of_several_brokers_then_each_replica_is_there(tmp_path: Path) -> None:
-    """What one of them does not say is known from the others."""
+    """The copies of several brokers together give every replica."""
     one = of_cluster(make(tmp_path / "one", 0, 1), "a-cluster")
     other = make(tmp_path / "other", 1, 2, topic_id=None)
     found = find_copies([one, other])
@@ -122,7 +122,7 @@ DIFFERENT: dict[str, tuple[Callable[[Path], list[Path]], str]] = {
 def test_copies_when_they_are_not_of_one_topic_then_are_refused(
     tmp_path: Path, make_them: Callable[[Path], list[Path]], expected: str
 ) -> None:
-    """Both folders are named, and what each says."""
+    """The refusal names both folders and their topics."""
     with pytest.raises(ConfigError, match=expected) as caught:
         find_copies(make_them(tmp_path))
     assert "\n" not in str(caught.value)
@@ -185,7 +185,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
 def test_copies_when_it_is_no_folder_of_the_topic_then_one_line_says_what_it_is(
     tmp_path: Path, make_it: Callable[[Path], Path], expected: str
 ) -> None:
-    """And what to name instead, where that is known."""
+    """One line names the kind of the wrong folder and, if known, the folder to use."""
     path = make_it(tmp_path)
     with pytest.raises(ConfigError, match=expected) as caught:
         find_copies([path])

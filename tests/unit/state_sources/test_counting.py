@@ -27,7 +27,7 @@ def test_count_when_all_partitions_lie_where_it_puts_them_then_it_is_that(count:
 
 
 def test_count_when_kafkas_default_fits_then_it_is_taken_before_smaller_ones() -> None:
-    """One user partition fits many numbers; fifty is what nearly every cluster has."""
+    """Of several fitting counts the source takes 50, Kafka's default, first."""
     one = next(one for one in PARTITIONS if place_of(one, 50) == place_of(one, 25))
     found = [(one, place_of(one, 50))]
     assert fitting_count(found, 1) == 50

@@ -1,4 +1,4 @@
-"""What a command line names becomes the source that is meant, or one line that says why not."""
+"""From a command line to its source, or to an error of one line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_source_when_folders_are_named_then_they_are_read(tmp_path: Path) 
 
 
 async def test_source_when_a_cluster_is_named_then_nothing_connects_yet() -> None:
-    """Whoever only asks for its name waits for nobody."""
+    """Opening the source connects to no broker."""
     source = await open_source(SourceSettings(bootstrap_servers=SERVERS, timeout_s=5))
     try:
         assert isinstance(source, KafkaSource)
@@ -118,8 +118,8 @@ def test_command_config_when_it_is_javas_own_then_is_taken_as_it_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    The JAAS line of Kafka's tools; single properties count more, and what has no equivalent is told
-    in one line.
+    The source takes the JAAS line of Kafka's tools; single properties override it, and one line
+    names unused keys.
     """
     with caplog.at_level(logging.WARNING):
         found = settings_of(

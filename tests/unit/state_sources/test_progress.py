@@ -1,4 +1,4 @@
-"""The bar of a replay: only for who looks, only once it takes long, and a line that stays."""
+"""The bar of a replay: only on a terminal, only after a while, and with a last line that stays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlmm.state_sources.replay_bar import PATIENCE_S, ReplayBar, replay_bar
 
 
 class Terminal(io.StringIO):
-    """Standard error where somebody looks at it."""
+    """Standard error as a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -37,7 +37,7 @@ def test_bar_when_nobody_looks_or_wants_it_then_there_is_none() -> None:
 
 
 def test_bar_when_it_is_over_at_once_then_nothing_is_shown() -> None:
-    """What nobody could read is not drawn, and no line says that it was."""
+    """A replay that ends at once draws no bar and no last line."""
     out, watch = Terminal(), Watch()
     bar = ReplayBar(out, watch)
     for position in range(10):

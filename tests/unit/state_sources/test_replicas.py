@@ -118,7 +118,7 @@ async def test_replicas_when_they_roll_and_were_trimmed_differently_then_nothing
 async def test_copy_when_its_head_was_trimmed_then_the_history_is_not_complete(
     tmp_path: Path,
 ) -> None:
-    """What was before the log's start is not known, which the standing says."""
+    """The standing says that records before the log start are missing."""
     await write_brokers(tmp_path, events_of(range(5)), 1)
     await trim(tmp_path, 0, 4)
     async with opened_folders(tmp_path, partition_count=1) as source:

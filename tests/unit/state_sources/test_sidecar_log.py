@@ -29,7 +29,7 @@ STATUS = {"cluster_id": "c", "topic_id": str(TOPIC), "partition_count": 9_999}
 
 @dataclass
 class Link:
-    """A service that answers what a test says."""
+    """A service with the answers of the test."""
 
     told: Callable[[str, list[Any]], object]
     where: str = "somewhere"
@@ -122,7 +122,7 @@ async def test_bounds_when_of_very_many_partitions_then_are_asked_for_in_parts()
 
 
 async def test_bounds_when_of_another_topic_then_are_not_taken() -> None:
-    """What was read before belongs to the one that is gone."""
+    """Bounds of another topic are refused, because the records read belong to the deleted one."""
     log, _ = log_of(lambda *_: (OTHER, [LogEnds(0, 1)]))
     with pytest.raises(LogRecreated, match="is gone"):
         await log.bounds([0], timeout_s=1)

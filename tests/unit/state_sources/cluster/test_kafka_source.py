@@ -1,4 +1,4 @@
-"""The topic of a cluster as a source: what is read, and how it ends where nothing can be."""
+"""The topic of a cluster as a source: its records, and its errors."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_topic_when_created_anew_then_nothing_of_the_old_one_is_left() -> 
 
 
 async def test_topic_when_its_head_is_gone_then_the_history_is_not_complete() -> None:
-    """What was before the log's start is not known, which the standing says."""
+    """The standing says that records before the log start are missing."""
     kafka = cluster_of(events_of(NUMBERS))
     for held in kafka.partitions.values():
         held.log_start = 2
@@ -134,7 +134,7 @@ async def test_topic_when_partitions_were_added_then_what_lies_astray_is_noted(
 
 
 async def test_topic_when_a_leader_is_missing_then_the_rest_stands_and_now_says_why() -> None:
-    """One metadata partition that nobody leads is told of itself."""
+    """Only the metadata partition without a leader is named as not read."""
     kafka = cluster_of(events_of(NUMBERS))
     kafka.lead(1, -1)
     async with opened_source(kafka, timeout_s=5.0) as source:
@@ -216,7 +216,7 @@ async def test_cluster_when_it_has_no_such_topic_then_that_is_the_error() -> Non
 
 
 async def test_source_when_its_settings_would_write_then_is_refused() -> None:
-    """Who looks has no producer and creates no topic, whatever a file says."""
+    """The source refuses settings that create a topic or write."""
     kafka = FakeKafka()
     for settings in (
         kafka.log_settings(),

@@ -122,7 +122,9 @@ def damage_one(folder: Path) -> int:
 async def test_f6_cache_when_it_is_foreign_stale_or_damaged_then_is_not_used(
     tmp_path: Path,
 ) -> None:
-    """Of another topic, beyond the log's end, before its start, or not what was written."""
+    """
+    The cache is not used for another topic, behind the log end, before its start, or when damaged.
+    """
     kafka = cluster_of(events_of(NUMBERS))
     async with opened_source(kafka, snapshot_cache=tmp_path) as source:
         await source.now()
@@ -203,7 +205,7 @@ async def test_cache_when_it_is_a_folder_of_something_else_then_is_refused(tmp_p
 async def test_cache_when_it_cannot_be_written_then_the_answer_stands(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk costs the next command a replay; this one has its answer, and is told."""
+    """On a full disk the command answers and notes that the cache was not written."""
     monkeypatch.setattr(SnapshotDisk, "free_bytes", lambda *_: 0)
     kafka = cluster_of(events_of(NUMBERS))
     async with opened_source(kafka, snapshot_cache=tmp_path) as source:
@@ -215,7 +217,7 @@ async def test_cache_when_it_cannot_be_written_then_the_answer_stands(
 async def test_cache_when_the_command_is_broken_off_then_nothing_more_is_written(
     tmp_path: Path,
 ) -> None:
-    """Who presses Ctrl-C waits for no snapshots."""
+    """An interrupted command writes no further snapshot."""
     kafka = cluster_of(events_of(NUMBERS))
 
     async def command() -> None:
