@@ -1,4 +1,4 @@
-"""What holds for every source of the tree and no linter knows."""
+"""Rules for every source of the tree that no linter checks."""
 
 import ast
 from pathlib import Path
@@ -89,8 +89,8 @@ def test_names_say_something() -> None:
 
 def test_of_aiokafka_only_the_record_reader_is_used_outside_the_kafka_log() -> None:
     """
-    Only the Kafka client takes what reaches a network, and the demonstration, which is a user of
-    Kafka as any other; the record layer takes the reader.
+    Only the Kafka client imports the network parts of aiokafka, and the demonstration, which is a
+    plain user of Kafka; the record layer imports the reader.
     """
     assert not [
         f"{path}:{line}: {name}"

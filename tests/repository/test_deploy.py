@@ -1,6 +1,6 @@
 """
-What stands in `deploy/` fits the service: every file parses, and every key, path, port, variable
-and option that it names exists.
+The files in `deploy/` fit the service: every file parses, and every key, path, port, variable and
+option in them exists.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def test_every_variable_that_is_named_exists() -> None:
 
 
 def arguments(name: str) -> list[str]:
-    """What stands behind each instruction of that name."""
+    """Return the arguments of each instruction of that name."""
     return [rest for found, rest in instructions() if found == name]
 
 
@@ -236,7 +236,10 @@ def test_unit_has_only_options_that_systemd_knows(tmp_path: Path) -> None:
 
 
 def test_unit_fits_the_service_s_own_times_limits_and_exit_codes() -> None:
-    """It waits longer than an orderly stop, allows all connections, and restarts what can help."""
+    """
+    The unit waits longer than an orderly stop, allows all connections, and restarts after curable
+    errors.
+    """
     service = unit()["Service"]
     config = load().config
     assert service["Type"] == "notify"

@@ -55,7 +55,7 @@ def test_configuration_of_the_manifests_is_one(folder: str, tmp_path: Path) -> N
 def test_container_has_the_ports_paths_and_files_that_its_configuration_names(
     tmp_path: Path,
 ) -> None:
-    """What is probed, mounted and listened to is one and the same."""
+    """Probes, mounts and listeners use the same ports and paths."""
     base, brokers = container("base/deployment.yaml"), container("brokers/deployment.yaml")
     config = configured("brokers", tmp_path).config
     ports = {one["name"]: one["containerPort"] for one in [*base["ports"], *brokers["ports"]]}
@@ -101,7 +101,7 @@ def test_pod_is_nobody_and_writes_nothing_but_its_volume(tmp_path: Path) -> None
 def test_pod_that_listens_on_a_network_has_tokens_from_its_secret(
     folder: str, tmp_path: Path
 ) -> None:
-    """Questions are for who shows a token; the secret is where the page says, and for the group."""
+    """The pod takes its tokens from a secret at the documented path, readable by its group."""
     config = configured(folder, tmp_path).config
     assert config.http.address is not None
     assert (config.http.local_role, config.http.token_file) == (LocalRole.NONE, "none")

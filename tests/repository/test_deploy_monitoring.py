@@ -1,6 +1,6 @@
 """
 Alerts, dashboard and pages fit the service: every metric and label exists, and every alert has a
-section that says what to do.
+section with a remedy.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def test_query_then_reads_metrics_and_labels_that_there_are(who: str, expression
 def test_alert_then_waits_says_how_bad_it_is_and_what_to_do(
     alert: dict[str, dict[str, str]],
 ) -> None:
-    """A time, a severity, a sentence, and a section of the page that says what to do."""
+    """Each alert has a duration, a severity, a sentence, and a section with a remedy."""
     assert re.fullmatch(r"[1-9]\d*[mh]", str(alert["for"]))
     assert alert["labels"]["severity"] in SEVERITIES
     assert alert["annotations"]["summary"].endswith(".")

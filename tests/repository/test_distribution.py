@@ -1,4 +1,4 @@
-"""What is built can be used: wheel and sdist, installed away from the tree, do the main job."""
+"""Wheel and sdist, installed away from the tree, do the main job."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.long, pytest.mark.network, pytest.mark.timeout(900)]
 
 
 def run(*command: str | Path, folder: Path) -> str:
-    """Run a command in *folder* and give what it printed; a failing command fails the test."""
+    """Run a command in *folder* and return its output; a failing command fails the test."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -1,7 +1,4 @@
-"""
-What the documents say is what the code says: commands, options, error codes, versions,
-capabilities.
-"""
+"""The documents agree with the code: commands, options, error codes, versions, capabilities."""
 
 import re
 from collections.abc import Iterable
@@ -83,7 +80,7 @@ def test_everything_with_a_name_is_documented(kind: str) -> None:
 
 
 def test_every_setting_has_a_reason() -> None:
-    """Each field of a section says in its docstring what it is for and why its default is that."""
+    """The docstring of each setting has its purpose and the reason of its default."""
     assert not [key.path for key in KEYS.values() if not key.reason]
 
 

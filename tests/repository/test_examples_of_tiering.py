@@ -1,4 +1,4 @@
-"""What a company starts copies with: the samples say nothing that the command does not take."""
+"""The samples of scheduled copies use only options that the command has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOLDER = tree.ROOT / "examples" / "spark_tiering"
 
 
 def taken(words: Sequence[str]) -> tuple[str, JobRequest]:
-    """The command of `rlmm tier`, and what it is asked for, exactly as it would read *words*."""
+    """Return the command of `rlmm tier` and its request for *words*."""
     program, group, name, *flags = words
     assert (program, group) == ("rlmm", "tier")
     parent = tier.make_context("tier", [name], resilient_parsing=True)
@@ -71,7 +71,7 @@ def test_cron_job_when_read_then_is_one_whose_pod_can_do_its_work() -> None:
 
 
 class StandIn:
-    """What the sample uses of Airflow: it keeps what it is told."""
+    """The part of Airflow that the sample uses; it keeps its arguments."""
 
     made: list[StandIn]
 

@@ -33,7 +33,7 @@ def test_folders_import_no_other_in_a_circle() -> None:
 
 
 def test_rlmm_holds_packages_alone() -> None:
-    """Every module of the service stands in a package that says what it is about."""
+    """Every module of the service lies in a package."""
     loose = {path.name for path in tree.files() if path.parent == Path("rlmm")}
     assert loose == MAY_STAND_LOOSE
 

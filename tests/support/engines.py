@@ -1,5 +1,5 @@
 """
-An engine over a topic in memory, and what a test does with it. For a `VirtualTimeLoop`: time passes
+An engine over a topic in memory, and the steps of tests with it. For a `VirtualTimeLoop`: time passes
 as soon as nothing else can happen.
 """
 

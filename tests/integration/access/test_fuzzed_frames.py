@@ -1,4 +1,4 @@
-"""A server that is told nonsense: it does not fall, keep anything, or make others wait."""
+"""A server under random frames: it does not fail, leak, or delay other clients."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ async def test_fuzzed_frames_then_nothing_falls_nothing_stays_and_a_neighbour_is
     count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    No fault of the service, no connection, task, file, held byte or counted client left, memory
-    within bounds; and who asks beside it gets every answer soon.
+    The service logs no fault and leaves no connection, task, file, held byte or counted client,
+    memory stays within bounds, and a client beside it gets every answer soon.
     """
     world = World(3)
     door = Authenticator(AccessSettings(tokens=Secret(TOKENS)), TlsSettings())

@@ -1,4 +1,4 @@
-"""Who may call which method: asked over a real socket, for every method there is."""
+"""The methods that each role may call, over a real socket."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ REFUSED = {Role.READER: WRITES | PAST, Role.BROKER: PAST, Role.ADMIN: set[str]()
 async def test_every_method_then_is_refused_to_every_role_that_may_not(
     role: Role, way: str
 ) -> None:
-    """Readers only read; exactly what they may not is refused as not permitted."""
+    """Every method refuses exactly the roles below its own with not permitted."""
     async with serving(door()) as served:
         for method in METHODS.values():
             async with connected(served.path if way == "unix" else served.tcp) as client:
@@ -120,7 +120,7 @@ async def test_every_method_then_is_refused_to_every_role_that_may_not(
 async def test_every_method_then_is_refused_to_who_has_not_said_who_it_is(
     method: str, way: str
 ) -> None:
-    """And to who shows nothing, or a wrong token; the connection ends with it."""
+    """Without hello or with a wrong token every method is refused and the connection ends."""
     keeper = door(unix_role="none")
     async with serving(keeper) as served:
         for token in (None, "wrong-token-0123456789"):
@@ -154,7 +154,7 @@ async def test_broker_token_when_bound_then_no_other_broker_is_claimed_or_writte
 async def test_tokens_when_taken_away_then_open_connections_end_and_others_stay(
     tmp_path: Path,
 ) -> None:
-    """Whoever has the old token is out within a second, and does not get in again."""
+    """Clients with a removed token are disconnected within a second and refused afterwards."""
     path = write_tokens(tmp_path / "tokens")
     keeper = Authenticator(AccessSettings(tokens_file=path, refresh_ms=100), TlsSettings())
     async with serving(keeper) as served:
@@ -177,7 +177,9 @@ async def test_tokens_when_taken_away_then_open_connections_end_and_others_stay(
 
 
 async def test_limits_when_a_client_takes_too_much_then_only_that_client_is_refused() -> None:
-    """By name, over all its connections; what it gives back it may take again."""
+    """
+    A client's limit counts by name over all its connections, and released parts are free again.
+    """
     now_s = 0.0
     settings = AccessSettings(
         tokens=Secret(TOKENS), client_connections_max=2, client_requests_per_second_max=3
@@ -207,6 +209,6 @@ async def test_limits_when_a_client_takes_too_much_then_only_that_client_is_refu
 
 
 async def test_plain_tcp_from_this_machine_then_takes_tokens() -> None:
-    """Nobody is between; what comes from elsewhere is asked for TLS."""
+    """Plain TCP from this machine takes tokens, and other addresses need TLS."""
     async with serving(door()) as served, greeted(served.tcp, token=READER) as client:
         assert await client.call("ping") is None

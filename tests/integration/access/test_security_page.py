@@ -1,4 +1,4 @@
-"""What `docs/security.md` says to type: it is typed here, and must do what the page says."""
+"""The commands on `docs/security.md`: the tests run them and compare the results with the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs/security.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
-    """What stands between fences on the page."""
+    """Return the fenced blocks of the page."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""`rlmm serve` with tokens and certificates: what a process does with them, and what it shows."""
+"""`rlmm serve` with tokens and certificates: its behaviour, and its output."""
 
 from __future__ import annotations
 

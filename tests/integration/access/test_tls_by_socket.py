@@ -57,7 +57,7 @@ async def role_of(served: Listening, tls: ssl.SSLContext | None, **said: Any) ->
 
 
 async def is_refused(served: Listening, tls: ssl.SSLContext | None) -> bool:
-    """Whether nothing is ever answered; raises what the client does not like."""
+    """Whether the server answers nothing; raises the errors of the client."""
     try:
         async with connected(served.tcp, tls) as client:
             client.send("hello", {"versions": [1], "client": "test", "token": READER})
@@ -149,7 +149,10 @@ async def test_client_certificate_when_bound_to_a_broker_then_claims_no_other(pk
 async def test_client_certificate_when_it_cannot_be_trusted_then_no_hello_is_answered(
     pki: Pki, what: str
 ) -> None:
-    """Where one is required: none, of another authority, after its end, of nobody."""
+    """
+    No hello is answered without a certificate, or with one of another authority, an expired or a
+    nameless one.
+    """
     foreign = trustme.CA()
     client = {
         "none": pki.client(),
@@ -229,7 +232,7 @@ async def test_session_of_before_when_the_client_authority_was_replaced_then_let
     def tell(
         address: tuple[str, int], session: ssl.SSLSession | None
     ) -> tuple[ssl.SSLSession | None, bytes]:
-        """The session of a connection, and what comes for a frame that is no request."""
+        """Return the session of a connection, and the answer to a frame that is no request."""
         with (
             socket.create_connection(address, timeout=30) as plain,
             client.wrap_socket(plain, server_hostname="localhost", session=session) as found,

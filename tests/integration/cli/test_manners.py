@@ -1,4 +1,4 @@
-"""Commands as processes: who reads them, stops them, or has nothing for them to look at."""
+"""Commands as processes: their readers, their interruption, and missing sources."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_reader_who_has_seen_enough_ends_the_command_quietly(
 def test_interruption_ends_the_command_quietly_with_130(
     folder: Path, environment: dict[str, str]
 ) -> None:
-    """Ctrl-C, in the middle of what would go on for ever."""
+    """Ctrl-C ends an endless command without an error line, with exit code 130."""
     process = subprocess.Popen(
         command("status", "--watch", "--interval", "1h", "--log-dirs", folder),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
@@ -92,7 +92,7 @@ def test_interruption_ends_the_command_quietly_with_130(
 def test_nothing_to_look_at_is_one_clear_line_and_the_right_exit_code(
     words: list[str], exit_code: int, part: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """No service, nobody at an address, no folder, a folder of something else, no time."""
+    """Each missing source gives one error line and its exit code."""
     (tmp_path / "something-else").mkdir()
     done = subprocess.run(
         command(*words), capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=60,
@@ -106,7 +106,7 @@ def test_nothing_to_look_at_is_one_clear_line_and_the_right_exit_code(
 def test_output_that_is_closed_from_the_beginning_is_no_error(
     folder: Path, environment: dict[str, str]
 ) -> None:
-    """As with `>&-`: there is nobody to print for."""
+    """A command whose output is closed from the start, as with `>&-`, is no error."""
     shell = " ".join(command("segments", "list", "--log-dirs", f"'{folder}'")) + " >&-"
     done = subprocess.run(
         ["/bin/sh", "-c", shell], capture_output=True, text=True, env=environment, timeout=60,

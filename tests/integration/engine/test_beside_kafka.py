@@ -1,4 +1,6 @@
-"""Our engine beside a broker that tiers with its own manager: we see what it did."""
+"""
+Our engine beside a broker that tiers with its own manager: the engine sees the broker's events.
+"""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ async def test_story_1_add_finish_query(town: Town) -> None:
 
 
 async def test_story_2_wrong_first_state_refused_at_once(town: Town) -> None:
-    """What the state machine would refuse is refused before anything is written."""
+    """An event that the state machine would refuse is refused before it is written."""
     async with town.service() as metadata:
         await metadata.wait_ready(TP, timeout_s=WAIT_S)
         with pytest.raises(NotPublishable):
@@ -94,7 +94,7 @@ async def test_story_2_wrong_first_state_refused_at_once(town: Town) -> None:
 
 
 async def test_story_3_two_services_on_one_log_converge(town: Town) -> None:
-    """What one is told is applied, the other answers as soon as it has read as far."""
+    """Each service answers with the other's event as soon as it has read up to its offset."""
     async with town.service("one") as one, town.service("two") as two:
         await copied(one, "a")
         written = await two.add_segment(started("b", 100, 199))
@@ -231,7 +231,7 @@ async def test_f36_story_11_remove_then_add_again_applies_nothing_twice(town: To
 async def test_f49_story_12_failed_high_watermark_query_heals_by_itself(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Failure scenario F49: the gate stays closed while nobody knows the end, then opens."""
+    """Failure scenario F49: the gate stays closed while the log end is unknown, and then opens."""
     async with town.service("writer") as writer:
         await copied(writer, "a")
     log = await town.place.log()

@@ -71,7 +71,7 @@ class Town:
         return Broker(broker_id, metadata, self.tier, now_ms=lambda: self.now_ms, **options)
 
     async def tiered(self, segment: SegmentMetadata, records: Sequence[Record]) -> None:
-        """Somebody else copies a segment."""
+        """Copy a segment as another broker."""
         await self.all.add_segment(segment)
         await self.tier.put(segment, records)
         await self.all.update_segment(finished(segment.id))
@@ -105,7 +105,7 @@ def fill(log: LocalLog, *sizes: int, timestamp_ms: int = 0) -> None:
 async def test_broker_when_it_becomes_leader_then_tiers_and_reads_back_what_it_trimmed(
     kind: str,
 ) -> None:
-    """Leadership drives the assignment; what is below the local start is read from its segment."""
+    """The leader copies, and reads records below the local log start from their segments."""
     async with cluster_of(kind) as cluster:
         broker = Broker(1, await cluster.client(1), Tier())
         log = broker.become_leader(TP, 0)
@@ -149,7 +149,7 @@ async def test_f102_copy_when_it_was_started_and_not_finished_then_made_again_un
 async def test_f103_leaders_when_their_logs_rolled_differently_then_no_hole_and_nothing_twice(
     town: Town,
 ) -> None:
-    """Failure scenario F103: what is due is what finished copies do not cover, by epoch."""
+    """Failure scenario F103: a leader copies the offsets that no finished copy covers, by epoch."""
     one, two = town.broker(1), town.broker(2)
     fill(one.become_leader(TP, 0), 10, 10)
     assert await one.tick() == {TP: 2}
@@ -185,7 +185,7 @@ async def test_f103_segment_when_its_beginning_is_covered_then_only_the_rest_is_
 async def test_f104_custom_metadata_then_in_the_finish_and_kept_through_the_deletion(
     town: Town,
 ) -> None:
-    """Failure scenario F104: what the store said is there as long as the segment is."""
+    """Failure scenario F104: the store's custom metadata stays until the segment is deleted."""
     broker = town.broker()
     fill(broker.become_leader(TP, 0), 10)
     await broker.tick()
@@ -226,7 +226,7 @@ async def test_f106_metadata_when_not_ready_then_not_one_object_is_written(
 
 
 async def test_f107_copy_when_made_twice_then_nothing_is_copied_again(town: Town) -> None:
-    """Failure scenario F107: the second run copies nothing; names say what they are of."""
+    """Failure scenario F107: the second run copies nothing."""
     broker = town.broker()
     fill(broker.become_leader(TP, 0), 10, 10)
     assert await broker.tick() == {TP: 2}
@@ -247,7 +247,9 @@ async def test_f108_upload_when_refused_for_good_then_undone_and_forgotten(town:
 
 
 async def test_f108_deletion_when_it_fails_then_stays_known_and_is_tried_again(town: Town) -> None:
-    """Failure scenarios F108 and F114: what was begun is found by its state, and finished."""
+    """
+    Failure scenarios F108 and F114: the next run finds a started deletion by its state and ends it.
+    """
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10)
@@ -304,7 +306,7 @@ async def test_f110_lookup_when_the_epoch_of_the_data_misses_then_fails_closed(t
 async def test_f110_lookup_then_uses_the_epoch_of_the_data_and_not_the_leaders(
     town: Town,
 ) -> None:
-    """Failure scenario F110: what was written in an old epoch is found there, under any leader."""
+    """Failure scenario F110: a record of an old epoch is found in that epoch, under any leader."""
     broker = town.broker()
     log = broker.become_leader(TP, 2)
     fill(log, 10)
@@ -376,7 +378,7 @@ async def test_f112_offsets_when_metadata_is_not_ready_then_refused_and_not_gues
 async def test_example_when_run_beside_a_service_then_tells_what_it_read(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The program that is shown does what it says, from the first offset to the last."""
+    """The example program reads every record from the first offset to the last."""
     async with cluster_of("async-unix") as cluster:
         await main(str(cluster.path))
     told = capsys.readouterr().out.splitlines()

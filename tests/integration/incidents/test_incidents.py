@@ -1,6 +1,6 @@
 """
-Ten incidents, each made of events and told by one command: as programs get it, and as the runbook
-in docs/operating.md shows it.
+Ten incidents, each made of events and found by one command: the JSON answer, and the text that the
+runbook in docs/operating.md shows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
 
 
 def test_f102_incident_when_a_copy_never_ends_then_stuck_names_it(incident: Incident) -> None:
-    """Only what was finished counts as copied."""
+    """`stuck` names the copy that never ended, and its bytes do not count as copied."""
     incident.copy("a", 0, 99)
     stuck = incident.begin("b", 100, 199, broker_id=2)
     found = incident.findings("stuck")["COPY-STALLED"]
@@ -98,7 +98,7 @@ def test_f57_incident_when_a_lost_leader_finishes_late_then_verify_names_both(
 def test_f57_verify_when_asked_about_the_past_then_goes_by_the_log_up_to_there(
     incident: Incident,
 ) -> None:
-    """A repeated end counts as the newest; before it nobody was late."""
+    """The late finish is a finding now, and before it there was only an overlap."""
     old = incident.copy("old", 0, 99, broker_id=1)
     incident.copy("new", 0, 99, broker_id=2)
     before = str(incident.now_ms - 1)
@@ -129,7 +129,7 @@ def test_f65_incident_when_the_head_is_trimmed_then_verify_says_what_cannot_be_k
 def test_incident_when_a_topic_is_created_anew_then_verify_names_its_ids(
     incident: Incident,
 ) -> None:
-    """What the old one left is in nobody's way, and is paid for."""
+    """The old topic's segments are a finding, because they take space in the store."""
     old = tp("orders", 3, Uuid.of(0, 0xB0))
     incident.copy("a", 0, 99, of=old)
     incident.copy("b", 0, 99)
@@ -212,7 +212,7 @@ def test_f70_incident_when_one_replica_acknowledges_then_doctor_says_what_to_set
 
 
 def test_runbook_when_read_then_every_incident_of_it_is_made_here() -> None:
-    """Ten pages, each with a command that was seen to say what the page shows."""
+    """The runbook has ten incidents, and a test makes each of them."""
     _, _, behind = PAGE.read_text(encoding="utf-8").partition("\n## Incidents\n")
     titles = re.findall(r"^### (.+)$", behind.partition("\n## ")[0], re.MULTILINE)
     shown = re.findall(r'shows_what_the_page_says\("(.+?)"\)', HERE.read_text(encoding="utf-8"))

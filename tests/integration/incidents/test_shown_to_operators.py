@@ -41,7 +41,9 @@ def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
 def test_f78_history_when_an_event_was_refused_then_shows_it_with_place_and_reason(
     incident: Incident,
 ) -> None:
-    """And by reason in what `status` counts; what came behind it counts all the same."""
+    """
+    `history` shows the refused event, `status` counts it by reason, and later events are applied.
+    """
     one = incident.copy("a", 0, 99)
     place = incident.records[0].place
     incident.put(update(one, SegmentState.DELETE_SEGMENT_FINISHED))
@@ -60,7 +62,7 @@ def test_f78_history_when_an_event_was_refused_then_shows_it_with_place_and_reas
 def test_f79_commands_when_the_whole_log_comes_twice_then_the_state_is_the_same(
     incident: Incident, tmp_path: Path
 ) -> None:
-    """Repeated ends, deletions of what is gone: no finding, no error, and history tells it."""
+    """Repeated events change no state and cause no finding, and `history` shows them."""
     incident.copy("a", 0, 99)
     gone = incident.copy("b", 100, 199)
     incident.put(delete_started(gone, event_timestamp_ms=incident.now_ms))
@@ -107,7 +109,7 @@ def test_f102_stuck_when_a_copy_was_made_again_then_the_old_one_is_waste(
 def test_f114_stuck_when_a_deletion_was_never_finished_then_names_the_segment(
     incident: Incident,
 ) -> None:
-    """Who looks at finished segments alone would leak its objects."""
+    """`stuck` names a segment whose deletion never ended, so its objects are not lost."""
     one = incident.copy("a", 0, 99)
     incident.put(delete_started(one, broker_id=4, event_timestamp_ms=incident.now_ms))
     found = incident.findings("stuck")

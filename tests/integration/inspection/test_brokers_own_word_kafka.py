@@ -1,6 +1,6 @@
 """
-What is reckoned here beside what a real broker does and says of the same: the log cleaner, the
-ends of a tiered log, and what is wrong with a cluster of one node.
+Our computations beside those of a real broker: the log cleaner, the ends of a tiered log, and
+findings about a cluster of one node.
 """
 
 from __future__ import annotations

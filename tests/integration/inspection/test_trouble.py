@@ -1,6 +1,6 @@
 """
-What commands say that cannot look: one line on standard error, which names what is wrong and the
-way out, nothing on standard output, and an exit code that a script can go by.
+Errors of commands that cannot reach their source: one line on standard error with fault and remedy,
+an empty standard output, and an exit code for scripts.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_questions_when_asked_of_nobody_then_are_of_every_command() -> None:
 def test_command_when_no_service_is_there_then_says_where_and_what_else_there_is(
     question: Question, tmp_path: Path
 ) -> None:
-    """By its socket, and by an address where nobody listens: exit code 3."""
+    """A missing socket and a closed port give exit code 3 and a line with the other sources."""
     code = SidecarUnavailable.exit_code
     assert code == 3
     path = str(tmp_path / "rlmm.sock")
@@ -92,7 +92,7 @@ def test_command_when_the_folder_is_of_something_else_then_says_what_is_looked_f
 def test_command_when_no_cluster_is_there_then_says_so_once(
     command: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody listens; exit code 3, and no line of a log beside that."""
+    """An unreachable cluster gives one error line and exit code 3, without log lines."""
     address = f"127.0.0.1:{free_port()}"
     result = called(command, "--bootstrap-server", address, "--timeout", "3s")
     require_one_line(result, 3, address, "no broker listens there", "--command-config")
@@ -110,7 +110,7 @@ def test_command_when_a_configuration_of_java_cannot_be_read_then_names_the_file
 
 
 async def test_command_when_the_token_is_wrong_then_every_one_is_refused(tmp_path: Path) -> None:
-    """Whoever shows a token must show a known one: exit code 3."""
+    """An unknown token gives exit code 3 for every command."""
     token = tmp_path / "token"
     token.write_text("nobody-knows-it-0123456789abcdef")
     token.chmod(0o600)

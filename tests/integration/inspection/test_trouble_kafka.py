@@ -1,6 +1,6 @@
 """
-Commands at a real broker: as who they come to Kafka's own metadata topic, and what they say where
-they are not let in.
+Commands at a real broker: their rights on Kafka's own metadata topic, and their errors without
+them.
 """
 
 from __future__ import annotations

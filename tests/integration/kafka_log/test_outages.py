@@ -85,8 +85,8 @@ async def test_f69_read_when_its_fetch_dies_then_it_says_so_and_the_next_one_wor
     fresh_kafka: FreshKafka, open_log: OpenLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    Failure scenario F69: the task that fetches is killed without a word. Its readers are told, the
-    death is logged and counted, and reading goes on.
+    Failure scenario F69: the fetch task is killed; its readers get an error, the death is logged
+    and counted, and reading goes on.
     """
     node = fresh_kafka.node().start()
     log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))

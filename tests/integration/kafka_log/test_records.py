@@ -1,4 +1,4 @@
-"""What other producers write, read through the `kafka` log byte by byte."""
+"""Records of other producers, read through the `kafka` log byte by byte."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def read_batches(log: KafkaLog, position: int) -> list[Batch]:
 async def test_read_when_a_batch_is_compressed_then_it_comes_as_it_is(
     kafka_broker: TieredKafka, open_log: OpenLog, codec: Compression
 ) -> None:
-    """Compressed batches come through compressed, and hold what was written."""
+    """Compressed batches arrive compressed and hold the written records."""
     topic = own_topic("compressed")
     await create_topic(kafka_broker.login, topic)
     values = [b"event %d " % number * 20 for number in range(50)]
@@ -117,7 +117,7 @@ async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_e
 async def test_f31_read_when_raw_then_markers_come_as_control_batches(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """Whoever applies a record set sees what is no data, with its transaction."""
+    """A raw read returns transaction markers as control batches."""
     topic = own_topic("transactions")
     await create_topic(kafka_broker.login, topic)
     await write_transaction(kafka_broker, topic, [b"aborted"], is_committed=False)

@@ -1,4 +1,6 @@
-"""The `kafka` log on three nodes of which one dies or hangs: nothing is lost, nobody waits long."""
+"""
+The `kafka` log on three nodes of which one dies or hangs: no event is lost, and waits are short.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ WRITERS = 12
 
 
 class Load:
-    """Writers that append until they are told to stop, and what they were told themselves."""
+    """Writers that append until the test stops them, with the outcomes of their appends."""
 
     def __init__(self, log: KafkaLog) -> None:
         self.stored: list[dict[int, bytes]] = [{} for _ in range(PARTITIONS)]
@@ -131,8 +133,8 @@ async def test_f38_log_when_one_partition_has_no_leader_then_the_others_work(
     kafka_cluster: Cluster, open_log: OpenLog
 ) -> None:
     """
-    Failure scenario F38: partitions of one replica, one node dead. Its partitions say that nobody
-    leads them; all others are read, written and asked for as before, and at once.
+    Failure scenario F38: with one of three nodes dead, its partitions of one replica have no
+    leader; all others are read, written and answered at once.
     """
     topic = own_topic("single")
     await create_topic(kafka_cluster.login, topic, partitions=PARTITIONS, replicas=1)

@@ -75,8 +75,8 @@ async def test_f96_topic_when_brokers_are_too_few_then_waits_for_more_and_says_s
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
-    Failure scenario F96: three replicas and one broker is how a cluster starts, or a mistake: more
-    brokers are waited for, and what the broker says and how to do with fewer is told.
+    Failure scenario F96: with one broker for three replicas the log waits for more brokers and logs
+    the broker's error and the setting for fewer replicas.
     """
     topic = own_topic()
     log = await open_log(settings_for(kafka_broker.login, topic, is_created=True, replicas=3))
@@ -180,7 +180,7 @@ async def test_f6_append_when_it_is_the_first_to_notice_then_stores_nothing_in_a
 async def test_topic_when_deleted_then_calls_say_that_it_is_not_there(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """A topic that is gone is unavailable to who reads it, and absent to who asks who it is."""
+    """A reader of a deleted topic gets unavailable, and a caller of `identity` gets absent."""
     topic = own_topic("gone")
     log = await open_log(settings_for(kafka_broker.login, topic, partitions=1, is_created=True))
     await log.append(0, b"event", timeout_s=ANSWER_S)
@@ -199,7 +199,10 @@ async def test_topic_when_deleted_then_calls_say_that_it_is_not_there(
 async def test_f28_f66_read_when_the_log_start_moves_then_tells_and_goes_on_from_there(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """Failure scenarios F28 and F66: DeleteRecords to 40, and to the end of what there is."""
+    """
+    Failure scenarios F28 and F66: DeleteRecords to 40 and to the log end; the read raises the new
+    start and goes on there.
+    """
     topic = own_topic("trimmed")
     await create_topic(kafka_broker.login, topic)
     await produce(kafka_broker.login, topic, [b"%d" % number for number in range(50)])

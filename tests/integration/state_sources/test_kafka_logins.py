@@ -1,4 +1,4 @@
-"""A broker that asks who comes: every form of a Java `client.properties`, and what is refused."""
+"""A broker with authentication: every form of a Java `client.properties`, and the refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCRAM, PLAIN = (
 
 
 def properties_of(login: Login, *more: str) -> list[str]:
-    """What Java's own tools would be given for a login by password."""
+    """Return the properties of Java's own tools for a login by password."""
     module = PLAIN if login.mechanism == "PLAIN" else SCRAM
     return [
         f"security.protocol={login.protocol}",
@@ -133,7 +133,7 @@ def keytool(*arguments: object, form: str, is_import: bool = False) -> None:
 async def test_kafka_when_stores_are_given_then_lets_us_in(
     metadata_topic: SecuredKafka, tmp_path: Path, way: Way, form: str
 ) -> None:
-    """PEM, and what keytool itself makes, with the password that opens it."""
+    """The broker accepts PEM files and a keytool store with its password."""
     login = metadata_topic.login(way)
     assert login.ca_file is not None
     trust, keys = login.ca_file, login.certificate_file
@@ -189,8 +189,8 @@ async def test_kafka_when_a_reader_has_read_and_describe_then_that_is_enough(
     metadata_topic: SecuredKafka, tmp_path: Path
 ) -> None:
     """
-    Nothing is produced, no group is joined, no setting is read: two rights on one topic are enough
-    for the state. What they do not reach is not known, and no error.
+    Two rights on one topic are enough for the state: the source produces nothing, joins no group
+    and reads no setting, and facts beyond these rights are unknown.
     """
     login = metadata_topic.powerless_login(Way.SCRAM_512)
     await asyncio.to_thread(metadata_topic.allow, POWERLESS, "Read", "Describe", topic=TOPIC)
@@ -217,7 +217,7 @@ async def test_kafka_when_a_reader_has_read_and_describe_then_that_is_enough(
 async def test_kafka_when_a_right_is_missing_then_it_is_named(
     metadata_topic: SecuredKafka, tmp_path: Path
 ) -> None:
-    """DESCRIBE without READ tells who is asked which one to grant."""
+    """The error names DESCRIBE or READ, the right that is missing."""
     topic = own_topic("described")
     await create_topic(metadata_topic.admin_login, topic)
     await produce(metadata_topic.admin_login, topic, [b"event"])

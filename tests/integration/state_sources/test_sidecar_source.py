@@ -109,7 +109,9 @@ async def test_log_when_of_a_service_then_its_replay_is_that_of_the_log(seed: in
 
 
 async def test_moment_when_a_partition_is_deleted_or_never_was_then_tells_them_apart() -> None:
-    """Of what is deleted nothing is listed, and its deletion is remembered, as in a replay."""
+    """
+    A deleted partition has no segments and keeps its deletion, and one without events is unknown.
+    """
     gone, never = tp("gone", 1), tp("never", 1)
     world = world_of(*(partition_delete(state, gone) for state in PartitionDeleteState))
     async with looking_into(world) as (source, _, _):
@@ -125,7 +127,7 @@ async def test_moment_when_a_partition_is_deleted_or_never_was_then_tells_them_a
 
 
 async def test_moment_when_only_some_metadata_partitions_are_meant_then_tells_of_no_other() -> None:
-    """What was not asked for is not known, and not empty."""
+    """Unrequested metadata partitions are unknown, not empty."""
     world, place = World(PLACES), 1
     one, other = world.partition_on(1), world.partition_on(2)
     world.store(started(segment_id(1, one)), started(segment_id(2, other)))
@@ -183,7 +185,9 @@ async def test_segments_when_there_are_very_many_then_memory_stays_flat() -> Non
 
 
 async def test_now_when_a_metadata_partition_is_behind_then_not_ready_and_named() -> None:
-    """Never a partial answer; what is asked of the others is answered."""
+    """
+    The answer is never partial: it is not ready for the lagging partition and complete for others.
+    """
     one = tp("one", 1)
     world = world_of(started(segment_id(1, one)))
     place = world.place(one)
@@ -219,7 +223,9 @@ async def test_now_when_it_is_ready_soon_enough_then_waits_and_tells_how_far_it_
 
 
 async def test_now_when_the_service_does_not_read_all_then_says_so_at_once() -> None:
-    """It was not given the rest, so waiting does not help; what it has is answered."""
+    """
+    The source says at once that the service is not assigned all, and answers for its partitions.
+    """
     one = tp("one", 1)
     world = world_of(started(segment_id(1, one)))
     place = world.place(one)
@@ -256,7 +262,7 @@ async def test_now_when_nobody_has_said_what_is_assigned_then_that_is_waited_for
 
 
 async def test_source_when_the_log_was_never_reached_then_says_what_stands_in_the_way() -> None:
-    """Its standing is told all the same."""
+    """The source names the reason why the log was never reached, and still has a standing."""
     world = world_of()
     world.script.lose_brokers()
     async with looking_into(world, is_ready=False) as (source, engine, _):
@@ -301,7 +307,7 @@ async def test_standing_then_says_what_a_replay_says() -> None:
 
 
 async def test_standing_when_it_lags_then_says_how_old_the_last_record_is() -> None:
-    """By the time of the record itself, to who may see it."""
+    """The standing has the time of the last record, for callers that may see it."""
     world = world_of(started(segment_id(1)), partition_count=1)
     stamp_ms = world.topic.clock.now_ms()
     async with served_world(world) as (engine, served):

@@ -55,7 +55,7 @@ CS, CF, DS, DF = SegmentState
 
 @dataclass
 class AdoptedWorld(World):
-    """One topic that a broker tiers; *lost* names destroyed records and what destroyed them."""
+    """One topic that a broker tiers; *lost* maps destroyed records to their cause."""
 
     explicit: dict[str, str] = field(default_factory=dict)
     journals: list[AdoptionJournal] = field(default_factory=list)

@@ -2,7 +2,7 @@
 A metadata log, a store and a source in memory, in which plans are carried out and drivers die.
 
 Each thing that reaches outside is a step. A driver that is to die at a step dies before or after it
-took effect; whatever it leaves is what the next job finds.
+took effect; the next job finds whatever it leaves.
 """
 
 from __future__ import annotations

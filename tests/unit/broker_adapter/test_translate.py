@@ -1,4 +1,4 @@
-"""What a broker is told for each of our errors."""
+"""Kafka's error for each of our errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_error_is_told_with_its_own_retriability(error: type[RlmmError]) -
 def test_translation_agrees_with_kafkas_own_outcome_where_there_is_one(
     error: type[RlmmError],
 ) -> None:
-    """Where Kafka's classes raise something for the same thing, a broker is told just that."""
+    """The broker gets the error of Kafka's own classes where they have one."""
     outcome = error_of(error("x"))
     if outcome is not None:
         assert exception_for(error("x")).java_class == JAVA_CLASSES[outcome]
@@ -123,7 +123,7 @@ TOLD = {
 
 
 def test_every_error_has_its_place_in_the_table() -> None:
-    """No error is told without somebody having decided how: the table names them all."""
+    """The table has every class of error."""
     told = {
         error.__name__: exception_for(error("x")).java_class.rpartition(".")[2]
         for error in ALL_ERRORS
@@ -132,6 +132,6 @@ def test_every_error_has_its_place_in_the_table() -> None:
 
 
 def test_error_of_a_newer_service_then_told_by_what_it_says_of_itself() -> None:
-    """A class that is not known here is told as retriable where the service says that it is."""
+    """An unknown class of error is retriable if the service says so."""
     value = ["brand-new", "something else", True, {"base": "log"}]
     assert exception_for(read_error(value)).retriable is True

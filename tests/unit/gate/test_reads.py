@@ -1,4 +1,4 @@
-"""Every question that is answered: what is wrong in itself, who may ask, and what the answer is."""
+"""Every question of the gate: the check of its arguments, the admission, and the answer."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_question_that_cannot_be_meant_then_is_refused_before_anything_else(
 
 
 def test_largest_epoch_and_offset_then_can_be_asked_for() -> None:
-    """The limits of Kafka's own numbers are within what can be meant."""
+    """The largest epoch and offset of Kafka are valid arguments."""
     assert Asked().reads.segment_for(TP, 2**31 - 1, 2**63 - 1) is None
 
 
@@ -225,7 +225,7 @@ def test_lookups_when_closed_then_each_is_refused() -> None:
 
 
 def test_lookups_when_too_many_then_none_is_answered() -> None:
-    """One call must not hold up everybody else."""
+    """Too many look-ups in one call are refused as a whole."""
     reads = Asked().reads
     assert len(reads.segments_for([(TP, 0, 50)] * LOOKUPS_MAX)) == LOOKUPS_MAX
     with pytest.raises(InvalidArgument, match=f"{LOOKUPS_MAX + 1} look-ups"):
@@ -242,7 +242,7 @@ def test_f43_readiness_then_is_false_wherever_a_question_would_be_refused() -> N
 
 
 def test_f88_answer_then_stays_what_it_was_when_the_next_event_is_applied() -> None:
-    """An answer is made of values: what happens afterwards does not reach into it."""
+    """Later events do not change an answer."""
     asked = Asked()
     listed, found = asked.reads.segments(TP), asked.reads.segment_for(TP, 0, 50)
     kept = list(listed)
@@ -284,7 +284,7 @@ def test_f92_sizes_then_are_read_from_counters(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_state_when_of_a_deleted_partition_then_is_there_as_long_as_it_is_known() -> None:
-    """An image tells what is remembered of it, where nothing is left to be listed."""
+    """The image of a deleted partition exists as long as its deletion is remembered."""
     asked = Asked()
     shard = PythonShard(PLACE)
     for state in PartitionDeleteState:
@@ -296,7 +296,7 @@ def test_state_when_of_a_deleted_partition_then_is_there_as_long_as_it_is_known(
 
 
 def test_metadata_partition_when_it_is_not_open_then_nobody_goes_through_it() -> None:
-    """Not caught up, not read here, none at all, over: each is told apart; assigned or not."""
+    """A listing of a metadata partition is refused by its state, whether or not it is assigned."""
     asked = Asked()
     assert asked.reads.place(PLACE) is asked.shard
     assert asked.reads.of_everyone().place(PLACE) is asked.shard

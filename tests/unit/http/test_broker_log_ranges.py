@@ -27,7 +27,7 @@ SIZE = 100
 def test_range_when_it_lies_in_the_file_then_is_that_part(
     header: str, start: int, end: int
 ) -> None:
-    """What reaches beyond the end goes to the end."""
+    """A range beyond the end of the file ends at its end."""
     asked = bytes_asked(header, SIZE)
     assert asked is not None
     assert asked == (start, end, True)

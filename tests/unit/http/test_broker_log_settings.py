@@ -1,4 +1,4 @@
-"""The settings of what is served of brokers' folders refuse what cannot work."""
+"""The settings of brokers' log folders refuse impossible values."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_number_when_it_cannot_work_then_it_is_refused_by_name(name: str, value:
 def test_setting_when_it_cannot_be_meant_then_it_is_refused_by_name(
     wrong: dict[str, Any], key: str
 ) -> None:
-    """Whoever names a folder names it whole, and once."""
+    """The settings refuse a relative folder and a repeated one by key."""
     with pytest.raises(ConfigError, match=rf"broker_log\.{key} must"):
         BrokerLogSettings(**wrong)
 
 
 def test_folders_when_nothing_is_said_then_none_is_served() -> None:
-    """Records are shown to nobody before somebody says so."""
+    """By default the service serves no log folder."""
     assert load().config.broker_log.folders == ()
 
 
@@ -58,6 +58,6 @@ def test_folders_when_nobody_can_tell_what_is_stable_then_are_refused() -> None:
 
 
 def test_folders_when_there_is_no_http_then_are_refused() -> None:
-    """They would be served to nobody."""
+    """The settings refuse log folders without HTTP."""
     with pytest.raises(ConfigError, match=r"http\.listen is none"):
         load({**FOLDER, **SERVERS, "http_listen": "none"})

@@ -15,7 +15,7 @@ from rlmm.http.parameters import EPOCH, FRESHNESS, OFFSET, read_offsets, read_pa
 def test_token_when_well_formed_then_it_is_offsets_by_partition(
     text: str, offsets: dict[int, int]
 ) -> None:
-    """What a read token says."""
+    """A well-formed read token is a map of offsets by metadata partition."""
     assert read_offsets("at_least", text) == offsets
 
 

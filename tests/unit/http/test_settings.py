@@ -1,4 +1,4 @@
-"""The settings of HTTP refuse what cannot work."""
+"""The settings of HTTP refuse impossible values."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_number_when_it_cannot_work_then_it_is_refused_by_name(name: str, value:
 
 
 def test_questions_when_nothing_is_said_then_are_closed_and_health_and_metrics_open() -> None:
-    """Default deny; probes and scrapes have no token, and are told no segment."""
+    """By default questions are closed, and health and metrics are open and show no segment."""
     settings = HttpSettings()
     assert settings.local_role is LocalRole.NONE
     assert (settings.health_open, settings.metrics_open) == (True, True)

@@ -183,7 +183,7 @@ async def test_open_when_it_was_refused_then_the_folder_is_free(
 async def test_open_when_another_began_a_log_meanwhile_then_it_is_that_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was seen before the lock was taken is seen again under it: ids are never made twice."""
+    """A second opener finds the log that another one made before it got the lock."""
     open_registry = LogRegistry.open
     begun = []
 
@@ -215,7 +215,7 @@ async def test_observer_when_the_folder_is_a_copy_then_reads_what_is_there(
 async def test_f39_observer_when_a_partition_was_not_copied_then_it_is_unknown_not_empty(
     tmp_path: Path,
 ) -> None:
-    """Failure scenario F39: what is missing in a copy is an error, never offset 0 = ready."""
+    """Failure scenario F39: a partition missing in a copy is an error, not an empty log."""
     await write_broker_folder(tmp_path, 17, b"a")
     async with opened(tmp_path, partition_count=50, is_observer=True) as log:
         bounds = await log.bounds([16, 17], timeout_s=ANSWER_S)
@@ -308,7 +308,7 @@ async def test_append_when_each_group_is_synced_then_many_share_few_syncs(tmp_pa
 
 
 async def test_read_when_there_is_no_time_then_gives_what_is_in_memory(tmp_path: Path) -> None:
-    """A deadline of zero asks for what can be had at once."""
+    """A read with a deadline of zero returns the records in memory."""
     async with opened(tmp_path, partition_count=1) as log:
         await log.append(0, b"a", timeout_s=ANSWER_S)
         assert await log.read(0, 0, timeout_s=0) is not None
@@ -330,7 +330,7 @@ async def test_run_when_cancelled_then_ends(tmp_path: Path) -> None:
 async def test_close_when_two_close_at_once_then_both_return_with_the_folder_free(
     tmp_path: Path,
 ) -> None:
-    """Who waits for a close has waited for all of it."""
+    """Two closes at once both return after the lock of the folder is free."""
     log = await FilesLog.open(tmp_path, partition_count=1)
     await log.append(0, b"a", timeout_s=ANSWER_S)
     first = asyncio.create_task(log.close())

@@ -1,4 +1,4 @@
-"""Whose a folder is, told by its names and small files; nothing is ever written by looking."""
+"""The owner of a folder by its names and small files; looking writes nothing."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_f7_f44_new_identity_when_more_partitions_were_begun_then_is_refused(
 def test_new_identity_when_the_folder_is_something_else_then_is_refused_in_one_line(
     tmp_path: Path, names: list[str], complaint: str
 ) -> None:
-    """A folder of something else is named, with what is in it and what to do."""
+    """The refusal names the folder, its contents and the remedy in one line."""
     for name in names:
         (tmp_path / name).write_text(BROKER_PROPERTIES)
     with pytest.raises(ConfigError, match=f"{complaint}.*: name a folder of its own") as caught:
@@ -138,14 +138,14 @@ def test_new_identity_when_inside_a_brokers_folder_then_is_refused(
 
 
 def test_new_identity_when_records_are_there_then_is_refused(tmp_path: Path) -> None:
-    """Records without the file that says whose they are are a copy, and nobody's to write to."""
+    """Records without the identity file are a copy, which the log refuses to write."""
     make_partitions(tmp_path, 0, record_bytes=70)
     with pytest.raises(ConfigError, match=r"but no meta\.properties.*observer"):
         new_identity(look_at(tmp_path), None)
 
 
 def test_new_identity_when_the_folder_has_had_a_life_then_there_is_none(tmp_path: Path) -> None:
-    """What was made once is kept."""
+    """An existing log keeps its identity."""
     make_ours(tmp_path, 3)
     assert new_identity(look_at(tmp_path), None) is None
 
@@ -212,7 +212,7 @@ def test_kept_identity_when_an_id_is_lost_then_is_refused(tmp_path: Path) -> Non
 def test_kept_identity_when_the_count_is_no_number_then_is_refused(
     tmp_path: Path, text: str
 ) -> None:
-    """A spoilt file is named with what is wrong in it."""
+    """The error names the file and its wrong value."""
     make_ours(tmp_path, 1)
     with (tmp_path / "meta.properties").open("a") as file:
         file.write(f"rlmm.partition.count={text}\n")
@@ -233,7 +233,7 @@ def test_copied_identity_when_made_by_a_broker_then_is_read_where_it_is_told(
 
 
 def test_copied_identity_when_nothing_says_whose_it_is_then_is_unknown(tmp_path: Path) -> None:
-    """Bare folders are readable; what they do not say is not made up."""
+    """Bare folders are readable, and their identity is unknown."""
     make_partitions(tmp_path, 4)
     (tmp_path / f"{TOPIC}-4" / "partition.metadata").unlink()
     identity = copied_identity(look_at(tmp_path), 5)
@@ -291,7 +291,7 @@ def test_look_at_when_topics_are_mixed_then_names_both(tmp_path: Path) -> None:
 
 
 def test_look_at_when_it_is_a_file_then_says_so(tmp_path: Path) -> None:
-    """A file is no folder: one line with the path, the system's reason, and what to do."""
+    """One line has the path, the system's reason and the remedy."""
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(ConfigError, match="Not a directory; name one that this user") as caught:

@@ -1,4 +1,4 @@
-"""What no log and no wait may be asked for."""
+"""The arguments that every log and every wait refuses."""
 
 from __future__ import annotations
 

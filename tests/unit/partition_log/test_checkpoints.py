@@ -37,7 +37,7 @@ def test_epochs_when_written_then_are_kafkas_bytes() -> None:
 def test_epochs_when_kafka_reads_them_then_so_do_we(
     content: bytes, expected: list[tuple[int, int]]
 ) -> None:
-    """What a broker tolerates is tolerated."""
+    """The parser reads every file of epochs that a broker reads."""
     assert parse_epochs(content) == expected
 
 

@@ -18,7 +18,7 @@ def test_epoch_when_larger_then_begins_where_it_first_wrote() -> None:
 
 
 def test_epoch_when_smaller_then_changes_nothing() -> None:
-    """What a deposed leader wrote earlier does not turn the order round."""
+    """A smaller epoch does not change the order of epochs."""
     epochs = EpochStarts([(3, 0)])
     assert not epochs.assign(2, 10)
     assert not epochs.assign(-1, 10)

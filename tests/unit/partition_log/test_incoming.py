@@ -1,4 +1,4 @@
-"""What an append is given, before anything is written."""
+"""The batches of an append before they are written."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_batches_when_placed_then_differ_in_their_first_16_bytes_alone() -> None
 
 
 def test_batches_when_placed_then_their_bytes_are_not_copied() -> None:
-    """What is written behind the new 16 bytes is the very memory that came in."""
+    """The bytes behind the new 16-byte header are not copied."""
     sent = batch(b"a" * 1000)
     placed = place(sent, check_batches(sent, batch_bytes_max=LIMIT), 0, 0)
     view = placed.buffers[1]

@@ -33,7 +33,7 @@ from rlmm.partition_log.names import (
 def test_folder_name_when_parsed_then_is_a_partition_or_none(
     name: str, expected: TopicPartition | None
 ) -> None:
-    """Only what Kafka names a partition's folder is one."""
+    """The parser accepts exactly Kafka's names of partition folders."""
     assert parse_folder(name) == expected
     if expected is not None:
         assert str(expected) == name

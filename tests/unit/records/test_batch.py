@@ -1,4 +1,4 @@
-"""Walking record sets: what a header says, where the walk goes on and where it ends."""
+"""Walking record sets: headers, the next position, and the end."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_walk_when_started_behind_a_batch_then_begins_there() -> None:
 
 
 def test_walk_when_the_crc_is_not_asked_for_then_a_wrong_one_passes() -> None:
-    """Checking can be left to whoever checked before."""
+    """A walk without the CRC check passes a batch with a wrong CRC."""
     data = forge(record(0, b"x"), 1, crc=0)
     assert [type(found) for found in walk(data)] == [DamagedBatch]
     assert [type(found) for found in walk(data, verify_crc=False)] == [Batch]
@@ -116,7 +116,7 @@ def test_walk_when_the_crc_is_not_asked_for_then_a_wrong_one_passes() -> None:
 def test_batch_when_attribute_bits_are_set_then_each_says_its_own(
     attributes: int, expected: tuple[Compression | None, int, bool, bool]
 ) -> None:
-    """Codec, timestamp type, transaction and control are told from their bits alone."""
+    """Codec, timestamp type, transaction and control come from their own bits."""
     (batch,) = walk(forge(b"", 0, attributes=attributes))
     assert isinstance(batch, Batch)
     assert expected == (

@@ -1,4 +1,4 @@
-"""The records of a batch: what both readers read, and what ours says of damage."""
+"""The records of a batch: both readers' values, and errors of ours for damage."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def damage_of(data: bytes) -> DamagedRecords:
 
 
 def test_records_when_everything_is_set_then_all_of_it_is_read() -> None:
-    """Key, value, times and headers come out as they went in, empty and null told apart."""
+    """
+    The reader returns key, value, times and headers as written, and distinguishes empty from null.
+    """
     headers = varint(3) + field(b"a") + field(b"1") + field(b"") + field(b"") + field(b"a")
     section = record(0, b"", key=b"", timestamp_delta=-5, headers=headers + field(None))
     section += record(1, None, timestamp_delta=2**40)
@@ -70,7 +72,7 @@ def test_values_when_a_field_is_negative_then_it_is_null() -> None:
 
 
 def test_records_when_a_header_key_is_no_utf8_then_nothing_is_lost() -> None:
-    """Kafka replaces what it cannot decode in a header's key; so the record is good."""
+    """The reader replaces invalid UTF-8 in a header key, as Kafka does, and keeps the record."""
     headers = varint(1) + field(b"\xffkey") + field(b"v")
     batch = batch_of(forge(record(0, b"x", headers=headers) + record(1, b"y"), 2))
     assert list(batch.values()) == [(0, b"x"), (1, b"y")]

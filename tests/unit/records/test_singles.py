@@ -1,4 +1,4 @@
-"""Runs of batches with one event each: what the quick way reads, and where it stops."""
+"""Runs of batches with one event each: the fast reader and its end."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_run_when_enough_is_read_ends_before_the_next_batch() -> None:
     ],
 )
 def test_run_ends_in_front_of_whatever_has_another_form(follower: bytes) -> None:
-    """What is not of the one form, or not sound, is left to those that read every form."""
+    """The fast reader stops before a batch of another form or a damaged one."""
     data = single(FIRST, b"first") + follower
     assert single_values(data, 0, FIRST, 100) == ([b"first"], 0, len(single(FIRST, b"first")))
     assert single_values(follower, 0, FIRST + 1, 100) == ([], 0, 0)

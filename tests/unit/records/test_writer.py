@@ -1,4 +1,4 @@
-"""Writing batches: what cannot be meant is refused, what is written is what was asked for."""
+"""Writing batches: impossible values are refused, and all others are read back."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_build_batch_when_compacted_then_offsets_are_kept() -> None:
 
 
 def test_build_batch_when_empty_then_has_a_header_only() -> None:
-    """What compaction leaves of a batch whose records are all gone."""
+    """A batch without records is only a header, as compaction leaves it."""
     producer = Producer(5, 1, 3)
     data = build_batch(
         [], 10, last_offset=19, max_timestamp_ms=77, compression=Compression.ZSTD, producer=producer
@@ -75,7 +75,7 @@ def test_build_batch_when_empty_then_has_a_header_only() -> None:
 
 
 def test_build_batch_when_base_offset_and_epoch_differ_then_the_crc_does_not() -> None:
-    """What the broker sets lies outside the CRC."""
+    """The CRC does not cover base offset and epoch, which the broker sets."""
     records = records_of([b"a"], 0)
     moved = [Record(9, -1, None, b"a")]
     first, second = build_batch(records, 0), build_batch(moved, 9, leader_epoch=6)

@@ -1,4 +1,4 @@
-"""When two answers are the same, and what an expectation may be."""
+"""The equality of two answers, and the forms of an expectation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenario files: what is taken, and how bad ones are refused."""
+"""Scenario files: accepted forms, and refusals of wrong ones."""
 
 from __future__ import annotations
 

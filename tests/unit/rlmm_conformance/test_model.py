@@ -1,4 +1,4 @@
-"""The literal model, called directly: what the corpus does not show of it."""
+"""The literal model, called directly, for cases that the corpus does not have."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_cover_lookup_when_the_segment_is_being_deleted_finds_nothing() -> None:
 
 
 def test_store_when_it_holds_all_shows_everything_after_load() -> None:
-    """What came while a partition was not loaded is there at once, but readiness starts anew."""
+    """Events from before the load are there at once, and readiness starts anew."""
     store = StoreModel(frozenset({ConformanceRule.SHARD_HOLDS_ALL}))
     assert store.add("tp", SegmentFields("a", 0, 9, ((0, 0),))) == "applied"
     assert store.queried("tp") == ModelFailure(ErrorKind.NOT_FOUND)

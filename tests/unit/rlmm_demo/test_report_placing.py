@@ -1,4 +1,4 @@
-"""Where records lie, told from the segments of a disk and of a tier."""
+"""The place of records, by the segments of a disk and of a tier."""
 
 from __future__ import annotations
 

@@ -36,7 +36,9 @@ def test_codes_of_version_1_are_in_the_tree_and_later_ones_name_one_of_them() ->
 
 
 def test_error_when_its_code_is_newer_comes_back_as_the_nearest_known() -> None:
-    """The base that is named decides the class; code and retriable are what the other side said."""
+    """
+    An unknown error has the class of its base, with the code and the retriable flag of the service.
+    """
     error = read_error(["log-asleep", "later", True, {"base": "log", "nap_ms": 5}])
     assert type(error) is errors.LogError
     assert (error.code, error.retriable, str(error)) == ("log-asleep", True, "later")
@@ -93,7 +95,7 @@ def test_message_when_it_is_no_utf_8_is_sent_all_the_same() -> None:
 
 
 def test_error_when_it_is_none_is_refused() -> None:
-    """What is no error at all is a fault of the protocol."""
+    """A value that is no error is a protocol error."""
     for value in (None, [], "error", {"code": "error"}, [b"error", "", False, {}]):
         with pytest.raises(ProtocolError):
             read_error(value)

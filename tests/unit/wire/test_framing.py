@@ -30,7 +30,7 @@ def test_frame_when_it_is_not_complete_is_kept() -> None:
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_stream_may_come_as_any_bytes(kind: type) -> None:
-    """What a transport gives is taken as it is, and payloads do not change with its buffer."""
+    """The decoder takes bytes in any buffer, and payloads do not change with that buffer."""
     data = bytearray(STREAM)
     payloads = FrameReader().feed(kind(data))
     data[:] = bytes(len(data))
@@ -49,7 +49,7 @@ def test_length_when_it_is_not_allowed_is_refused_at_once(size: int) -> None:
 
 
 def test_frames_before_a_length_that_is_not_allowed_are_given_first() -> None:
-    """What was asked before a broken frame is not lost; the next call raises."""
+    """The frames before a wrong length are returned, and the next call raises."""
     reader = FrameReader(10)
     assert reader.feed(frame(b"x") + bytes(4) + frame(b"y")) == [b"x"]
     assert reader.is_broken

@@ -113,7 +113,7 @@ def read_whole(stream: bytes) -> None:
 
 
 def test_file_holds_what_is_made_today() -> None:
-    """The file says of every frame what our own types make, and no frame is missing in it."""
+    """The file has every frame as our own types make it today."""
     stored = json.loads(TODAY.read_text())
     assert stored["frames"] == [golden.entry() for golden in recorded_frames.goldens()]
     assert stored["refused"] == refused_frames.refused()
@@ -123,7 +123,7 @@ def test_file_holds_what_is_made_today() -> None:
 
 @pytest.mark.parametrize("entry", both("request", "answer", "refusal"))
 def test_frame_when_packed_by_hand_has_the_same_bytes(entry: Entry) -> None:
-    """Each frame is the smallest form of what the file says it means."""
+    """Each frame is the smallest encoding of its value in the file."""
     if entry["direction"] == "request":
         message = [entry["id"], entry["method"], entry["args"]]
     elif entry["direction"] == "answer":
@@ -169,7 +169,7 @@ def test_refusal_when_read_is_the_error_that_was_sent(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", [*refused(TODAY), *refused(VERSION_1)])
 def test_bytes_that_mean_nothing_are_refused_by_the_named_error(entry: Entry) -> None:
-    """What must be refused is refused, by the error that the file names."""
+    """Each wrong frame of the file raises the error that the file names."""
     with pytest.raises(RlmmError) as refusal:
         read_whole(bytes.fromhex(entry["hex"]))
     assert refusal.value.code == entry["code"]

@@ -1,4 +1,4 @@
-"""Messages: what is read is strict, takes no memory it was not given, and names what is wrong."""
+"""Messages: reading is strict, bounded in memory, and names each fault."""
 
 import threading
 import tracemalloc
@@ -121,7 +121,7 @@ def test_message_when_it_fits_no_frame_is_refused_by_who_sends_it() -> None:
     ids=["above-uint64", "no-value", "surrogate", "below-int64"],
 )
 def test_request_when_it_cannot_be_sent_is_refused_and_the_next_is_whole(arg: object) -> None:
-    """What msgpack has no form for is an invalid argument, and leaves nothing behind."""
+    """A value without a msgpack form is an invalid argument, and the next request is whole."""
     with pytest.raises(InvalidArgument, match="cannot be sent"):
         request_frame(1, "ping", ["before", arg])
     assert read_request(payload_of(request_frame(2, "ping", []))) == (2, "ping", [])

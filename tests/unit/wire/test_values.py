@@ -1,4 +1,4 @@
-"""Values, options and hello: what the golden frames do not show of them."""
+"""Values, options and hello: cases that the golden frames do not have."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,7 +50,7 @@ from tests.support.server.recorded_frames import SEGMENTS
 
 
 def test_partition_when_it_comes_again_is_the_same_object() -> None:
-    """What many questions are about is made once."""
+    """A repeated partition is the same object."""
     first = values.read_partition([bytes(16), "again", 1])
     assert values.read_partition([bytes(16), "again", 1]) is first
 
@@ -64,7 +64,7 @@ def test_partition_when_its_number_only_equals_a_known_one_is_refused(number: ob
 
 
 def test_partitions_when_too_many_come_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks about ever new partitions fills no memory."""
+    """The cache of partitions is bounded."""
     monkeypatch.setattr(values, "PARTITIONS_KEPT", 10)
     partitions = values._Partitions()
     for number in range(1_000):
@@ -77,7 +77,7 @@ def test_partitions_when_too_many_come_are_not_kept(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_segment_when_made_from_its_row_is_the_same_value(name: str) -> None:
-    """The short way from a row gives what the long way gives."""
+    """The fast way from a row gives the same value as the slow one."""
     segment = SEGMENTS[name]
     assert row_value(segment.id.uuid, row_of(segment)) == values.segment_value(segment)
 
@@ -91,7 +91,7 @@ def test_custom_metadata_of_any_size_is_the_same_by_the_short_way(size: int) -> 
 
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_segment_when_it_was_sent_before_then_is_sent_as_it_is_now(name: str) -> None:
-    """What is remembered of a segment is never sent once it has changed."""
+    """A changed segment is sent with its present values, not with cached ones."""
     segment = SEGMENTS[name]
     uuid, row = segment.id.uuid, row_of(segment)
     for _ in range(2):
@@ -186,7 +186,7 @@ def test_hello_when_it_says_more_than_is_known_is_read() -> None:
 
 
 def test_hello_when_answered_by_an_earlier_service_then_it_said_nothing_of_newer_limits() -> None:
-    """What was added is 0 where it is missing, and what was there from the start must be there."""
+    """A missing newer limit in hello is 0, and a missing original one is refused."""
     limits = ServiceLimits(1, 2, 3, 4, 5, 6, timeout_ms_max=7, assign_max=8)
     answer = HelloAnswer(1, "s", None, None, None, "admin", "serve", limits)
     said: Any = hello_answer_value(answer)
@@ -225,7 +225,7 @@ def test_look_ups_when_too_many_then_refused_before_any_is_looked_at() -> None:
 
 
 def test_token_is_not_printed() -> None:
-    """What a log line shows of a hello has no secret in it."""
+    """The text of a hello in a log line does not show its token."""
     assert "secret" not in repr(ClientHello((1,), "c", "secret"))
 
 
