@@ -3,7 +3,7 @@ Fakes, builders and tools of the tests; tested themselves in `tests/unit/support
 
 Modules that tests of every area use:
 
-    builders      events, one line each: a test names the fields that matter and leaves the rest to defaults
+    builders      events, one line each: a test names some fields and leaves the rest to defaults
     engines       an engine over a topic in memory, on an event loop with virtual time
     virtual_time  an event loop whose time passes only when nothing else can happen
     manual_clock  a clock that moves only when a test says so

@@ -134,7 +134,10 @@ async def test_every_method_then_is_refused_to_who_has_not_said_who_it_is(
 
 
 async def test_broker_token_when_bound_then_no_other_broker_is_claimed_or_written_for() -> None:
-    """Nor does it hide behind no broker id at all."""
+    """
+    A client bound to a broker may neither claim nor write for another one, nor leave the broker id
+    out.
+    """
     async with serving(door()) as served:
         for said in ({"broker_id": 8}, {}):
             async with connected(served.tcp) as client:

@@ -85,7 +85,9 @@ async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and
 async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key_and_without_the_token(
     tmp_path: Path,
 ) -> None:
-    """A configuration's exit code, before anything listens."""
+    """
+    The process ends with exit code 2 before it listens, and the error does not show the token.
+    """
     tokens = write_tokens(tmp_path / "tokens", f"reader {NEW}\n")
     given = ("--log-kind", "memory", "--access-tokens-file", str(tokens))
     async with serving(tmp_path, *given) as served:
@@ -97,7 +99,7 @@ async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key_and_witho
 
 
 def test_config_show_then_shows_no_token_and_no_password() -> None:
-    """Nor does a refusal of the configuration."""
+    """Neither the printed configuration nor its refusal shows a secret."""
     runner = CliRunner()
     environment = {
         "RLMM_ACCESS_TOKENS": TOKENS.replace("\n", ";"),

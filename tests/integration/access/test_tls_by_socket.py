@@ -100,7 +100,7 @@ async def test_tls_then_tokens_come_by_it_and_plain_text_gets_nowhere(pki: Pki) 
 async def test_tls_when_older_than_allowed_then_refused(
     pki: Pki, least: TlsVersion, most: ssl.TLSVersion, is_taken: bool
 ) -> None:
-    """1.2 by default, and 1.3 alone where that is asked for."""
+    """The server accepts TLS 1.2 by default, and only 1.3 when so configured."""
     client = pki.client()
     client.maximum_version = most
     door = pki.door(pki.settings(version_min=least), tokens=Secret(TOKENS))
@@ -129,7 +129,7 @@ async def test_client_certificate_then_gives_the_role_of_its_name(
     said: dict[str, Any],
     role: str,
 ) -> None:
-    """In place of a token; a token beside it goes before."""
+    """The certificate's name gives the role, and a token in hello overrides it."""
     async with serving(mutual(pki, how)) as served:
         client = pki.client(*names, common_name=common_name)
         assert await role_of(served, client, **said) == role
@@ -137,7 +137,7 @@ async def test_client_certificate_then_gives_the_role_of_its_name(
 
 
 async def test_client_certificate_when_bound_to_a_broker_then_claims_no_other(pki: Pki) -> None:
-    """Nor is a name that was given nothing let in."""
+    """A certificate bound to a broker may claim no other, and a name without a role is refused."""
     async with serving(mutual(pki)) as served:
         with pytest.raises(NotPermitted, match="broker-7 speaks for broker 7 only"):
             await role_of(served, pki.client(common_name="broker-7"), broker_id=8)
@@ -177,7 +177,10 @@ async def test_client_certificate_when_it_cannot_be_trusted_then_no_hello_is_ans
 
 
 async def test_server_certificate_when_expired_then_clients_see_it(pki: Pki) -> None:
-    """It is served all the same, as the Unix socket has to go on; a client refuses it."""
+    """
+    The server starts with an expired certificate, because the Unix socket must work; clients refuse
+    it.
+    """
     pki.replace_server(left=timedelta(days=-1))
     async with serving(pki.door(tokens=Secret(TOKENS))) as served:
         with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
@@ -185,7 +188,7 @@ async def test_server_certificate_when_expired_then_clients_see_it(pki: Pki) -> 
 
 
 async def test_server_certificate_when_replaced_then_the_next_handshake_has_it(pki: Pki) -> None:
-    """Without a restart, and connections that are open go on."""
+    """The next handshake has the new certificate without a restart, and open connections stay."""
     door = pki.door(tokens=Secret(TOKENS))
     async with serving(door) as served, connected(served.tcp, pki.client()) as before:
         await before.hello(token=READER)
@@ -224,7 +227,9 @@ async def test_client_authority_when_replaced_then_the_next_handshake_asks_for_i
 async def test_session_of_before_when_the_client_authority_was_replaced_then_lets_nobody_in(
     pki: Pki, version: ssl.TLSVersion
 ) -> None:
-    """A session that was begun before is not taken up again; one of version 1.3 never is."""
+    """
+    The server does not resume a TLS session of the former authority, and never one of version 1.3.
+    """
     client = pki.client("reader.example")
     client.minimum_version = client.maximum_version = version
     door = mutual(pki)

@@ -69,7 +69,7 @@ async def test_close_when_a_name_is_not_found_for_long_then_nobody_waits_for_tha
 async def test_dial_when_a_name_has_several_addresses_then_the_first_that_answers(
     monkeypatch: pytest.MonkeyPatch, service: FakeService
 ) -> None:
-    """A service that listens at one of them is found, whichever comes first."""
+    """The client finds the address at which the service listens, whatever its position."""
     await service.end()
     await service.begin(over_tcp=True)
     port = service.tcp.port

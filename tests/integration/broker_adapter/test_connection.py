@@ -43,7 +43,7 @@ def numbers(args: list[Any]) -> list[int]:
 
 
 async def test_hello_then_says_who_this_is(service: FakeService) -> None:
-    """Credentials, cluster, broker and its start are said on every connection."""
+    """Each connection starts with credentials, cluster, broker id and start."""
     async with client_of(service, token="secret", cluster_id="c", bootstrap="b:9092") as client:
         await client.ping()
         service.hang_up(service.connections[0])
@@ -66,7 +66,7 @@ async def test_hello_then_says_who_this_is(service: FakeService) -> None:
 async def test_connection_when_lost_then_the_whole_assignment_comes_before_anything_else(
     service: FakeService,
 ) -> None:
-    """A service that was started again knows all a broker has, before it is asked anything."""
+    """The new connection sends the whole assignment before the first question."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([tp("t", 1), tp("t", 2)], [tp("t", 3)])
         client.on_partition_leadership_changes([tp("t", 4)], [tp("t", 1)])
@@ -107,7 +107,7 @@ async def test_changes_when_there_is_a_connection_then_delivered_at_once_in_thei
 async def test_broker_when_it_has_said_nothing_then_nothing_is_said_for_it(
     service: FakeService,
 ) -> None:
-    """An empty assignment is one, too: it is not said before the broker says so."""
+    """The client sends no assignment, not even an empty one, before the broker gives it one."""
     async with client_of(service) as client:
         await client.ping()
         assert service.connections[0].methods == ["ping"]
@@ -119,7 +119,7 @@ async def test_broker_when_it_has_said_nothing_then_nothing_is_said_for_it(
 async def test_change_when_refused_then_said_again_until_it_is_accepted(
     service: FakeService,
 ) -> None:
-    """A refusal changes nothing for the caller: the whole is said again, later and later."""
+    """The client sends a refused assignment again as a whole, with growing pauses."""
     busy = [TooBusy("not now"), NotReady("connecting", retry_after_ms=1), TooBusy("not now")]
     async with client_of(service) as client:
         await client.ping()
@@ -317,7 +317,7 @@ async def test_service_when_it_is_not_there_yet_then_found_when_it_comes(
 async def test_service_when_it_falls_silent_then_found_out_and_connected_to_anew(
     service: FakeService,
 ) -> None:
-    """A peer that vanished without a word is asked by ping, and given up."""
+    """The client pings a silent peer, drops it, and connects again."""
     settings = replace(SETTINGS, idle_s=0.05)
     async with client_of(service, None, settings=settings) as client:
         await until(lambda: sum(len(one.asked) for one in service.connections) > 2, 10)

@@ -145,7 +145,7 @@ async def test_f22_f23_f93_broker_before_it_has_said_what_it_has_then_not_ready(
 async def test_f21_partition_when_it_is_another_brokers_then_not_assigned_for_every_question(
     cluster: Cluster,
 ) -> None:
-    """Failure scenario F21: all questions give the same answer, and none an empty one."""
+    """Failure scenario F21: every question gets not assigned, and none an empty answer."""
     client = await led(cluster)
     other = segment_id("a", OTHER)
     questions = [
@@ -221,7 +221,7 @@ async def test_f83_partition_when_nothing_of_it_was_ever_stored_then_unknown(
 async def test_listing_when_it_takes_many_pages_then_each_segment_once_in_order(
     cluster: Cluster,
 ) -> None:
-    """However small the pages, a listing is complete and rises by start offset."""
+    """A listing of pages of any size is complete and rises by start offset."""
     client = await led(cluster, ClientSettings(page_size=2))
     for number in reversed(range(7)):
         epoch = number % 2
@@ -243,7 +243,7 @@ async def test_listing_when_it_takes_many_pages_then_each_segment_once_in_order(
 async def test_look_ups_by_the_dozen_then_answered_in_their_order_each_with_its_own_error(
     cluster: Cluster,
 ) -> None:
-    """One look-up that is refused does not spoil the others."""
+    """A refused look-up does not affect the others of its batch."""
     client = await led(cluster)
     await copied(client, "a", 0, 99)
     asked = [(TP, 0, 50), (OTHER, 0, 1), (TP, 0, 100), (TP, -1, 0), (TP, 0, 0)]

@@ -20,7 +20,9 @@ LONG = tp("t" * 200)
 async def test_look_ups_when_a_frame_has_no_room_for_them_then_asked_in_smaller_pieces(
     service: FakeService,
 ) -> None:
-    """Whether the questions are too large, or the answers, each is answered in its place."""
+    """
+    The client splits questions that are too large, or whose answers are, and keeps their order.
+    """
     async with RemoteLogMetadataClient(service.address) as client:
         await client.add_segment(started(segment_id("a", LONG), 0, 999))
         await client.update_segment(finished(segment_id("a", LONG)))

@@ -108,7 +108,7 @@ async def test_count_when_the_client_is_closed_meanwhile_then_stopped_at_once() 
 async def test_address_that_there_cannot_be_then_refused_to_who_asks(
     address: TcpAddress,
 ) -> None:
-    """It is no outage that waiting would help."""
+    """An impossible address is a wrong argument and not an outage."""
     async with RemoteLogMetadataClient(address, settings=SETTINGS) as client:
         async with asyncio.timeout(10):
             with pytest.raises(InvalidArgument, match="is no address"):
@@ -118,7 +118,10 @@ async def test_address_that_there_cannot_be_then_refused_to_who_asks(
 async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_never_a_duplicate(
     service: FakeService,
 ) -> None:
-    """Failure scenario F54: nothing there may also mean that nothing ever was."""
+    """
+    Failure scenario F54: a missing segment does not prove that its deletion ended, so it is
+    uncertain.
+    """
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         service.hang_up_before["update_segment"] = 1
         with pytest.raises(AppendUncertain, match="nothing ever was"):

@@ -137,5 +137,5 @@ async def town(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 def test_stories_then_there_are_twelve() -> None:
-    """None is left out."""
+    """The list has twelve stories."""
     assert len(STORIES) == 12

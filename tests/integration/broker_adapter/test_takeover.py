@@ -100,7 +100,7 @@ async def test_clients_of_one_start_when_they_share_their_instance_then_all_are_
 async def test_client_when_its_place_is_taken_then_what_it_asked_before_is_still_answered(
     service: FakeService,
 ) -> None:
-    """An event that is under way has its own outcome; nothing more is asked meanwhile."""
+    """A superseded client gets the outcome of its event under way and sends no further request."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([TP], [])
         service.silent = {"add_segment"}
@@ -174,6 +174,6 @@ async def test_assignment_when_refused_for_a_reason_that_stays_then_said_in_the_
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.5])
 def test_superseded_max_when_it_is_no_number_above_0_then_refused(value: Any) -> None:
-    """A client that gives up before it has begun is of no use."""
+    """The settings refuse a `superseded_max` below 1."""
     with pytest.raises(InvalidArgument, match="superseded_max"):
         ClientSettings(superseded_max=value)

@@ -54,7 +54,7 @@ async def test_question_when_the_log_was_away_and_then_nothing_is_said_then_told
 async def test_event_when_the_service_meets_a_fault_of_its_own_then_looked_for(
     service: FakeService, is_stored: bool
 ) -> None:
-    """Before or behind the moment in which it was stored: the event is there once."""
+    """An event is stored once, whether the service failed before or after it stored it."""
     async with client_of(service) as client:
         if is_stored:
             await client.add_segment(started("a"))

@@ -49,7 +49,7 @@ def command(*words: object) -> list[str]:
 def test_reader_who_has_seen_enough_ends_the_command_quietly(
     folder: Path, environment: dict[str, str]
 ) -> None:
-    """As for `rlmm segments list | head -1`: nothing on standard error, exit code 0."""
+    """`rlmm segments list | head -1` ends with an empty standard error and exit code 0."""
     for output in ("jsonl", "json", "table", "csv", "yaml"):
         process = subprocess.Popen(
             command("segments", "list", "--log-dirs", folder, "--output", output),
@@ -144,7 +144,7 @@ def shown_on(terminal: tuple[int, int], words: list[str], environment: dict[str,
 def test_terminal_shows_a_table_and_colours_only_where_they_are_wanted(
     folder: Path, environment: dict[str, str], terminal: tuple[int, int], no_color: str
 ) -> None:
-    """Without any flag; NO_COLOR takes away even bold titles."""
+    """A terminal gets a table and colours without a flag, and NO_COLOR removes even bold titles."""
     environment["NO_COLOR"] = no_color
     words = command("segments", "list", "--limit", "2", "--log-dirs", folder)
     shown = shown_on(terminal, words, environment)

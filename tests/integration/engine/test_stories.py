@@ -107,7 +107,7 @@ async def test_story_3_two_services_on_one_log_converge(town: Town) -> None:
 
 
 async def test_story_4_restart_rebuilds_from_the_log(town: Town) -> None:
-    """Without a snapshot the whole log is read again, to the same answers."""
+    """Without a snapshot the engine reads the whole log and gives the same answers."""
     async with town.service("one") as metadata:
         for number in range(5):
             await copied(metadata, f"s{number}", number * 100, number * 100 + 99)
@@ -119,7 +119,7 @@ async def test_story_4_restart_rebuilds_from_the_log(town: Town) -> None:
 
 
 async def test_story_5_partition_delete_life_cycle(town: Town) -> None:
-    """A partition's deletion goes from marked to finished, and then nothing of it is known."""
+    """The deletion goes from marked to finished, and then the partition is unknown."""
     async with town.service() as metadata:
         await copied(metadata, "a")
         for state in (MARKED, STARTED):
@@ -165,7 +165,9 @@ async def test_f18_story_7_restart_resumes_from_the_snapshot(town: Town) -> None
 
 
 async def test_story_8_assign_then_unassign_drives_readiness(town: Town) -> None:
-    """Not assigned, not ready, ready, not assigned: each at its time, none mistaken for empty."""
+    """
+    The partition is not assigned, not ready, ready and not assigned in turn, and never looks empty.
+    """
     async with town.service("writer") as writer:
         await copied(writer, "a")
         async with town.service("reader", assignment=Assignment.nothing()) as metadata:
@@ -183,7 +185,7 @@ async def test_story_8_assign_then_unassign_drives_readiness(town: Town) -> None
 
 
 async def test_story_9_unknown_partition(town: Town) -> None:
-    """Of a partition that never was, there is no empty answer."""
+    """A partition without events is unknown, not empty."""
     async with town.service() as metadata:
         await metadata.wait_ready(TP, timeout_s=WAIT_S)
         with pytest.raises(UnknownPartition):
@@ -214,7 +216,9 @@ async def test_f48_story_10_two_services_split_the_metadata_partitions(town: Tow
 
 
 async def test_f36_story_11_remove_then_add_again_applies_nothing_twice(town: Town) -> None:
-    """Failure scenario F36: one entry, and the same highest offset, however often."""
+    """
+    Failure scenario F36: after several removals there is one entry with the same highest offset.
+    """
     async with town.service() as metadata:
         await copied(metadata, "a")
         before = await metadata.segments(TP)

@@ -200,7 +200,7 @@ async def test_f104_custom_metadata_then_in_the_finish_and_kept_through_the_dele
 
 
 async def test_f105_upload_when_it_hangs_then_other_partitions_go_on(town: Town) -> None:
-    """Failure scenario F105: each partition has its own time, and no other waits for it."""
+    """Failure scenario F105: a hanging upload delays no other partition."""
     broker = town.broker(copy_s=0.3)
     for partition in (TP, OTHER):
         fill(broker.become_leader(partition, 0), 10)
@@ -212,7 +212,7 @@ async def test_f105_upload_when_it_hangs_then_other_partitions_go_on(town: Town)
 async def test_f106_metadata_when_not_ready_then_not_one_object_is_written(
     town: Town, fault: str
 ) -> None:
-    """Failure scenario F106: nothing is copied that could not be registered."""
+    """Failure scenario F106: the broker writes no object before it can register the copy."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10)
@@ -333,7 +333,10 @@ FAULTS: dict[str, Any] = {
 async def test_f111_read_when_the_answer_is_not_known_then_retriable_and_never_out_of_range(
     town: Town, fault: Any, told: Any
 ) -> None:
-    """Failure scenario F111: no consumer jumps to the end because a service is being started."""
+    """
+    Failure scenario F111: a starting service gives a retriable error, so no consumer resets its
+    offset.
+    """
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10, 10)

@@ -45,7 +45,7 @@ async def asked(client: HttpClient, path: str, **headers: str) -> Answer:
 async def test_paths_when_all_is_closed_then_nobody_is_answered_without_a_token(
     tmp_path: Path, path: str
 ) -> None:
-    """Every path but its own description asks for a token when the settings close it."""
+    """Every path except the API description needs a token when the settings close it."""
     async with showing(process=process_of(), door=await door_of(tmp_path), **CLOSED) as client:
         for headers in ({}, bearer("wrong-token-0123456789"), {"Authorization": "Basic eDp5"}):
             found = await asked(client, path, **headers)
@@ -75,7 +75,7 @@ async def test_questions_when_nothing_is_said_then_even_this_machine_needs_a_tok
     "path", [route.path for route in ROUTES if route.asks is AccessRule.READER]
 )
 async def test_questions_when_this_machine_may_read_then_they_are_open_to_it(path: str) -> None:
-    """Where it is said so, reading needs no token on an address of this machine."""
+    """With that setting a local client may read without a token."""
     async with showing(process=process_of(), local_role=LocalRole.READER) as client:
         assert (await asked(client, path)).status not in {401, 403}
 

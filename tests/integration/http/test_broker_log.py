@@ -136,7 +136,7 @@ async def test_files_when_nobody_tells_what_is_stable_then_none_is_read_and_the_
 
 
 async def test_file_when_it_may_be_read_then_is_given_whole_or_in_parts(root: Path) -> None:
-    """200 for all of it, 206 for one range, 416 for none of its bytes; HEAD tells the same."""
+    """A file is answered with 200, one range with 206, an empty range with 416, and HEAD agrees."""
     content = CONTENTS[LOG]
     size = len(content)
     async with serving_folders(root) as broker:
@@ -177,7 +177,10 @@ async def test_file_when_it_is_empty_then_is_given_and_has_no_range(root: Path) 
 
 
 async def test_file_when_it_is_not_sealed_then_that_is_a_named_refusal(root: Path) -> None:
-    """The active segment, and one that is not stable as a whole; it is asked again for each."""
+    """
+    The active segment and one above the last stable offset are refused, after a new check each
+    time.
+    """
     teller = StableOffsets(250)
     async with serving_folders(root, teller=teller) as broker:
         for name in (f"{ACTIVE}.log", LOG, f"{SECOND}.index", f"{ACTIVE}.snapshot"):
@@ -192,7 +195,7 @@ async def test_file_when_it_is_not_sealed_then_that_is_a_named_refusal(root: Pat
 async def test_file_when_it_became_stable_meanwhile_then_is_read_though_an_old_answer_is_kept(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An old last stable offset permits; before it refuses the cluster is asked anew."""
+    """A cached last stable offset may permit a read, and a refusal needs a new one."""
     monkeypatch.setattr(last_stable_offsets, "REFUSING_AGE_S", 0.0)
     teller = StableOffsets(130)
     async with serving_folders(root, teller=teller, stable_age_ms_max=1_000_000) as broker:
@@ -244,7 +247,7 @@ async def test_folders_when_none_is_configured_then_their_paths_say_so() -> None
 
 
 async def test_file_when_it_is_large_then_is_written_in_pieces(large: Path) -> None:
-    """20 MB come as they are, and no more than some pieces of them are ever in memory."""
+    """A file of 20 MB arrives unchanged, and only some pieces of it are in memory."""
     content = await asyncio.to_thread((large / "orders-3" / f"{FIRST}.log").read_bytes)
     async with serving_folders(large) as broker:
         status, _, body = await broker.file(large, f"{FIRST}.log")

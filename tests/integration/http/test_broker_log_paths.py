@@ -193,7 +193,7 @@ async def test_partition_when_it_is_kafka_s_own_or_a_link_then_is_not_there(
 async def test_partition_when_the_file_with_its_topic_s_id_is_none_then_is_of_no_use(
     root: Path, kind: str
 ) -> None:
-    """It is read first, and as carefully: no link is followed, no pipe is waited for."""
+    """The file with the topic id is read with the same care: no link and no pipe."""
     path = root / "orders-3" / "partition.metadata"
     path.rename(root / "kept")
     match kind:
@@ -214,7 +214,7 @@ async def test_partition_when_the_file_with_its_topic_s_id_is_none_then_is_of_no
 
 
 async def test_folder_when_it_is_a_link_itself_then_is_followed(root: Path, tmp_path: Path) -> None:
-    """Where the configured folder lies is the operator's business."""
+    """The configured folder itself may be a link."""
     (tmp_path / "link").symlink_to(root)
     async with serving_folders(tmp_path / "link") as broker:
         status, _, _ = await broker.file(tmp_path / "link", LOG)

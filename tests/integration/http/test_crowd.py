@@ -219,7 +219,7 @@ async def test_probes_when_many_take_long_listings_then_wait_for_a_page_and_not_
 async def test_probes_when_one_connection_sends_many_in_one_go_then_others_have_turns_in_between(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One in each pass of the event loop: no stranger holds it for as long as it likes."""
+    """One connection gets one turn in each pass of the event loop."""
     passes, made = Passes(), []
 
     def noted(*asked: Any) -> LivenessView:

@@ -32,7 +32,7 @@ QUICK = EngineSettings(
 async def test_health_when_the_service_is_only_starting_then_it_lives_and_is_not_ready_f94() -> (
     None
 ):
-    """Before there is any service there is an answer, and it is not that all is well."""
+    """The server answers before the service exists: alive and not ready."""
     sources = ServedState(VERSION)
     async with showing(sources=sources) as client:
         live, ready, begun = [await client.get(path) for path in ("/livez", "/readyz", "/startupz")]
@@ -67,8 +67,8 @@ async def test_readyz_when_a_learned_cluster_is_missing_then_it_is_named_with_th
     None
 ):
     """
-    Failure scenario F100: its brokers hear not-ready, so nothing may look as if all were well; but
-    to start the process anew would take down those that are answered.
+    Failure scenario F100: the process is not ready while a cluster is missing, and stays alive,
+    because a restart would stop the other clusters.
     """
     world = World(PLACES)
     async with world.engine() as engine:
@@ -100,7 +100,7 @@ async def test_readyz_when_a_learned_cluster_is_missing_then_it_is_named_with_th
 
 
 async def test_readyz_when_nobody_has_said_what_is_assigned_then_it_is_not_ready_f94() -> None:
-    """Before the first reconcile nothing is ready, though the log is reached; afterwards it is."""
+    """The process is not ready before its first assignment, even if the log is reached."""
     world = World(PLACES)
     async with world.engine(assignment=Assignment.awaited()) as engine, showing(engine) as client:
         await until(lambda: engine.identity is not None)

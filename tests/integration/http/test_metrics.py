@@ -91,7 +91,7 @@ class FilesLike(MemoryLog):
 async def test_metrics_when_everything_has_figures_then_the_scrape_is_the_documented_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each metric of the table is in a scrape and on the page, and nothing else is in either."""
+    """The scrape, the table and the page have the same metrics."""
     kafka, files = World(PLACES), World(PLACES)
     partition = kafka.partition_on(0)
     kafka.store(started(segment_id("a", partition), max_timestamp_ms=1))
@@ -246,7 +246,7 @@ async def test_metrics_when_topics_are_many_then_there_is_no_series_more() -> No
 
 
 async def test_metrics_when_single_partitions_are_left_out_then_totals_remain() -> None:
-    """One setting takes away whatever grows with the number of metadata partitions."""
+    """One setting removes every series of single metadata partitions, and the totals stay."""
     world = World(PLACES)
     async with world.engine() as engine, showing(engine, partition_metrics=False) as client:
         await until_open(engine, *range(PLACES))

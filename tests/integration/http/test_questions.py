@@ -53,7 +53,7 @@ async def serving(**options: Any) -> AsyncIterator[tuple[World, Engine, HttpClie
 
 
 async def test_questions_when_answered_then_each_answer_is_the_engines() -> None:
-    """One of each: all that is known of a segment is shown, large offsets are exact."""
+    """Each question shows the engine's whole answer, with exact large offsets."""
     async with serving() as (_, engine, client):
         reads = engine.reads
         txn = reads.next_segment_with_txn_index(ORDERS, 3, 0)
@@ -128,7 +128,7 @@ async def test_segments_for_when_some_are_refused_then_each_has_its_own_answer()
     ids=["cut", "empty", "array", "object", "number", "deep", "uuid", "unknown"],
 )  # fmt: skip
 async def test_segments_for_when_the_body_means_nothing_then_it_is_refused(body: bytes) -> None:
-    """A body that cannot be meant is the client's fault, whatever it is."""
+    """A wrong body is the client's error."""
     async with showing(process=process_of()) as client:
         answer = await client.ask("POST", "/v1/segments-for", body=body)
         assert (answer.status, answer.code) == (400, "invalid-argument")

@@ -43,7 +43,7 @@ async def test_server_when_it_listens_nowhere_then_nothing_is_opened() -> None:
 
 
 async def test_server_when_it_is_closed_then_nothing_of_it_is_left() -> None:
-    """No task, no socket and no thread, though one was idle and an answer was waiting."""
+    """The closed server leaves no task, no socket and no thread, even with waiting answers."""
     world = World(1)
     async with world.engine() as engine:
         await until_open(engine, 0)

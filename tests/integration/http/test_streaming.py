@@ -45,7 +45,7 @@ async def test_listing_when_it_is_an_array_then_it_is_whole_and_in_order() -> No
 
 
 async def test_listing_when_lines_are_wanted_then_the_last_one_says_how_many_there_were() -> None:
-    """One object a line, and an end that a cut-off answer does not have."""
+    """The listing has one object a line, and a last line that a cut-off answer lacks."""
     async with world_of(600).engine() as engine, showing(engine) as client:
         await until_open(engine, 0)
         answer = await client.get("/v1/segments", headers=LINES, **of(ORDERS))
@@ -55,7 +55,7 @@ async def test_listing_when_lines_are_wanted_then_the_last_one_says_how_many_the
 
 
 async def test_listing_when_it_is_refused_at_once_then_it_is_an_error_as_everywhere() -> None:
-    """Before the first segment there is a status to say it with."""
+    """An error before the first segment has a status of its own."""
     async with world_of(1).engine() as engine, showing(engine) as client:
         await until_open(engine, 0)
         for headers in ({}, LINES):
@@ -86,7 +86,7 @@ async def test_listing_when_the_gate_closes_in_between_then_its_last_element_is_
 
 
 async def test_lines_when_the_gate_closes_in_between_then_there_is_an_error_and_no_end() -> None:
-    """The last line says which of the two it is."""
+    """The last line says whether the listing is complete or failed."""
     lines = [json.loads(line) for line in (await _interrupted(LINES)).splitlines()]
     assert lines[-1]["error"]["code"] == "stopped"
     assert not any("end" in line for line in lines)

@@ -63,7 +63,7 @@ def test_incident_when_a_shorter_copy_hides_a_segment_then_verify_names_it(
 def test_incident_when_offsets_are_in_no_segment_then_verify_names_them(
     incident: Incident,
 ) -> None:
-    """A consumer that comes to them gets nothing."""
+    """`verify` names the offsets at which a consumer would get no record."""
     incident.copy("a", 0, 99)
     lost = incident.copy("b", 100, 199)
     incident.copy("c", 200, 299)
@@ -80,7 +80,7 @@ def test_incident_when_offsets_are_in_no_segment_then_verify_names_them(
 def test_f57_incident_when_a_lost_leader_finishes_late_then_verify_names_both(
     incident: Incident,
 ) -> None:
-    """Of two copies of the same, which was begun first and ended last, and by whom."""
+    """`verify` names both copies, and the broker that began first and ended last."""
     late = incident.begin("old", 0, 99, broker_id=1)
     newer = incident.copy("new", 0, 99, broker_id=2)
     incident.end(late, broker_id=1)
@@ -143,7 +143,7 @@ def test_incident_when_a_topic_is_created_anew_then_verify_names_its_ids(
 def test_incident_when_a_record_is_poison_then_events_show_its_bytes_and_why(
     incident: Incident,
 ) -> None:
-    """In hex, with its place, so that it can be looked for anywhere."""
+    """`events` shows the bytes in hex with their place and reason."""
     incident.copy("a", 0, 99)
     place = incident.records[0].place
     incident.put_bytes(b"\x02\x00junk", place)

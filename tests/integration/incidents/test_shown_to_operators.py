@@ -144,7 +144,7 @@ def test_f117_usage_when_copies_are_open_then_size_retention_does_not_count_them
 def test_f116_stuck_when_a_topic_is_gone_from_the_cluster_then_names_its_id_and_bytes(
     incident: Incident, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where no broker ever wrote that it is being deleted."""
+    """`stuck` names the topic id and its bytes even if no broker wrote a deletion event."""
     incident.copy("a", 0, 99)
     other = TopicFacts(ORDERS.topic, Uuid.of(0, 0xB0), {})
     incident.beside(FakeCluster({ORDERS.topic: other}), monkeypatch)

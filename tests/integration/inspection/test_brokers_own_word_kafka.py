@@ -132,7 +132,7 @@ def test_rehearsal_when_a_broker_compacts_the_same_records_then_the_same_ones_ar
 def test_offsets_of_a_tiered_topic_are_what_kafka_get_offsets_says(
     kafka_broker: TieredKafka,
 ) -> None:
-    """And the tier's own ends, of the metadata, agree with them."""
+    """The ends of the tier in the metadata agree with `kafka-get-offsets`."""
     topic = "told-ends"
     values = [bytes([n % 256]) * 500 for n in range(140)]
 

@@ -129,7 +129,7 @@ async def test_usage_when_the_service_reads_some_then_no_retention_is_called_saf
 
 
 async def test_all_when_the_broker_has_nothing_tiered_then_is_told_nothing_with_a_note() -> None:
-    """As beside a broker that was started a moment ago."""
+    """A service whose broker has just started gives an empty answer with a note."""
     async with beside_a_broker(()) as address:
         result = await told(address, "segments", "list")
     document = json.loads(result.stdout)
@@ -160,7 +160,7 @@ def of_one(number: int) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("words", of_one(HERE[0]), ids=" ".join)
 async def test_one_when_the_service_reads_its_place_then_answered(words: tuple[str, ...]) -> None:
-    """By its name, by its id, by its segment's."""
+    """The service answers for a partition by name, by id, and by the id of its segment."""
     async with beside_a_broker() as address:
         result = await told(address, *words)
     assert result.exit_code == 0, result.stderr
@@ -192,7 +192,7 @@ async def test_one_when_the_service_does_not_read_its_place_then_is_never_not_fo
 
 
 async def test_explain_when_the_service_does_not_read_the_place_then_says_that() -> None:
-    """As of everything that cannot be looked at: a finding, and no verdict on the offset."""
+    """`explain` has a finding for the unread partition and no verdict on the offset."""
     async with beside_a_broker() as address:
         words = ("explain", f"{tp('orders', ELSEWHERE[0])}@5", "--no-history")
         result = await told(address, *words)
@@ -236,7 +236,7 @@ async def test_question_when_it_concludes_from_what_is_not_there_then_is_refused
 async def test_past_when_the_service_reads_some_then_its_log_tells_of_all(
     words: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log is read through the service, whatever it keeps of it: nothing is left out."""
+    """The log read through the service has the events of all partitions, assigned or not."""
     async with beside_a_broker() as address:
         result = await told(address, *words)
     assert result.exit_code in {0, 1}, result.stderr
@@ -284,7 +284,7 @@ async def test_all_when_what_the_service_was_given_is_behind_then_that_is_waited
 async def test_one_when_some_are_behind_and_its_place_is_not_read_then_waiting_is_not_advised() -> (
     None
 ):
-    """Of several obstacles the one that waiting does not take away is named."""
+    """The error names the unread partition, because waiting does not help."""
     async with stalled((0,)) as (_, address):
         result = await told(address, "segments", "list", "--topic-partitions", "nothing:0")
     assert (result.exit_code, result.stdout) == (4, "")
@@ -293,7 +293,7 @@ async def test_one_when_some_are_behind_and_its_place_is_not_read_then_waiting_i
 
 
 async def test_all_when_the_service_was_given_everything_and_is_behind_then_is_asked_once() -> None:
-    """So that the time of `--wait` is not waited for twice."""
+    """The command asks once, so the time of `--wait` is not spent twice."""
     async with stalled(range(COUNT)) as (_, address), asking(address) as source:
         asked = counting(source)
         with pytest.raises(NotReady):
@@ -302,7 +302,7 @@ async def test_all_when_the_service_was_given_everything_and_is_behind_then_is_a
 
 
 async def test_all_when_nobody_has_said_what_the_service_is_there_for_then_refused() -> None:
-    """It may be all of it."""
+    """The command refuses while the service's assignment is unknown."""
     world = world_of(*events(), partition_count=COUNT)
     options: dict[str, Any] = {"is_ready": False, "assignment": Assignment.awaited()}
     async with served_world(world, **options) as (_, served):

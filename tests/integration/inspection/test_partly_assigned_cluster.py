@@ -75,7 +75,7 @@ async def test_lag_when_the_service_reads_some_then_of_others_no_tier_is_not_sai
 
 
 async def test_preflight_of_a_move_when_the_service_reads_its_partitions_then_answered() -> None:
-    """Of those alone that would move; of any other it is refused."""
+    """The check answers for partitions that the service reads, and refuses others."""
     async with beside_the_cluster() as looking:
         mine, every = str(MINE.partition), None
         answer = await reassign_answer(looking, topic="orders", partitions=mine, to_brokers=None)

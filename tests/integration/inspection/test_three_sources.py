@@ -164,7 +164,7 @@ def _documents(path: Path) -> dict[str, Any]:
 
 
 def test_questions_when_a_command_looks_at_the_state_then_are_of_every_one() -> None:
-    """And with a moment of the past of each that takes one, so no source is left behind."""
+    """The questions have each command, and a past moment of each that takes one."""
     asked = {one.command for one in QUESTIONS}
     at = {one.command for one in QUESTIONS if "--at" in one.arguments}
     commands = dict(reading_commands())

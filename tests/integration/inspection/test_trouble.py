@@ -51,7 +51,7 @@ def require_one_line(result: Result, exit_code: int, *words: str) -> None:
 
 
 def test_questions_when_asked_of_nobody_then_are_of_every_command() -> None:
-    """So none of the tables here leaves one out."""
+    """The tables of this module have each command."""
     commands = {name for name, _ in reading_commands()}
     others = {one for one in WITHOUT_QUESTION if one.startswith("tier")}
     assert {one.command for one in QUESTIONS} == commands - others
@@ -103,7 +103,7 @@ def test_command_when_no_cluster_is_there_then_says_so_once(
 def test_command_when_a_configuration_of_java_cannot_be_read_then_names_the_file(
     question: Question, tmp_path: Path
 ) -> None:
-    """Before anything is connected to: exit code 2."""
+    """The error names the file, with exit code 2, before any connection."""
     path = tmp_path / "client.properties"
     flags = ("--bootstrap-server", "127.0.0.1:1", "--command-config", str(path))
     require_one_line(called(*question.words, *flags), 2, str(path))
@@ -127,7 +127,7 @@ async def test_command_when_the_token_is_wrong_then_every_one_is_refused(tmp_pat
 
 
 async def test_command_when_the_role_is_reader_then_the_log_is_told_to_nobody() -> None:
-    """The past needs the role admin, and the line says so."""
+    """The past needs the role admin, and the error line says so."""
     world = world_of(started(1), finished(1))
     async with served_world(world, role="reader") as (_, served):
         for one in QUESTIONS:

@@ -43,7 +43,10 @@ def flags_of(login: Login, folder: Path) -> list[str]:
 def test_f99_commands_when_the_topic_is_kafkas_own_then_are_let_in_as_its_manager_is(
     kafka_broker: TieredKafka,
 ) -> None:
-    """Failure scenario F99: by the client ids of Kafka's manager, so they say whose they are."""
+    """
+    Failure scenario F99: commands use client ids of Kafka's manager, so that they may read its
+    topic.
+    """
     servers = kafka_broker.login.bootstrap
     settings = kafka_settings_of(SourceSettings(bootstrap_servers=servers))
     assert settings is not None
@@ -80,7 +83,7 @@ def test_kafka_when_the_password_is_wrong_then_one_line_says_so(
 def test_f99_kafka_when_a_right_is_missing_then_the_line_names_it(
     secured_kafka: SecuredKafka, tmp_path: Path, command: list[str]
 ) -> None:
-    """Failure scenario F99: in our words and in Kafka's."""
+    """Failure scenario F99: the line names the right in our words and in Kafka's."""
     asyncio.run(_with_metadata_topic(secured_kafka.admin_login))
     login = secured_kafka.powerless_login(Way.SCRAM_512)
     result = called(*command, *flags_of(login, tmp_path))

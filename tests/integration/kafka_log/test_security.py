@@ -39,7 +39,7 @@ def name(way: Way) -> str:
 async def test_f98_log_when_it_proves_itself_then_creates_writes_and_reads(
     secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
 ) -> None:
-    """Failure scenario F98: every way in serves every call, by the address that is advertised."""
+    """Failure scenario F98: every kind of login serves every call, by the advertised address."""
     settings = settings_for(secured_kafka.login(way), own_topic(), partitions=2, is_created=True)
     log = await open_log(settings)
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 2
@@ -62,7 +62,7 @@ async def refusal(open_log: OpenLog, login: Login, topic: str = "any") -> LogNot
 async def test_log_when_the_password_is_wrong_then_says_so(
     secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
 ) -> None:
-    """Broker, user, mechanism and the keys to correct stand in one line; the password does not."""
+    """One line has broker, user, mechanism and the keys to correct, and no password."""
     login = secured_kafka.wrong_login(way)
     said = str(await refusal(open_log, login))
     for part in (login.bootstrap, f"'{ALLOWED}'", str(way.mechanism), "sasl.password"):
@@ -74,7 +74,7 @@ async def test_log_when_the_password_is_wrong_then_says_so(
 async def test_log_when_the_token_is_expired_then_says_so(
     secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
 ) -> None:
-    """A token that the broker refuses is found out when connecting, though the library is not."""
+    """The log reports a token that the broker refuses at the first connection."""
     said = str(await refusal(open_log, secured_kafka.wrong_login(way)))
     assert "refused the token by OAUTHBEARER" in said
     assert str(secured_kafka.wrong_login(way).token) not in said
@@ -92,7 +92,9 @@ async def test_log_when_the_broker_is_not_trusted_then_names_the_truststore(
 async def test_log_when_no_truststore_is_named_then_asks_for_one(
     secured_kafka: SecuredKafka, open_log: OpenLog
 ) -> None:
-    """By default only the authorities of the system are trusted."""
+    """
+    Without a truststore the log trusts the system's authorities only, and the error names the key.
+    """
     settings = settings_for(secured_kafka.login(Way.TLS), "any")
     log = await open_log(
         replace(settings, security=SecuritySettings(security_protocol=SecurityProtocol.SSL))
@@ -197,7 +199,7 @@ async def permitted(
 async def test_log_when_it_may_describe_only_then_reads_name_the_right_that_lacks(
     secured_kafka: SecuredKafka, open_log: OpenLog
 ) -> None:
-    """Bounds need DESCRIBE, records need READ, events need WRITE: each error says its own."""
+    """Bounds need DESCRIBE, records READ, events WRITE, and each error names its right."""
     log = await open_log(await permitted(secured_kafka, "Describe"))
     assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 1)}
     with pytest.raises(LogNotPermitted, match="READ the topic"):

@@ -178,8 +178,8 @@ async def test_f42_log_when_a_leader_hangs_then_only_its_questions_wait(
     kafka_cluster: Cluster, open_log: OpenLog
 ) -> None:
     """
-    Failure scenario F42: a leader that is stopped answers nothing. Bounds of the others come, its
-    own have an error; when another is elected, appends and reads that hang go on there.
+    Failure scenario F42: a stopped leader delays only its own bounds, and appends and reads go on
+    at the next leader.
     """
     topic = own_topic("hanging")
     await create_topic(

@@ -105,7 +105,7 @@ async def test_f7_f44_topic_when_it_has_another_count_then_both_are_named(
 async def test_f70_topic_when_its_settings_are_dangerous_then_reported_and_left_alone(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """Failure scenario F70: one replica acknowledged, compaction, retention: said, not altered."""
+    """Failure scenario F70: the log reports dangerous settings and changes none."""
     topic = own_topic()
     dangerous = {
         "min.insync.replicas": "1",
@@ -126,8 +126,8 @@ async def test_f6_topic_when_created_anew_then_nothing_of_it_is_answered_until_i
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
-    Failure scenario F6: another topic of the name, with more records than were read of the first,
-    is never read on in silence, nor written to, nor are its bounds taken for the first one's.
+    Failure scenario F6: the log neither reads nor writes a new topic of the same name, nor takes
+    its bounds, until the caller accepts its identity.
     """
     topic = own_topic("anew")
     settings = settings_for(kafka_broker.login, topic, partitions=2, is_created=True)

@@ -91,7 +91,7 @@ async def test_mark_of_a_clean_end_when_the_folder_is_open_then_is_gone(tmp_path
 async def test_mark_of_a_clean_end_when_something_was_not_recovered_then_is_not_set(
     tmp_path: Path,
 ) -> None:
-    """After a crash the mark comes back only when every partition has been looked at."""
+    """After a crash the mark returns only when every partition was recovered."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     async with await LogRegistry.open(root, SMALL):
         pass
@@ -138,7 +138,7 @@ async def test_tail_when_torn_then_is_cut_and_the_log_goes_on(tmp_path: Path, ta
 
 
 async def test_segment_when_empty_at_the_end_then_is_the_active_one(tmp_path: Path) -> None:
-    """A crash right behind a roll leaves an empty segment, in which the log goes on."""
+    """After a crash behind a roll the log goes on in the empty segment."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     (partition_folder(root) / f"{40:020d}.log").touch()
     async with await LogRegistry.open(root, SMALL) as registry:
@@ -324,7 +324,7 @@ async def test_folder_when_read_only_with_a_torn_tail_then_ends_before_it(tmp_pa
 
 
 async def test_folder_when_only_parts_were_copied_then_they_are_read(tmp_path: Path) -> None:
-    """One partition's folder with nothing around it is enough to read it."""
+    """The folder of one partition alone is readable."""
     await made(tmp_path / "a")
     target = tmp_path / "b" / f"{TOPIC}-0"
     target.mkdir(parents=True)
@@ -338,7 +338,7 @@ async def test_folder_when_only_parts_were_copied_then_they_are_read(tmp_path: P
 
 
 async def test_disk_when_only_reading_then_is_asked_to_write_nothing(tmp_path: Path) -> None:
-    """Opened read-only, no call that could change anything reaches the disk."""
+    """A log opened read-only makes no call that changes the disk."""
     await made(tmp_path)
     disk = FaultyDisk()
     async with await LogRegistry.open(tmp_path, SMALL, read_only=True, disk=disk) as registry:

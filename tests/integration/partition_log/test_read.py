@@ -52,7 +52,7 @@ def batches_of(data: bytes) -> list[Batch]:
 async def test_read_when_begun_at_any_offset_then_gives_whole_batches_from_there(
     tmp_path: Path, bytes_max: int
 ) -> None:
-    """From every offset: the batch that holds it first, and no more than asked but for that one."""
+    """A read returns whole batches from the one with the offset on, and at least that one."""
     registry, log = await filled(tmp_path)
     async with registry:
         assert log.statistics().segments > 3
@@ -106,7 +106,7 @@ async def test_read_when_the_disk_fails_then_is_unavailable_and_works_again_late
 
 
 async def test_read_when_beside_appends_then_never_sees_half_of_one(tmp_path: Path) -> None:
-    """Readers and writers at the same time: only whole appends are seen, each once, in order."""
+    """Readers beside writers see only whole appends, each once, in order."""
     settings = replace(FAST, sync=SyncPolicy.EACH_GROUP, segment_bytes=4_000)
     registry, log = await open_log(tmp_path, settings)
 
@@ -147,7 +147,7 @@ async def test_follower_when_one_is_cancelled_then_the_others_are_woken(tmp_path
 
 
 async def test_follower_when_the_time_is_up_then_leaves_nothing(tmp_path: Path) -> None:
-    """A wait that ends by its deadline says so, however often it is repeated."""
+    """A wait that times out raises and leaves nothing behind."""
     registry, log = await open_log(tmp_path)
     async with registry:
         for _ in range(5):
@@ -169,7 +169,7 @@ async def test_follower_when_the_log_is_closed_then_is_told(tmp_path: Path) -> N
 
 
 async def test_time_when_asked_for_then_is_the_first_record_so_late(tmp_path: Path) -> None:
-    """Of every time: the first record of that time or later, in any segment, also reopened."""
+    """A look-up by time returns the first record of that time or later, in any segment."""
     registry, log = await filled(tmp_path)
     async with registry:
         await check_times(log)

@@ -72,7 +72,7 @@ asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), 2))
 async def test_partition_when_touched_a_thousand_times_at_once_then_is_opened_once(
     tmp_path: Path,
 ) -> None:
-    """However many come first together, the folder is opened once and all get one handle."""
+    """A thousand first callers open the folder once and get the same handle."""
     registry, log = await open_log(tmp_path)
     await log.append(batch(b"a"))
     await registry.close()
@@ -158,7 +158,7 @@ async def test_partition_when_of_another_topic_id_then_is_refused(tmp_path: Path
 
 
 async def test_partition_when_named_like_a_path_then_is_refused(tmp_path: Path) -> None:
-    """No name leads out of the folder."""
+    """The log refuses a name that leads out of its folder."""
     async with await LogRegistry.open(tmp_path / "logs", FAST) as registry:
         with pytest.raises(InvalidArgument):
             await registry.create("../events", 0, TOPIC_ID)
@@ -197,7 +197,7 @@ async def test_registry_when_closed_with_appends_in_flight_then_they_are_acknowl
 async def test_registry_when_its_close_is_cancelled_then_nothing_is_written_any_more(
     tmp_path: Path,
 ) -> None:
-    """However the end came, no handle writes into a folder that may be another's by now."""
+    """After a cancelled close no handle writes into the folder."""
     disk = GatedDisk(lambda folder: folder is not None and folder.name == "events-1")
     registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP), disk=disk)
     await log.append(batch(b"a"))

@@ -41,7 +41,7 @@ async def fill(log: PartitionLog, count: int = 9) -> None:
 
 
 async def test_segments_when_nothing_is_said_then_are_kept_for_ever(tmp_path: Path) -> None:
-    """Without a limit nothing is deleted, however old and however much."""
+    """Without a limit the log deletes nothing."""
     registry, log = await open_log(tmp_path, SMALL)
     async with registry:
         await fill(log)

@@ -116,7 +116,9 @@ async def test_folder_when_made_then_its_name_is_safe_before_anything_is_in_it(
 async def test_folder_when_in_use_then_a_second_process_is_refused_with_the_owners_pid(
     tmp_path: Path, kind: str
 ) -> None:
-    """Two processes cannot have one folder, whether the first is ours or a broker."""
+    """
+    A second process is refused with the owner's process id, whether the owner is rlmm or a broker.
+    """
     async with locked_by_another(tmp_path, kind) as pid:
         with pytest.raises(ConfigError, match=f"in use by process {pid};") as caught:
             await LogRegistry.open(tmp_path, FAST)
@@ -126,7 +128,7 @@ async def test_folder_when_in_use_then_a_second_process_is_refused_with_the_owne
 
 
 async def test_folder_when_open_in_this_process_then_is_refused_to_it_too(tmp_path: Path) -> None:
-    """One process has a folder once, and a refused attempt does not loosen the lock."""
+    """A second opener in the same process is refused and leaves the lock held."""
     async with await LogRegistry.open(tmp_path, FAST):
         for _ in range(2):
             with pytest.raises(ConfigError, match=f"in use by process {os.getpid()};"):

@@ -55,7 +55,7 @@ async def test_d17_serve_when_a_broker_is_to_report_then_warns_that_nothing_is_a
 
 
 async def test_f34_service_then_tells_how_its_engines_stand_and_what_was_asked_of_it() -> None:
-    """Uptime, snapshots that were asked for, and every engine by name; none follows a broker."""
+    """The statistics have uptime, requested snapshots and every engine by name."""
     plan = EnginePlan(
         "memory",
         partial(open_memory, 2),

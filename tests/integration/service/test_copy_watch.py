@@ -67,6 +67,6 @@ async def test_topic_when_not_copied_then_the_status_of_the_service_names_it() -
 def test_plan_when_made_then_asks_a_cluster_alone(
     flags: dict[str, str], warn_s: float | None, tmp_path: Path
 ) -> None:
-    """Only the log on Kafka has brokers that could be asked."""
+    """Only a log on Kafka has a copy watch."""
     (plan,) = plans_of(load({"data_dir": str(tmp_path), **flags}))
     assert plan.copying_warn_s == warn_s

@@ -232,7 +232,7 @@ async def ending() -> None: ...
 async def test_service_when_a_part_fails_then_all_ends_with_its_name(
     part: Callable[[], Coroutine[None, None, None]], message: str, tmp_path: Path
 ) -> None:
-    """The process does not go on without a part: the part is named, the status its own."""
+    """The failure of a part ends the process, which names it and has its exit code."""
     gate = asyncio.Event()
 
     async def when_told() -> None:

@@ -159,7 +159,7 @@ async def test_service_when_several_logs_close_badly_then_each_is_told(
 
 
 async def test_service_when_it_starts_then_all_logs_are_opened_at_a_time() -> None:
-    """One that takes long does not have the others wait for their turn; the order is kept."""
+    """All logs are opened at the same time, and the order of engines is kept."""
     gate, opening, started = asyncio.Event(), [], asyncio.Event()
 
     def slow(name: str) -> EnginePlan:
@@ -188,7 +188,7 @@ async def test_service_when_it_starts_then_all_logs_are_opened_at_a_time() -> No
 
 
 async def test_service_when_several_logs_cannot_be_opened_then_the_first_by_name_is_told() -> None:
-    """Whatever fails sooner: the same trouble has the same last line, and no opening stays."""
+    """The process ends with the error of the first log by name, and no opening is left."""
     tried = asyncio.Event()
 
     async def at_once() -> None:

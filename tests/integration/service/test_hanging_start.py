@@ -150,7 +150,9 @@ async def test_f101_service_when_a_log_hangs_then_the_others_are_answered_from_a
 async def test_f101_service_when_a_folder_of_snapshots_hangs_then_that_is_what_is_named(
     tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not the log's folder is to be looked at, and nothing is kept before the folder is held."""
+    """
+    The error names the snapshots folder, and the service writes nothing before it has the lock.
+    """
     released = threading.Event()
 
     @contextmanager
@@ -232,7 +234,10 @@ async def until_ready(url: str) -> None:
 async def test_f101_serve_when_the_data_folder_hangs_then_http_answers_and_it_is_named(
     tmp_path: Path,
 ) -> None:
-    """HTTP answers, a signal ends the service, and it goes on when the disk is back."""
+    """
+    HTTP answers while the disk hangs, a signal ends the service, and it goes on when the disk is
+    back.
+    """
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     arguments = ("--http-listen", ANYWHERE, "--log-num-partitions", "2")
@@ -264,7 +269,7 @@ async def test_f101_serve_when_the_data_folder_hangs_then_http_answers_and_it_is
 async def test_f101_serve_when_a_bootstrap_never_answers_then_others_do_and_it_is_named(
     tmp_path: Path,
 ) -> None:
-    """A Kafka that takes connections and says nothing delays neither start nor end."""
+    """A silent Kafka delays neither the start nor the stop of the others."""
     held: list[asyncio.StreamWriter] = []
     deaf = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)
     port = deaf.sockets[0].getsockname()[1]

@@ -70,7 +70,7 @@ def everything(terminal: int) -> bytes:
 async def test_last_line_when_no_terminal_reads_it_then_is_json_as_all_are(
     tmp_path: Path, said: tuple[str, ...]
 ) -> None:
-    """The error's name, its message and the exit code stand in it, and no other line says them."""
+    """The last line has the error's name, message and exit code, and no other line has them."""
     async with serving(tmp_path, *said, program=("-c", FAILING)) as served:
         assert await served.end() == 5
     assert served.said == []
@@ -93,7 +93,7 @@ async def test_last_line_when_lines_are_for_people_then_is_for_people(tmp_path: 
 async def test_last_line_when_a_terminal_reads_it_then_is_for_people_and_stands_once(
     tmp_path: Path,
 ) -> None:
-    """One line for people, after the log lines for people."""
+    """A terminal gets one line for people after the log lines."""
     status, said = await on_terminal(tmp_path, "-c", FAILING, "serve")
     assert status == 5
     assert [line for line in said if "part-failed" in line] == [f"rlmm: {MESSAGE}"]
@@ -131,7 +131,7 @@ async def test_last_line_when_standard_error_is_closed_then_the_exit_code_says_i
 
 
 async def test_notice_of_a_java_file_when_serving_then_is_a_log_line(tmp_path: Path) -> None:
-    """Nothing but log lines stands between log lines."""
+    """The notice about unused keys is a log line like the others."""
     java = tmp_path / "client.properties"
     await asyncio.to_thread(java.write_text, "acks=all\nbootstrap.servers=127.0.0.1:1\n")
     async with serving(tmp_path, "--command-config", str(java)) as served:
@@ -155,7 +155,7 @@ OF_AN_ENGINE = ("rlmm.pump.", "rlmm.relay", "rlmm.log.", "rlmm.snapshot.")
 
 
 async def test_lines_when_there_are_clusters_then_each_says_whose_it_is(tmp_path: Path) -> None:
-    """Every line of an engine's parts has the name of its cluster; partitions are never mixed."""
+    """Every line of an engine has the name of its cluster."""
     await asyncio.to_thread((tmp_path / "rlmm.toml").write_text, CLUSTERS)
     async with serving(tmp_path, "--config", "rlmm.toml") as served:
         for count in (2, 3):

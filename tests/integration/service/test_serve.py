@@ -35,7 +35,7 @@ def everything_below(folder: Path) -> dict[str, tuple[int, int]]:
 async def test_serve_when_nothing_is_configured_then_serves_from_a_folder_of_its_own(
     tmp_path: Path,
 ) -> None:
-    """In an empty folder it begins a log of 50 partitions and answers from all of them."""
+    """In an empty folder the service makes a log of 50 partitions and answers from all."""
     async with serving(tmp_path) as served:
         await served.until_open(50)
         assert (tmp_path / FOLDER / LOCK).read_text() == f"{served.pid}\n"
@@ -51,7 +51,7 @@ async def test_serve_when_nothing_is_configured_then_serves_from_a_folder_of_its
 async def test_f18_serve_when_asked_to_stop_then_a_restart_replays_nothing(
     tmp_path: Path, how: signal.Signals
 ) -> None:
-    """Failure scenario F18: both signals end it in order, and leave snapshots of all there is."""
+    """Failure scenario F18: each signal stops the service in order with snapshots of everything."""
     await fill(tmp_path)
     async with serving(tmp_path) as served:
         await served.until_open(PLACES)
@@ -101,7 +101,7 @@ async def test_f17_serve_when_the_report_of_snapshots_cannot_be_written_then_goe
 async def test_serve_when_another_has_the_folder_then_is_refused_with_its_pid(
     tmp_path: Path,
 ) -> None:
-    """One line, exit code 2, and the first one goes on; a killed one is no obstacle."""
+    """The second service ends with one line and exit code 2, and a killed owner is no obstacle."""
     async with serving(tmp_path, "--log-num-partitions", "2") as first:
         await first.until_open(2)
         async with serving(tmp_path) as second:
@@ -134,7 +134,7 @@ async def test_serve_when_another_has_the_folder_then_is_refused_with_its_pid(
 async def test_f97_serve_when_a_value_cannot_work_then_is_refused_before_any_io(
     tmp_path: Path, flag: str, value: str
 ) -> None:
-    """Failure scenario F97: one line that names the key, exit code 2, and not a file is made."""
+    """Failure scenario F97: one line names the key, with exit code 2, before any file is made."""
     async with serving(tmp_path, flag, value) as served:
         assert await served.end() == 2
     (line,) = served.lines
@@ -195,7 +195,7 @@ main()
 async def test_serve_when_a_part_fails_then_ends_with_its_name_and_a_status_of_its_own(
     tmp_path: Path,
 ) -> None:
-    """A fault of ours ends the process: the part is named, and where it failed is logged."""
+    """The process ends, names the failed part, and logs the place of the failure."""
     async with serving(tmp_path, "--log-num-partitions", "2", program=("-c", FAILING)) as served:
         assert await served.end() == 5
     assert served.said == []

@@ -65,7 +65,7 @@ async def test_serve_when_the_cluster_is_away_then_lists_partitions_and_serves_n
 async def test_serve_when_folders_cannot_be_served_then_is_refused(
     tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
-    """One line, exit code 2."""
+    """The process refuses unusable folders with one line and exit code 2."""
     async with serving(tmp_path, *HTTP, *arguments) as served:
         assert await served.end() == 2
     assert told in served.messages[-1]

@@ -112,7 +112,7 @@ async def test_serve_when_clusters_are_named_for_a_log_that_was_the_only_one_the
 async def test_serve_when_one_cluster_is_on_a_kafka_broker_then_answers_from_both(
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
-    """A broker's topic and an embedded log, side by side; both come back from their snapshots."""
+    """A broker's topic and an embedded log both come back from their snapshots."""
     kafka = await asyncio.to_thread(fresh_kafka.tiered)
     file = tmp_path / "rlmm.toml"
     file.write_text(f'{TWO}\n[clusters.broker.kafka]\nbootstrap.servers = "{kafka.bootstrap}"\n')

@@ -63,7 +63,7 @@ def write(data_dir: Path, *options: str) -> tuple[int, dict[str, dict[str, list[
 
 
 def test_write_when_no_service_runs_then_reads_the_log_and_writes(data_dir: Path) -> None:
-    """Every partition with events gets its snapshot; a second time nothing has changed."""
+    """Every partition with events gets a snapshot, and a second run writes none."""
     code, document = write(data_dir)
     assert (code, len(document["files"]["written"])) == (0, 5)
     code, document = write(data_dir)
@@ -175,7 +175,7 @@ def test_write_when_no_service_runs_then_leaves_the_log_as_it_is(data_dir: Path)
 def test_write_when_one_cluster_fails_then_the_others_are_told_of(
     data_dir: Path, tmp_path: Path
 ) -> None:
-    """One without a log, one that is not reached and one that is written: each has its entry."""
+    """Each cluster has an entry: one without a log, one unreachable, one written."""
     several = tmp_path / "several"
     shutil.copytree(data_dir / "log", several / "clusters" / "east" / "log")
     config = tmp_path / "rlmm.toml"
@@ -231,7 +231,7 @@ def test_service_when_its_folder_was_seeded_by_an_import_then_starts_from_it(
 
 @pytest.mark.parametrize("wait", ["0", "-1", "nan", "inf", "1e9", "soon"])
 def test_write_when_the_wait_means_nothing_then_is_refused(tmp_path: Path, wait: str) -> None:
-    """Neither no time, nor time without an end; nothing is begun."""
+    """The command refuses a wait of zero or without end, and writes nothing."""
     folder = tmp_path / "data"
     arguments = ["snapshot", "write", "--data-dir", str(folder), "--wait", wait]
     result = CliRunner().invoke(cli, arguments)
@@ -261,7 +261,7 @@ def test_write_when_the_service_has_not_reached_kafka_then_is_not_ready(tmp_path
 
 
 def test_write_when_the_service_keeps_none_then_is_refused(tmp_path: Path) -> None:
-    """A service on a log in memory has no snapshots, and says so when it is asked."""
+    """A service on a log in memory refuses, because it keeps no snapshots."""
     command = [*SERVE, "--data-dir", str(tmp_path)]
     with subprocess.Popen(
         [*command, "--log-kind", "memory"], stderr=subprocess.PIPE, text=True

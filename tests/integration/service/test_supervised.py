@@ -51,7 +51,7 @@ def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supe
 async def test_serve_when_supervised_then_says_ready_alive_reloading_and_stopping(
     tmp_path: Path, supervisor: Supervisor
 ) -> None:
-    """READY comes when the socket accepts; watchdog, reload and end are notified, too."""
+    """The service sends READY when its socket accepts, then watchdog, reload and stop messages."""
     await fill(tmp_path)
     async with serving(tmp_path) as served:
         await supervisor.until("READY=1")

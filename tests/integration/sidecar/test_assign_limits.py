@@ -153,7 +153,7 @@ async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_se
 async def test_what_a_new_start_does_not_name_then_given_up_by_the_service_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing has to be said or asked for that."""
+    """The service itself gives up the partitions that a new start does not name."""
     monkeypatch.setattr(brokers, "SETTLE_S", 0.0)
     world = World(PLACES)
     async with (

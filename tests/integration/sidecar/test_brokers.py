@@ -132,7 +132,7 @@ async def test_assign_when_repeated_added_or_complete_then_as_it_says() -> None:
 
 
 async def test_assignment_of_a_broker_when_it_reconnects_then_still_holds_and_by_id() -> None:
-    """It belongs to the broker, and not to the connection."""
+    """The assignment belongs to the broker id and outlives the connection."""
     async with serving() as (world, _engine, served):
         mine = neighbours(world)[0]
         async with greeted(served.path, broker_id=1, instance=FIRST) as client:

@@ -185,7 +185,7 @@ async def test_serve_when_nothing_is_configured_then_answers_at_a_socket_in_its_
 async def test_serve_when_its_socket_is_in_use_then_ends_with_one_line_that_says_so(
     tmp_path: Path,
 ) -> None:
-    """Two services never share a path; the first one goes on."""
+    """The second service ends with one line, and the first one goes on."""
     shared = ["--sidecar-unix-path", "s.sock", "--log-kind", "memory"]
     async with serving(tmp_path, *shared, "--data-dir", "one") as first:
         await first.until("listening")

@@ -154,7 +154,7 @@ async def test_f26_engine_when_it_was_stopped_then_what_is_frozen_is_not_told() 
 
 
 async def test_f27_history_when_nothing_of_it_is_understood_then_is_not_an_empty_tier() -> None:
-    """Failure scenario F27: the partition stays closed, and says why."""
+    """Failure scenario F27: the partition stays closed with its reason."""
     world = World(PLACES)
     for _ in range(5):
         world.script.write(world.place(ORDERS), b"\xff" * 40)
@@ -165,7 +165,7 @@ async def test_f27_history_when_nothing_of_it_is_understood_then_is_not_an_empty
 
 
 async def test_f28_log_when_it_begins_above_zero_then_is_read_from_there() -> None:
-    """Failure scenario F28: of an empty log that starts at 40 all is known at once."""
+    """Failure scenario F28: an empty log that starts at 40 is ready at once."""
     world = World(PLACES)
     place = world.place(ORDERS)
     segment = started(segment_id(1, ORDERS))
@@ -228,7 +228,10 @@ async def test_f31_tail_when_it_holds_no_event_then_is_passed_all_the_same() -> 
 
 
 async def test_f33_f34_reader_when_not_ready_then_has_a_hint_may_wait_and_is_counted() -> None:
-    """Failure scenarios F33, F34: one bounded wait takes the place of thousands of questions."""
+    """
+    Failure scenarios F33, F34: the refusal has a hint, and one bounded wait replaces many
+    questions.
+    """
     world = World(PLACES)
     place = world.place(ORDERS)
     world.store(started(segment_id(1, ORDERS)))
@@ -264,7 +267,7 @@ async def test_f91_partition_when_its_metadata_partition_stalls_then_others_are_
 
 
 async def test_f93_f94_write_before_all_is_read_then_is_refused_and_nothing_is_kept() -> None:
-    """Failure scenarios F93, F94: neither a start nor a beginning replay takes a write in."""
+    """Failure scenarios F93, F94: a write is refused during the start and the replay."""
     world = World(PLACES)
     place = world.place(ORDERS)
     world.store(started(segment_id(1, ORDERS)))

@@ -155,7 +155,9 @@ async def test_f59_whatever_is_written_then_brokers_read_it_and_nothing_follows_
 
 
 async def test_f60_deletion_when_it_says_no_custom_metadata_then_keeps_what_is_stored() -> None:
-    """Failure scenario F60: a broker that reads the event behind us still finds its object."""
+    """
+    Failure scenario F60: a broker that reads the published event finds the object by its metadata.
+    """
     async with serving() as (world, client):
         segment = started(segment_id(1, ORDERS))
         await add(client, segment)
@@ -171,7 +173,7 @@ async def test_f60_deletion_when_it_says_no_custom_metadata_then_keeps_what_is_s
 
 
 async def test_f61_metadata_partition_when_there_is_none_of_that_number_then_is_refused() -> None:
-    """Failure scenario F61: the number is refused at once, and the connection goes on."""
+    """Failure scenario F61: the number is refused at once, and the connection stays."""
     async with serving() as (_, client):
         for place in (PLACES, 2**31 - 1, 2**31, -1, -(2**63)):
             with pytest.raises(InvalidArgument, match=str(place)):

@@ -145,7 +145,7 @@ async def test_image_when_its_client_is_silent_or_gone_then_is_let_go_of(
 
 
 async def test_image_when_another_is_being_made_then_too_busy() -> None:
-    """One at a time of each connection; others have theirs."""
+    """A connection may have one image in the making, and other connections have their own."""
     async with (
         serving() as (_, served),
         greeted(served.path) as client,
@@ -184,7 +184,7 @@ async def test_images_when_all_together_take_too_much_then_refused_and_writes_ha
 
 
 async def test_image_when_its_history_is_not_read_then_not_ready() -> None:
-    """Nothing is taken out of a state behind a closed gate."""
+    """An image behind a closed gate is refused with not ready."""
     world = World(1)
     fill(world, 3)
     world.script.stall(0)
@@ -226,7 +226,9 @@ async def test_image_when_the_gate_closes_while_it_is_taken_out_then_not_ready()
 
 
 async def test_image_when_the_partition_is_deleted_then_tells_what_is_remembered() -> None:
-    """Its deletion and its watermarks; a partition that never was is unknown."""
+    """
+    The image of a deleted partition has its deletion and watermarks, and an absent one is unknown.
+    """
     world = World(1)
     world.store(*(partition_delete(state, ORDERS) for state in PartitionDeleteState))
     async with world.engine() as engine, listening(engine) as served:
@@ -242,7 +244,7 @@ async def test_image_when_the_partition_is_deleted_then_tells_what_is_remembered
 async def test_image_when_the_partition_is_not_assigned_then_only_an_administrator_has_it(
     role: str, said: dict[str, Any], expected: type[RlmmError] | None
 ) -> None:
-    """As of every question about it."""
+    """Only an administrator gets the image of an unassigned partition."""
     world = World(1)
     fill(world, 3)
     assignment = Assignment.of_user([tp("others", 1)])
@@ -280,7 +282,7 @@ class Held:
 
 
 async def test_image_while_it_is_made_then_neighbours_are_answered() -> None:
-    """It is made in a thread, which waits here until a neighbour was answered; events go on."""
+    """The service answers other clients while a thread makes the image."""
     world, held = World(1), Held()
     fill(world, MANY)
     async with world.engine(make_shard=held.make_shard) as engine, listening(engine) as served:

@@ -46,7 +46,7 @@ async def ready(**settings: Any) -> AsyncIterator[tuple[World, Engine, Listening
 
 
 async def test_pipelined_requests_then_answered_in_their_order_in_few_writes() -> None:
-    """A thousand requests in one piece come back in order, waiting ones aside."""
+    """A thousand requests in one piece are answered in order, except for those that wait."""
     async with ready() as (_, _engine, served), greeted(served.path) as client:
         for number in range(1_000):
             client.send("ping" if number % 2 else "is_ready", *[] if number % 2 else [wire(ORDERS)])
@@ -200,7 +200,7 @@ async def test_slow_client_then_is_read_no_more_and_cut_off_and_counted() -> Non
 
 
 async def test_slow_client_when_it_takes_its_answers_after_all_then_gets_every_one() -> None:
-    """Nothing is lost where reading paused."""
+    """The service loses no answer while it does not read from the client."""
     async with (
         ready(write_buffer_bytes_max=100_000) as (_, _engine, served),
         greeted(served.path) as client,
@@ -240,7 +240,7 @@ async def test_client_when_it_never_says_hello_then_cut_off() -> None:
 
 
 async def test_client_when_its_hello_comes_byte_by_byte_then_cut_off_all_the_same() -> None:
-    """The time for a hello is counted from the connection, whatever drips in meanwhile."""
+    """The time for a hello starts with the connection, however slowly bytes arrive."""
     async with (
         ready(hello_timeout_ms=200) as (_, _engine, served),
         connected(served.path) as client,
@@ -299,7 +299,7 @@ async def test_id_when_under_way_already_then_a_fault_of_the_client() -> None:
 
 
 async def test_f85_listing_of_a_large_partition_then_is_cut_to_fit_a_frame() -> None:
-    """Failure scenario F85: no answer is one giant frame, whatever was asked for."""
+    """Failure scenario F85: every answer fits a frame."""
     async with (
         ready(frame_bytes_max=256 * 1024) as (_, _engine, served),
         greeted(served.path) as client,

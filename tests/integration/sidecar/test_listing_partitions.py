@@ -208,7 +208,7 @@ async def test_partitions_when_the_gate_closes_while_they_are_looked_through_the
     [(-1, None, 1), (0, "x", 1), (0, bytes(40_000), 1), (0, None, 0), (True, None, 1), (0, None)],
 )
 async def test_partitions_when_asked_for_wrongly_then_refused(args: Any) -> None:
-    """Before anything is looked at."""
+    """The service refuses a wrong listing before it reads any state."""
     world = World(1)
     async with world.engine() as engine, listening(engine) as served:
         await until_open(engine, 0)

@@ -90,7 +90,7 @@ async def piece(
 
 
 async def test_log_when_read_by_pages_then_comes_as_it_is() -> None:
-    """The same bytes as the log itself gives, to its end, and then nothing."""
+    """The pages have the bytes of the log up to its end, and then none."""
     async with serving() as (world, _, served), greeted(served.path) as client:
         log, position, data, pages = world.log(), 0, b"", 0
         while (found := await piece(client, world, position, size=1_000)) is not None:
@@ -106,7 +106,7 @@ async def test_log_when_read_by_pages_then_comes_as_it_is() -> None:
 
 
 async def test_log_when_a_batch_has_no_room_in_a_frame_then_comes_in_pieces() -> None:
-    """Each the same at every call; together they are the batch, and no other follows it."""
+    """The pieces of a large batch are the same at each call, and no other batch follows them."""
     world = World(1)
     large = [started(segment_id(n, ORDERS), n, n, custom_metadata=bytes(30_000)) for n in range(5)]
     world.script.write(0, *map(encode, large))
@@ -132,7 +132,7 @@ async def test_log_when_a_batch_has_no_room_in_a_frame_then_comes_in_pieces() ->
 
 
 async def test_log_when_much_is_asked_for_then_no_answer_is_larger_than_a_piece() -> None:
-    """Whatever is asked for: an answer is copied on its way, and others wait meanwhile."""
+    """No answer is larger than a piece, because copying it delays other clients."""
     world = World(1)
     for label in range(80):
         one = segment_id(label, ORDERS)
@@ -333,7 +333,7 @@ async def test_log_when_it_was_never_reached_then_not_ready() -> None:
 async def test_log_when_who_asks_is_no_administrator_then_not_permitted(
     role: str, said: dict[str, Any]
 ) -> None:
-    """It tells everything of every partition; the role that is needed is named."""
+    """The refusal names the role admin, because the log shows every partition."""
     async with (
         serving(door=RoleDoor(role)) as (world, _, served),
         greeted(served.path, **said) as client,
@@ -359,7 +359,7 @@ async def test_log_when_who_asks_is_no_administrator_then_not_permitted(
     ],
 )
 async def test_log_when_asked_for_wrongly_then_refused(method: str, args: Any) -> None:
-    """Before anything is asked of the log."""
+    """The service refuses a wrong request before it asks the log."""
     async with serving() as (_, _, served), greeted(served.path) as client:
         with pytest.raises(InvalidArgument):
             await client.call(method, *args)

@@ -102,7 +102,7 @@ async def test_methods_of_a_broker_when_a_reader_calls_them_then_not_permitted_a
 
 
 async def test_f51_f53_writes_when_the_state_machine_refuses_then_told_with_both_states() -> None:
-    """Failure scenarios F51, F53: refused before anything is stored, by the states of both."""
+    """Failure scenarios F51, F53: the write is refused before it is stored, with both states."""
     async with serving() as (world, client):
         place = world.place(ORDERS)
         event = update(segment_id(5, ORDERS), SegmentState.COPY_SEGMENT_FINISHED)
@@ -151,7 +151,9 @@ async def test_first_request_when_not_hello_then_refused_and_hung_up() -> None:
 
 
 async def test_hello_when_wrong_then_refused_by_name_and_hung_up() -> None:
-    """No version in common, no credentials, or a broker that may not be one."""
+    """
+    A hello is refused without a common version, without credentials, or with a foreign broker id.
+    """
     world = World(PLACES)
     async with world.engine() as engine, listening(engine, door=RoleDoor("reader")) as served:
         wrong: list[tuple[dict[str, Any], str]] = [

@@ -100,7 +100,7 @@ async def test_conversation_of_version_1_when_repeated_then_has_the_same_answers
 
 
 def test_conversation_of_version_1_then_has_every_method() -> None:
-    """Each method that version 1 has is asked in it, and each is also answered."""
+    """The conversation has every method of version 1 with an answer."""
     answered: dict[str, set[bool]] = {}
     for exchange in CONVERSATION:
         for (method, _), told in zip(exchange["asked"], exchange["told"], strict=True):
@@ -124,7 +124,7 @@ async def test_request_of_version_1_when_it_comes_then_is_understood(entry: Any)
 async def test_bytes_that_version_1_refuses_when_they_come_then_refused_by_the_same_code(
     entry: Any,
 ) -> None:
-    """Where the code is `protocol` the connection ends; behind everything else it goes on."""
+    """Each wrong frame has its code, and only `protocol` ends the connection."""
     is_hello = entry["name"].startswith("value-hello")
     async with open_wire(1, is_greeted=not is_hello) as wire:
         assert message_of(await answer_to(wire, entry))[1][0] == entry["code"]

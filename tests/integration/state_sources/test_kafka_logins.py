@@ -90,7 +90,7 @@ async def assert_read(source: StateSource) -> None:
 async def test_kafka_when_the_jaas_line_of_java_is_given_then_lets_us_in(
     metadata_topic: SecuredKafka, tmp_path: Path, way: Way
 ) -> None:
-    """As Kafka's tools take it, over several lines."""
+    """The source takes Kafka's JAAS line, also over several lines."""
     login = metadata_topic.login(way)
     async with opened(tmp_path, login, properties_of(login)) as source:
         await assert_read(source)
@@ -174,7 +174,7 @@ async def test_kafka_when_the_password_is_wrong_then_one_line_says_so_at_once(
 async def test_kafka_when_the_protocol_is_another_then_says_which_port_that_is(
     metadata_topic: SecuredKafka,
 ) -> None:
-    """No login at a door that wants one, and no TLS where it is spoken."""
+    """The error names the protocol of the port: with login, without, or with TLS."""
     for way in (Way.PLAIN, Way.TLS):
         login = metadata_topic.login(way)
         source = await open_source(SourceSettings(bootstrap_servers=login.bootstrap, timeout_s=3.5))

@@ -170,7 +170,7 @@ async def test_folders_of_kafka_when_copied_from_a_live_broker_then_answer_the_s
 async def test_cluster_of_kafka_when_asked_then_tells_topics_offsets_and_disks(
     kafka_broker: TieredKafka,
 ) -> None:
-    """All that a broker of 4.3 knows, asked as the commands do."""
+    """A broker of 4.3 returns topics, offsets and disks to the commands."""
     topic, plain = await tiered_topic(kafka_broker), own_topic("plain")
     waiting = own_topic("waiting")
     not_copied = {"remote.storage.enable": "true", "remote.log.copy.disable": "true"}

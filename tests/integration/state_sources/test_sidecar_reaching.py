@@ -174,7 +174,7 @@ async def test_service_when_the_token_is_wrong_or_missing_then_says_so(tmp_path:
 
 
 async def test_service_when_it_is_of_another_cluster_then_names_both() -> None:
-    """Whose metadata was asked for, and whose is served."""
+    """The error names the requested cluster and the served one."""
     world = world_of()
     async with served_world(world) as (_, served):
         error = await refused(address(served), cluster_id="another")
@@ -185,7 +185,7 @@ async def test_service_when_it_is_of_another_cluster_then_names_both() -> None:
 
 
 async def test_service_when_it_is_encrypted_then_is_asked_by_tls_alone(tmp_path: Path) -> None:
-    """On both sides of each mistake there is one line; a trusted service is answered."""
+    """A client without TLS, and one that does not trust the service, get one line each."""
     pki, world = Pki(tmp_path), world_of(started(segment_id(1)))
     token, ca_file = tmp_path / "token", tmp_path / "ca.pem"
     token.write_text(ADMIN)
@@ -269,7 +269,7 @@ async def test_service_when_it_is_older_than_the_command_then_that_is_said(
 async def test_service_when_it_is_started_anew_then_is_asked_on_another_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In the middle of a listing, and of an image: all of it comes, and once."""
+    """A listing and an image that a restart interrupts arrive complete, each part once."""
     monkeypatch.setattr("rlmm.state_sources.sidecar_moment.PAGE", 10)
     monkeypatch.setattr("rlmm.state_sources.sidecar_moment.PIECE_BYTES_MAX", 1_000)
     events = [started(segment_id(n), n * 100, n * 100 + 99) for n in range(60)]
@@ -305,7 +305,7 @@ def hang_up(served: Any) -> None:
 
 
 async def test_service_when_it_is_gone_then_that_is_told() -> None:
-    """Or when another topic has come under its address: offsets mean nothing there."""
+    """The error says that the service is gone, or that it serves another topic now."""
     world = world_of(started(segment_id(1)))
     async with looking_into(world) as (source, _, served):
         moment = await source.now()

@@ -93,7 +93,7 @@ async def test_moment_when_of_a_service_then_is_what_its_log_makes(seed: int) ->
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_log_when_of_a_service_then_its_replay_is_that_of_the_log(seed: int) -> None:
-    """Every event with its place, time and verdict; also of a moment in the past."""
+    """The replay has every event with place, time and verdict, also up to a past moment."""
     world = random_world(seed, 120)
     async with looking_into(world) as (source, _, _):
         for bound in (ReplayEnd(), ReplayEnd({0: 5, 1: 11, 2: 0})):
@@ -146,7 +146,7 @@ async def test_moment_when_only_some_metadata_partitions_are_meant_then_tells_of
 async def test_state_when_its_image_is_large_then_comes_in_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And nothing of it stays open."""
+    """A large image arrives in pieces, and the service keeps nothing of it."""
     monkeypatch.setattr("rlmm.state_sources.sidecar_moment.PIECE_BYTES_MAX", 1_000)
     events = [started(segment_id(n), n * 100, n * 100 + 99) for n in range(400)]
     world = world_of(*events)
@@ -205,7 +205,7 @@ async def test_now_when_a_metadata_partition_is_behind_then_not_ready_and_named(
 
 
 async def test_now_when_it_is_ready_soon_enough_then_waits_and_tells_how_far_it_is() -> None:
-    """As long as was said, and no longer."""
+    """The command waits up to its limit and shows the progress."""
     one = tp("one", 1)
     world = world_of(started(segment_id(1, one)), finished(segment_id(1, one)))
     place, told = world.place(one), []
@@ -279,7 +279,7 @@ async def test_source_when_the_log_was_never_reached_then_says_what_stands_in_th
 
 
 async def test_standing_then_says_what_a_replay_says() -> None:
-    """In the words of every source."""
+    """The standing of the service equals that of a replay."""
     world = random_world(3, 60)
     world.script.write(1, b"no event at all")
     settings = EngineSettings(PumpSettings(undecodable_share_max=1.0), memory=ROOM)
