@@ -68,7 +68,7 @@ def seconds(text: str) -> float:
 
 
 def test_every_file_for_a_tool_parses() -> None:
-    """No file of `deploy/` is one that its tool could not read."""
+    """The tool of each file in `deploy/` can parse it."""
     for suffix in (".yaml", ".yml"):
         for path in files(suffix):
             for document in documents(path):
@@ -221,7 +221,7 @@ def test_health_check_then_says_by_its_exit_code_whether_the_service_is_alive(
 
 
 def test_unit_has_only_options_that_systemd_knows(tmp_path: Path) -> None:
-    """Each option is a known one; where there is `systemd-analyze` it finds nothing to say."""
+    """Every option is known to systemd, and `systemd-analyze`, where present, reports nothing."""
     for section in unit().sections():
         assert set(unit()[section]) <= set(UNIT_OPTIONS[section].split())
     analyze = shutil.which("systemd-analyze")
@@ -255,7 +255,7 @@ def test_unit_fits_the_service_s_own_times_limits_and_exit_codes() -> None:
 
 
 def test_example_of_the_unit_s_variables_is_a_configuration(tmp_path: Path) -> None:
-    """With everything that is only a remark in it, but the file that it names, it is taken."""
+    """The service takes the example with all of its comments enabled, except for the named file."""
     text = tree.read(UNIT.with_name("rlmm.env"))
     said = dict(re.findall(r"^#(RLMM_[A-Z_]+)=(.*)$", text, re.MULTILINE))
     said["RLMM_CONFIG"] = str(tmp_path / "rlmm.toml")

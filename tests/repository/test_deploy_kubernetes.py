@@ -41,7 +41,7 @@ def configured(folder: str, tmp_path: Path) -> LoadedConfiguration:
 
 @pytest.mark.parametrize("folder", CONFIGURED)
 def test_configuration_of_the_manifests_is_one(folder: str, tmp_path: Path) -> None:
-    """The TOML of each ConfigMap, with the secrets that are given, is taken by the service."""
+    """The service takes the TOML of each ConfigMap together with the secrets."""
     loaded = configured(folder, tmp_path)
     assert loaded.notices == ()
     config = loaded.config
@@ -82,7 +82,10 @@ def test_container_has_the_ports_paths_and_files_that_its_configuration_names(
 
 
 def test_pod_is_nobody_and_writes_nothing_but_its_volume(tmp_path: Path) -> None:
-    """Not root, no rights, a read-only root file system, and time to end in order."""
+    """
+    The pod is not root, has no rights and a read-only root file system, and has time for an orderly
+    stop.
+    """
     pod = manifest("base/deployment.yaml", "Deployment")["spec"]["template"]["spec"]
     security = {**pod["securityContext"], **pod["containers"][0]["securityContext"]}
     assert security["runAsNonRoot"]
@@ -164,7 +167,7 @@ def test_kafka_user_may_read_one_topic_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", CONFIGURED)
 def test_kustomization_names_every_file_that_is_there(folder: str) -> None:
-    """No file of a folder is left out, and where kubectl is there it builds each."""
+    """The kustomization has every file of its folder, and kubectl, where present, builds it."""
     here = KUBERNETES / folder
     (found,) = documents(here / "kustomization.yaml")
     named = {*found["resources"], *(one["path"] for one in found.get("patches", []))}

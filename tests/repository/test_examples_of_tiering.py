@@ -45,7 +45,7 @@ def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cron_job_when_read_then_is_one_whose_pod_can_do_its_work() -> None:
-    """The command is taken; files that it names are mounted; only mounted places are written to."""
+    """The service takes the command, and each file and each written place of it is mounted."""
     (job,) = yaml.safe_load_all((FOLDER / "cronjob.yaml").read_text())
     assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob")
     assert job["spec"]["concurrencyPolicy"] == "Forbid"
@@ -108,7 +108,7 @@ def airflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[StandIn]]:
 def test_airflow_dag_when_read_then_plans_and_runs_what_the_command_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One run at a time, a plan before the copies, and the same words for both."""
+    """The DAG has one run at a time and a plan before the copies with the same options."""
     spec = importlib.util.spec_from_file_location("dag", FOLDER / "airflow_dag.py")
     assert spec is not None
     assert spec.loader is not None

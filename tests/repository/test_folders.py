@@ -50,7 +50,7 @@ def test_every_folder_has_a_map() -> None:
 
 
 def test_maps_name_nothing_that_is_not_there() -> None:
-    """Each line of a map, in either of its two forms, is about a module or package below it."""
+    """Each line of a map names a module or package below it."""
     line = re.compile(r"(?m)^(?: {4}(?=[a-z_]+/?  )|- `(?=[a-z_]+`: ))([a-z_]+)")
     assert not [
         f"{folder}: {name}"

@@ -30,13 +30,15 @@ def certificate(not_before: datetime, not_after: datetime) -> str:
     ids=lambda moment: str(moment.year),
 )
 def test_validity_then_is_what_the_certificate_says(begin: datetime, end: datetime) -> None:
-    """Both forms of time, before and after 2050, in a file with text around them."""
+    """
+    The validity is read in both forms of time, before and after 2050, with other text in the file.
+    """
     found = validity_of(f"a comment\n{certificate(begin, end)}\n{CA.cert_pem.bytes().decode()}")
     assert (found.not_before_s, found.not_after_s) == (begin.timestamp(), end.timestamp())
 
 
 def test_validity_when_there_is_no_certificate_then_refused() -> None:
-    """Whatever stands there instead."""
+    """A file without a certificate is refused."""
     key = CA.issue_cert("localhost").private_key_pem.bytes().decode()
     for text in ("", "nonsense", key):
         with pytest.raises(ConfigError, match="no certificate"):

@@ -73,7 +73,7 @@ def test_identify_when_a_token_is_known_then_is_who_it_says_wherever_it_is_shown
 def test_identify_when_a_token_is_unknown_then_refused_wherever_it_is_shown(
     peer: Peer, token: str
 ) -> None:
-    """A token that was taken away does not become an administrator by the Unix socket."""
+    """A removed token is refused on the Unix socket, too."""
     keeper = door(client_names=("x=admin",))
     with pytest.raises(NotPermitted, match="this token is not known here"):
         keeper.identify(peer, token)
@@ -100,7 +100,7 @@ def test_identify_when_refused_then_a_line_of_level_debug_says_where_that_came_f
 
 
 def test_identify_when_nothing_is_shown_over_tcp_then_refused() -> None:
-    """Off the Unix socket the default is to deny, whatever is configured."""
+    """A TCP client without credentials is refused, whatever the configuration."""
     for keeper in (door(), door(None), door(unix_role=UnixRole.ADMIN)):
         with pytest.raises(NotPermitted, match="a token is needed over TCP"):
             keeper.identify(TCP, None)
@@ -123,7 +123,7 @@ def test_identify_when_nothing_is_shown_by_the_unix_socket_then_what_is_configur
 
 
 def test_identify_when_a_token_comes_unencrypted_over_a_network_then_refused() -> None:
-    """Even a good one, for it may have been read; unless that is configured."""
+    """An unencrypted token from a network is refused, unless the configuration allows it."""
     with pytest.raises(NotPermitted, match="must come by TLS"):
         door().identify(OPEN_TCP, READER)
     assert door(plaintext_tokens=True).identify(OPEN_TCP, READER).name == "reader"
@@ -144,7 +144,7 @@ def test_identify_when_a_certificate_is_shown_then_the_first_name_with_a_role_co
 def test_tokens_when_the_file_is_replaced_then_old_ones_are_good_for_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The file counts as it is now; those of the environment stay."""
+    """The new file replaces all of its tokens, and those of the environment stay."""
     caplog.set_level(logging.DEBUG)
     path = write_tokens(tmp_path / "tokens", f"a reader {READER}\nb broker {BROKER}\n")
     keeper = door(f"ops admin {ADMIN}", tokens_file=path)
@@ -167,7 +167,7 @@ def test_tokens_when_the_file_is_replaced_then_old_ones_are_good_for_nothing(
 def test_tokens_when_the_new_file_is_broken_then_the_old_ones_stay_and_it_is_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
-    """One line for one change, without anything of the file; the next good file counts."""
+    """A broken file causes one log line without its text, and the next good file counts."""
     path = write_tokens(tmp_path / "tokens")
     keeper = door(f"other admin {NEW}", tokens_file=path)
     if how == "gone":
@@ -218,7 +218,7 @@ async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(
 
 
 def test_statistics_then_count_who_came_and_hold_nothing_secret(tmp_path: Path) -> None:
-    """By role and by reason: as many figures as there are of these."""
+    """The statistics count by role and reason only."""
     pki = Pki(tmp_path)
     end = pki.replace_server()
     keeper = pki.door(tokens=Secret(TOKENS))
@@ -322,7 +322,7 @@ def test_key_when_its_password_is_longer_than_one_can_be_then_refused_by_name(
 def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a_terminal(
     tmp_path: Path,
 ) -> None:
-    """From a file that is as private as the tokens', or from the environment."""
+    """The key's password comes from a private file or the environment, never from a terminal."""
     pki = Pki(tmp_path)
     encrypt(pki.key_file, b"open sesame")
     with pytest.raises(ConfigError, match=r"^tls\.certificate_file .* cannot be used"):
@@ -338,7 +338,9 @@ def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a
 def test_key_when_every_user_may_read_it_then_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is used all the same: mounted secrets often are like that."""
+    """
+    The door warns about a readable key and uses it, because mounted secrets often are readable.
+    """
     pki = Pki(tmp_path)
     pki.key_file.chmod(0o644)
     pki.door()

@@ -64,13 +64,13 @@ def test_meter_when_a_client_asks_too_often_then_all_its_connections_share_one_c
 
 
 def test_meter_when_there_is_no_limit_then_there_is_none() -> None:
-    """Nothing is called for a request that need not be counted."""
+    """Without a limit the meter counts nothing."""
     assert ClientLimits(9, None, lambda: 0.0).meter(A) is None
     assert ClientLimits(9, 3, lambda: 0.0).meter(UNLIMITED) is None
 
 
 def test_keep_then_forgets_who_has_no_right_and_no_connection() -> None:
-    """As many names are counted as have rights, however often tokens change."""
+    """The limits keep only names with rights or connections, however often tokens change."""
     limits = ClientLimits(9, None, lambda: 0.0)
     for client in (A, B):
         limits.enter(client)

@@ -88,7 +88,7 @@ def test_read_grants_when_well_written_then_by_name() -> None:
     ],
 )  # fmt: skip
 def test_read_grants_when_it_cannot_be_meant_then_refused(text: str) -> None:
-    """One line that names the key; settings refuse it as well."""
+    """One line names the key, and the settings refuse it as well."""
     with pytest.raises(ConfigError, match=r"^access\.client_names must"):
         read_grants((text,))
     with pytest.raises(ConfigError, match=r"^access\.client_names must"):

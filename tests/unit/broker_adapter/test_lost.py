@@ -215,7 +215,9 @@ BROKER_CASES: dict[str, tuple[Event, list[Answer], list[Found], type[RlmmError]]
 async def test_f54_event_of_a_broker_when_its_outcome_is_open_then_the_broker_decides(
     name: str,
 ) -> None:
-    """A broker knows nothing of a segment that is gone, and looks itself for a stored event."""
+    """
+    A broker gets an open outcome for a missing segment, because it looks for stored events itself.
+    """
     event, answers, found, kind = BROKER_CASES[name]
     write = Scripted(list(answers), list(found))
     with pytest.raises(kind):
@@ -232,7 +234,9 @@ async def test_event_when_nothing_is_repeated_then_the_first_error_is_raised() -
 
 
 async def test_event_when_it_is_stored_then_looked_for_behind_its_offset() -> None:
-    """A state from before the event was applied says nothing of it."""
+    """
+    The client reads the state behind the event's offset, because an earlier one does not show it.
+    """
     write = Scripted([UNKNOWN], [COPYING])
     await write.settle(COPYING, is_job=True)
     assert write.at_least == [{2: 40}]

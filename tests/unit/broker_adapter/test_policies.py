@@ -92,7 +92,7 @@ async def test_pauses_then_grow_up_to_the_last_and_differ() -> None:
 
 
 async def test_deadline_then_no_attempt_behind_it_and_one_just_before() -> None:
-    """A hint that lies behind the deadline is not waited for, and the last moment is not lost."""
+    """The client makes no attempt behind the deadline and one just before it."""
     trial = Trial(NotReady("x", retry_after_ms=60_000))
     with pytest.raises(NotReady):
         await trial.run(READS, timeout_s=2.0)
@@ -101,7 +101,7 @@ async def test_deadline_then_no_attempt_behind_it_and_one_just_before() -> None:
 
 
 async def test_event_when_little_time_is_left_then_what_is_known_is_said() -> None:
-    """An event is not sent when its answer could hardly come back: it would be uncertain."""
+    """The client does not send an event whose answer could hardly arrive in time."""
     trial = Trial(NotReady("x", retry_after_ms=1))
     with pytest.raises(NotReady):
         await trial.run(WRITES, timeout_s=0.2)

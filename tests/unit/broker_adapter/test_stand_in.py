@@ -94,7 +94,7 @@ async def test_lost_event_then_looked_for_and_there_once(fault: str) -> None:
 
 
 async def test_lost_event_when_the_state_has_moved_on_then_uncertain() -> None:
-    """A finish of which only a later deletion is seen may have been stored, or not."""
+    """A finish is uncertain when the state shows only a later deletion."""
     client = StandIn()
     await client.add_segment(started("a"))
     await client.update_segment(delete_started("a"))
@@ -127,7 +127,7 @@ async def test_lost_event_when_it_may_not_be_looked_at_then_uncertain() -> None:
 
 
 async def test_lost_event_when_nothing_is_repeated_then_uncertain_at_once() -> None:
-    """The switch for tests leaves the first answer as it is."""
+    """With retries off the first lost answer is uncertain at once."""
     client = StandIn(settings=ONCE)
     client.service.faults.lost_answers = 1
     with pytest.raises(AppendUncertain):

@@ -21,7 +21,7 @@ ALL_ERRORS = sorted(
 
 
 def test_not_ready_is_the_one_answer_a_consumer_can_tell_from_damage() -> None:
-    """Not ready, and nothing else, becomes the class that makes clients wait and ask again."""
+    """Only not ready becomes the class on which clients wait and retry."""
     waits = "org.apache.kafka.common.errors.ReplicaNotAvailableException"
     told = {error: exception_for(error("x")) for error in ALL_ERRORS}
     assert [error.__name__ for error, says in told.items() if says.java_class == waits] == [

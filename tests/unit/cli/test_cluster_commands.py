@@ -96,7 +96,7 @@ async def test_lag_of_disks_says_when_they_are_full() -> None:
 
 
 async def test_lag_without_a_cluster_is_refused_and_offsets_tell_the_tier_alone() -> None:
-    """One of them means nothing without the log's end."""
+    """The lag without a cluster is refused, and the offsets are those of the tier."""
     history = await a_history()
     with pytest.raises(ConfigError, match="--bootstrap-server"):
         await lag_answer(looking_at(history), topic=None, window_ms=1, shows_disks=False)
@@ -126,7 +126,9 @@ async def test_preflight_of_a_move_names_replicas_that_would_not_come_up() -> No
 
 
 async def test_preflight_of_a_move_when_stock_brokers_find_no_segment_then_says_so() -> None:
-    """Offset 249 is in the first segment, and the second one is asked for it."""
+    """
+    The check names offset 249 of the first segment, for which a stock broker asks the second one.
+    """
     history = History()
     await history.add(started("a", 0, 299), finished("a"), started("b", 50, 199), finished("b"))
     looking = looking_at(history, cluster=a_cluster())
@@ -164,7 +166,7 @@ async def bundle(path: Path, *, keeps_names: bool = False, cluster: FakeCluster 
 async def test_f78_bundle_holds_standing_findings_and_refused_events_without_names(
     tmp_path: Path,
 ) -> None:
-    """Readable by its owner alone, and never over a file that is there."""
+    """The bundle is readable by its owner only and never overwrites a file."""
     path = tmp_path / "bundle.tar.gz"
     found = await bundle(path)
     assert set(found) == {

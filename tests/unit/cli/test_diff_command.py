@@ -110,7 +110,7 @@ async def test_diff_golden_table() -> None:
 
 
 async def test_diff_summary_is_one_line_for_each_user_partition() -> None:
-    """With its figures at both moments."""
+    """The summary has the figures of both moments."""
     document = await asked(looking_at(await a_history()), is_summary=True)
     by_topic = {one["topic"]: one for one in document["items"]}
     assert by_topic["orders"]["before"] == {
@@ -130,7 +130,7 @@ async def test_diff_summary_is_one_line_for_each_user_partition() -> None:
 
 
 async def test_diff_between_offsets_reads_the_metadata_partitions_that_are_named() -> None:
-    """And no others."""
+    """The command reads only the named metadata partitions."""
     history = await a_history()
     place = next(n for n in range(3) if history.topic.partitions[n].next_offset > 8)
     begin, to = MomentSelector(offsets={place: 0}), MomentSelector(offsets={place: 1})
@@ -145,7 +145,7 @@ async def test_diff_between_offsets_reads_the_metadata_partitions_that_are_named
 
 
 async def test_diff_of_a_moment_with_itself_is_nothing() -> None:
-    """And says so."""
+    """The answer says that there is no difference."""
     looking = looking_at(await a_history())
     document = await asked(looking, BEGIN, BEGIN)
     assert (document["items"], document["partitions"], document["events"]) == ([], 0, {})
@@ -154,7 +154,7 @@ async def test_diff_of_a_moment_with_itself_is_nothing() -> None:
 
 
 async def test_diff_where_the_second_moment_is_the_earlier_one_is_refused() -> None:
-    """By time as by offset."""
+    """The command refuses an earlier second moment, by time and by offset."""
     looking = looking_at(await a_history())
     with pytest.raises(InvalidArgument, match="--to lies before --from"):
         await asked(looking, BEGIN, MomentSelector(time_ms=START_MS))

@@ -152,7 +152,7 @@ async def test_explain_of_nothing_found_says_why(position: str, expected: list[s
 
 
 async def test_explain_tells_who_deleted_it_and_when() -> None:
-    """From the log: the state does not know it any more."""
+    """The answer has the broker and time of the deletion from the log."""
     document = await explained(looking_at(await a_history()), "orders-7@450")
     fields = document["items"][0]["fields"]
     assert (fields["broker_id"], fields["timestamp_ms"]) == (3, START_MS + 8_000)
@@ -228,7 +228,7 @@ async def test_explain_of_a_past_moment_is_as_it_was_then() -> None:
 
 
 async def test_explain_of_a_topic_that_was_made_again_explains_the_one_of_the_cluster() -> None:
-    """And names the other: by its name alone it is not found any more."""
+    """The answer is about the cluster's topic id and names the former one."""
     history = await a_history()
     await history.add(started(segment_id(8, AGAIN), 0, 99), finished(segment_id(8, AGAIN)))
     document = await explained(looking_at(history, cluster=a_cluster()), "orders-7@50")
@@ -256,7 +256,7 @@ async def test_explain_of_a_new_topic_without_any_event_names_the_old_one() -> N
 
 
 async def test_explain_of_several_topics_without_a_cluster_takes_the_one_that_lives() -> None:
-    """Not one whose deletion was marked."""
+    """Without a cluster the command takes the topic that is not marked as deleted."""
     history = await a_history()
     await history.add(started(segment_id(8, AGAIN), 0, 99), finished(segment_id(8, AGAIN)))
     mark = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED)

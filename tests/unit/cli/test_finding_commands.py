@@ -82,7 +82,7 @@ async def stuck(
 
 
 async def test_f80_stuck_when_the_log_may_be_read_then_says_that_the_finish_came_first() -> None:
-    """And without it only that the copy is open."""
+    """With the log the finding names the rejected finish, and without it only the open copy."""
     history = await a_history()
     later = START_MS + 2 * HOUR_MS
     answer = await stuck(looking_at(history, now_ms=later))
@@ -130,7 +130,7 @@ async def test_stuck_at_a_moment_in_the_past_goes_by_its_clock() -> None:
 
 
 async def test_verify_tells_holes_and_against_the_cluster_what_is_nowhere() -> None:
-    """Each with a code; the exit code says that there is something."""
+    """Each finding has a code, and the exit code says that there are findings."""
     history = await a_history()
     answer = await verify_answer(looking_at(history), topic=None, is_strict=False)
     document = await document_of(answer)
@@ -200,7 +200,7 @@ async def test_usage_tells_sums_and_what_the_metadata_topic_could_do_without() -
 
 
 async def test_f117_usage_when_the_cluster_tells_retention_then_says_what_is_due() -> None:
-    """Within the time that was asked for, and by the topic's own settings."""
+    """The answer has the segments due within the given time by the topic's own settings."""
     history = await a_history()
     cluster = a_cluster(retention_ms=str(2 * HOUR_MS), retention_bytes="-1")
     looking = looking_at(history, cluster=cluster, now_ms=START_MS + HOUR_MS)
@@ -214,7 +214,7 @@ async def test_f117_usage_when_the_cluster_tells_retention_then_says_what_is_due
 
 
 async def test_usage_when_prices_are_given_then_tells_cost() -> None:
-    """In the user's own money."""
+    """The command prints the cost in the currency of the given prices."""
     history = await a_history()
     document = await usage(looking_at(history), gib_month=2.0**30, put_thousand=1_000.0)
     assert document["totals"]["cost_month"] == 3_072.0
@@ -222,7 +222,7 @@ async def test_usage_when_prices_are_given_then_tells_cost() -> None:
 
 
 async def test_rehearsal_tells_each_level_and_on_demand_each_segment() -> None:
-    """On the topic as brokers write it today, compaction alone loses everything."""
+    """On today's topic without keys compaction alone would lose every event."""
     history = await a_history()
     cluster = FakeCluster({
         "__remote_log_metadata": TopicFacts("__remote_log_metadata", TOPIC_ID, {},
@@ -251,7 +251,7 @@ async def test_rehearsal_tells_each_level_and_on_demand_each_segment() -> None:
 
 
 async def test_f70_doctor_asks_the_cluster_and_counts_keys_where_that_matters() -> None:
-    """Without a cluster there is nothing to examine; where it is compacted, keys count."""
+    """The command needs a cluster, and counts keys only for a compacted topic."""
     history = await a_history()
     with pytest.raises(ConfigError, match="--bootstrap-server"):
         await doctor_answer(looking_at(history), is_strict=False)

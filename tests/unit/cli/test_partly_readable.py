@@ -90,7 +90,7 @@ async def copied_one(tmp_path: Path) -> Copied:
 def test_id_when_its_place_is_copied_then_answered(
     copied_one: Copied, command: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An id alone does not say where it lies; rows have no notes, so standard error has them."""
+    """The segment of an id is found, and standard error names the unread places."""
     result = copied_one.asked(*command, ID_HERE)
     assert NOT_LOOKED_AT in caplog.text
     assert result.exit_code == 0, result.stderr
@@ -116,7 +116,7 @@ def test_id_when_its_place_is_copied_then_answered(
 def test_what_may_be_where_nobody_looked_when_asked_for_then_not_ready(
     copied: Copied, words: tuple[str, ...]
 ) -> None:
-    """Nothing found is no answer while a place was not looked at."""
+    """A missing partition is not ready as long as a place was not read."""
     result = copied.asked(*words)
     assert (result.exit_code, result.stdout) == (4, ""), result.stderr
     assert result.stderr.startswith("rlmm: not-ready: "), result.stderr
@@ -130,7 +130,7 @@ def test_what_may_be_where_nobody_looked_when_asked_for_then_not_ready(
 def test_table_when_standard_error_has_the_note_then_it_does_not_say_it_again(
     copied: Copied, words: tuple[str, ...]
 ) -> None:
-    """The note is said once."""
+    """The note is printed once."""
     where = ("--log-dirs", str(copied.folder), "--partition-count", str(COUNT))
     result = called(*words, *where, output="table")
     assert "2 events: 2 applied" in result.stdout, result.stderr
@@ -186,7 +186,7 @@ async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
 
 
 async def test_history_when_a_service_is_not_ready_for_all_then_the_log_is_searched() -> None:
-    """The log tells where the partition is, whatever the service answers for."""
+    """The log gives the partition's place, whatever the service answers for."""
     world = World(COUNT)
     world.store(*events_of(NUMBERS))
     mine = Assignment.of_user([user_partition(HERE)])

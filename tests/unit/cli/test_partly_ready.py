@@ -85,7 +85,7 @@ def test_one_when_its_place_is_copied_then_a_note_names_the_others(
 def test_one_when_it_may_be_where_nobody_looked_then_not_ready(
     copied: Copied, words: tuple[str, ...]
 ) -> None:
-    """Not found here may mean found there."""
+    """A name that was not found may lie in an unread place, so the answer is not ready."""
     result = copied.asked(*words)
     assert (result.exit_code, result.stdout) == (4, ""), result.stderr
     assert len(result.stderr.splitlines()) == 1, result.stderr
@@ -136,7 +136,7 @@ def test_several_when_not_all_are_copied_then_not_ready(copied: Copied) -> None:
 def test_topic_partitions_when_one_is_named_then_it_is_told_from_patterns(
     text: str, is_one: bool
 ) -> None:
-    """One name with one number is one user partition."""
+    """One name with one number is a user partition, and any other form is a pattern."""
     assert parse_topic_partitions(text).is_of_one is is_one
 
 

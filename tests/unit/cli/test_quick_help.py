@@ -39,7 +39,7 @@ def imported(*words: str, **environ: str) -> tuple[str, set[str]]:
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"]], ids=["help", "version"])
 def test_root_when_asked_for_help_imports_no_command_and_nothing_heavy(words: list[str]) -> None:
-    """The list of commands says its lines by itself."""
+    """The list of commands has its help lines without an import of the commands."""
     text, modules = imported(*words)
     assert text
     assert not HEAVY & modules
@@ -64,7 +64,10 @@ def test_command_when_asked_for_help_imports_nothing_heavy(words: list[str]) -> 
 def test_completion_when_a_shell_asks_offers_values_and_imports_nothing_heavy(
     shell: str, index: str, offered: str
 ) -> None:
-    """Each press of the tab key starts the program."""
+    """
+    Completion offers values without heavy imports, because each press of the tab key starts the
+    program.
+    """
     text, modules = imported(
         _RLMM_COMPLETE=f"{shell}_complete",
         COMP_WORDS="rlmm segments list --output ",

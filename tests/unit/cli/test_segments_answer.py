@@ -57,7 +57,7 @@ class PagedMoment:
 
 
 async def test_list_when_it_begins_has_taken_one_page() -> None:
-    """The first segment is out before the second page is asked for, however many there are."""
+    """The first segment is printed before the second page is requested."""
     moment = PagedMoment()
     found = segments_of(moment, SegmentFilter())
     await anext(found)
@@ -69,7 +69,7 @@ async def test_list_when_it_begins_has_taken_one_page() -> None:
 
 
 async def test_list_when_a_partition_cannot_hold_what_is_meant_does_not_ask_for_it() -> None:
-    """Figures are there already: ten thousand partitions are not asked one by one for nothing."""
+    """The command skips partitions whose figures exclude a match."""
     moment = PagedMoment()
     open_ones = replace(
         SegmentFilter(), states=frozenset(one for one in SegmentFilter().states if one == 0)

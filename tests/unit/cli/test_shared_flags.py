@@ -28,7 +28,7 @@ COMMANDS = ("status", "segments", "support-bundle")
     ],
 )
 def test_shared_flags_before_a_command_stand_behind_it(words: str, expected: str) -> None:
-    """With their values, before a double dash; everything else stays where it was."""
+    """Shared flags move with their values behind the command, and a double dash ends them."""
     assert " ".join(flags_behind(words.split(), COMMANDS)) == expected
 
 

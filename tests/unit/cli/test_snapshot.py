@@ -50,7 +50,7 @@ def newest_of(root: Path) -> Path:
 
 
 def test_list_shows_every_snapshot_and_ends_with_0(root: Path) -> None:
-    """One line each, the newest of a metadata partition first."""
+    """The command prints one line for each snapshot, the newest of a metadata partition first."""
     result = run("list", root)
     assert result.exit_code == 0, result.output
     assert f"cluster {IDENTITY.cluster_id}, topic {IDENTITY.topic_id}, 50 partitions" in (
@@ -98,7 +98,7 @@ def test_list_when_a_header_is_damaged_then_ends_with_1(root: Path) -> None:
 
 
 def test_verify_when_all_are_sound_then_ends_with_0(root: Path) -> None:
-    """Folders and single files are taken, as many as are named."""
+    """The command takes any number of folders and files."""
     result = run("verify", root, newest_of(root))
     assert result.exit_code == 0
     assert "4 snapshots, 0 not usable" in result.stdout
@@ -118,7 +118,7 @@ def test_verify_when_one_bit_differs_then_ends_with_1(root: Path) -> None:
 
 
 def test_export_then_import_gives_the_same_snapshots(root: Path, tmp_path: Path) -> None:
-    """Out and in again, each command says how many; a second import changes nothing."""
+    """Each command prints the number of snapshots, and a second import changes nothing."""
     exported = run("export", root, tmp_path / "backup.tar")
     assert exported.exit_code == 0
     assert exported.stdout.endswith("2 exported, 0 unchanged, 0 refused, 0 in_the_way\n")

@@ -73,7 +73,7 @@ def test_ask_when_only_an_older_report_comes_then_waits_to_the_end(
 def test_ask_when_a_report_is_there_already_then_is_not_taken(
     tmp_path: Path, asked: list[Callable[[], None]]
 ) -> None:
-    """Not even one whose clock ran ahead, as that of a machine that was started anew."""
+    """The caller ignores an older report even if its clock ran ahead."""
     answer_with(tmp_path, (1, -3_600 * 10**9))()
     asked.append(lambda: None)
     with folder_lock(tmp_path), pytest.raises(NotReady, match="has written no snapshots"):
@@ -103,7 +103,7 @@ def test_ask_when_what_is_there_is_no_report_then_waits(
 def test_ask_when_the_process_does_not_hold_the_folder_then_is_refused(
     tmp_path: Path, asked: list[Callable[[], None]]
 ) -> None:
-    """It is not enough that it has the file open; it must have the lock, and nothing is sent."""
+    """The command sends no signal to a process that has the file open without its lock."""
     (tmp_path / "rlmm.lock").touch()
     with (
         (tmp_path / "rlmm.lock").open(),

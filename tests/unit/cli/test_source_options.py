@@ -87,7 +87,7 @@ def test_service_of_this_machine_is_where_its_own_variables_say(tmp_path: Path) 
 
 
 def test_flags_of_a_source_are_its_settings() -> None:
-    """Each flag arrives."""
+    """Each flag sets its setting."""
     found = asked(
         "--sidecar", "host:1", "--cluster", "abc", "--token-file", "t", "--tls", "--ca-file", "ca",
         "--cert-file", "cert", "--key-file", "key", "--bootstrap-server", "b:9092",
@@ -123,13 +123,13 @@ def test_source_on_the_command_line_stands_above_another_one_of_the_environment(
 
 
 def test_cluster_of_the_environment_stays_beside_a_source_of_the_command_line() -> None:
-    """It is asked for its own facts."""
+    """The cluster of the environment answers for topics and offsets."""
     found = asked("--sidecar", "host:1", RLMM_BOOTSTRAP_SERVER="b:1").settings
     assert (found.sidecar, found.bootstrap_servers) == ("host:1", "b:1")
 
 
 def test_flags_of_another_kind_of_source_that_the_environment_has_do_not_count() -> None:
-    """The file with a cluster's credentials may stand in the environment for good."""
+    """Variables of another kind of source, such as cluster credentials, do not count."""
     found = asked("--sidecar", "h:1", RLMM_COMMAND_CONFIG="c", RLMM_PARTITION_COUNT="3").settings
     assert (found.command_config, found.partition_count) == (None, None)
 
@@ -152,7 +152,7 @@ def test_moment_when_named_is_understood() -> None:
 
 
 def test_output_when_nobody_looks_is_json() -> None:
-    """A table is for terminals; a script that says nothing gets one whole document."""
+    """Without a terminal the output is one JSON document."""
     assert asked().printing == PrintSettings("json")
     assert asked("--output", "table").printing == PrintSettings("table")
 
@@ -173,7 +173,7 @@ def test_output_on_a_terminal_is_a_table_as_wide_as_that(monkeypatch: pytest.Mon
 
 
 def test_flags_of_printing_arrive() -> None:
-    """And `--debug` with them."""
+    """Each flag of printing, and `--debug`, sets its setting."""
     found = asked("--wide", "--no-headers", "--quiet", "--debug")
     assert found.printing == PrintSettings("json", is_wide=True, has_headers=False, is_quiet=True)
     assert found.is_debug

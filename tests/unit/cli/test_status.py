@@ -85,7 +85,7 @@ def test_status_when_asked_prints_what_it_printed_before(
 
 
 def test_status_when_shown_fits_into_80_columns() -> None:
-    """With positions of eight digits."""
+    """The status fits with positions of eight digits."""
     text = run(BEHIND, "--output", "table").stdout
     assert max(map(len, text.splitlines())) <= 80
 
@@ -127,7 +127,7 @@ async def test_status_when_it_waits_looks_until_all_is_answered_from() -> None:
 
 
 async def test_status_when_the_time_is_up_says_how_it_stands() -> None:
-    """Not ready after `--wait` is an answer, with its own exit code."""
+    """After `--wait` the command prints the status and ends with the exit code of not ready."""
     source = Changing(BEHIND)
     looking = replace(looking_at(source.history), source=source, wait_s=0.01)
     assert (await status_answer(looking, is_waiting=True)).exit_code == 4
@@ -184,7 +184,7 @@ async def test_watching_when_waiting_does_not_help_ends() -> None:
 
 
 async def test_watching_when_nobody_reads_any_more_ends() -> None:
-    """As for `| head`."""
+    """The watch ends when its pipe is closed, as with `| head`."""
     closed = StringIO()
     closed.close()
     with pytest.raises(ReaderGone):

@@ -34,7 +34,7 @@ def test_report_when_its_reader_has_gone_then_is_kept_all_the_same(
 def test_report_when_the_disk_of_what_is_printed_is_full_then_that_is_one_line(
     tmp_path: Path,
 ) -> None:
-    """And it is kept where there is room."""
+    """The error is one line, and the report is kept."""
     file = tmp_path / "report.json"
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with patch("click.echo", side_effect=full), pytest.raises(ConfigError) as caught:

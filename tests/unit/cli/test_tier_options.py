@@ -142,7 +142,7 @@ def test_metadata_when_a_service_has_it_then_is_asked_by_its_address() -> None:
 
 
 def test_cluster_when_named_alone_then_has_the_metadata_as_well() -> None:
-    """Its topic is followed by this process; with a service or a folder beside it, it is not."""
+    """The job reads the cluster's metadata topic itself unless a service or a folder is given."""
     fewest = without("--embedded", "--offline")
     flags = ("--bootstrap-server", "a:9092", "--command-config", "/client.properties")
     found = request(*flags, fewest=fewest)
@@ -156,7 +156,7 @@ def test_cluster_when_named_alone_then_has_the_metadata_as_well() -> None:
 
 
 def test_bucket_when_named_then_with_everything_that_is_said_of_it() -> None:
-    """The prefix is behind the bucket, and goes into keys as it is."""
+    """The prefix behind the bucket goes into keys unchanged."""
     choice = handed_over(
         store_options,
         *("--store", "s3://bucket/kafka/", "--endpoint", "http://e:1", "--region", "eu"),
@@ -210,7 +210,7 @@ def test_spark_when_asked_for_then_with_its_settings(monkeypatch: pytest.MonkeyP
 def test_flags_that_contradict_when_given_then_are_refused(
     flags: tuple[str, ...], fewest: tuple[str, ...], says: str
 ) -> None:
-    """Said before anything is opened, and without a secret in it."""
+    """The error comes before any I/O and shows no secret."""
     with pytest.raises(Exception, match=says) as raised:
         request(*flags, fewest=fewest)
     assert getattr(raised.value, "exit_code", None) == 2

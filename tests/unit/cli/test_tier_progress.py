@@ -30,7 +30,7 @@ def progress(done: int, failed: int = 0) -> Progress:
 
 
 def test_line_on_a_terminal_when_shown_again_then_is_written_over_the_last_one() -> None:
-    """One line, never two, and nothing of it is left at the end."""
+    """The line replaces the last one, and is cleared at the end."""
     out, clock = io.StringIO(), Clock()
     line = ProgressLine(out, clock, is_terminal=True)
     line.show(progress(1))
@@ -144,7 +144,7 @@ def test_line_when_nothing_comes_back_for_long_then_is_shown_again_with_the_time
 def test_line_on_a_terminal_when_a_block_runs_then_is_shown_again_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Until the block ends, and not behind it."""
+    """The line is drawn again until the block ends."""
     monkeypatch.setattr(tier_progress, "TICK_S", 0.001)
     monkeypatch.setattr(tier_progress, "REDRAW_S", 0.0)
     shown = threading.Semaphore(0)

@@ -79,7 +79,7 @@ def test_clusters_when_named_then_each_has_a_whole_configuration(file: Path) -> 
 
 
 def test_clusters_when_none_are_named_then_there_are_none(file: Path) -> None:
-    """Without the table there is one configuration, as ever."""
+    """Without the table there is one configuration."""
     file.write_text("mode = 'observer'")
     loaded = load(file=file)
     assert loaded.clusters == {}
@@ -89,7 +89,9 @@ def test_clusters_when_none_are_named_then_there_are_none(file: Path) -> None:
 def test_value_of_a_cluster_when_given_everywhere_then_its_own_sources_are_above_the_common(
     file: Path,
 ) -> None:
-    """Its own variable, its table, and only then flags, variables and the file for all of them."""
+    """
+    A cluster's own variable and table override flags, variables and the file for all clusters.
+    """
     file.write_text(
         "[pump]\nread_bytes = 1\nslice_events = 1\nread_timeout_ms = 1\ndamage_reads = 1\n"
         "[clusters.a.pump]\nread_bytes = 4\nslice_events = 4\n[clusters.b]\n"
@@ -146,7 +148,9 @@ def test_java_file_of_a_cluster_when_named_then_is_above_the_common_and_in_place
 
 
 def test_kind_of_log_when_a_cluster_names_none_then_is_the_common_one(file: Path) -> None:
-    """Its own kind counts; keys of other kinds that are meant for others do not touch it."""
+    """
+    A cluster without a kind of log has the common one, and keys of other kinds do not affect it.
+    """
     file.write_text(
         "log.num_partitions = 2\nfiles.segment_ms = 5\nkafka.node.id = 1\n"
         "[clusters.a]\nkafka.bootstrap.servers = 'a:1'\n"

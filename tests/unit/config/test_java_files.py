@@ -280,7 +280,7 @@ def test_server_file_when_it_says_where_the_brokers_are_then_that_is_taken(
 
 
 def test_server_file_when_its_clients_differ_then_is_refused(written: Written) -> None:
-    """There is one client here: it cannot be two at once."""
+    """A file with two different clients is refused, because the service has one."""
     text = f"{PRODUCER}security.protocol=SSL\n{CONSUMER}security.protocol=PLAINTEXT\n"
     with pytest.raises(ConfigError, match=r"there is one client here, so give security\.protocol"):
         server_layer(written(text))

@@ -157,7 +157,7 @@ def test_environment_when_it_has_kafkas_login_line_then_it_is_taken() -> None:
 
 
 def test_command_property_when_given_then_is_above_everything_but_flags() -> None:
-    """Single properties of a Java client come from the command line, as with Kafka's tools."""
+    """Single properties on the command line override everything except flags."""
     kafka = load(
         {**SERVERS, "kafka_fetch_max_bytes": "1"},
         {"RLMM_KAFKA_REQUEST_TIMEOUT_MS": "3"},
@@ -168,7 +168,7 @@ def test_command_property_when_given_then_is_above_everything_but_flags() -> Non
 
 
 def test_variables_of_kubernetes_when_set_then_mean_nothing_here() -> None:
-    """A cluster that has a service of our name sets variables that look like ours."""
+    """Kubernetes' own variables for a service named rlmm are ignored."""
     environ = {
         "RLMM_SERVICE_HOST": "10.0.0.1",
         "RLMM_SERVICE_PORT": "80",

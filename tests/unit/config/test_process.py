@@ -17,7 +17,7 @@ USER = TopicIdPartition(Uuid.parse(TOPIC_ID), "with-dash", 7)
 
 
 def test_process_when_nothing_is_said_then_answers_for_everything() -> None:
-    """The defaults need no argument: a folder beside us, and every partition."""
+    """The defaults are a folder in the working directory and every partition."""
     settings = ProcessSettings()
     assert settings.data_dir == Path("rlmm-data")
     assert settings.listed() == Assignment.everything()

@@ -51,7 +51,7 @@ def test_f97_number_when_it_means_nothing_then_is_refused_by_its_flag(name: str,
 
 @pytest.mark.parametrize("raw", NO_NUMBERS, ids=lambda raw: ascii(raw[:8]))
 def test_f97_text_when_it_is_no_number_then_is_refused_with_what_is(raw: str) -> None:
-    """Failure scenario F97: only digits are a number, and a unit of the key behind them."""
+    """Failure scenario F97: a number is digits with an optional unit of its key."""
     message = refused(environ={"RLMM_FILES_SEGMENT_MS": raw})
     assert message.startswith(
         "RLMM_FILES_SEGMENT_MS (environment) must be a whole number of 64 bits, or one with a unit "
@@ -328,7 +328,7 @@ def test_command_property_when_it_means_nothing_then_is_refused(
 
 
 def test_secret_when_it_is_of_no_use_then_is_not_shown(tmp_path: Path) -> None:
-    """No message has a password in it, whatever is wrong with it."""
+    """No error shows a password."""
     file = tmp_path / "rlmm.toml"
     file.write_text("[kafka]\nsasl.password = ['s3cret']")
     message = refused(SERVERS, file=file)
@@ -337,7 +337,7 @@ def test_secret_when_it_is_of_no_use_then_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_value_when_it_fills_pages_then_is_cut() -> None:
-    """One line stays one line."""
+    """The error cuts a long value and stays one line."""
     assert len(refused({"mode": "x" * 100_000})) < 250
 
 

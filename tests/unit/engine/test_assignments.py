@@ -83,7 +83,7 @@ async def test_f36_partition_when_removed_and_added_then_applies_nothing_twice()
 async def test_f37_partition_that_does_not_exist_then_is_refused_and_nothing_changes(
     number: int,
 ) -> None:
-    """The call is refused by name; nothing is asked of the log for it, now or later."""
+    """The engine refuses the call by name and never asks the log about that partition."""
     world = World()
     log = ScriptedLog(world.topic)
     async with world.engine(log=log, assignment=Assignment.of_metadata([1])) as engine:
@@ -189,7 +189,9 @@ async def test_f42_removal_when_an_addition_hangs_then_takes_effect_at_once() ->
 
 
 async def test_f43_last_partition_when_removed_then_that_takes_effect() -> None:
-    """Reads answer not assigned, readiness is false, writes fail at once, nothing is asked."""
+    """
+    Reads and writes get not assigned, readiness is false, and the engine asks the log nothing.
+    """
     world = World()
     log = ScriptedLog(world.topic)
     loop = asyncio.get_running_loop()

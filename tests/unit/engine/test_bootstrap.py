@@ -128,7 +128,7 @@ async def test_f95_log_that_is_not_up_then_is_asked_for_ever_with_growing_pauses
 
 @pytest.mark.parametrize("error", [LogUnavailable, LogNotPermitted], ids=lambda kind: kind.code)
 async def test_f95_failed_first_attempt_then_is_not_the_last(error: type[Exception]) -> None:
-    """Whatever one attempt fails with that may pass, the next one is made."""
+    """The engine tries again after every temporary error."""
     world = World()
     log = ScriptedLog(world.topic)
     log.fails_identity = [error("not yet"), error("not yet")]
@@ -203,7 +203,7 @@ async def test_f37_assignment_when_another_follows_before_the_log_is_reached_the
 async def test_wait_that_cannot_be_meant_then_is_refused_and_nothing_changes(
     timeout_s: Any,
 ) -> None:
-    """No wait is without an end, whatever it waits for; an assignment is not changed for one."""
+    """Every wait needs a finite deadline, and a wrong one changes no assignment."""
     world = World()
     async with world.engine(assignment=Assignment.nothing()) as engine:
         await until(lambda: engine.identity is not None)

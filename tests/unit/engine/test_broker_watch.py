@@ -59,7 +59,7 @@ async def assigned(
 
 
 async def test_watch_when_the_broker_gets_another_partition_then_it_is_assigned() -> None:
-    """Every answer is the whole assignment; the cluster is asked at the interval."""
+    """Each answer replaces the assignment, and the cluster is asked at the interval."""
     cluster = TalkingCluster({A}, {A, B}, set())
     watch, found = await assigned(cluster, 3)
     assert found == [Assignment.of_user([A]), Assignment.of_user([A, B]), Assignment.of_user([])]
@@ -119,7 +119,7 @@ async def test_watch_when_never_answered_then_no_pause_is_longer_than_the_interv
 
 
 async def test_watch_when_the_cluster_does_not_answer_then_nothing_is_taken_away() -> None:
-    """An answer that does not come, or that we have no right to, changes nothing; it is counted."""
+    """A missing answer, or one without rights, changes nothing and is counted."""
     cluster = TalkingCluster({A}, LogUnavailable("away"), LogNotPermitted("no right"), {B})
     watch, found = await assigned(cluster, 4)
     assert found == [Assignment.of_user([A]), Assignment.of_user([B])]

@@ -98,7 +98,7 @@ async def test_watch_when_the_cluster_does_not_answer_then_what_is_known_stays(
 
 
 async def test_watch_when_it_asks_then_often_enough_to_warn_in_time() -> None:
-    """Every five minutes at the latest, and some times within the time after which is warned."""
+    """The interval is at most five minutes and a fraction of the time before a warning."""
     cluster = TalkingCluster(set())
     await watched(cluster, 4, warn_s=40.0)
     pauses = [after - before for before, after in pairwise(cluster.asked_s)]

@@ -73,7 +73,7 @@ def begins_at(engine: Engine, world: World, offset: int) -> bool:
 
 
 async def test_f67_watermark_when_rebuilt_from_fewer_records_then_does_not_go_down() -> None:
-    """However often the state is rebuilt, and also when a rebuild is cut short by the next one."""
+    """The high watermark does not go down, however often the state is rebuilt."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -175,7 +175,7 @@ async def test_log_when_a_seen_end_is_cut_off_then_the_gate_opens_again() -> Non
 
 
 async def test_f6_topic_when_made_anew_then_nothing_of_the_old_one_is_answered() -> None:
-    """From the moment that it is noticed: not ready, rebuilt, writes stored in the new one."""
+    """The partition is not ready, is rebuilt, and stores writes in the new topic."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -205,7 +205,7 @@ async def test_f6_topic_when_made_anew_then_nothing_of_the_old_one_is_answered()
 
 
 async def test_f6_topic_when_deleted_for_a_while_then_is_waited_for() -> None:
-    """A topic that is being made anew may be away, and may come back with another count."""
+    """The engine waits for a deleted topic, which may return with another count."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))

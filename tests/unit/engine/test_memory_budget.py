@@ -48,7 +48,7 @@ async def test_assignment_when_memory_is_used_up_then_grows_no_more_but_shrinks(
 
 
 async def test_replay_when_memory_is_used_up_then_pauses_and_says_why() -> None:
-    """Nothing more is read, the refusal names the reason, and reading goes on by itself."""
+    """The replay pauses, the refusal names the memory, and reading resumes by itself."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(10)))

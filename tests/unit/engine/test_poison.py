@@ -77,7 +77,7 @@ async def test_f62_poison_then_is_set_aside_and_the_good_records_of_the_fetch_ap
 
 
 async def test_f62_oversized_record_then_is_set_aside_and_its_beginning_is_kept() -> None:
-    """Larger than anything this service is willing to hold: it is named, and the next applies."""
+    """The engine sets aside a record larger than its limit and applies the next one."""
     world = World()
     place = world.place(TP)
     world.topic.batch_bytes_max = 2 * VALUE_BYTES_MAX

@@ -58,7 +58,7 @@ async def test_f20_question_when_half_of_the_history_is_read_then_none_is_answer
 
 
 async def test_f21_question_when_unassigned_then_each_says_not_assigned() -> None:
-    """All of them give the same answer, at once and later, and none still tells of segments."""
+    """Every question gets not assigned, at once and later."""
     world = World()
     world.store(started("a"), finished("a"))
     async with world.engine() as engine:
@@ -73,7 +73,7 @@ async def test_f21_question_when_unassigned_then_each_says_not_assigned() -> Non
 
 @pytest.mark.parametrize("fault", list(BoundsFault), ids=lambda fault: fault.value)
 async def test_f22_list_while_the_end_is_not_known_then_is_not_ready(fault: BoundsFault) -> None:
-    """Wanted and not loaded, while the end is asked for, is neither empty nor not wanted."""
+    """A listing before the log end is known is not ready, neither empty nor not assigned."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -207,7 +207,7 @@ async def test_f26_f50_engine_when_its_reader_has_died_then_refuses_by_that_name
 
 
 async def test_f26_engine_when_stopped_then_refuses_by_that_name() -> None:
-    """After the stop nothing is answered, however current it was."""
+    """A stopped engine refuses every question with Stopped."""
     world = World()
     world.store(started("a"))
     async with world.engine() as engine:
@@ -217,7 +217,7 @@ async def test_f26_engine_when_stopped_then_refuses_by_that_name() -> None:
 
 
 async def test_f32_refusal_while_loading_then_has_its_fields() -> None:
-    """User partition and metadata partition are separate; numbers are there as soon as known."""
+    """The refusal has user partition, metadata partition, and each number once it is known."""
     world = World()
     place = world.place(TP)
     last = world.store(*(started(number) for number in range(50)))

@@ -38,7 +38,7 @@ async def test_read_your_writes_in_another_process_then_sees_them() -> None:
 
 
 async def test_wait_when_already_reached_then_ends_without_a_turn_of_the_loop() -> None:
-    """Nothing is waited for that is there; -1 is the token of an empty partition."""
+    """The wait ends without a turn of the loop, also for -1 of an empty partition."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -111,7 +111,7 @@ async def test_f61_wait_for_a_metadata_partition_that_there_is_not_then_is_no_ar
 
 
 async def test_f50_wait_when_unassigned_meanwhile_then_says_so_at_once() -> None:
-    """A position that may never come is not waited for; nor is one that is not read here."""
+    """The wait ends at once with an error, also for a partition that is not read here."""
     world = World()
     async with world.engine() as engine:
         await until_open(engine, 0, 1, 2)
@@ -128,7 +128,7 @@ async def test_f50_wait_when_unassigned_meanwhile_then_says_so_at_once() -> None
 
 
 async def test_f101_wait_when_the_engine_stops_then_says_so() -> None:
-    """Whatever a reader waits for, a stop ends it."""
+    """A stop ends every wait of a reader."""
     world = World()
     loop = asyncio.get_running_loop()
     place = world.place(TP)
@@ -194,7 +194,7 @@ async def test_readers_when_too_many_wait_then_one_more_is_refused_at_once() -> 
 
 
 async def test_wait_when_reached_behind_a_closed_gate_then_the_question_is_still_refused() -> None:
-    """To have been reached is no readiness: the gate decides."""
+    """The gate refuses the question although the offset is reached."""
     world = World()
     place = world.place(TP)
     world.script.write(place, b"\x07", b"\x07")
@@ -263,7 +263,7 @@ async def test_current_read_then_sees_everything_that_was_stored_before_it() -> 
 
 
 async def test_current_read_of_what_is_not_assigned_then_asks_nobody() -> None:
-    """Assignment is judged before the log is asked."""
+    """The engine checks the assignment before it asks the log."""
     world = World()
     world.script.fail_bounds(world.place(TP), BoundsFault.HANGS)
     async with world.engine(assignment=Assignment.nothing()) as engine:
@@ -276,7 +276,7 @@ async def test_current_read_of_what_is_not_assigned_then_asks_nobody() -> None:
 async def test_current_read_when_the_end_is_not_told_then_ends_by_its_deadline(
     fault: BoundsFault,
 ) -> None:
-    """Without an end nothing can be promised, and nothing is answered as if it were."""
+    """Without a log end the read ends with an error at its deadline."""
     world = World()
     place = world.place(TP)
     loop = asyncio.get_running_loop()

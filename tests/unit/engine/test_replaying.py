@@ -29,7 +29,9 @@ def failures_of(engine: Engine, place: int) -> int:
 
 
 async def test_f27_history_when_nothing_of_it_is_understood_then_is_not_an_empty_tier() -> None:
-    """The partition is closed and says how much was not understood; a setting lets it in."""
+    """
+    The partition stays closed with the count of undecodable records, unless a setting allows them.
+    """
     world = World()
     place = world.place(TP)
     for _ in range(5):
@@ -62,7 +64,7 @@ async def test_f27_history_of_tombstones_and_later_versions_then_is_let_in() -> 
 
 
 async def test_f28_log_that_starts_at_40_then_is_read_from_there() -> None:
-    """No endless loop at offset 0: reading begins where the log does."""
+    """Reading begins at the log start, not at offset 0."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(40)))
@@ -90,7 +92,7 @@ async def test_f28_log_that_starts_and_ends_at_40_then_is_ready_at_once() -> Non
 
 
 async def test_f29_end_when_asking_fails_once_then_is_asked_again_within_seconds() -> None:
-    """One retriable failure costs a pause of 250 ms, not 300 s."""
+    """The engine asks again after 250 ms, not after 300 s."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -164,7 +166,7 @@ async def test_f31_aborted_transaction_then_is_applied_as_kafka_applies_it() -> 
 
 
 async def test_replay_when_it_takes_longer_than_the_lag_allowed_then_opens_once() -> None:
-    """A log that grew for minutes behind the target is read to its end before anything opens."""
+    """The gate opens once, after the log is read to its present end."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(5)))

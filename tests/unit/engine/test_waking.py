@@ -42,7 +42,7 @@ class Woken(ScriptedLog):
 
 
 async def test_f95_sign_of_life_when_the_log_has_pauses_of_its_own_then_it_is_told() -> None:
-    """Failure scenario F95: also where it is reached, since its brokers may be away since."""
+    """Failure scenario F95: the log gets the sign of life even if it was reached before."""
     world = World()
     log = Woken(world.topic)
     world.script.lose_brokers()

@@ -60,7 +60,7 @@ async def test_f50_store_when_not_assigned_then_is_stored_as_kafka_does_it() -> 
 
 
 async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_it_is() -> None:
-    """(b) Taken away between append and verdict: the event is stored, and the error says where."""
+    """(b) The error of a write that lost its assignment names the offset of the stored event."""
     world = World()
     place = world.place(TP)
     loop = asyncio.get_running_loop()
@@ -81,7 +81,7 @@ async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_i
 
 
 async def test_f50_write_when_unassigned_while_it_appends_then_is_told_the_same() -> None:
-    """(b) Also where the log tells the offset only after the partition was taken away."""
+    """(b) The error names the offset that the log returned after the partition was removed."""
     world = World()
     log = ScriptedLog(world.topic)
     place = world.place(TP)
@@ -245,7 +245,7 @@ async def test_write_when_the_log_loses_its_event_then_hears_no_verdict_on_anoth
 
 
 async def test_write_when_cancelled_while_it_waits_to_be_admitted_then_has_failed() -> None:
-    """Nothing was handed to the log: it is surely not stored, and counted so."""
+    """A write cancelled before admission is not stored, and counts as failed."""
     world = World()
     world.script.stall(world.place(TP))
     world.store(started("before"))

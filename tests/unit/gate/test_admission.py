@@ -138,7 +138,7 @@ def test_f21_partition_when_taken_away_then_is_not_assigned_at_once() -> None:
 def test_f20_question_when_the_gate_is_not_open_then_is_refused(
     fact: CaughtUp | FellBehind | StateLost | PartitionReassigned, state: GateState
 ) -> None:
-    """Only an open gate lets anything through, whatever is held behind it."""
+    """Only an open gate admits a question, whatever state lies behind it."""
     gate = opened()
     gate.take_fact(PLACE, fact, progress(0, 0, 0))
     assert gate.state(PLACE) is state
@@ -204,7 +204,7 @@ def test_f66_state_that_is_given_up_then_tells_no_position() -> None:
     ids=["nothing", "little", "much", "very-much"],
 )
 def test_f33_hint_then_grows_with_what_is_left_within_bounds(left: int, hint_ms: int) -> None:
-    """The more is left to be read, the later is asked again; never at once, never too late."""
+    """The hint grows with the records left, between its bounds."""
     gate = loading()
     gate.take_fact(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, left, left))
     assert refusal(gate).retry_after_ms == hint_ms
@@ -251,7 +251,7 @@ def test_place_when_the_count_changes_then_is_computed_anew() -> None:
 def test_f26_gate_when_all_has_ended_then_refuses_everything_by_that_name(
     error: type[Stopped | PumpFailed],
 ) -> None:
-    """Frozen state is never served as current, whether it was open or not even connected."""
+    """An ended gate refuses every question, whatever its state was."""
     for gate in (opened(), loading(), Gate()):
         gate.stop(error, "over")
         for ask in (gate.admit, gate.require_assigned, gate.place_of):
@@ -371,7 +371,7 @@ CHANGES: dict[str, tuple[Callable[[Gate], object], type[Exception]]] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_who_was_let_in_when_anything_changes_then_is_judged_anew(what: str) -> None:
-    """That a question was answered a moment ago says nothing: each is admitted by how it is now."""
+    """Each question is admitted anew by the present state."""
     gate = opened()
     asked = [gate.admit, gate.admit_stored]
     assert [admit(TP) for admit in asked] == [admit(TP) for admit in asked]
@@ -385,7 +385,7 @@ def test_who_was_let_in_when_anything_changes_then_is_judged_anew(what: str) -> 
 
 
 def test_who_was_let_in_when_another_shard_is_held_then_is_answered_from_that() -> None:
-    """Never from the shard of before."""
+    """The answer comes from the new shard, never from the former one."""
     gate = opened()
     before = gate.admit(TP), gate.admit_stored(TP)
     gate.set_shard(PLACE, PythonShard(PLACE))

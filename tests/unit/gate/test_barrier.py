@@ -42,7 +42,7 @@ async def test_advance_then_wakes_exactly_who_is_passed() -> None:
 
 
 async def test_advance_when_on_another_partition_then_wakes_nobody() -> None:
-    """Offsets of one metadata partition say nothing of another."""
+    """An offset of one metadata partition wakes no waiter of another."""
     barrier = OffsetWaits()
     (task,) = await waiting_for(barrier, 3, partition=1)
     barrier.advance(0, 100)

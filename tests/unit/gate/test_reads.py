@@ -93,7 +93,7 @@ def test_questions_when_open_then_are_answered_as_the_shard_answers() -> None:
 def test_f20_question_when_not_caught_up_then_is_refused(
     ask: Callable[[PartitionQueries], Any],
 ) -> None:
-    """One gate decides for all of them: no partial list, no empty answer while behind."""
+    """The gate refuses every question of a lagging partition, without partial or empty answers."""
     with pytest.raises(NotReady) as caught:
         ask(Asked(is_open=False).reads)
     assert caught.value.metadata_partition == PLACE
@@ -192,7 +192,7 @@ BAD_OFFSETS = [-1, 2**63, True, 1.0, "0", None]
 def test_question_that_cannot_be_meant_then_is_refused_before_anything_else(
     ask: Callable[[PartitionQueries, Any], Any], bad: object
 ) -> None:
-    """Validation comes before assignment and readiness: the same answer in every state."""
+    """A wrong argument gets the same refusal in every state."""
     closed = Asked(is_open=False)
     closed.gate.assign(Assignment.nothing())
     for asked in (Asked(), closed):
@@ -206,7 +206,7 @@ def test_largest_epoch_and_offset_then_can_be_asked_for() -> None:
 
 
 def test_lookups_in_one_call_then_each_has_its_own_answer_in_order() -> None:
-    """One that is refused spoils no other."""
+    """A refused look-up does not affect the others."""
     reads = Asked().reads
     answers = reads.segments_for(
         [(TP, 0, 50), (TP, -1, 0), (TP, 0, 150), (UNKNOWN, 0, 0), (TP, 0, 99)]
@@ -233,7 +233,9 @@ def test_lookups_when_too_many_then_none_is_answered() -> None:
 
 
 def test_f43_readiness_then_is_false_wherever_a_question_would_be_refused() -> None:
-    """Not assigned and not ready are both not ready; unknown is ready, for there is an answer."""
+    """
+    Readiness is false for not assigned and not ready, and true for a partition without events.
+    """
     assert Asked().reads.is_ready(TP)
     assert not Asked(is_open=False).reads.is_ready(TP)
     away = Asked()
@@ -254,7 +256,7 @@ def test_f88_answer_then_stays_what_it_was_when_the_next_event_is_applied() -> N
 
 @pytest.mark.parametrize("epoch", [None, 0], ids=["all", "epoch"])
 def test_f85_f88_listing_then_is_what_was_there_when_it_was_asked_for(epoch: int | None) -> None:
-    """Taken piece by piece while events are applied, it is the list of one moment, in order."""
+    """The pieces of a listing together are the list of one moment, in order."""
     asked = Asked()
     for number in range(100):
         asked.shard.apply_event(started(number, 1_000 - number, 2_000))

@@ -105,7 +105,7 @@ def test_index_when_its_log_is_not_there_then_is_not_read() -> None:
 
 
 def test_segment_when_a_log_beyond_all_offsets_follows_then_is_still_the_active_one() -> None:
-    """No broker names a file so: it ends nothing."""
+    """A file with an impossible offset does not seal the segment before it."""
     assert SealedFiles({*NAMES, f"{10**20 - 1}.log"}).needs(f"{251:020d}.log") == ACTIVE
 
 

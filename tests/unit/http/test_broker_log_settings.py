@@ -19,7 +19,7 @@ SERVERS = {"broker_log_bootstrap_servers": "broker:9092"}
 )
 @pytest.mark.parametrize("value", [0, -1, 2**31, True])
 def test_number_when_it_cannot_work_then_it_is_refused_by_name(name: str, value: int) -> None:
-    """Nothing is opened with a limit that means nothing."""
+    """The settings refuse an impossible number by key."""
     with pytest.raises(ConfigError, match=rf"broker_log\.{name}"):
         BrokerLogSettings(**{name: value})  # type: ignore[arg-type]
 
@@ -49,7 +49,7 @@ def test_folders_when_nothing_is_said_then_none_is_served() -> None:
 
 
 def test_folders_when_nobody_can_tell_what_is_stable_then_are_refused() -> None:
-    """An embedded log knows no cluster; with several, which one is meant has to be said."""
+    """The settings refuse log folders without a cluster that knows last stable offsets."""
     with pytest.raises(ConfigError, match=r"--broker-log-folders .* broker_log\.bootstrap_servers"):
         load(FOLDER)
     assert load({**FOLDER, **SERVERS}).config.broker_log.bootstrap_servers == ("broker:9092",)

@@ -26,7 +26,7 @@ class World:
 
 
 async def test_offset_when_it_was_told_then_is_not_asked_for_until_it_is_old() -> None:
-    """One question serves all reads of a partition for that time."""
+    """One request serves all reads of a partition for that time."""
     world = World(50)
     for after_s in (0.0, 1.0, AGE_S - 1.1):
         world.now_s += after_s
@@ -39,7 +39,7 @@ async def test_offset_when_it_was_told_then_is_not_asked_for_until_it_is_old() -
 
 
 async def test_offset_when_it_would_refuse_then_is_asked_for_anew() -> None:
-    """It only rises, so an old one permits, and does not refuse."""
+    """A cached offset that would refuse is requested anew, because the offset only rises."""
     world = World(50)
     assert await world.offsets.of(PARTITION, 40) == KnownStableOffset(50)
     world.teller.told = 60

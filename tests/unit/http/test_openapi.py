@@ -36,7 +36,7 @@ def test_document_when_made_then_every_route_and_parameter_is_in_it() -> None:
 
 
 def test_routes_when_they_ask_about_a_partition_then_somebody_answers() -> None:
-    """Each path is either a question of the table or has an answer of its own."""
+    """Each path has an answer, as a question of the table or on its own."""
     own = {
         "ready", "read-token", "segments", "segments-for", "status",
         "broker-log/file", "broker-log/files", "broker-log/partitions",

@@ -21,7 +21,7 @@ def test_token_when_well_formed_then_it_is_offsets_by_partition(
 
 @pytest.mark.parametrize("text", ["", "5", "0:", ":5", "0:5,0:6", "0:-2", "a:1", "0:1,", "0:1e3"])
 def test_token_when_it_means_nothing_then_it_is_refused(text: str) -> None:
-    """No part of it is passed over."""
+    """A wrong token is refused as a whole."""
     with pytest.raises(InvalidArgument, match="at_least"):
         read_offsets("at_least", text)
 

@@ -41,7 +41,7 @@ def test_status_when_an_answer_would_be_somewhere_else_or_later_then_it_says_so(
 
 
 def test_retry_when_the_error_says_when_then_that_is_said_in_whole_seconds() -> None:
-    """Never earlier than the hint, and never at once."""
+    """The header rounds the hint up to whole seconds and is at least one."""
     assert headers_of(NotReady("later", retry_after_ms=2_001), 503) == {"Retry-After": "3"}
     assert headers_of(NotReady("later", retry_after_ms=1), 503) == {"Retry-After": "1"}
 

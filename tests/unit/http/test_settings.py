@@ -41,7 +41,7 @@ def test_listen_when_it_is_no_address_then_it_is_refused(listen: str) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("value", [0, -1, 2**31, True])
 def test_number_when_it_cannot_work_then_it_is_refused_by_name(name: str, value: int) -> None:
-    """Nothing is opened with a limit that means nothing."""
+    """The settings refuse an impossible number by key."""
     with pytest.raises(ConfigError, match=rf"http\.{name}"):
         HttpSettings(**{name: value})  # type: ignore[arg-type]
 

@@ -60,7 +60,7 @@ def short(harms: Iterable[CompactionHarm]) -> list[tuple[str, int]]:
 async def test_rehearsal_at_each_level_then_names_what_would_be_lost(
     level: FeatureLevel, kept: int, harms: list[tuple[str, int]]
 ) -> None:
-    """Brokers write no keys: the last level as it stands takes everything."""
+    """Brokers write no keys, so the last level would lose every event."""
     history, place = await a_history()
     found = await rehearse(
         history.log, place, level, RehearsalTopic(START_MS + DAY_MS), timeout_s=5
@@ -124,7 +124,7 @@ def test_cleaner_keeps_the_last_of_each_key_below_its_bound_and_all_above() -> N
 
 
 def test_keys_of_the_levels_are_those_of_the_proposals() -> None:
-    """Only the last level has keys that are not written yet."""
+    """Only the last level has keys that brokers do not write yet."""
     assert [level.keys for level in LEVELS] == [
         RecordKeys.AS_WRITTEN,
         RecordKeys.AS_WRITTEN,

@@ -122,14 +122,14 @@ def test_f70_doctor_when_all_is_well_then_finds_nothing() -> None:
 def test_f70_doctor_when_one_thing_is_wrong_then_names_it_with_reason_and_fix(
     code: str, facts: Callable[[], DoctorFacts], said: str
 ) -> None:
-    """That, and nothing else."""
+    """The check finds exactly the one fault, with reason and fix."""
     found = examine(facts())
     assert {one.kind.code for one in found} == {code}
     assert said in found[0].detail
 
 
 def test_doctor_has_a_failing_case_for_every_kind() -> None:
-    """And every kind a code of its own, a reason and a fix."""
+    """Each kind of finding has a code, a reason, a fix, and a failing case."""
     assert {code for code, _, _ in RULES} == {kind.code for kind in KINDS}
     assert all(kind.reason and kind.fix for kind in KINDS)
 
@@ -181,6 +181,8 @@ def test_doctor_when_the_metadata_topic_is_absent_then_says_what_may_be_the_reas
 def test_f70_doctor_when_metadata_outlives_all_tiered_data_then_finite_retention_is_fine(
     days: int, *, is_found: bool
 ) -> None:
-    """As Kafka's documentation asks for, with the week that `rlmm usage` advises."""
+    """
+    Finite retention is no finding when it exceeds that of all tiered data by the advised week.
+    """
     found = examine(with_metadata(retention_ms=str(days * 86_400_000)))
     assert bool(found) is is_found

@@ -48,7 +48,7 @@ ALL = (STARTED, FINISHED, DISPLACING, DELETE, SNAPSHOT, LOST)
 
 
 def test_kinds_and_words_of_every_event() -> None:
-    """Each has one kind, one verdict, and perhaps a reason."""
+    """Each event has one kind, one verdict, and perhaps a reason."""
     assert [kind_of(one) for one in ALL] == [
         EventKind.SEGMENT, EventKind.UPDATE, EventKind.UPDATE, EventKind.PARTITION_DELETE,
         EventKind.SNAPSHOT, EventKind.UNREADABLE,

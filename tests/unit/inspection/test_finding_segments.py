@@ -23,7 +23,7 @@ def whole(label: str, start: int, last: int, epoch: int = 0, newest_ms: int = -1
 
 
 async def test_offset_when_one_segment_holds_it_is_found_in_its_epoch() -> None:
-    """Without an epoch it is said which one."""
+    """Without an epoch the answer names the epoch that it used."""
     shard = await shard_of(*whole("a", 0, 99), *whole("b", 100, 199, epoch=2))
     found = holding(shard, tp(), 150)
     assert [(one.segment.id, one.epochs) for one in found.held] == [(segment_id("b"), (2,))]
@@ -64,7 +64,7 @@ async def test_offset_when_only_an_open_copy_holds_it_is_shown_and_not_found() -
 
 
 async def test_offset_when_it_lies_in_a_hole_has_the_finished_neighbours() -> None:
-    """Where the tier ends before it, and where it goes on."""
+    """The answer names the finished segments before and behind the hole."""
     shard = await shard_of(
         *whole("a", 0, 99), *whole("b", 200, 299), *whole("c", 300, 399), started("open", 150, 180)
     )
@@ -83,7 +83,7 @@ async def test_offset_when_found_and_open_has_the_found_one_first() -> None:
 
 
 async def test_time_when_asked_has_the_first_finished_segment_with_such_a_record() -> None:
-    """As brokers look: by rising offset, the first whose newest record is not older."""
+    """The answer is the first finished segment by offset whose newest record is not older."""
     shard = await shard_of(
         *whole("a", 0, 99, newest_ms=1_000),
         started("open", 100, 199, max_timestamp_ms=3_000),

@@ -46,7 +46,7 @@ def test_lag_is_what_is_stable_and_in_no_finished_segment() -> None:
 def test_lag_when_copies_stand_still_then_what_waits_is_the_rate(
     window: tuple[int, int], local_bytes: int | None, expected: float
 ) -> None:
-    """That is when it is asked how long the disk lasts."""
+    """The rate counts waiting records even if copies stand still."""
     lag = lag_of(tp(), SEGMENTS, ENDS, local_bytes, window)
     assert lag.rate_bytes_s == pytest.approx(expected, abs=1e-3)
 
@@ -76,7 +76,7 @@ def test_lag_of_idle_short_and_trimmed_partitions(
 
 
 def test_lag_of_a_partition_without_a_copy_is_all_that_is_stable() -> None:
-    """From the log's start on."""
+    """The lag counts from the log start up to the last stable offset."""
     lag = lag_of(tp(), [], PartitionOffsets(earliest=10, latest=50, last_stable=50), 7, WINDOW)
     assert (lag.lag_offsets, lag.tier_end, lag.last_copied_ms, lag.rate_bytes_s) == (
         40, None, None, 0.0
@@ -102,7 +102,10 @@ DIRS = [
 
 
 def test_disk_is_full_when_what_comes_in_has_used_up_what_is_free() -> None:
-    """By the partitions of tiered topics that are there; unknown where the broker does not say."""
+    """
+    The time follows from all tiered partitions on the disk, and is unknown without a broker's
+    answer.
+    """
     one, two = disks(DIRS, {("orders", 7): 50.0})
     assert (one.tiered_bytes, one.rate_bytes_s, one.full_in_s) == (600, 50.0, 20.0)
     assert (two.usable_bytes, two.full_in_s) == (None, None)

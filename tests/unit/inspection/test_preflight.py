@@ -34,7 +34,7 @@ WHOLE = [started("a", 0, 99, {0: 0}, state=CF), started("b", 100, 199, {3: 100},
 def test_reassignment_needs_the_segment_right_before_the_local_start(
     local: int, leader_epoch: int | None, codes: list[str]
 ) -> None:
-    """In an epoch that the leader has."""
+    """The segment before the local start is needed in an epoch that the leader has."""
     ends = PartitionOffsets(earliest=0, earliest_local=local, latest=300, last_stable=200)
     found = before_reassignment(tp(), WHOLE, ends, leader_epoch)
     assert [one.kind.code for one in found] == codes
@@ -73,5 +73,5 @@ def test_deletion_names_what_only_the_tier_has_and_what_would_stay_behind() -> N
 
 
 def test_kinds_have_codes_of_their_own() -> None:
-    """They are an interface."""
+    """Each kind has its own code, because codes are an interface."""
     assert len({kind.code for kind in KINDS}) == len(KINDS)

@@ -8,7 +8,7 @@ NAMES = NameRedaction(b"key", ["orders", "orders-eu", "a.b", "__remote_log_metad
 
 
 def test_redaction_takes_topics_hosts_paths_and_opaque_bytes_out_of_any_text() -> None:
-    """Wherever they stand; ids, numbers and Kafka's own topics stay."""
+    """Redaction removes them anywhere in a text, and leaves ids, numbers and Kafka's own topics."""
     found = NAMES.of({
         "topic": "orders-eu", "subject": "orders-3 AAAAAAAAAAAAAAAAAAAAyg", "size_bytes": 7,
         "detail": "kafka-1.example.com:9092 and 10.0.0.7:9092 hold /var/lib/kafka/orders-3/a.log",
@@ -40,7 +40,7 @@ def test_redaction_gives_one_name_one_stand_in_and_another_bundle_another() -> N
 
 
 def test_redaction_when_it_is_off_then_changes_nothing() -> None:
-    """Where names may be passed on."""
+    """Redaction changes nothing when it is off."""
     document = {"topic": "orders", "detail": "kafka:9092"}
     assert NameRedaction(b"key", ["orders"], is_on=False).of(document) is document
 

@@ -73,7 +73,7 @@ def test_retention_when_the_first_stays_then_older_ones_behind_it_stay_too() -> 
 
 
 def test_retention_when_an_epoch_was_replaced_then_its_segments_go() -> None:
-    """Whatever their age."""
+    """Segments of a replaced epoch go at any age."""
     found = [
         started("old", 50, 99, {1: 50}, state=CF),
         started("new", 40, 149, {2: 40}, state=CF),
@@ -134,7 +134,9 @@ def gone(segments: list, rules: RetentionSettings, **more: object) -> list[str]:
 
 
 def test_f117_size_when_copies_failed_then_good_segments_do_not_go_early() -> None:
-    """Eleven are there and ten may be: the dangling copy pays, and the first good one stays."""
+    """
+    With eleven segments for a limit of ten the unfinished copy goes, and the first good one stays.
+    """
     found = gone(kafka_case(), RetentionSettings(retention_bytes=1_000))
     assert set(found) == {"s3", min("s1", "f0", key=lambda label: segment_id(label).uuid)}
     # Now there are twelve, of which two have to go.
@@ -174,7 +176,7 @@ def test_retention_when_the_log_start_has_moved_over_epochs_then_all_before_it_g
 
 
 def test_retention_when_a_segment_is_of_another_log_then_it_is_passed_by() -> None:
-    """It neither goes nor stops the scan, and does not count for the size."""
+    """Retention skips a segment of another lineage and does not count its size."""
     log = LogLeaderEpochs(((0, 0), (1, 200)), 300)
     found = [
         started("a", 0, 99, {0: 0}, size_bytes=100, state=CF),

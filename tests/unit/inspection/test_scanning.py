@@ -39,7 +39,7 @@ async def mention(
 
 
 async def test_mention_of_a_segment_names_the_partition_of_its_first_event() -> None:
-    """Whatever was read before; and none beyond the bound."""
+    """The mention has the partition of the segment's first event below the bound."""
     sought = HistorySubject(segment=A.uuid)
     events = (started(B), encode_any(SNAPSHOT), finished(segment_id("a", OTHER)), started(A))
     assert await mention(sought, *events) == PartitionMention(0, OTHER)
@@ -48,7 +48,7 @@ async def test_mention_of_a_segment_names_the_partition_of_its_first_event() -> 
 
 
 async def test_mention_in_what_nobody_understands_names_no_partition() -> None:
-    """It may be all that is left of the segment."""
+    """A mention in undecodable bytes has no partition."""
     poison = encode(finished(A))[:-3]
     assert await mention(HistorySubject(segment=A.uuid), started(B), poison) == PartitionMention(
         0, None
@@ -66,7 +66,7 @@ async def test_mention_of_a_partition_by_name_is_of_that_partition() -> None:
 
 @pytest.mark.parametrize("codec", [Compression.GZIP, Compression.ZSTD])
 async def test_mention_in_a_compressed_batch_is_found(codec: Compression) -> None:
-    """Its bytes do not show it."""
+    """The scan decompresses batches to find the id."""
     history = History(1)
     values = [encode(started(segment_id(n))) for n in range(1, 30)] + [encode(started(A))]
     history.topic.write(history.topic.partitions[0], values, compression=codec)
@@ -114,7 +114,7 @@ async def test_scan_when_begun_at_an_offset_then_reads_from_there_and_goes_on() 
 
 
 async def test_scan_of_damage_tells_what_was_lost_as_the_engine_does() -> None:
-    """As one piece, with its bytes, up to where the log goes on."""
+    """The scan reports the damage as one piece with its bytes, up to the next sound batch."""
     history = History(1)
     held = history.topic.partitions[0]
     damaged = broken(batch_of([started(1), started(2)], 0))

@@ -44,7 +44,7 @@ SEGMENT = started(
 def test_segment_when_a_condition_is_set_has_to_meet_it(
     condition: dict[str, Any], expected: bool
 ) -> None:
-    """Each condition alone, on both sides of its bound; bounds are inclusive."""
+    """Each condition works alone on both sides of its inclusive bound."""
     assert SegmentFilter(**condition).allows(SEGMENT) is expected
 
 
@@ -61,7 +61,7 @@ def test_segment_with_custom_metadata_that_is_empty_has_some() -> None:
 
 
 def test_partition_when_it_cannot_hold_a_segment_that_is_meant_is_passed_over() -> None:
-    """Nothing is asked of user partitions whose figures say that there is nothing."""
+    """The filter excludes user partitions whose figures show no match."""
     summary = PartitionSummary(tp(), 0, started=1, finished=0, being_deleted=0, size_bytes=1)
     finished = frozenset({SegmentState.COPY_SEGMENT_FINISHED})
     assert SegmentFilter().may_hold(summary)
@@ -81,7 +81,7 @@ def test_filter_when_a_range_is_empty_is_refused(ranges: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_order_when_named_sorts_by_what_it_says(order: str) -> None:
-    """Every order tells two segments apart, and a dash turns it round."""
+    """Every order is total, and a dash reverses it."""
     later = started(
         2, 100, 199, {6: 100}, broker_id=3, max_timestamp_ms=2_000, event_timestamp_ms=1,
         size_bytes=501, state=SegmentState.COPY_SEGMENT_FINISHED,

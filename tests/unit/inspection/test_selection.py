@@ -45,7 +45,7 @@ OTHER_ID = Uuid(bytes(range(16)))
     ],
 )
 def test_time_when_written_in_any_form_is_milliseconds(text: str, time_ms: int) -> None:
-    """ISO 8601, in UTC where no zone is said; milliseconds; so long ago; now."""
+    """The parser takes ISO 8601 with UTC by default, milliseconds, an age, and now."""
     assert parse_time(text, NOW_MS) == time_ms
 
 
@@ -123,7 +123,7 @@ def test_topic_partitions_when_written_as_kafkas_tool_has_them_mean_the_same(
 
 @pytest.mark.parametrize("pattern", ["t1:a", "t1:1-2-3", "t1:1:2", "t1: 1", "(:1"])
 def test_topic_partitions_when_they_mean_nothing_are_refused(pattern: str) -> None:
-    """As kafka-get-offsets refuses them."""
+    """The parser refuses the forms that kafka-get-offsets refuses."""
     with pytest.raises(InvalidArgument):
         parse_topic_partitions(pattern)
 
@@ -168,7 +168,7 @@ def test_partition_when_written_as_kafka_prints_it_is_understood(
 
 @pytest.mark.parametrize("text", ["orders", "orders-", "-3", "orders-x", "orders-99999999999", ""])
 def test_partition_when_it_is_none_is_refused(text: str) -> None:
-    """Without a number, or with one that no partition has."""
+    """A partition without a number or with an impossible one is refused."""
     with pytest.raises(InvalidArgument, match="orders-3"):
         parse_partition(text)
 

@@ -71,7 +71,7 @@ async def test_f80_story_remembers_a_finish_that_came_before_its_copy() -> None:
 
 
 async def test_story_tells_who_lost_its_place() -> None:
-    """In the story of both."""
+    """The stories of both segments have the displacement."""
     story = await story_of(
         50, started("a", 0, 99), finished("a"), started("b", 0, 150), finished("b")
     )
@@ -85,7 +85,7 @@ async def test_story_tells_who_lost_its_place() -> None:
 
 
 async def test_story_of_a_deleted_partition_ends_every_copy() -> None:
-    """With the events of its deletion beside them."""
+    """The deletion of the partition ends every copy in the story."""
     marked, begun, ended = PartitionDeleteState
     story = await story_of(
         50, started("a", 0, 99), finished("a"),
@@ -97,7 +97,7 @@ async def test_story_of_a_deleted_partition_ends_every_copy() -> None:
 
 
 async def test_story_of_endless_repeats_keeps_the_first_and_the_last_events() -> None:
-    """And says how many are missing."""
+    """The story counts the repeats that it leaves out."""
     repeats = 3 * LINES_MAX
     story = await story_of(50, started("a", 0, 99), *[finished("a")] * repeats)
     (copy,) = story.copies.values()
@@ -117,7 +117,7 @@ async def test_story_of_many_copies_keeps_the_last_ones() -> None:
 
 
 async def test_story_of_many_refused_updates_counts_all_and_keeps_few() -> None:
-    """As in a log whose head is gone."""
+    """The story counts all rejected updates and keeps a few of them."""
     assert REFUSED_MAX > 0
     story = await story_of(5, *(finished(n) for n in range(REFUSED_MAX + 5)))
     assert story.without_base == REFUSED_MAX + 5

@@ -42,7 +42,7 @@ def streams_of(readers: Sequence[EventReader]) -> list[AsyncGenerator[EventRecor
 
 
 async def test_merged_streams_are_in_the_order_of_their_records_times() -> None:
-    """However many there are; each partition stays in its own order."""
+    """The merged stream is ordered by time, and each partition keeps its own order."""
     history = await a_history()
     readers = readers_of(history.log, {0: NOWHERE, 1: NOWHERE}, timeout_s=5)
     async with aclosing(merged(streams_of(list(readers.values())))) as stream:
@@ -80,7 +80,7 @@ def test_readers_of_many_partitions_hold_little_of_each() -> None:
 async def test_followed_tells_what_is_appended_with_its_verdict(
     places: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one metadata partition the log is asked to wait, of several whether one has grown."""
+    """The follower lets the log wait for one metadata partition and polls several for growth."""
     monkeypatch.setattr(streaming, "POLL_S", 0.05)
     history = await a_history()
     readers = readers_of(history.log, dict.fromkeys(places, NOWHERE), timeout_s=5)
@@ -99,7 +99,7 @@ async def test_followed_tells_what_is_appended_with_its_verdict(
 
 
 async def test_followed_without_verdicts_begins_where_it_is_told() -> None:
-    """Nothing before it is read at all."""
+    """Without verdicts the follower reads no record before its start."""
     history = await a_history()
     readers = readers_of(history.log, {0: NOWHERE, 1: NOWHERE}, timeout_s=5, firsts={0: 2, 1: 3})
     async with aclosing(followed(history.log, readers, timeout_s=5, look_s=0.001)) as coming:
@@ -111,7 +111,7 @@ async def test_followed_without_verdicts_begins_where_it_is_told() -> None:
 
 
 async def test_followed_when_the_log_is_away_then_waits_for_it() -> None:
-    """And goes on where it was."""
+    """The follower waits for the log and goes on at its position."""
     history = await a_history()
     readers = readers_of(history.log, {0: NOWHERE, 1: NOWHERE}, timeout_s=5)
     for reader in readers.values():

@@ -66,7 +66,7 @@ async def test_f102_copy_that_never_ends_when_nothing_followed_then_is_stalled(
 
 
 async def test_f102_copy_when_it_was_made_again_then_is_abandoned_and_says_by_whom() -> None:
-    """As one segment, or in other pieces."""
+    """A later copy of the same offsets, whole or in pieces, names the broker that made it."""
     segments = await segments_of(
         started("open", 0, 99),
         started("again", 0, 149, broker_id=2),
@@ -85,7 +85,9 @@ async def test_f102_copy_when_it_was_made_again_then_is_abandoned_and_says_by_wh
 
 
 async def test_f102_copy_when_the_clock_of_the_next_broker_is_behind_then_is_abandoned() -> None:
-    """In the same epoch, or a later one, copies go forward; in an earlier one they are others."""
+    """
+    A copy is abandoned when a copy of the same or a later epoch went further, whatever its clock.
+    """
     for epoch, code in ((3, "COPY-ABANDONED"), (2, "COPY-ABANDONED"), (1, "COPY-STALLED")):
         segments = await segments_of(
             started("open", 100, 199, {2: 100}, event_timestamp_ms=HOUR_MS),
@@ -111,7 +113,7 @@ async def test_f80_copy_whose_finish_came_first_then_is_told_so() -> None:
 
 
 async def test_f114_deletion_that_was_begun_when_open_for_long_then_is_stalled() -> None:
-    """It has a limit of its own."""
+    """Deletions have a limit of their own."""
     segments = await segments_of(started("a"), finished("a"), delete_started("a"))
     (found,) = stuck_in(segments, KNOWN)
     assert found.kind.code == "DELETE-STALLED"
@@ -127,7 +129,7 @@ async def test_what_is_open_for_less_than_the_threshold_is_no_finding() -> None:
 async def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last_event() -> (
     None
 ):
-    """By topic id, all partitions together, until every segment is gone."""
+    """The list has one entry for each topic id until every segment is gone."""
     moment = await moment_of(
         [
             started("a", size_bytes=1_000), finished("a"), started("b", 100, 199, size_bytes=500),

@@ -127,7 +127,7 @@ async def test_verify_against_the_log_then_names_what_nobody_has(
 
 
 async def test_verify_when_the_tier_begins_late_then_what_is_before_it_is_nowhere() -> None:
-    """Neither tiered nor local: whatever deleted it, the log start does not say so."""
+    """The finding says that the offsets before the tier are neither tiered nor local."""
     at = PartitionOffsets(earliest=0, earliest_local=150, latest=500)
     found = await found_in(copied("b", 100, 199), offsets=at)
     assert codes(found) == ["NOWHERE"]
@@ -137,7 +137,7 @@ async def test_verify_when_the_tier_begins_late_then_what_is_before_it_is_nowher
 
 
 async def test_verify_when_epochs_do_not_fit_then_the_segment_is_named() -> None:
-    """As when someone wrote all of it under an epoch that begins elsewhere."""
+    """The finding names the segment that starts before its first epoch does."""
     found = await found_in(copied("a", 10, 99, {0: 5}))
     assert codes(found) == ["EPOCH-ORDER"]
     assert "begins at 10, its first epoch at 5" in found[0].detail
@@ -170,7 +170,7 @@ async def test_verify_when_all_that_is_missing_lies_before_the_log_start_then_is
 
 
 async def test_verify_when_a_new_leader_copies_what_was_copied_then_is_a_note() -> None:
-    """Its segment begins before the last one of the old leader, and puts it aside, in full."""
+    """The overlap of a new leader's copy with the old leader's last one is a note."""
     found = await found_in(
         copied("a", 0, 99), copied("b", 100, 199), copied("c", 50, 240, {0: 50, 1: 200}),
         copied("d", 241, 300, {1: 241}),
@@ -182,7 +182,9 @@ async def test_verify_when_a_new_leader_copies_what_was_copied_then_is_a_note() 
 async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_brokers_miss(
     late: tuple[int, int],
 ) -> None:
-    """Though a finished segment holds it: KAFKA-20932 and its neighbour."""
+    """
+    The finding names the offsets that KAFKA-20932 hides although a finished segment holds them.
+    """
     found = await found_in(copied("a", 0, 200), copied("b", *late))
     (lacking,) = [one for one in found if one.kind.code == "STOCK-LOOKUP-EMPTY"]
     assert (lacking.fields["first_offset"], lacking.fields["last_offset"]) == (101, 200)
@@ -220,7 +222,7 @@ def test_f44_partition_in_another_place_than_brokers_look_then_is_named() -> Non
 
 
 def test_f66_topic_that_was_created_anew_is_named_with_both_ids() -> None:
-    """Only where there are segments of both."""
+    """The finding needs segments of both topic ids."""
     other = tp(topic_id=Uuid.of(0, 1))
     both = [PartitionSummary(tp(), 3, 0, 1, 0, 10), PartitionSummary(other, 4, 0, 1, 0, 10)]
     (found,) = verify_places(both, {tp(): 3, other: 4})
@@ -238,7 +240,7 @@ def test_f65_metadata_that_does_not_begin_at_its_beginning_is_named() -> None:
 
 
 def test_kinds_have_codes_of_their_own_and_a_way_out() -> None:
-    """They are an interface."""
+    """Each kind has its own code and a fix, because codes are an interface."""
     assert len({kind.code for kind in KINDS}) == len(KINDS)
     assert all(kind.fix and kind.reason and kind.title for kind in KINDS)
 

@@ -70,7 +70,7 @@ VERSIONS = {
 def test_offsets_when_the_broker_does_not_know_the_question_then_no_version_fits(
     end: int, highest: int, expected: int | None
 ) -> None:
-    """In an older version the broker would take -4 and -5 for times, and answer something else."""
+    """No version fits an older broker, which would take -4 and -5 for times."""
     api = ListOffsetsRequest({}, end).api
     assert api.choose({KEY: (LOWEST, highest)}) == expected
     assert bool(api.since) == (end in {EARLIEST_LOCAL, LATEST_TIERED})
@@ -159,7 +159,7 @@ def test_log_folders_when_told_then_have_sizes_and_the_disk_where_it_is_known(
 
 
 def test_log_folders_when_denied_then_the_code_says_so() -> None:
-    """There are no folders in such an answer."""
+    """A denied answer has a code and no folders."""
     denied = DescribedLogDirs(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ())
     assert read(LogDirsRequest(), "00000000001f0100") == denied
 
@@ -189,7 +189,7 @@ def test_settings_of_a_broker_when_told_then_those_set_for_it_alone_are_explicit
 def test_uploads_when_the_broker_does_not_know_them_then_no_version_fits(
     highest: int, expected: int | None
 ) -> None:
-    """In an older version the broker would take -6 for a time, and answer something else."""
+    """No version fits an older broker, which would take -6 for a time."""
     api = ListOffsetsRequest({}, EARLIEST_PENDING_UPLOAD).api
     assert api.choose({2: (1, highest)}) == expected
     assert api.since == "4.3"

@@ -125,7 +125,7 @@ async def test_f42_append_when_another_is_elected_meanwhile_then_is_sent_there(
 async def test_append_when_nobody_waits_any_more_then_is_not_sent_again(
     open_log: OpenLog,
 ) -> None:
-    """After its deadline an uncertain append is left alone; the next ones go on as another."""
+    """An append is not sent again after its deadline, and the next ones use another producer id."""
     kafka = FakeKafka()
     log = open_log(kafka)
     kafka.codes = {("Produce", 0): ErrorCode.REQUEST_TIMED_OUT}
@@ -141,7 +141,7 @@ async def test_append_when_nobody_waits_any_more_then_is_not_sent_again(
 
 
 async def test_append_when_cancelled_before_it_is_sent_then_never_is(open_log: OpenLog) -> None:
-    """A caller that gives up leaves nothing that is stored behind its back."""
+    """An append cancelled before it is sent is never stored."""
     kafka = FakeKafka()
     kafka.lead(0, -1)
     log = open_log(kafka)

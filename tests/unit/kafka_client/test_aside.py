@@ -108,7 +108,7 @@ async def test_read_aside_when_it_cannot_be_answered_then_ends_as_any_read(
 
 
 async def test_past_when_the_log_has_a_way_of_its_own_then_takes_it(open_log: OpenLog) -> None:
-    """The followers' source is asked for nothing."""
+    """The reader uses the log's own way, not the followers' fetches."""
     log = open_log(filled())
     assert isinstance(log, HistoryReadSource)
     found = await HistoryReader(log).read(0, 0, timeout_s=30, bytes_max=1 << 20)

@@ -98,9 +98,7 @@ async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(open_log: Open
 async def test_f68_call_when_not_let_in_and_short_of_time_then_the_cause_stays_permanent(
     open_log: OpenLog,
 ) -> None:
-    """
-    Failure scenario F68: between two rare attempts, too, a call says that waiting does not help.
-    """
+    """Failure scenario F68: a call between two rare attempts also gets the permanent error."""
     kafka = FakeKafka()
     kafka.refuses[0] = REFUSED
     log = open_log(kafka)
@@ -201,7 +199,7 @@ async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_
 async def test_f41_log_when_all_known_brokers_moved_then_begins_at_the_bootstrap_servers(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F41: brokers that come back elsewhere are found by the configuration."""
+    """Failure scenario F41: the log finds moved brokers by the bootstrap servers."""
     kafka = FakeKafka(brokers=2)
     settings = kafka.log_settings(bootstrap_servers=("broker-1:9092",))
     log = open_log(kafka, bootstrap_servers=settings.bootstrap_servers)
@@ -218,7 +216,7 @@ async def test_f41_log_when_all_known_brokers_moved_then_begins_at_the_bootstrap
 async def test_identity_when_asked_then_is_never_from_before_the_question(
     open_log: OpenLog,
 ) -> None:
-    """Freshly means: of an answer to a question that was asked after the call."""
+    """The identity comes from a request made after the call."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -233,7 +231,7 @@ async def test_identity_when_asked_then_is_never_from_before_the_question(
 
 
 async def test_view_when_wanted_by_many_then_one_question_is_asked(open_log: OpenLog) -> None:
-    """However many calls wait for a view, a broker is asked once."""
+    """Any number of waiting calls cause one request."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await asyncio.gather(*(log.bounds([0], timeout_s=ANSWER_S) for _ in range(20)))
@@ -243,7 +241,7 @@ async def test_view_when_wanted_by_many_then_one_question_is_asked(open_log: Ope
 async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(
     open_log: OpenLog,
 ) -> None:
-    """However many tasks want a broker that is away, it is dialed once and then not for a while."""
+    """An unreachable broker is dialled once, and then not before a pause ends."""
     kafka = FakeKafka(partitions=8, brokers=2)
     log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
     await log.identity(timeout_s=ANSWER_S)
@@ -259,7 +257,7 @@ async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(
 
 
 async def test_node_when_a_dial_hangs_then_nobody_dials_beside_it(open_log: OpenLog) -> None:
-    """A broker that accepts and says nothing has one connection attempt to bear."""
+    """A broker that accepts and stays silent gets one connection attempt at a time."""
     kafka = FakeKafka(partitions=8, brokers=2)
     log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
     await log.identity(timeout_s=ANSWER_S)

@@ -132,7 +132,7 @@ async def test_call_when_the_connection_breaks_then_is_told_and_closed() -> None
 
 
 async def test_call_when_no_answer_comes_in_time_then_the_connection_ends() -> None:
-    """A late answer would be taken for that of the next request."""
+    """The connection is closed, because the late answer could go to the next request."""
     ours, _ = connection(TimeoutError())
     with pytest.raises(LogUnavailable, match="no answer in time"):
         await ours.call(MetadataRequest(["t"]))
@@ -172,7 +172,7 @@ async def test_send_when_the_broker_is_too_old_then_both_versions_are_named() ->
 
 
 async def test_send_when_the_broker_lacks_what_not_every_one_has_then_says_since_when() -> None:
-    """That waiting never helps is said by an error of its own, and the connection lives on."""
+    """The error names the broker version that is needed, and the connection stays."""
     ours, made = connection(HEADER + NO_METADATA, {**SPOKEN, 2: (1, 8)})
     with pytest.raises(UnsupportedVersion, match=r"speaks ListOffsets in versions \(1, 8\).* 3.9"):
         _ = ours.call(ListOffsetsRequest({}, LATEST_TIERED))
@@ -242,7 +242,7 @@ async def test_dial_when_a_token_provider_fails_then_its_own_error_is_told(
 
 
 def test_address_when_written_then_is_as_in_files() -> None:
-    """Addresses of colons stand in brackets."""
+    """An IPv6 address stands in brackets."""
     assert (address_text("host", 1), address_text("::1", 1)) == ("host:1", "[::1]:1")
 
 

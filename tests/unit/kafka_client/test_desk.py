@@ -160,7 +160,7 @@ async def test_put_when_nothing_comes_then_scattered_polls_become_one(
 async def test_put_when_news_come_after_polls_drifted_apart_then_the_last_is_short_again(
     open_log: OpenLog,
 ) -> None:
-    """Ends that do not meet make polls long while nothing comes, and only then."""
+    """Polls are long only while no records arrive, and short again afterwards."""
     late_s = (0.0, 0.007, 0.02, 0.013)
     kafka = WatchedKafka(50, late_s=late_s)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
@@ -199,7 +199,7 @@ async def test_put_when_others_are_asked_for_in_haste_then_polls_do_not_wait_for
 async def test_put_when_the_answer_reached_the_end_then_one_request_brings_one_record(
     open_log: OpenLog,
 ) -> None:
-    """The leader tells with the records that there are no more: it is not asked whether."""
+    """One request brings one record when the leader says that it was the last."""
     kafka = WatchedKafka(1)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
     found: list[bytes] = []
@@ -257,7 +257,7 @@ async def test_put_when_another_broker_leads_then_its_polls_take_it_in(
 async def test_put_when_polls_are_never_answered_then_the_others_stay_long(
     open_log: OpenLog,
 ) -> None:
-    """Connections on which no answer comes any more do not make the last poll a short one."""
+    """Connections whose polls are never answered do not shorten the polls of others."""
     kafka = WatchedKafka(WORKERS_MAX)
     log = open_log(kafka, fetch_max_wait_ms=500)
     readers = await following(log, WORKERS_MAX - 2, 0.05)

@@ -114,7 +114,9 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_cause_when_told_then_place_and_remedy_stand_in_one_line(case: Case) -> None:
-    """The kind says whether waiting helps; the line says the rest, and no secret."""
+    """
+    The line has cause, place and remedy and no secret, and the kind says whether waiting helps.
+    """
     told = diagnose(ADDRESS, SECURITY, case.error)
     assert type(told) is case.kind
     text = str(told)
@@ -133,7 +135,7 @@ def test_cause_when_no_truststore_is_named_then_one_is_asked_for() -> None:
 
 
 def test_cause_when_a_token_provider_says_it_then_is_passed_on() -> None:
-    """An error of ours from within the library is the cause, and reaches the caller as it is."""
+    """The caller gets an error of ours from within the library unchanged."""
     ours = LogNotPermitted("the token server is closed")
     assert diagnose(ADDRESS, SECURITY, behind(ours)) is ours
 

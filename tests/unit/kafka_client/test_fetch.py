@@ -78,7 +78,7 @@ async def test_read_when_others_wait_at_the_broker_then_does_not_wait_with_them(
 async def test_read_when_news_come_then_the_reader_that_comes_back_soon_shares_the_poll(
     open_log: OpenLog,
 ) -> None:
-    """A reader that was served and comes back at once is in the next poll, so polls do not grow."""
+    """A reader that returns at once joins the next poll."""
     kafka = FakeKafka(partitions=2)
     log = open_log(kafka, fetch_max_wait_ms=10_000)
     silent = reading(log, 1, 0)
@@ -135,7 +135,7 @@ async def test_f38_read_when_a_partition_has_no_leader_then_only_it_waits(
 
 
 async def test_f40_read_when_the_leader_moves_then_follows(open_log: OpenLog) -> None:
-    """Failure scenario F40: each partition is asked of its own leader, wherever that goes."""
+    """Failure scenario F40: the log asks the present leader of each partition."""
     kafka = FakeKafka(partitions=6, brokers=3)
     for held in kafka.partitions.values():
         held.store(b"first")
@@ -216,7 +216,7 @@ async def test_read_when_the_answer_has_no_room_then_everyone_gets_their_turn(
 async def test_read_when_a_batch_is_larger_than_asked_for_then_comes_whole(
     open_log: OpenLog,
 ) -> None:
-    """A batch cut off by the partition's limit is asked for as large as it is."""
+    """A batch that the limit cuts is requested again at its whole size."""
     kafka = FakeKafka(partitions=3)
     for held in kafka.partitions.values():
         held.store(b"x" * 5000)
@@ -354,7 +354,7 @@ async def test_read_when_its_time_is_up_then_none_only_if_the_leader_said_so(
 
 
 async def test_read_when_it_ends_then_nothing_of_it_is_left(open_log: OpenLog) -> None:
-    """Reads that were answered, cancelled or late are not waited for by anything."""
+    """A read that was answered, cancelled or late leaves nothing behind."""
     kafka = FakeKafka()
     kafka.partitions[0].store(b"there")
     log = open_log(kafka)

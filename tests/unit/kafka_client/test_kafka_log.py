@@ -61,7 +61,7 @@ CALLS: dict[str, Callable[[KafkaLog], Coroutine[Any, Any, object]]] = {
 async def test_f96_topic_when_surely_absent_then_the_first_call_creates_it(
     open_log: OpenLog, call: Callable[[KafkaLog], Coroutine[Any, Any, object]]
 ) -> None:
-    """Failure scenario F96: whatever is called first, as configured, and once."""
+    """Failure scenario F96: the first call of any kind creates the topic once, as configured."""
     kafka = without_topic()
     await call(open_log(kafka, topic=CREATED))
     (request,) = kafka.created
@@ -182,7 +182,7 @@ async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
 async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bounded(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F96: however many calls want the topic, one attempt a second is made."""
+    """Failure scenario F96: waiting calls together make one attempt a second."""
     kafka = without_topic()
     kafka.creation = Outcome(ErrorCode.NOT_CONTROLLER, None)
     log = open_log(kafka, topic=CREATED)
@@ -196,7 +196,7 @@ async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bound
 async def test_f96_topic_when_no_broker_has_registered_then_waits_for_one(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F96: a cluster so empty that it names no broker is asked again."""
+    """Failure scenario F96: the log asks again when the cluster names no broker."""
     kafka = without_topic()
     kafka.unregistered = {0}
     log = open_log(kafka, topic=CREATED)
@@ -237,7 +237,7 @@ async def test_topic_when_it_can_never_be_created_then_says_why(
 async def test_f7_identity_when_the_count_is_another_then_nothing_is_bound(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F7: no call works on a topic that contradicts the configuration."""
+    """Failure scenario F7: every call is refused on a topic that contradicts the configuration."""
     kafka = FakeKafka(partitions=16)
     log = open_log(kafka, topic=TopicSettings(name=TOPIC, num_partitions=50))
     for call in CALLS.values():

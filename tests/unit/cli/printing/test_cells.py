@@ -64,7 +64,7 @@ def test_duration_when_shown_has_its_two_largest_units(seconds: float, text: str
     ],
 )  # fmt: skip
 def test_cell_when_shown_is_as_its_form_says(value: object, form: ValueFormat, text: str) -> None:
-    """Every form has one way to be read."""
+    """Each form prints its values in one way."""
     assert cell(value, form) == text
 
 

@@ -62,13 +62,13 @@ async def test_json_when_a_value_is_bytes_or_not_ascii_is_ascii() -> None:
 
 
 async def test_json_lines_when_printed_are_the_items_alone() -> None:
-    """Neither head nor foot: each line is an item."""
+    """JSON lines have the items and neither head nor foot."""
     lines = (await printed(answer_of(ITEMS), "jsonl")).splitlines()
     assert [json.loads(line) for line in lines] == ITEMS
 
 
 async def test_version_when_it_is_another_is_in_the_schemas_name() -> None:
-    """A kind whose form changed says so."""
+    """The name of a schema has the version of its form."""
     text = await printed(answer_of([], version=2), "json")
     assert json.loads(text)["schema"] == "rlmm/things/2"
 
@@ -89,7 +89,7 @@ JSON = st.recursive(
 async def test_yaml_of_anything_is_read_as_the_same_that_json_says(
     items: list[dict[str, object]],
 ) -> None:
-    """Whatever JSON can say, a reader of YAML understands as the same."""
+    """A reader of YAML gets the same values as one of JSON."""
     as_yaml = await printed(answer_of(items), "yaml")
     assert yaml.safe_load(as_yaml) == json.loads(await printed(answer_of(items), "json"))
 

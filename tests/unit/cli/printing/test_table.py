@@ -97,7 +97,7 @@ async def test_table_when_the_last_text_is_long_goes_on_below_itself() -> None:
 
 
 async def test_table_when_a_word_has_no_room_leaves_it_whole() -> None:
-    """A key is there to be copied, however long it is."""
+    """A table never breaks a key, so that it can be copied."""
     item: View = {"name": "n", "size": 1, "detail": f"one {'k' * 50} two"}
     text = await printed(CommandAnswer("things", COLUMNS, [item]), width=40)
     assert f" {'k' * 50}\n" in text
@@ -111,7 +111,7 @@ async def test_table_when_there_is_no_room_for_the_last_text_is_left_alone() -> 
 
 
 async def test_titles_when_styled_are_bold() -> None:
-    """On a terminal that wants colours titles stand out, and elsewhere nothing does."""
+    """Titles are bold on a terminal with colours only."""
     assert "\x1b[1mNAME" in await printed(CommandAnswer("things", COLUMNS, rows(1)), is_styled=True)
     assert "\x1b" not in await printed(CommandAnswer("things", COLUMNS, rows(1)))
 

@@ -98,7 +98,7 @@ async def test_items_when_they_are_many_are_written_while_they_come(output: str)
 
 
 async def test_pipe_when_nobody_reads_any_more_ends_the_answer_quietly() -> None:
-    """As for `| head`: nothing more is asked for, and the exit code is the answer's."""
+    """A closed pipe, as with `| head`, ends the output with the exit code of the answer."""
     asked, told = 0, []
 
     async def items() -> AsyncIterator[View]:
@@ -147,7 +147,7 @@ async def test_text_when_the_stream_cannot_say_it_is_escaped() -> None:
 
 
 async def test_document_when_the_items_fail_half_way_is_not_whole() -> None:
-    """Whatever was printed before an error cannot be taken for the answer."""
+    """The output before an error is an incomplete document."""
     stream = StringIO()
 
     async def items() -> AsyncIterator[View]:
@@ -179,7 +179,7 @@ async def test_items_when_the_answer_ends_early_are_closed() -> None:
 
 
 async def test_exit_code_when_it_is_found_out_by_the_items_is_asked_at_the_end() -> None:
-    """It is looked at when all is printed, not before."""
+    """The exit code is computed after the last item."""
     found: list[View] = []
 
     async def items() -> AsyncIterator[View]:
