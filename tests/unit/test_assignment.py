@@ -24,7 +24,7 @@ def place(partition: TopicIdPartition) -> int:
 
 
 def test_everything_then_covers_any_partition_and_reads_all() -> None:
-    """All metadata partitions are read, however many there turn out to be."""
+    """The assignment reads every metadata partition, whatever their count."""
     everything = Assignment.everything()
     assert everything.metadata_partitions(COUNT) == frozenset(range(COUNT))
     assert everything.metadata_partitions(3) == {0, 1, 2}
@@ -50,7 +50,7 @@ def test_awaited_then_covers_and_reads_none_and_is_not_the_same_as_nothing() -> 
 
 
 def test_metadata_partitions_when_given_then_all_that_lives_there_is_covered() -> None:
-    """A metadata partition stands for every user partition that lives on it."""
+    """A metadata partition covers every user partition in it."""
     given = Assignment.of_metadata([4, 7])
     assert given.metadata_partitions(COUNT) == {4, 7}
     assert given.covers(HERE, 4)
@@ -78,7 +78,7 @@ def test_both_kinds_when_given_then_both_are_covered() -> None:
 
 
 def test_f37_negative_number_then_is_refused_by_name() -> None:
-    """No topic has a metadata partition below 0, so none is ever wanted."""
+    """A negative metadata partition is refused by name."""
     with pytest.raises(InvalidArgument, match="no metadata partition -3, -1"):
         Assignment.of_metadata([-1, 5, -3])
 

@@ -113,7 +113,7 @@ def test_blocking_offers_what_the_library_offers() -> None:
 
 
 async def test_call_when_an_option_is_misspelt_then_refused() -> None:
-    """An option that is not known is never passed over: a fresh answer was asked for."""
+    """An unknown option is refused, because the caller relies on it."""
     topic = Topic()
     async with topic.opened() as metadata:
         with pytest.raises(TypeError, match="linearisable"):
@@ -166,7 +166,7 @@ async def test_f55_writes_when_many_threads_wait_then_the_loop_goes_on() -> None
 async def test_f55_call_when_made_on_the_loop_then_is_refused_by_name(
     call: Callable[[BlockingMetadata], object],
 ) -> None:
-    """Failure scenario F55: it would wait for itself; it is refused at once, and does nothing."""
+    """Failure scenario F55: a call on the loop would wait for itself and is refused at once."""
     topic = Topic()
     async with topic.opened() as metadata:
         with pytest.raises(InvalidArgument, match="called on an event loop"):

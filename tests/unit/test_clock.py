@@ -18,7 +18,7 @@ def test_now_when_asked_then_is_the_time_of_day_in_milliseconds() -> None:
 
 
 async def test_timeout_when_it_has_passed_then_the_wait_ends() -> None:
-    """A deadline ends whatever is waited for."""
+    """A deadline ends every wait."""
     with pytest.raises(TimeoutError):
         async with SYSTEM_CLOCK.timeout(0):
             await asyncio.get_running_loop().create_future()

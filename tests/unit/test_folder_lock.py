@@ -103,7 +103,7 @@ def test_lock_when_an_observer_may_not_write_then_none_is_needed(
 def test_lock_when_an_observer_comes_to_a_folder_in_use_then_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A log that is written to is not one that stays as it was looked at; observers get along."""
+    """An observer is refused while a writer holds the folder, and observers share it."""
     with folder_lock(tmp_path), monkeypatch.context() as patch:
         patch.setattr(os, "open", read_only(errno.EROFS))
         with (
@@ -134,7 +134,7 @@ def read_only(number: int) -> Callable[..., int]:
 def test_lock_when_the_disk_is_full_then_says_so_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    """No mistake of the configuration: it passes when there is room, and nothing stays held."""
+    """The error names the full disk, is no configuration error, and leaves no lock."""
 
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

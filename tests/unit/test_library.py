@@ -192,7 +192,7 @@ async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_p
 
 
 async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(tmp_path: Path) -> None:
-    """On a log that is the caller's too: not one idle thread stays in the loop's own pool."""
+    """The library leaves no idle thread in the loop's pool, even on the caller's own log."""
     threads, topic = own_threads(), Topic()
     for _ in range(2):
         async with topic.opened(tmp_path / "snapshots") as metadata:
@@ -205,7 +205,9 @@ async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(tmp_pa
 async def test_library_when_left_in_another_way_then_is_closed_all_the_same(
     tmp_path: Path, error: Exception | None
 ) -> None:
-    """Whatever ends the block goes on; the last snapshot is written and the folder given back."""
+    """
+    An error that ends the block is raised after the last snapshot and the release of the folder.
+    """
     threads = own_threads()
     loop = asyncio.get_running_loop()
 

@@ -102,7 +102,7 @@ async def test_open_when_another_process_keeps_its_snapshots_there_then_is_refus
 async def test_open_when_a_service_keeps_its_snapshots_there_then_is_refused(
     tmp_path: Path,
 ) -> None:
-    """A service holds its folder of snapshots as a library does, and gives it back at its end."""
+    """A service holds its snapshots folder as a library does, and frees it at its end."""
     service = Service({})
     await service.add(plan_with(tmp_path))
     with pytest.raises(FolderInUse, match="in use"):

@@ -47,7 +47,7 @@ def is_alive() -> bool:
 
 
 def test_work_when_awaited_then_its_outcome_is_the_callers(thread: LoopThread) -> None:
-    """Results and errors come back as they are; all work is on the one loop."""
+    """The caller gets the result or the error, and all work runs on the one loop."""
     assert thread.wait(thread_name()) == NAME
     with pytest.raises(ValueError, match="broken"):
         thread.wait(fail())
@@ -74,14 +74,14 @@ def test_call_when_closed_meanwhile_then_ends_and_the_thread_is_over(thread: Loo
 
 
 def test_call_when_closed_before_then_is_refused(thread: LoopThread) -> None:
-    """It neither hangs nor leaves its work unawaited, which would be a warning."""
+    """A call on a closed loop is refused, and its coroutine is not left unawaited."""
     thread.close()
     with pytest.raises(Stopped):
         thread.wait(thread_name())
 
 
 def test_call_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> None:
-    """It would wait for itself."""
+    """A call on the loop itself would wait for itself and is refused."""
 
     async def ask() -> str:
         return thread.wait(thread_name())
@@ -134,7 +134,7 @@ def test_call_when_made_by_a_fork_then_is_refused(thread: LoopThread, is_busy: b
 def test_call_when_its_thread_is_interrupted_then_is_cancelled_on_the_loop(
     thread: LoopThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An interrupted call does not go on behind its caller."""
+    """The interrupted call is cancelled on the loop."""
     ended = threading.Event()
 
     async def long() -> None:
@@ -220,7 +220,7 @@ class BlockingClient(BlockingCalls[Client]):
 def test_calls_when_closed_with_an_ending_then_end_with_their_own_outcome(
     thread: LoopThread,
 ) -> None:
-    """The loop goes on until every call has ended, so no outcome is lost."""
+    """The loop runs until every call has ended."""
     client = thread.call(Client)
     with ThreadPoolExecutor(4) as pool:
         calls = [pool.submit(lambda: thread.wait(client.ask(50))) for _ in range(4)]
@@ -231,7 +231,7 @@ def test_calls_when_closed_with_an_ending_then_end_with_their_own_outcome(
 
 
 def test_calls_when_made_while_it_is_being_closed_then_answered_or_refused() -> None:
-    """Every call ends: with its answer, or with `Stopped`."""
+    """Every call during the close gets its answer or `Stopped`."""
     for _ in range(20):
         thread = LoopThread(NAME)
         client = thread.call(Client)

@@ -105,7 +105,7 @@ def run(steps: Coroutine[None, None, None]) -> None:
 
 
 def test_ready_when_requests_are_taken_then_is_said_once_with_the_status(hearing: Hearing) -> None:
-    """READY comes with how far the reading is, which it does not wait for, and never again."""
+    """READY is sent once, with the progress of reading as its status."""
 
     async def steps() -> None:
         with notices(hearing.address).telling():
@@ -267,7 +267,7 @@ def test_supervisor_that_does_not_read_then_holds_nobody_up(
 def test_address_that_cannot_be_used_then_is_told_once_and_the_service_goes_on(
     address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One warning, and everything else as if there were no supervisor."""
+    """The service logs one warning and goes on."""
 
     async def steps() -> None:
         made = notices(address)
@@ -311,7 +311,7 @@ def test_process_without_a_supervisor_then_has_no_timers() -> None:
 def test_watchdog_time_then_is_that_of_this_process(
     environ: dict[str, str], expected: float | None
 ) -> None:
-    """Only a time that is one, and is meant for this process, counts."""
+    """Only a valid watchdog time for this process counts."""
     assert watchdog_s(environ) == expected
 
 
@@ -335,5 +335,5 @@ def test_watchdog_time_then_is_that_of_this_process(
     ids=["before-all", "nothing", "failed", "not-reached", "not-assigned"],
 )
 def test_status_then_says_what_is_waited_for(process: ProcessStatus, expected: str) -> None:
-    """Each thing that can be waited for has words of its own."""
+    """Each wait has its own status text."""
     assert status_of(process) == expected

@@ -249,7 +249,7 @@ async def test_f7_identity_when_the_count_is_another_then_nothing_is_bound(
 async def test_f61_partition_when_there_is_none_then_is_refused(
     open_log: OpenLog, partition: int
 ) -> None:
-    """Failure scenario F61: also by the first call, which learns the count only then."""
+    """Failure scenario F61: the first call, which learns the count, also refuses the partition."""
     log = open_log(FakeKafka())
     with pytest.raises(InvalidArgument, match=f"0 to 2, got {partition}"):
         await log.read(partition, 0, timeout_s=ANSWER_S)
@@ -277,7 +277,9 @@ async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_ide
 async def test_f6_identity_when_it_finds_another_topic_first_then_waiting_reads_are_told(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F6: a read of the old topic never goes on in the new one."""
+    """
+    Failure scenario F6: a read of the old topic ends with an error and never reads the new one.
+    """
     kafka = FakeKafka()
     log = open_log(kafka, fetch_max_wait_ms=20_000)
     waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
@@ -303,7 +305,7 @@ async def test_f6_cluster_when_it_is_another_then_nothing_of_it_is_answered(
 
 
 async def test_topic_when_hidden_later_then_reads_that_wait_are_told(open_log: OpenLog) -> None:
-    """Rights that are taken away end the reads that need them."""
+    """Waiting reads end with an error when their rights are removed."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)

@@ -68,7 +68,10 @@ def error_of(append: ProducerAppend) -> LogError:
 
 
 async def test_batch_when_packed_then_is_numbered_for_its_producer() -> None:
-    """Values in order with null keys and the time of sending, numbers that go on."""
+    """
+    The batch has the values in order with null keys, the time of sending, and the next sequence
+    number.
+    """
     into = lane()
     appends = put(into, b"a", b"b")
     batch = sent(into)
@@ -89,7 +92,7 @@ async def test_batch_when_values_are_many_then_holds_what_fits() -> None:
 
 
 async def test_batch_when_an_attempt_had_no_answer_then_the_same_bytes_are_sent_again() -> None:
-    """Only the same bytes under the same number are recognised as a repetition."""
+    """The batch is sent again with the same bytes and number, by which the broker recognises it."""
     into = lane()
     put(into, b"a")
     first = into.pack(NOW_MS)
@@ -150,7 +153,7 @@ async def test_append_when_it_may_be_stored_then_is_uncertain_at_its_deadline(
 
 
 async def test_append_when_the_answer_does_not_name_it_then_is_uncertain() -> None:
-    """An answer without the partition says nothing about it."""
+    """An append that the answer does not name is uncertain."""
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
@@ -193,7 +196,7 @@ async def test_append_when_refused_after_an_attempt_without_answer_then_is_uncer
 
 
 async def test_batch_when_too_large_then_each_event_is_judged_alone() -> None:
-    """One event that is too large takes no other with it."""
+    """An event that is too large is refused alone."""
     into = lane()
     small, large, other = put(into, b"a", b"L", b"b")
     sent(into)
@@ -283,7 +286,7 @@ async def test_batch_when_nobody_waits_for_it_then_is_given_up_with_its_producer
 
 
 async def test_append_when_nobody_waits_for_it_then_is_not_sent() -> None:
-    """An append that was cancelled before it was sent never is."""
+    """An append cancelled before it is sent is never sent."""
     into = lane()
     first, second = put(into, b"a", b"b")
     first.offset.cancel()
@@ -292,7 +295,7 @@ async def test_append_when_nobody_waits_for_it_then_is_not_sent() -> None:
 
 
 async def test_lane_when_it_fails_then_only_what_was_sent_is_uncertain() -> None:
-    """Closing tells appends that were surely not stored from those that may be."""
+    """At the close, sent appends are uncertain and all others are surely not stored."""
     into = lane()
     (first,) = put(into, b"a")
     sent(into)

@@ -47,7 +47,7 @@ async def test_offset_when_the_leader_tells_it_then_is_below_what_is_only_replic
 
 
 async def test_offset_when_the_topic_is_another_one_by_now_then_is_not_known() -> None:
-    """A folder of a deleted topic says nothing about the one that has its name."""
+    """The last stable offset of another topic of the same name is not used."""
     kafka = FakeTopics(orders=FakeTopic([FakeLog()]))
     async with asking(kafka) as offsets:
         gone = replace(kafka.partition("orders"), topic_id=random_uuid())

@@ -132,7 +132,7 @@ async def test_borrow_when_cancelled_as_it_is_lent_one_then_the_next_gets_it(
 async def test_borrow_when_none_can_be_made_then_all_who_wait_are_told(
     kafka: FakeKafka, pool: Pool
 ) -> None:
-    """One attempt is made for all of them, and each gets an error of its own that says why."""
+    """All waiting callers share one attempt, and each gets its error."""
     kafka.refuses = {0: LogNotPermitted("no such user")}
     errors = await asyncio.gather(*(pool.borrow() for _ in range(3)), return_exceptions=True)
     assert [str(error) for error in errors] == ["no such user"] * 3
@@ -171,7 +171,7 @@ async def test_put_back_when_idle_ones_were_closed_then_they_are_let_go(pool: Po
 async def test_close_when_one_is_being_made_then_it_is_closed_and_who_waits_is_told(
     kafka: FakeKafka, pool: Pool
 ) -> None:
-    """Of a broker that has left nothing stays open."""
+    """A connection made during the close is closed, and its caller gets an error."""
     waiting = asyncio.create_task(pool.borrow())
     await asyncio.sleep(DIAL_S / 2)
     assert pool.close() == []

@@ -74,7 +74,7 @@ async def test_f68_answer_when_it_is_a_code_then_permanent_ones_end_the_read(
 
 
 async def test_answer_when_it_has_batches_then_they_are_handed_over_whole() -> None:
-    """The set ends with the last whole batch, and says where to go on."""
+    """The answer has whole batches only and the next position."""
     judged = trail().judge(read_at(6), fetched(BATCH + BATCH[:20]), is_first=True)
     assert judged == RecordSet(3, BATCH, 7)
 
@@ -88,7 +88,7 @@ async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -
 
 
 async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it_is() -> None:
-    """A batch that came cut off is asked for whole, as far as a request can say it."""
+    """A batch that was cut is requested at its whole size, up to the limit of a request."""
     known, read = trail(), read_at(5)
     assert known.judge(read, fetched(BATCH[:30]), is_first=False) == FetchAgain(None)
     assert (known.tail, read.is_answered) == (None, False)
@@ -138,7 +138,7 @@ async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind
 
 
 async def test_answer_when_out_of_range_or_diverging_then_the_bounds_are_needed() -> None:
-    """Both lead to a question for the bounds, and remember which it was."""
+    """Both errors lead to a request for the bounds and keep their kind."""
     read = read_at(5)
     out = fetched(code=ErrorCode.OFFSET_OUT_OF_RANGE)
     assert trail().judge(read, out, is_first=True) == FetchOutOfRange(is_diverging=False)

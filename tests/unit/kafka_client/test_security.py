@@ -65,7 +65,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 def test_context_when_no_tls_then_there_is_none() -> None:
-    """Without TLS no file is read."""
+    """Without TLS the client reads no file."""
     assert tls_context(SecuritySettings(ssl_truststore_location="/nowhere")) is None
 
 
@@ -136,7 +136,7 @@ class Provider:
 
 
 async def test_options_when_a_provider_gives_tokens_then_the_library_gets_them() -> None:
-    """The library is handed its own kind of provider around ours."""
+    """The library gets its own kind of token provider, which calls ours."""
     options = library_options(
         SecuritySettings(
             security_protocol=SecurityProtocol.SASL_PLAINTEXT,

@@ -107,7 +107,7 @@ def test_address_when_it_is_none_then_is_refused(server: str) -> None:
 
 
 def test_servers_when_a_text_then_are_split_at_commas() -> None:
-    """The form of Java's properties is taken as it is; none at all is not."""
+    """The settings split servers at commas, as in Java's properties, and refuse an empty list."""
     text: Any = "one:9092, two:9092,"
     assert KafkaSettings(text).bootstrap_servers == ("one:9092", "two:9092")
     with pytest.raises(ConfigError, match="at least one"):
@@ -188,6 +188,6 @@ def test_settings_when_printed_then_hide_secrets() -> None:
 
 
 def test_client_ids_when_made_then_are_those_of_kafkas_manager() -> None:
-    """Kafka's forced client ids, with our name where the broker's id stands."""
+    """The client ids are those of Kafka's manager, with rlmm in place of the broker id."""
     settings = KafkaSettings(SERVERS, node_id="7", fetch_path=FetchPath.RAW)
     assert settings.client_id("producer") == "__remote_log_metadata_client_7_producer"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def test_token_when_the_file_is_replaced_then_is_the_new_one(tmp_path: Path) -> None:
-    """Each connection reads the file anew; a line break at its end does not matter."""
+    """Each connection reads the file anew and ignores a line break at its end."""
     path = tmp_path / "token"
     path.write_text("first\n")
     tokens = FileTokens(path)

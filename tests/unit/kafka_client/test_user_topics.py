@@ -82,8 +82,8 @@ async def test_leaders_when_asked_then_each_once_for_all_that_it_leads() -> None
 
 async def test_leaders_when_asked_several_things_then_in_order_and_all_or_nothing() -> None:
     """
-    Each leader is asked on one connection, so answers are not older than those before them; a
-    partition that lacks one answer is asked for all of them again.
+    The client asks each leader all questions in order on one connection, and repeats all of them
+    for a partition that lacks one answer.
     """
     kafka = three_brokers()
     codes = [ErrorCode.NONE, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.NONE, ErrorCode.NONE]
@@ -215,7 +215,7 @@ async def test_leaders_when_one_is_too_old_then_says_so(version: int, code: int)
 
 
 async def test_brokers_when_one_is_too_old_then_it_is_named() -> None:
-    """Every broker is asked for nothing: any of them may lead tomorrow."""
+    """The client asks no broker when one is too old, because any of them may become the leader."""
     kafka = three_brokers()
     async with asking(kafka) as topics:
         assert await topics.why_too_old(ListOffsetsRequest({}, LATEST_TIERED)) == ""
@@ -286,7 +286,7 @@ async def test_change_when_its_answer_is_lost_then_is_not_sent_again() -> None:
 
 
 async def test_change_when_brokers_are_away_at_first_then_is_sent_once_one_is_there() -> None:
-    """Before it is sent nothing is lost: brokers are tried as long as there is time."""
+    """The client tries brokers until its deadline, because an unsent change is not lost."""
     kafka = three_brokers()
     async with asking(kafka) as topics:
         await topics.metadata([])

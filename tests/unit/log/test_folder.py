@@ -129,7 +129,9 @@ def test_new_identity_when_the_folder_is_something_else_then_is_refused_in_one_l
 def test_new_identity_when_inside_a_brokers_folder_then_is_refused(
     tmp_path: Path, below: str
 ) -> None:
-    """No log begins where a broker would take it for a partition, and not start again."""
+    """
+    The log refuses a folder inside a broker's log folder, where it would stop the broker's start.
+    """
     (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
     with pytest.raises(ConfigError, match=r"lies inside .* name a folder elsewhere") as caught:
         new_identity(look_at(tmp_path / below), None)
@@ -198,7 +200,7 @@ def test_kept_identity_when_made_by_a_broker_then_its_count_must_be_said(tmp_pat
 
 
 def test_kept_identity_when_an_id_is_lost_then_is_refused(tmp_path: Path) -> None:
-    """Without its ids a log is not the log that snapshots were taken of."""
+    """The log refuses to open without its ids, because its snapshots depend on them."""
     make_ours(tmp_path, 1)
     (tmp_path / f"{TOPIC}-0" / "partition.metadata").unlink()
     with pytest.raises(ConfigError, match="lost its topic id"):
@@ -223,7 +225,9 @@ def test_kept_identity_when_the_count_is_no_number_then_is_refused(
 def test_copied_identity_when_made_by_a_broker_then_is_read_where_it_is_told(
     tmp_path: Path,
 ) -> None:
-    """A copy of some partitions beside other topics is read: identity as far as it is there."""
+    """
+    A copy of some partitions beside other topics is read with the known parts of its identity.
+    """
     make_partitions(tmp_path, 4, 17)
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
@@ -241,7 +245,7 @@ def test_copied_identity_when_nothing_says_whose_it_is_then_is_unknown(tmp_path:
 
 
 def test_copied_identity_when_complete_then_the_count_need_not_be_said(tmp_path: Path) -> None:
-    """All of Kafka's 50 partitions, or a count of our own, are an answer; fewer are not."""
+    """The count is known from Kafka's 50 partitions or from our own file."""
     make_partitions(tmp_path, *range(PARTITION_COUNT - 1))
     with pytest.raises(ConfigError, match="49 folders do not tell"):
         copied_identity(look_at(tmp_path), None)
@@ -251,7 +255,7 @@ def test_copied_identity_when_complete_then_the_count_need_not_be_said(tmp_path:
 
 
 def test_copied_identity_when_ours_then_is_as_it_was_made(tmp_path: Path) -> None:
-    """A copy of a folder of ours knows its count, also when only some partitions were copied."""
+    """A copy of our folder has its count, even with some partitions only."""
     identity = make_ours(tmp_path, 3)
     for path in (tmp_path / f"{TOPIC}-1").iterdir():
         path.unlink()

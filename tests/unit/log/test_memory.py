@@ -87,7 +87,7 @@ async def test_log_when_two_are_open_on_a_topic_then_each_sees_the_others_events
 
 
 async def test_call_when_closed_while_it_hangs_then_says_so() -> None:
-    """No question and no append outlives its log."""
+    """A closed log ends every hanging call with an error."""
     topic = MemoryTopic(1)
     script, log = LogScript(topic), MemoryLog(topic)
     script.hold_appends(0)

@@ -48,7 +48,7 @@ async def test_write_when_compressed_then_one_batch_holds_all(
 async def test_compact_when_records_go_then_the_batch_keeps_its_offsets(
     topic: MemoryLogUnderTest, codec: Compression
 ) -> None:
-    """The cleaner leaves holes within a batch, and its header as it was."""
+    """The batch has gaps and keeps its header."""
     topic.script.write(0, *(b"%d" % number for number in range(5)), compression=codec)
     topic.script.compact(0, [0, 2, 4])
     (batch,) = await sound_batches(topic)
@@ -189,7 +189,7 @@ async def test_plan_appends_when_outcomes_are_planned_then_come_in_turn(
 async def test_hold_appends_when_released_then_they_go_on_in_their_order(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Appends without an answer hold up nothing else, and are stored when they are let go."""
+    """Held appends delay no other call and are stored in their order when released."""
     topic.script.hold_appends(0)
     held = [asyncio.create_task(topic.log.append(0, value, timeout_s=1)) for value in (b"a", b"b")]
     await settled()

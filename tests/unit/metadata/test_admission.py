@@ -89,7 +89,7 @@ def test_f51_add_then_is_admitted_for_new_and_open_copies_only(
 def test_f53_add_in_another_state_then_is_refused_whatever_is_there(
     current: SegmentState | None, state: SegmentState
 ) -> None:
-    """Kafka's interface refuses it before publishing, and so do we."""
+    """The writer is refused, as by Kafka's interface, before anything is published."""
     refusal = admit(PATHS[current], started("s", state=state))
     assert refusal == Rejected(RejectReason.ADD_NOT_STARTED, current, state)
 
@@ -98,7 +98,7 @@ def test_f53_add_in_another_state_then_is_refused_whatever_is_there(
 def test_f53_update_to_started_then_is_refused_whatever_is_there(
     current: SegmentState | None,
 ) -> None:
-    """It would stop the consumer of every stock broker."""
+    """The writer is refused, because the event would stop the consumer of every stock broker."""
     refusal = admit(PATHS[current], update("s", CS))
     assert refusal == Rejected(RejectReason.UPDATE_TO_STARTED, current, CS)
 
@@ -122,7 +122,7 @@ def test_f82_partition_delete_then_is_admitted_only_in_order(
 def test_f58_add_to_a_partition_under_deletion_then_is_refused(
     current: PartitionDeleteState | None,
 ) -> None:
-    """From the mark on nothing new is stored; open copies cannot begin again either."""
+    """After the mark no new segment is admitted, and no open copy starts again."""
     for history in ([], [started("s")]):
         refusal = admit([*history, *ENDS[current]], started("s"))
         if current is None:
@@ -137,7 +137,7 @@ def test_f58_add_to_a_partition_under_deletion_then_is_refused(
 def test_f58_deletion_of_segments_of_a_partition_under_deletion_then_is_admitted(
     current: PartitionDeleteState,
 ) -> None:
-    """Its segments must still be deleted, one by one."""
+    """Deletions of single segments are admitted in a partition under deletion."""
     history = [*PATHS[CF], *ENDS[current]]
     assert admit(history, delete_started("s")) is None
     assert admit([*history, delete_started("s")], delete_finished("s")) is None
@@ -178,7 +178,7 @@ def test_f59_snapshot_record_then_is_refused() -> None:
 
 
 def test_f52_exact_retry_then_is_admitted_and_becomes_a_duplicate() -> None:
-    """A writer that did not hear the answer may ask again; the verdict tells it was there."""
+    """A writer may repeat its event, and the verdict marks a duplicate."""
     for history in PATHS.values():
         if history:
             shard = new_shard()
@@ -189,7 +189,7 @@ def test_f52_exact_retry_then_is_admitted_and_becomes_a_duplicate() -> None:
 
 
 def test_admission_then_looks_at_the_events_own_partition_only() -> None:
-    """The end of one partition, or a segment of the same id elsewhere, says nothing of another."""
+    """Admission depends on the event's own user partition only."""
     history = [*PATHS[CF], *ENDS[FINISHED]]
     other = segment_id("s", tp("other"))
     assert admit(history, started(other)) is None

@@ -40,7 +40,7 @@ SIZES = {
 
 @pytest.mark.parametrize("one", ALL)
 def test_value_when_kafka_made_it_then_decodes_to_what_it_meant(one: Golden) -> None:
-    """Every field of the event is the one that Kafka wrote."""
+    """The decoder reads every field as Kafka wrote it."""
     event = decode(one.value)
     assert event == one.event
     assert type(event) is type(one.event)
@@ -69,7 +69,7 @@ def test_values_when_kafka_made_them_then_have_the_sizes_it_reported() -> None:
 
 
 def test_values_when_kafka_made_them_then_cover_every_kind_and_state() -> None:
-    """No record kind and no state is left to our own imagination."""
+    """The golden values have every record kind and every state."""
     kinds = {type(one.event) for one in golden.ALL}
     assert kinds == {SegmentMetadata, SegmentUpdate, PartitionDelete, SegmentSnapshot}
     states = {one.event.state for one in golden.ALL if type(one.event.state) is SegmentState}

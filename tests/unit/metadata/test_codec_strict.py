@@ -76,7 +76,7 @@ def test_f59_event_when_a_brokers_consumer_would_stop_then_is_not_encoded(
     ],
 )
 def test_f59_thing_when_it_is_no_event_then_is_not_encoded(thing: Any) -> None:
-    """There is no way to ask for a tombstone, or for bytes that are no event."""
+    """The encoder refuses tombstones and bytes that are no event."""
     with pytest.raises(NotPublishable, match=type(thing).__name__):
         encode(thing)
 

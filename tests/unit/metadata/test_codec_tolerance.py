@@ -301,13 +301,13 @@ def test_f62_value_when_kafkas_decoder_fails_then_becomes_a_reason(
 
 
 def test_f62_reasons_when_listed_then_each_is_met_by_a_value() -> None:
-    """The list of reasons is closed: every one but damage to a batch comes from some value."""
+    """Each reason, except damage to a batch, comes from a value of this table."""
     assert {reason for _, reason in REFUSED.values()} == set(R) - {R.DAMAGED_BATCH}
 
 
 @pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in golden.ALL])
 def test_f62_value_when_cut_off_anywhere_then_is_truncated(one: Golden) -> None:
-    """No beginning of a record passes for a record."""
+    """Each prefix of a record is truncated."""
     assert decode(b"") == Undecodable(R.EMPTY_VALUE, "0 bytes")
     for size in range(1, len(one.value)):
         verdict = decode(one.value[:size])

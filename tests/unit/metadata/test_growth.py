@@ -204,7 +204,7 @@ def most_calls(history: History, size: int, act: Act) -> int:
 def test_f89_cost_of_one_action_then_does_not_grow_with_the_partition(
     build: Callable[[int], History],
 ) -> None:
-    """With far more segments in one epoch no event and no look-up takes more steps."""
+    """An event and a look-up take the same number of steps with many more segments."""
     size = HUGE if build in (appended, reversed_) else LARGE
     small, large = build(SMALL), build(size)
     for name, act in (ASKED | DONE[build]).items():
@@ -222,8 +222,8 @@ def test_f89_next_txn_index_far_away_then_costs_no_more_with_many_segments_betwe
     order: int,
 ) -> None:
     """
-    Without an index in any but the last of very many segments, no question visits them, nor does
-    one that comes between events or first after an image was read; no event looks at more than a
+    Where only the last of very many segments has a transaction index, no question visits the
+    others, not even between events or after an image was read; and no event looks at more than a
     chunk of them.
     """
     history = History()

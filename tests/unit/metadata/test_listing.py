@@ -51,7 +51,7 @@ def test_list_of_an_epoch_where_all_have_slots_then_goes_by_slot() -> None:
 
 
 def test_list_of_an_epoch_where_one_has_no_slot_then_goes_by_start_offset() -> None:
-    """One segment without a slot is enough: then start offsets decide, as in Kafka."""
+    """A single segment without a slot orders the listing by start offsets, as in Kafka."""
     tier = Tier()
     tier.copy("late", 0, 100, {0: 0, 1: 90})
     tier.copy("early", 50, 95, {1: 60})
@@ -60,7 +60,7 @@ def test_list_of_an_epoch_where_one_has_no_slot_then_goes_by_start_offset() -> N
 
 
 def test_list_of_an_epoch_where_starts_are_equal_then_names_the_slot_holders_first() -> None:
-    """Of equal start offsets those with a slot come first, by slot; the others by id."""
+    """Segments of equal start stand by slot first, and those without a slot by id behind them."""
     tier = Tier()
     tier.copy("b", 0, 100, {0: 0, 1: 50})
     tier.copy("d", 0, 90, {1: 10})
@@ -80,7 +80,7 @@ def test_list_of_an_epoch_then_shows_a_segment_in_each_epoch_that_it_names() -> 
 
 
 def test_list_of_an_unknown_epoch_or_partition_then_is_empty() -> None:
-    """Nothing is listed and nothing is raised; a known partition without segments is the same."""
+    """An unknown epoch or partition has an empty listing, as has a known one without segments."""
     tier = Tier()
     tier.copy("s")
     tier.delete("s")
@@ -130,7 +130,7 @@ def test_stray_when_the_epoch_is_named_again_then_is_none_any_more() -> None:
 
 
 def test_stray_of_a_deleted_segment_then_is_not_inherited_by_its_next_life() -> None:
-    """An id that comes back starts with the epochs of its new first record alone."""
+    """A deleted id that returns has only the epochs of its new first record."""
     tier = Tier()
     tier.start("s", 0, 99, {0: 0})
     tier.start("s", 0, 99, {1: 0})

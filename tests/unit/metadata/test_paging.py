@@ -85,7 +85,7 @@ def test_pages_when_nothing_changes_then_are_the_whole_listing(
 
 
 def test_pages_where_a_partition_or_an_epoch_is_empty_then_are_one_empty_page() -> None:
-    """There is nothing, and nothing follows."""
+    """An empty partition or epoch has one empty page, which is the last."""
     shard = new_shard()
     assert shard.page(tp(), limit=5) == Page((), None, is_last=True)
     shard.apply_event(started("a"))
@@ -131,7 +131,7 @@ def test_order_when_the_last_page_was_given_then_is_kept_no_more() -> None:
 
 
 def test_order_when_a_reader_never_comes_back_then_goes_with_the_changes() -> None:
-    """It is kept up for as many changes as it holds segments, and some, and for no more."""
+    """An abandoned order is dropped after about as many changes as it has segments."""
     shard = filled(10)
     next_page(shard, limit=4)
     for number in range(TAKEN_AT_A_TIME + 11):
@@ -144,7 +144,7 @@ def test_order_when_a_reader_never_comes_back_then_goes_with_the_changes() -> No
 def test_page_then_looks_at_no_more_than_it_shows(
     epoch: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once the order is there, a page of a large partition makes its own segments and no others."""
+    """A page makes only its own segments once the order exists."""
     shard = filled()
     page = next_page(shard, epoch, limit=10)
     made: list[SegmentId] = []
@@ -160,7 +160,7 @@ def test_page_then_looks_at_no_more_than_it_shows(
 
 
 def test_order_then_is_made_in_pieces() -> None:
-    """No call puts more than a thousand segments in order; until all are the pages are empty."""
+    """Each call sorts at most a thousand segments, and pages are empty until all are sorted."""
     shard = filled(3 * TAKEN_AT_A_TIME)
     sizes = []
     while not (page := shard.page(tp(), limit=10)).segments:
@@ -169,7 +169,7 @@ def test_order_then_is_made_in_pieces() -> None:
 
 
 def test_sorted_keys_then_are_a_sorted_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever comes and goes in whatever order, across chunks of any length."""
+    """The keys act as a sorted set for any order of changes and any length of chunks."""
     monkeypatch.setattr(paging, "CHUNK_MAX", 4)
     rng, keys, expected = random.Random(3), SortedKeys(), set()
     for _ in range(3_000):

@@ -114,7 +114,7 @@ def test_finished_partition_delete_when_repeated_after_a_segment_came_then_remov
 def test_f81_add_to_a_partition_under_deletion_then_is_applied_with_a_remark(
     state: PartitionDeleteState, remark: Remark
 ) -> None:
-    """Replay takes the segment as Kafka's store does, and says that it deserves a look."""
+    """Replay applies the segment as Kafka's store does, with a remark."""
     tier = Tier()
     tier.event(partition_delete(state))
     assert tier.start("late") == Applied(remark)
@@ -135,7 +135,7 @@ def test_f81_event_after_the_end_of_a_partition_then_is_counted_and_the_rest_app
 
 
 def test_partition_delete_states_short_of_finished_then_change_no_answer() -> None:
-    """Marked and started deletions leave every query as it was."""
+    """Marked and started deletions change no answer."""
     tier = Tier()
     tier.copy("s")
 

@@ -51,7 +51,7 @@ SEGMENTS = [
 
 
 def test_row_when_made_then_has_the_documented_layout() -> None:
-    """Every field stands where the layout says, as in Kafka's record form."""
+    """Every field has the documented place, as in Kafka's record form."""
     segment = started(
         "a",
         5,
@@ -75,7 +75,7 @@ def test_row_when_made_then_has_the_documented_layout() -> None:
 
 @pytest.mark.parametrize("segment", SEGMENTS)
 def test_row_when_read_back_then_is_the_segment(segment: SegmentMetadata) -> None:
-    """Nothing of a segment is lost in its row, and each question agrees with the segment."""
+    """The row reads back as the same segment and answers each question like it."""
     row = row_of(segment, 12)
     assert segment_of(segment.id, row) == segment
     assert finish_of(row) == 12
@@ -149,7 +149,7 @@ def test_epochs_when_asked_for_ranges_then_each_ends_before_the_next_begins(
 
 
 def test_epoch_when_one_of_many_then_is_found_among_them() -> None:
-    """Every listed epoch has its range, and none in between, before or behind has one."""
+    """Each listed epoch has its range, and every other one has none."""
     row = row_of(started("a", 0, 9_999, MANY))
     listed = {epoch: (first, last) for epoch, first, last in epoch_ranges(row)}
     assert listed.keys() == dict(MANY).keys()

@@ -42,7 +42,7 @@ def test_listing_when_taken_in_pieces_then_is_the_whole_listing(epoch: int | Non
 
 
 def test_f88_listing_when_the_state_changes_between_pieces_then_stays_what_it_was() -> None:
-    """Failure scenario F88: a listing is of one moment, however late its pieces are taken."""
+    """Failure scenario F88: all pieces of a listing are of one moment."""
     shard = new_shard()
     for number in range(10):
         shard.apply_event(started(number, number * 10, number * 10 + 9))

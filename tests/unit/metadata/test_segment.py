@@ -47,14 +47,14 @@ LEGAL_DELETES = {
 
 
 def test_segment_transitions_are_kafkas() -> None:
-    """Every pair of states is legal exactly if Kafka's rule set has it."""
+    """A transition of segment states is legal exactly if Kafka's rules allow it."""
     pairs = set(product((None, *SegmentState), SegmentState))
     assert {pair for pair in pairs if pair[1] in TRANSITIONS[pair[0]]} == LEGAL
     assert set(TRANSITIONS) == {None, *SegmentState}
 
 
 def test_partition_delete_transitions_are_kafkas() -> None:
-    """Every pair of delete states is legal exactly if Kafka declares it."""
+    """A transition of delete states is legal exactly if Kafka's rules allow it."""
     pairs = set(product((None, *PartitionDeleteState), PartitionDeleteState))
     legal = {pair for pair in pairs if pair[1] in PARTITION_DELETE_TRANSITIONS[pair[0]]}
     assert legal == LEGAL_DELETES
@@ -139,7 +139,7 @@ def test_f84_segment_when_odd_but_legal_in_kafka_then_is_accepted(changes: dict[
     ],
 )
 def test_segment_when_its_epochs_come_in_any_form_then_holds_them_sorted(epochs: Any) -> None:
-    """Whatever form the epochs came in, equal segments are equal and can be hashed."""
+    """Segments with equal epochs in any form are equal and have equal hashes."""
     segment = replace(started("a"), epochs=epochs)
     assert segment.epochs == ((0, 0), (1, 50))
     assert type(segment.epochs) is tuple

@@ -50,7 +50,7 @@ def test_batch_with_a_flipped_base_offset_then_is_not_passed(
 
 
 def test_last_batch_with_a_flipped_base_offset_where_the_end_is_known_then_is_not_passed() -> None:
-    """Nothing stands behind it, but the log has said where the set ends."""
+    """The known end of the set shows the wrong offset of its last batch."""
     report = new_shard().apply(record_set(FIRST, moved(SECOND, 1 << 40), next_offset=4))
     assert report.damage is not None
     assert report.next_offset == 2
@@ -94,7 +94,10 @@ def test_damaged_batches_side_by_side_then_are_passed_together() -> None:
 def test_batch_that_reaches_into_the_next_when_set_aside_then_is_not_believed_any_more(
     wrong: int,
 ) -> None:
-    """Behind it the position may make its wrong offsets look right: it is not looked at again."""
+    """
+    A batch that was set aside is not read again, even if its offsets look right from the new
+    position.
+    """
     shard = new_shard()
     given = record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=6)
     report = shard.apply(given)

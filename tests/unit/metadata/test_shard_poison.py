@@ -76,7 +76,7 @@ def test_poison_table_then_has_every_reason() -> None:
 def test_f62_poison_between_good_records_then_is_set_aside_and_the_good_ones_apply(
     reason: UndecodableReason,
 ) -> None:
-    """Counted once, with bytes, offset and reason; the record set goes on behind it."""
+    """The report has the poison once with bytes, offset and reason, and later records apply."""
     shard = new_shard(position=7)
     value = POISON[reason]
     good = life("good")
@@ -105,7 +105,7 @@ def test_f63_poison_then_is_visible_in_the_statistics_whatever_came_before() -> 
 
 
 def test_f62_update_to_started_then_is_rejected_not_poison() -> None:
-    """It is understood, and refused."""
+    """The update is decoded and rejected."""
     tier = Tier()
     tier.start("s")
     assert tier.event(update("s", CS)) == Rejected(RejectReason.UPDATE_TO_STARTED, CS, CS)
@@ -196,7 +196,7 @@ def test_damaged_records_where_some_are_below_the_position_then_count_from_there
 
 
 def test_undecompressable_batch_then_is_lost_as_a_whole() -> None:
-    """All its offsets are undecodable; the batch behind it applies."""
+    """All offsets of the batch are undecodable, and the next batch applies."""
     bad = forge(b"no gzip", 3, base_offset=0, attributes=1)
     shard = new_shard()
     report = apply(shard, record_set(bad, batch_of(life("a")[:2], 3)))
@@ -205,7 +205,7 @@ def test_undecompressable_batch_then_is_lost_as_a_whole() -> None:
 
 
 def test_superfluous_bytes_behind_the_records_then_cost_no_event() -> None:
-    """Every record that the header counts was read, so nothing was lost."""
+    """Bytes behind the last counted record lose no event."""
     values = values_of(life("a"))
     section = b"".join(record(at, value) for at, value in enumerate(values)) + b"\0\0"
     shard = new_shard()

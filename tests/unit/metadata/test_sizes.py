@@ -32,7 +32,7 @@ def test_size_of_an_epoch_then_counts_every_state_but_deleted() -> None:
 
 
 def test_size_of_an_epoch_then_counts_a_segment_of_several_epochs_whole_in_each() -> None:
-    """As Kafka sums: the epoch's share of a segment is not known."""
+    """The size counts a segment whole in each of its epochs, as Kafka does."""
     tier = Tier()
     tier.copy("s", 0, 99, {0: 0, 1: 50}, size_bytes=10)
     tier.copy("t", 100, 199, {1: 100}, size_bytes=5)
@@ -50,7 +50,7 @@ def test_size_of_an_epoch_then_counts_displaced_and_overwritten_segments() -> No
 
 
 def test_size_after_a_repeated_first_record_then_is_that_of_the_new_one() -> None:
-    """Every epoch that lists the segment counts its present size, the strays included."""
+    """Every epoch that lists the segment, strays included, counts its present size."""
     tier = Tier()
     tier.start("s", 0, 99, {0: 0, 1: 50}, size_bytes=10)
     tier.start("s", 0, 99, {1: 50, 2: 60}, size_bytes=7)
@@ -80,7 +80,7 @@ def test_size_of_a_deleted_partition_then_is_nothing() -> None:
 
 
 def test_size_of_the_unknown_then_is_nothing() -> None:
-    """Neither an unknown epoch nor an unknown partition is an error of the shard."""
+    """The size of an unknown epoch or partition is 0."""
     tier = Tier()
     tier.copy("s")
     assert (tier.size(7), tier.shard.size(tp("nobody"))) == (0, 0)

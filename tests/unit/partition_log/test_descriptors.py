@@ -101,7 +101,7 @@ def test_file_when_the_process_has_too_many_then_idle_ones_make_room() -> None:
 
 
 def test_files_when_all_is_over_then_are_closed() -> None:
-    """Nothing stays open behind."""
+    """The close leaves no file open."""
     disk = CountedDisk()
     descriptors = Descriptors(disk, 4, read_only=False)
     for path in (A, B, C):

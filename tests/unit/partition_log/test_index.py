@@ -28,7 +28,7 @@ def kafkas_segment() -> SegmentIndex:
 
 
 def test_index_when_built_batch_by_batch_then_is_kafkas_file() -> None:
-    """Both indexes equal a broker's, byte for byte, the closing time entry included."""
+    """Both indexes equal a broker's byte for byte, the closing time entry included."""
     index = kafkas_segment()
     assert index.offset_bytes().hex() == "000000310000124c0000005900002498"
     assert index.time_bytes().hex() == (

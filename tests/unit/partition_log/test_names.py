@@ -60,7 +60,7 @@ def test_segment_file_when_parsed_then_gives_its_base_offset(
 
 @pytest.mark.parametrize("topic", ["", "..", "a/b", "a" * 250, "ä"])
 def test_topic_when_it_could_name_another_folder_then_is_refused(topic: str) -> None:
-    """No topic name leads out of the folder of logs."""
+    """A topic name that leads out of the folder is refused."""
     with pytest.raises(InvalidArgument, match="topic name"):
         topic_partition(topic, 0)
 

@@ -29,7 +29,7 @@ def cut_short(damaged: bytes) -> bytes:
 
 
 def test_behind_damage_when_a_sound_batch_follows_then_it_begins_there() -> None:
-    """The next sound batch says where the log goes on, better than the set's own end."""
+    """The next position is that of the next sound batch, rather than the set's own end."""
     given = record_set(broken(batch(5, 3)), batch(8), next_offset=9)
     assert offset_behind(given, first_damage(given), 5) == 8
 
@@ -42,13 +42,13 @@ def test_behind_damage_when_more_damage_follows_then_the_first_sound_one_counts(
 
 
 def test_behind_damage_when_nothing_sound_follows_then_the_set_ends_there() -> None:
-    """Without a sound batch the log's word on where the set ends is taken."""
+    """Without a sound batch the next position is the end of the set that the log names."""
     given = record_set(batch(5), broken(batch(6)), next_offset=7)
     assert offset_behind(given, first_damage(given), 6) == 7
 
 
 def test_behind_damage_when_its_length_is_a_lie_then_the_set_ends_there() -> None:
-    """Where the walk ends nothing behind is looked for, not even in sound bytes."""
+    """When the length of a batch is wrong the next position is the end of the set."""
     given = record_set(cut_short(batch(5)), batch(6), next_offset=7)
     damage = first_damage(given)
     assert damage.stop is None
@@ -56,13 +56,15 @@ def test_behind_damage_when_its_length_is_a_lie_then_the_set_ends_there() -> Non
 
 
 def test_behind_damage_when_a_redelivered_batch_follows_then_it_says_nothing() -> None:
-    """A batch at or below the position is no place to go on."""
+    """A batch at or below the position gives no next position."""
     given = record_set(broken(batch(5)), batch_of([finished("x")], 5), batch(6), next_offset=7)
     assert offset_behind(given, first_damage(given), 5) == 6
 
 
 def test_behind_damage_when_nobody_says_then_is_not_known() -> None:
-    """Neither a batch nor the log itself: the caller must ask for the end of the log."""
+    """
+    Without a batch and an end the next position is unknown, and the caller asks for the log end.
+    """
     given = record_set(broken(batch(5)))
     assert offset_behind(given, first_damage(given), 5) is None
     told = record_set(broken(batch(5)), next_offset=5)

@@ -34,7 +34,7 @@ class Held(Budget):
 
 
 async def test_budget_when_memory_grows_then_alerts_before_it_refuses() -> None:
-    """The alert comes first, the refusal at the limit."""
+    """The alert comes below the limit, and the refusal at it."""
     budget = Held()
     assert await budget.at(79.9) == (False, False)
     assert await budget.at(80) == (True, False)
@@ -90,7 +90,7 @@ async def test_wait_when_there_is_room_again_then_ends() -> None:
 async def test_limits_when_not_said_then_are_shares_of_what_there_is(
     settings: MemorySettings, alert: int, limit: int
 ) -> None:
-    """By default 80 % and 90 % of the machine or container; the alert is never above the limit."""
+    """By default the alert is at 80 % and the limit at 90 % of machine or container."""
     budget = Budget(settings, Resident().measure)
     await budget.look()
     stands = budget.statistics()

@@ -240,7 +240,7 @@ def stands_at(follower: Follower, position: int) -> bool:
 
 
 async def test_log_when_it_was_cut_then_later_troubles_are_waited_for_as_briefly_as_ever() -> None:
-    """Although the position that it disowned is not reached again."""
+    """After a truncation later errors are retried after the usual short pause."""
     world = World()
     world.store(*(started(number) for number in range(20)))
     read = Read(world)
@@ -278,7 +278,7 @@ async def test_state_that_is_frozen_then_is_that_of_one_position() -> None:
 
 
 async def test_state_that_is_frozen_when_of_one_user_partition_then_holds_no_other() -> None:
-    """Of one that nothing is known of there is a position, and nothing else."""
+    """The frozen state of one user partition has its image or, if unknown, only the position."""
     world = World()
     place = world.place(TP)
     others = (tp("others", number) for number in range(99))

@@ -47,7 +47,7 @@ def test_f62_poison_then_is_there_with_bytes_place_and_reason() -> None:
 
 
 def test_f62_value_when_very_large_then_its_beginning_and_its_size_are_kept() -> None:
-    """Of one record 64 KiB are kept, and how long it was."""
+    """The incident keeps 64 KiB of a large record and its size."""
     incidents = Incidents(10, 1 << 20)
     incidents.note(0, [poison(0, b"x" * 100_000)], now_ms=0)
     (found,) = incidents.of()

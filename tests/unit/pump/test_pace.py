@@ -31,7 +31,7 @@ async def test_turns_when_many_ask_then_none_starves() -> None:
 
 
 async def test_f91_turns_when_many_ask_then_the_loop_gets_its_own_between_any_two() -> None:
-    """However many partitions are read at once, no two slices share a turn of the loop."""
+    """The event loop gets a turn between any two slices, however many partitions are read."""
     pace, done = TurnTaking(leave_alone), list[str]()
     await asyncio.gather(
         ticks(done, 200), *(slices(pace, str(number), 2, done) for number in range(40))

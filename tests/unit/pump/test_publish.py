@@ -145,7 +145,7 @@ async def test_f51_f53_refusals_then_come_in_order_of_what_would_have_to_change(
 
 
 async def test_write_then_appends_kafkas_bytes_once() -> None:
-    """One record, in the form that brokers write, to where the user partition lives."""
+    """A write appends one record in the form of brokers to the partition's metadata partition."""
     around = Around()
     writer = await around.writer(timeout_ms=5_000)
     assert await writer.write(started("a")) == WrittenEvent(PLACE, 0, APPLIED)
@@ -213,7 +213,7 @@ async def test_f52_repeat_then_is_counted_as_one() -> None:
 
 
 async def test_f90_write_when_cancelled_then_leaves_no_listener_behind() -> None:
-    """At any moment: while it waits to be let in, while it appends, while it listens."""
+    """A cancelled write leaves no listener, at admission, during the append, or while it waits."""
     for around, outcome in (
         (Around(opens_after_s=60), "failed"),  # nothing was handed to the log
         (Around(appends_after_s=60), "unknown"),
@@ -246,7 +246,7 @@ async def test_f90_write_when_cancelled_then_leaves_no_listener_behind() -> None
 async def test_f50_write_then_ends_by_its_deadline_whatever_it_waits_for(
     around: Around, way: str
 ) -> None:
-    """All that a write waits for shares one deadline."""
+    """One deadline bounds all waits of a write."""
     around.verdicts, around.appended = VerdictWaits(0), []
     writer = await around.writer()
     loop = asyncio.get_running_loop()

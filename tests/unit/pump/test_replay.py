@@ -186,7 +186,7 @@ def test_f25_end_when_not_reached_in_time_then_fell_behind_and_says_by_how_much(
 
 
 def test_f25_reader_that_keeps_up_then_is_never_behind() -> None:
-    """However fast the log grows, a reader that reaches each end in time is current."""
+    """A reader that reaches each log end in time is current, however fast the log grows."""
     read = caught_up()
     for second in range(2, 400, 2):
         assert read.hear(second * 1_000, float(second))
@@ -249,7 +249,7 @@ def test_end_when_it_goes_back_then_does_not_follow_from_before() -> None:
 
 
 def test_end_when_it_is_before_the_target_then_does_not_follow_from_before() -> None:
-    """Also while the history is read: a target beyond the end would be waited for for ever."""
+    """A log end before the target means a truncation, also during the replay."""
     assert not Read(10).hear(9, 2.0)
 
 
@@ -310,7 +310,7 @@ def test_f27_tombstones_and_later_versions_then_close_nothing() -> None:
 
 
 def test_f65_updates_without_base_then_are_counted_apart() -> None:
-    """An update whose first record is gone says that more may be missing."""
+    """Updates without a first record are counted apart, because more events may be missing."""
     read = Read(4)
     read.apply(finished("gone"), finished("gone"), *GOOD)
     history = read.replay.history
@@ -344,7 +344,7 @@ def test_f67_watermark_when_the_new_state_has_a_higher_one_then_that_stays() -> 
 
 
 def test_f67_watermark_of_a_deleted_partition_then_is_not_brought_back() -> None:
-    """Where the log says that a partition's deletion is finished, nothing of it is known."""
+    """A finished deletion drops the high watermark of its partition."""
     read = Read(1, inherited=copied(99).replay)
     read.apply(partition_delete(FINISHED))
     assert read.judge(0.0) == CaughtUp()

@@ -33,7 +33,9 @@ def passed(first: int, next_offset: int, **verdicts: Verdict) -> Report:
 
 
 async def test_f51_verdict_when_the_record_comes_first_then_is_found() -> None:
-    """A reader may pass an event before the log tells its writer where it is."""
+    """
+    The writer gets its verdict even if the reader passed the event before the offset was known.
+    """
     verdicts = VerdictWaits(5)
     append = verdicts.begin()
     verdicts.take_report(passed(5, 8, at6=REJECTED))
@@ -126,7 +128,7 @@ async def test_f50_offset_that_was_passed_before_the_append_then_tells_no_verdic
 
 
 async def test_end_when_there_are_two_then_the_first_is_told() -> None:
-    """A partition that is taken away while all stops was taken away."""
+    """The first of two ends counts."""
     verdicts = VerdictWaits(0)
     verdicts.fail(AssignmentLost, "taken away")
     verdicts.fail(Stopped, "stopped")

@@ -40,7 +40,7 @@ def test_inflate_when_given_what_deflate_made_then_gives_it_back(
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_deflate_when_repeated_then_gives_equal_bytes(codec: Compression) -> None:
-    """No clock and no chance goes into a compressed batch."""
+    """Compressed bytes depend on nothing but their input."""
     assert deflate(codec, TEXT) == deflate(codec, TEXT)
 
 

@@ -33,7 +33,7 @@ def test_run_of_singles_gives_what_the_walk_gives() -> None:
 
 
 def test_run_when_enough_is_read_ends_before_the_next_batch() -> None:
-    """No more values than asked for, and the byte where to go on."""
+    """The run returns at most the wanted values and the next byte."""
     data = run_of(VALUES[1:4])
     first, both = len(run_of(VALUES[1:2])), len(run_of(VALUES[1:3]))
     assert single_values(data, 0, FIRST, 2) == (VALUES[1:3], first, both)

@@ -40,7 +40,7 @@ def test_build_batch_when_times_begin_without_one_then_each_record_keeps_its_own
 
 
 def test_build_batch_when_the_broker_stamps_then_its_time_is_everyones() -> None:
-    """Log append time stands in the header, once."""
+    """Log append time is in the header once."""
     data = build_batch(
         records_of([b"a", b"b"], 0, 100),
         0,
@@ -137,7 +137,7 @@ def test_build_batch_when_the_extension_is_missing_then_writes_the_same_bytes(
 def test_build_batch_when_an_argument_cannot_be_meant_then_refuses_it(
     records: list[Record], arguments: dict[str, Any]
 ) -> None:
-    """No batch is written that a reader would call damaged."""
+    """The writer refuses arguments that would make a damaged batch."""
     arguments = {"base_offset": 0, **arguments}
     with pytest.raises(InvalidArgument):
         build_batch(records, **arguments)

@@ -47,7 +47,7 @@ def made(brokers_max: int = 10, *, is_followed: bool = True) -> tuple[BrokerAssi
 
 
 def test_start_when_nothing_was_said_then_is_not_known_and_not_empty() -> None:
-    """Nothing said and nothing given are two things."""
+    """A start without an assignment is unknown, which differs from an empty one."""
     known, engine = made()
     start = known.meet(1, FIRST)
     with pytest.raises(NotReady, match="has not said yet"):
@@ -262,7 +262,10 @@ def test_takeover_then_said_in_the_log_and_louder_while_the_earlier_start_is_the
 def test_takeover_from_a_start_without_a_name_then_nobody_is_said_to_be_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Its connections go on to be answered, so there is nothing to look after."""
+    """
+    A takeover from a start without a name logs no refusal, because its connections are still
+    answered.
+    """
     caplog.set_level(logging.INFO)
     known, _ = made()
     unnamed = known.meet(7, None)

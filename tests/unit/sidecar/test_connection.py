@@ -75,7 +75,7 @@ PONG = b"\0\0\0\x04\x93\x00\xc0\xc0"
 async def test_pipeline_when_longer_than_allowed_then_taken_up_by_turns_and_none_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """So many at a time, each turn one write; nothing is read before the last was answered."""
+    """Each turn answers a bounded number of requests with one write, and reads no more before."""
     monkeypatch.setattr(module, "TURN_S", 1e9)
     async with World(1).engine() as engine:
         wire = Wire(engine, pipeline_max=4)

@@ -140,7 +140,7 @@ async def test_guest_when_its_other_side_hangs_up_then_is_closed_once_and_left_a
 
 
 async def test_guest_when_reading_fails_then_is_aborted_and_others_go_on() -> None:
-    """A connection that is reset, and a fault of ours, end that one connection alone."""
+    """A failed read closes its own connection only."""
     told: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     with guests(3) as (reset, faulty, fine):

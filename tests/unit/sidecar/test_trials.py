@@ -57,7 +57,7 @@ def test_address_when_another_is_told_then_tried_soon_and_never_two_at_a_time() 
 
 
 def test_cluster_when_followed_for_long_then_the_next_failure_begins_anew() -> None:
-    """One that is dropped at once each time is not brought back in a loop."""
+    """The pauses start anew only after a cluster was followed for long."""
     trials, clock = made()
     assert trials.begin("blue", "a:1", is_learned=True)
     trials.ended("blue")
@@ -85,7 +85,7 @@ def test_cluster_when_dropped_during_a_try_then_none_is_begun_beside_that() -> N
 
 
 def test_clusters_when_many_are_made_up_then_few_are_tried_and_remembered() -> None:
-    """And none that is learned waits for them, or is forgotten."""
+    """Few of many made-up clusters are tried and remembered, and learned ones are not affected."""
     trials, clock = made()
     trials.dropped("blue", "a:1", WRONG, lasted_s=0.0)
     begun = [trials.begin(f"made-up-{number}", "x:1", is_learned=False) for number in range(100)]

@@ -57,7 +57,7 @@ async def turns() -> None:
 
 
 async def test_read_when_its_wait_is_over_then_keeps_id_and_bytes_until_it_is_answered() -> None:
-    """It stands in line with all that it was asked with; only its answer makes room."""
+    """An ended read keeps its id and bytes in the count until it is answered."""
     ends = Ends(waiting_bytes_max=2 * KEPT_BYTES)
     ends.begin(7, future(ResumedRead("segment_for", [])))
     await turns()

@@ -73,7 +73,7 @@ def of_blocks(*blocks: bytes, users: int, inflated: int) -> bytes:
 
 @pytest.mark.parametrize("block_bytes", [1, 3, 64, 4_096, BLOCK_BYTES_MAX], ids=str)
 def test_f5_file_when_written_then_every_image_is_read_back(block_bytes: int) -> None:
-    """Images come back byte for byte, wherever blocks end."""
+    """Images read back byte for byte, whatever the bounds of blocks."""
     shard = full_shard(PartitionDeleteState.DELETE_PARTITION_STARTED)
     header, images = read_back(file_of(shard, block_bytes=block_bytes))
     assert header == header_of(shard)
@@ -246,7 +246,7 @@ TWO = A + B
     ],
 )
 def test_f10_file_when_its_content_cannot_be_then_is_corrupt(content: bytes, named: str) -> None:
-    """Whatever a stranger sealed with a digest that fits is refused by name."""
+    """Impossible contents with a fitting digest are refused by name."""
     verify(io.BytesIO(content).read, len(content))  # the digest alone does not tell
     tracemalloc.start()
     try:

@@ -55,7 +55,7 @@ def patched(at: int, new: bytes) -> bytes:
     ids=["usual", "smallest", "largest", "nameless", "long name", "long history"],
 )
 def test_header_when_written_then_is_read_back(header: SnapshotHeader) -> None:
-    """Every field survives."""
+    """Every field of the header reads back."""
     assert decode_header(taking(encode_header(header))) == header
 
 

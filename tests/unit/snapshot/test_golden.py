@@ -70,7 +70,7 @@ def test_f12_golden_file_when_read_then_is_what_it_was_when_it_was_written() -> 
 
 
 def test_f12_writer_when_given_the_same_state_then_writes_the_golden_file() -> None:
-    """Every byte is the same, but for those that the compression's own version decides."""
+    """The writer makes the same bytes, except for those of the compression's version."""
     written = file_of(golden_shard(), history=HISTORY, block_bytes=BLOCK_BYTES)
     golden = GOLDEN.read_bytes()
     assert blocks_of(written) == blocks_of(golden)

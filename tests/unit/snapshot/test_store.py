@@ -58,7 +58,7 @@ END = 1_000_000
 
 
 async def test_f5_f13_state_when_saved_and_restored_then_is_the_same(tmp_path: Path) -> None:
-    """States, slots, watermarks, deletions with their writers, history: all of it comes back."""
+    """States, slots, high watermarks, deletions with their brokers, and history are restored."""
     for state in PartitionDeleteState:
         shard = full_shard(state)
         history = ReplayHistory(40, 100, 3, 2, 1, 30)
@@ -147,7 +147,9 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], RefusalKind]] = {
 async def test_f8_f11_f12_snapshot_when_damaged_then_the_next_older_one_is_used(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is refused as a whole, by name, logged and counted; the older one is restored."""
+    """
+    The damaged snapshot is refused as a whole, logged and counted, and the older one is restored.
+    """
     how, kind = DAMAGES[name]
     _, newest = await saved_at(tmp_path, 5, 6)
     damage(newest, how)
@@ -166,7 +168,7 @@ async def test_f8_f11_f12_snapshot_when_damaged_then_the_next_older_one_is_used(
 async def test_f8_f9_snapshot_when_damaged_at_its_end_then_nothing_of_it_is_imported(
     tmp_path: Path,
 ) -> None:
-    """The checksum is verified over the whole file before the first image is taken out."""
+    """The store checks the whole file before it reads the first image."""
     (path,) = await saved_at(tmp_path, 5)
     damage(path, lambda content: content[:-1] + bytes([content[-1] ^ 1]))
     made: list[int] = []
@@ -203,7 +205,7 @@ async def test_f8_snapshots_when_all_are_damaged_then_none_is_restored(tmp_path:
 async def test_f6_f7_snapshot_when_it_is_of_another_log_then_is_refused(
     tmp_path: Path, identity: LogIdentity
 ) -> None:
-    """A file of another cluster, topic or partition count is void here, wherever it was put."""
+    """A snapshot of another cluster, topic or partition count is set aside."""
     (path,) = await saved_at(tmp_path, 5)
     shard = shard_of(segments(5))
     path.write_bytes(file_of(shard, identity=identity))
@@ -251,7 +253,7 @@ async def test_snapshot_when_it_is_not_what_its_path_says_then_is_refused(tmp_pa
 async def test_f6_snapshot_when_it_lies_beyond_the_logs_end_then_is_void_for_good(
     tmp_path: Path,
 ) -> None:
-    """Its history is not the log's: also when the log has grown past it, it does not come back."""
+    """A snapshot beyond the log end is never used, even if the log grows past it."""
     await saved_at(tmp_path, 2, 5)
     store = store_in(tmp_path)
     restored = await store.restore(PARTITION, 0, 9)
@@ -307,7 +309,7 @@ async def test_snapshot_when_it_stands_at_a_bound_then_fits(
 async def test_snapshot_when_the_disk_does_not_give_it_then_is_counted_and_kept(
     tmp_path: Path, call: str
 ) -> None:
-    """An error of the disk says nothing about the file: it stays, and is tried again."""
+    """A snapshot that the disk fails to read stays and is tried again."""
     await saved_at(tmp_path, 5)
     disk = FaultySnapshotDisk()
     disk.failing[call] = errno.EIO

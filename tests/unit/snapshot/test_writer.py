@@ -107,7 +107,7 @@ async def test_f2_partition_that_did_not_change_then_is_never_written_again(
 async def test_partition_that_was_rebuilt_to_a_lower_position_then_is_written(
     tmp_path: Path,
 ) -> None:
-    """A state that is not the one of the snapshot is due, also when it stands before it."""
+    """A state below its snapshot's position is due as well."""
     source = source_of(0)
     store = store_in(tmp_path)
     writer = SnapshotWriter(source, store)
@@ -185,7 +185,7 @@ async def test_partition_that_may_not_be_saved_now_then_is_left_alone(tmp_path: 
 
 @in_virtual_time
 async def test_f17_failures_of_weeks_are_counted_while_it_goes_on(tmp_path: Path) -> None:
-    """Each turn fails, says so, and costs nothing else; when the disk heals, all is written."""
+    """Each failed turn is logged, and everything is written when the disk works again."""
     source = source_of(0, 1)
     disk = FaultySnapshotDisk()
     disk.failing["write"] = errno.ENOSPC
@@ -304,7 +304,7 @@ async def test_flush_of_some_partitions_leaves_the_others(tmp_path: Path) -> Non
 
 @in_virtual_time
 async def test_flush_beside_the_task_writes_nothing_twice(tmp_path: Path) -> None:
-    """Both may be at work: one snapshot is written at a time, and each state once."""
+    """A flush beside the task writes each state once and one snapshot at a time."""
     source = source_of(*range(5))
     writer = SnapshotWriter(source, store_in(tmp_path))
     async with running(writer):
@@ -315,7 +315,7 @@ async def test_flush_beside_the_task_writes_nothing_twice(tmp_path: Path) -> Non
 
 @in_virtual_time
 async def test_run_when_cancelled_then_can_be_run_again(tmp_path: Path) -> None:
-    """It ends where it stands, and begins anew where nothing is lost."""
+    """A cancelled writer can run again without a loss."""
     source = source_of(0)
     writer = SnapshotWriter(source, store_in(tmp_path))
     async with running(writer):

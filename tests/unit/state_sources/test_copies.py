@@ -54,7 +54,7 @@ def test_copies_when_a_log_folder_is_named_then_all_its_metadata_partitions_are_
 def test_copies_when_folders_of_partitions_are_named_then_only_they_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By an absolute path, a relative one, or from within; the small file above them counts."""
+    """The source finds only the named partitions, and reads the small file above them."""
     root = of_cluster(make(tmp_path, 0, 1, 2), "a-cluster")
     monkeypatch.chdir(root / f"{TOPIC}-2")
     found = find_copies([root / f"{TOPIC}-0", type(root)(f"../{TOPIC}-2")])
@@ -64,7 +64,7 @@ def test_copies_when_folders_of_partitions_are_named_then_only_they_are_found(
 
 
 def test_copies_when_a_folder_is_named_twice_then_it_is_one(tmp_path: Path) -> None:
-    """By itself, by the folder above it, and by a link."""
+    """A folder named twice, directly, by its parent or by a link, is read once."""
     root = make(tmp_path / "data", 0)
     (tmp_path / "link").symlink_to(root)
     found = find_copies([root, root / f"{TOPIC}-0", tmp_path / "link"])

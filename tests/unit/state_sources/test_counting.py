@@ -21,7 +21,7 @@ def found_in(count: int) -> list[tuple[TopicIdPartition, int]]:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 49, 50, 51, 60, 100, 1_000])
 def test_count_when_all_partitions_lie_where_it_puts_them_then_it_is_that(count: int) -> None:
-    """Found from forty user partitions, whatever the number."""
+    """The count follows from forty user partitions, whatever it is."""
     found = found_in(count)
     assert fitting_count(found, max(place for _, place in found) + 1) == count
 

@@ -40,7 +40,7 @@ NUMBERS = range(12)
 
 
 async def test_folder_of_ours_when_looked_at_then_answers_and_stands_open(tmp_path: Path) -> None:
-    """Its own small file says how many partitions there are, so nothing is guessed or noted."""
+    """Our own folder has its partition count, so there is no note."""
     await write_ours(tmp_path / "log", events_of(NUMBERS))
     async with opened_folders(tmp_path / "log") as source:
         moment = await source.now()
@@ -71,7 +71,9 @@ async def test_folder_of_ours_when_looked_at_then_answers_and_stands_open(tmp_pa
 async def test_folder_of_a_broker_when_looked_at_then_its_count_is_found_out_and_noted(
     tmp_path: Path,
 ) -> None:
-    """Brokers do not write it down; the note says on how many user partitions it stands."""
+    """
+    The count of a broker's folder is computed, and a note has the number of user partitions used.
+    """
     await write_brokers(tmp_path, events_of(NUMBERS), 7)
     async with opened_folders(tmp_path) as source:
         assert len(await segment_counts(await source.now())) == len(NUMBERS)
@@ -119,7 +121,7 @@ async def test_count_when_it_is_said_then_folders_are_held_to_it(tmp_path: Path)
 async def test_f44_count_when_the_records_say_another_then_is_refused_with_the_right_one(
     tmp_path: Path,
 ) -> None:
-    """By a wrong number everything would be looked for where it is not, and found nowhere."""
+    """The source refuses a count that the records contradict and names the right one."""
     await write_brokers(tmp_path, events_of(NUMBERS), 7)
     for question in ("now", "standing"):
         async with opened_folders(tmp_path, partition_count=9) as source:
@@ -210,7 +212,9 @@ async def test_poison_when_in_a_copy_then_is_counted_and_noted(
 async def test_count_when_it_stands_on_little_then_answers_say_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One user partition fits many numbers; a dozen do not, and then only the standing says it."""
+    """
+    A count from few user partitions has a note in answers, and one from many only in the standing.
+    """
     for numbers, expected in ((range(1), 1), (NUMBERS, 0)):
         folder = tmp_path / str(len(numbers))
         await write_brokers(folder, events_of(numbers), 50)
@@ -307,7 +311,7 @@ async def test_folders_when_they_may_only_be_read_then_nothing_is_written_made_o
 
 
 async def test_folder_when_a_service_writes_it_then_is_read_beside_it(tmp_path: Path) -> None:
-    """As far as it was when it was opened; the service goes on."""
+    """The source reads a service's folder up to its end at the opening."""
     log = await FilesLog.open(tmp_path, partition_count=1)
     try:
         first, second = events_of([0])

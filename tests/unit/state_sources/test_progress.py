@@ -27,7 +27,7 @@ class Watch:
 
 
 def test_bar_when_nobody_looks_or_wants_it_then_there_is_none() -> None:
-    """In a pipe, in a log, and with --quiet."""
+    """No bar is drawn in a pipe, in a log, and with `--quiet`."""
     out = io.StringIO()
     with replay_bar(out) as bar:
         assert bar is None
@@ -74,7 +74,7 @@ def test_bar_when_it_takes_long_then_shows_how_far_it_is_and_leaves_one_line() -
 
 
 def test_bar_when_the_block_raises_then_is_taken_away() -> None:
-    """A terminal is left as it was found, with its cursor."""
+    """A raising block removes the bar and restores the cursor."""
     out = Terminal()
     with pytest.raises(KeyboardInterrupt):
         _show_and_interrupt(out)

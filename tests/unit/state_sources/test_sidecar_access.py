@@ -32,7 +32,7 @@ def settings(sidecar: str, **said: Any) -> SourceSettings:
     ],
 )
 def test_address_when_named_then_is_that_of_a_socket_or_a_port(text: str, expected: object) -> None:
-    """A path has a slash in it, or stands behind its word."""
+    """A text with a slash or behind `unix:` is a socket, and any other is a host and port."""
     assert address_of(settings(text)) == expected
 
 

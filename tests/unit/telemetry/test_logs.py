@@ -58,7 +58,7 @@ def logging_to(written: Written, **settings: Any) -> Iterator[Written]:
 
 
 def test_line_when_no_terminal_reads_it_then_is_one_json_object() -> None:
-    """UTC time, level, logger, message, then whatever was given or bound, on one line."""
+    """The line has UTC time, level, logger and message, and then the fields."""
     with logging_to(Written()) as written, bound(cluster="c1"):
         log.warning("partition %d at\n%d", 3, 17, extra={"offset": 17})
     (line,) = written.lines
@@ -130,7 +130,10 @@ def test_format_when_said_then_counts_more_than_the_terminal() -> None:
 
 
 def test_level_when_changed_while_running_then_holds_at_once() -> None:
-    """For the module and all below it, known or not yet; without one, it follows those above."""
+    """
+    A changed level holds at once for the module and those below, and without one the parent's
+    counts.
+    """
     with logging_to(Written(), level=LogLevel.WARNING) as written:
         log.info("not written")
         set_level("rlmm.tests", "info")
@@ -226,14 +229,14 @@ def test_line_when_its_arguments_do_not_fit_then_is_written_all_the_same() -> No
 
 
 def test_value_when_json_has_none_such_then_is_written_as_text() -> None:
-    """Whatever is bound can be written."""
+    """A value without a JSON form is written as text."""
     with logging_to(Written()) as written, bound(path=object, half="\ud83d"):
         log.warning("one")
     assert written.objects[0]["path"] == "<class 'object'>"
 
 
 def test_warning_of_python_when_raised_then_is_a_line_as_well() -> None:
-    """Nothing but lines stands in the output."""
+    """A warning of Python is written as a log line."""
     with logging_to(Written()) as written, warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.warn("old", stacklevel=1)
@@ -261,7 +264,7 @@ def test_line_when_it_says_a_field_itself_then_that_counts_more_than_what_is_bou
 
 
 def test_repeats_when_of_two_clusters_then_are_counted_apart_and_told_with_their_cluster() -> None:
-    """A cluster that is away does not silence another one; whose count it is stands in the line."""
+    """Repeats of two clusters are counted apart, and each count names its cluster."""
     with logging_to(Written(), repeats_max=1) as written:
         for cluster in ("east", "east", "west"):
             with bound(cluster=cluster, metadata_partition=3):

@@ -69,7 +69,7 @@ def test_counts_when_it_ends_then_are_all_told() -> None:
 
 
 def test_lines_when_of_many_partitions_then_each_has_its_first_and_they_share_the_rest() -> None:
-    """No partition hides behind the others' noise, and their noise together is bounded."""
+    """Each partition has its first lines, and further ones of all share a limit."""
     repeats = RepeatedLines(repeats_max=3, window_ms=100)
     assert [repeats.admits(AWAY, 7, 0) for _ in range(5)] == [True, True, True, False, False]
     assert [repeats.admits(AWAY, place, 1) for place in (7, 8, 9, 8, 9)] == [
@@ -88,7 +88,7 @@ def test_lines_when_of_too_many_metadata_partitions_then_are_held_back() -> None
 
 
 def test_limit_when_changed_then_holds_at_once_and_windows_keep_their_length() -> None:
-    """A window that has begun ends when it would have; the next one is as long as is said now."""
+    """A changed limit holds at once, and a new length from the next window on."""
     repeats = RepeatedLines(repeats_max=1, window_ms=100)
     assert repeats.admits(AWAY, None, 0)
     repeats.limit(2, 1_000)

@@ -136,7 +136,7 @@ def test_frame_when_packed_by_hand_has_the_same_bytes(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", both("request"))
 def test_request_when_read_and_written_again_is_the_same(entry: Entry) -> None:
-    """Every request is understood, into our own types, and those make its bytes again."""
+    """Every request reads into our types, which write the same bytes."""
     request_id, method, args = read_request(payload_of(entry))
     assert (request_id, method) == (entry["id"], entry["method"])
     assert args == from_json(entry["args"])
@@ -145,7 +145,7 @@ def test_request_when_read_and_written_again_is_the_same(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", both("answer"))
 def test_answer_when_read_and_written_again_is_the_same(entry: Entry) -> None:
-    """Every answer is understood, into our own types, and those make its bytes again."""
+    """Every answer reads into our types, which write the same bytes."""
     answer = read_answer(payload_of(entry))
     assert (answer.id, answer.error) == (entry["id"], None)
     assert answer.result == from_json(entry["result"])
@@ -156,7 +156,7 @@ def test_answer_when_read_and_written_again_is_the_same(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", both("refusal"))
 def test_refusal_when_read_is_the_error_that_was_sent(entry: Entry) -> None:
-    """Every error comes back as its class with all it says, and makes its bytes again."""
+    """Every error reads as its class with all fields, and writes the same bytes."""
     answer = read_answer(payload_of(entry))
     assert answer.error is not None
     assert (answer.id, answer.result) == (entry["id"], None)
@@ -177,7 +177,7 @@ def test_bytes_that_mean_nothing_are_refused_by_the_named_error(entry: Entry) ->
 
 
 def test_every_method_and_every_error_is_among_the_frames() -> None:
-    """No method lacks a request in the file, and no error a refusal."""
+    """The file has a request of each method and a refusal of each error."""
     frames = json.loads(TODAY.read_text())["frames"]
     asked = {entry["method"] for entry in frames if entry["direction"] == "request"}
     assert asked == set(METHODS)
@@ -187,7 +187,7 @@ def test_every_method_and_every_error_is_among_the_frames() -> None:
 
 
 def test_everything_an_error_says_is_sent() -> None:
-    """No attribute of any error stays behind when it travels."""
+    """Every attribute of each error is sent."""
     for cls in classes():
         for error in recorded_frames.made(cls):
             if error is not None:

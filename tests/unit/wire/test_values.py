@@ -84,7 +84,7 @@ def test_segment_when_made_from_its_row_is_the_same_value(name: str) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 16_384])
 def test_custom_metadata_of_any_size_is_the_same_by_the_short_way(size: int) -> None:
-    """Also where its length takes more than one byte of the row."""
+    """The fast way writes custom metadata of any length as the slow one does."""
     segment = started(1, custom_metadata=bytes(size))
     assert row_value(segment.id.uuid, row_of(segment)) == values.segment_value(segment)
 
@@ -103,7 +103,7 @@ def test_segment_when_it_was_sent_before_then_is_sent_as_it_is_now(name: str) ->
 def test_segments_that_were_sent_when_many_or_large_then_fill_no_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As many small ones are remembered as are allowed, and no large one."""
+    """The cache holds a bounded number of small segments and no large one."""
     monkeypatch.setattr(rows, "ROWS_KEPT", 10)
     kept = rows._Rows()
     row = row_of(started(1))
@@ -136,7 +136,7 @@ def test_segment_that_is_read_is_like_one_that_was_made() -> None:
 
 
 def test_next_page_when_the_first_had_nothing_yet_is_asked_for_from_the_start() -> None:
-    """Nil alone means the end: a page that is empty for now has something to go on with."""
+    """An empty page with a continuation is not the end, and only nil is."""
     assert next_value(Page((), None, is_last=True)) is None
     again = next_value(Page((), None, is_last=False))
     assert again == b""
@@ -146,7 +146,7 @@ def test_next_page_when_the_first_had_nothing_yet_is_asked_for_from_the_start() 
 
 
 def test_answers_to_look_ups_when_one_is_missing_are_refused() -> None:
-    """As many answers as questions, or it is not known which is which."""
+    """The client refuses another number of answers than of look-ups."""
     with pytest.raises(InvalidArgument, match="an array of 2"):
         read_segment_answers([tp(), tp()], [[None, None]])
 
@@ -237,7 +237,7 @@ def test_version_is_the_newest_that_both_sides_speak() -> None:
 
 
 def test_arguments_when_there_are_too_many_are_named() -> None:
-    """The refusal says which there are."""
+    """The refusal names the surplus arguments."""
     message = r"segment_for takes 3 or 4 arguments \(partition, epoch, offset, options\), got 5"
     with pytest.raises(InvalidArgument, match=message):
         METHODS["segment_for"].require_count([1, 2, 3, 4, 5])

@@ -202,7 +202,7 @@ async def test_state_when_its_engine_was_dropped_then_it_is_given_back(tmp_path:
 
 
 async def test_session_when_the_service_stops_then_stopped_is_told(tmp_path: Path) -> None:
-    """Of an end there is nothing to wait for."""
+    """A stopped service ends each session with Stopped."""
     async with served(tmp_path) as (process, client):
         process.service.refuse("the service is stopping")
         for method, args in (

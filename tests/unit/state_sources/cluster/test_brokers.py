@@ -113,7 +113,7 @@ async def test_topics_when_settings_are_not_ours_to_read_then_they_are_unknown()
 
 
 async def test_topics_when_a_partition_has_no_leader_then_says_so() -> None:
-    """None in place of a number that is no broker's."""
+    """The leader of such a partition is None."""
     kafka = AskedCluster(a=FakeTopic([FakeLog(-1)]))
     async with asking(kafka) as brokers:
         place = (await brokers.topics(["a"]))["a"].partitions[0]
@@ -121,7 +121,7 @@ async def test_topics_when_a_partition_has_no_leader_then_says_so() -> None:
 
 
 async def test_offsets_when_asked_then_each_end_is_told() -> None:
-    """All six ends of each partition that has a leader and may be described."""
+    """The answer has all six offsets of each partition with a leader."""
     kafka = two_topics()
     partitions = [kafka.partition("a", 0), kafka.partition("a", 1), kafka.partition("hidden")]
     expected = PartitionOffsets(
@@ -174,7 +174,7 @@ async def test_offsets_when_there_is_no_leader_or_another_topic_then_left_out() 
 
 
 async def test_brokers_when_asked_then_tell_settings_and_disks() -> None:
-    """Each is asked itself; a folder that is offline tells nothing."""
+    """Each broker returns its own settings and disks, and an offline folder has none."""
     async with asking(two_topics()) as brokers:
         assert await brokers.broker_settings(1) == {"log.dirs": ClusterSetting("/1", True)}
         assert await brokers.log_dirs() == [

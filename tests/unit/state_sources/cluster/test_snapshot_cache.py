@@ -54,7 +54,7 @@ async def kept_in(folder: Path) -> dict[int, int]:
 async def test_cache_when_there_is_none_then_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not in the folder where the command is, either."""
+    """Without a cache the command writes no file."""
     monkeypatch.chdir(tmp_path)
     async with opened_source(cluster_of(events_of(NUMBERS))) as source:
         await source.now()
@@ -65,7 +65,7 @@ async def test_cache_when_there_is_none_then_nothing_is_written(
 async def test_cache_when_there_is_one_then_the_next_command_reads_what_came_since(
     tmp_path: Path,
 ) -> None:
-    """And comes to the same state, with the history of all of it."""
+    """With a cache the next command reads only later records and has the same state and history."""
     kafka = cluster_of(events_of(NUMBERS))
     ends = {place: held.next_offset for place, held in kafka.partitions.items()}
     assert all(ends.values())
