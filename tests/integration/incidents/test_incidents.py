@@ -129,7 +129,7 @@ def test_f65_incident_when_the_head_is_trimmed_then_verify_says_what_cannot_be_k
 def test_incident_when_a_topic_is_created_anew_then_verify_names_its_ids(
     incident: Incident,
 ) -> None:
-    """The old topic's segments are a finding, because they take space in the store."""
+    """`verify` has one finding with both topic ids, and the old segments cause no other one."""
     old = tp("orders", 3, Uuid.of(0, 0xB0))
     incident.copy("a", 0, 99, of=old)
     incident.copy("b", 0, 99)

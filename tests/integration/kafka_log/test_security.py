@@ -106,9 +106,7 @@ async def test_log_when_no_truststore_is_named_then_asks_for_one(
 async def test_log_when_its_certificate_is_refused_then_names_the_keystore(
     secured_kafka: SecuredKafka, open_log: OpenLog
 ) -> None:
-    """
-    An unknown or missing client certificate has an error that differs from an unreachable broker.
-    """
+    """The error for an unknown or missing client certificate names the keystore."""
     stranger = secured_kafka.wrong_login(Way.MUTUAL_TLS)
     said = str(await refusal(open_log, stranger))
     assert f"ssl.keystore.location ({stranger.certificate_file})" in said

@@ -123,7 +123,7 @@ def test_source_on_the_command_line_stands_above_another_one_of_the_environment(
 
 
 def test_cluster_of_the_environment_stays_beside_a_source_of_the_command_line() -> None:
-    """The cluster of the environment answers for topics and offsets."""
+    """The cluster of the environment stays, because it answers for its own facts."""
     found = asked("--sidecar", "host:1", RLMM_BOOTSTRAP_SERVER="b:1").settings
     assert (found.sidecar, found.bootstrap_servers) == ("host:1", "b:1")
 

@@ -188,6 +188,6 @@ def test_settings_when_printed_then_hide_secrets() -> None:
 
 
 def test_client_ids_when_made_then_are_those_of_kafkas_manager() -> None:
-    """The client ids are those of Kafka's manager, with rlmm in place of the broker id."""
+    """The client ids are those of Kafka's manager, with our node id in place of the broker id."""
     settings = KafkaSettings(SERVERS, node_id="7", fetch_path=FetchPath.RAW)
     assert settings.client_id("producer") == "__remote_log_metadata_client_7_producer"

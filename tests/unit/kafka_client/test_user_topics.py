@@ -215,7 +215,10 @@ async def test_leaders_when_one_is_too_old_then_says_so(version: int, code: int)
 
 
 async def test_brokers_when_one_is_too_old_then_it_is_named() -> None:
-    """The client asks no broker when one is too old, because any of them may become the leader."""
+    """
+    The check sends every broker an empty request and names one that is too old, because any of them
+    may become the leader.
+    """
     kafka = three_brokers()
     async with asking(kafka) as topics:
         assert await topics.why_too_old(ListOffsetsRequest({}, LATEST_TIERED)) == ""

@@ -245,7 +245,10 @@ def test_copied_identity_when_nothing_says_whose_it_is_then_is_unknown(tmp_path:
 
 
 def test_copied_identity_when_complete_then_the_count_need_not_be_said(tmp_path: Path) -> None:
-    """The count is known from Kafka's 50 partitions or from our own file."""
+    """
+    The count of a copy is known when it has all of Kafka's 50 partitions, or when the caller gives
+    it.
+    """
     make_partitions(tmp_path, *range(PARTITION_COUNT - 1))
     with pytest.raises(ConfigError, match="49 folders do not tell"):
         copied_identity(look_at(tmp_path), None)
