@@ -35,7 +35,9 @@ The only part of the Kafka client that the record layer may use: its compiled re
 
 
 def findings(per_file: dict[Path, list[str]]) -> list[str]:
-    """Findings of many files as lines that name the file; a failing assertion shows them all."""
+    """
+    Return findings of many files as lines that name the file; a failing assertion shows them all.
+    """
     return [f"{path}: {finding}" for path, found in per_file.items() for finding in found]
 
 

@@ -17,7 +17,7 @@ DEVELOPMENT = [*development_requirements(PROJECT), *PROJECT["build-system"]["req
 
 
 def pinned(name: str) -> dict[str, str]:
-    """Package -> exact version of one file of constraints."""
+    """Return package -> exact version of one file of constraints."""
     return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", tree.read(Path(name)), re.MULTILINE))
 
 

@@ -63,7 +63,7 @@ NOT_SERVING = ("rlmm_demo", "rlmm_conformance/")
 
 
 def seconds(text: str) -> float:
-    """A time as systemd writes it."""
+    """Parse a time of systemd."""
     return float(text.removesuffix("s"))
 
 
@@ -174,7 +174,7 @@ def test_service_starts_no_processes() -> None:
 
 @contextmanager
 def answering(status: int) -> Iterator[str]:
-    """The address of a server that answers with that status."""
+    """Return the address of a server that answers with that status."""
 
     class Answering(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:

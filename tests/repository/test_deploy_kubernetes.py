@@ -28,7 +28,7 @@ CONFIGURED = ("base", "strimzi", "brokers")
 
 
 def configured(folder: str, tmp_path: Path) -> LoadedConfiguration:
-    """The configuration of a folder of manifests, with the variables that its container has."""
+    """Return the configuration of a folder of manifests, with the variables of its container."""
     text = manifest(f"{folder}/configmap.yaml", "ConfigMap")["data"]["rlmm.toml"]
     file = tmp_path / "rlmm.toml"
     file.write_text(text)

@@ -47,18 +47,18 @@ QUERIES = list(expressions())
 
 
 def is_known(name: str) -> bool:
-    """Whether a series of that name is shown."""
+    """Whether the scrape has a series of that name."""
     return name in SERIES
 
 
 def minutes(time: str) -> int:
-    """A time of a rule's test, all of which are whole minutes."""
+    """Parse a time of a rule's test, always whole minutes."""
     assert time.endswith("m"), time
     return int(time[:-1])
 
 
 def unknown_options(words: list[str]) -> set[str]:
-    """Options of a line that its command does not have; *words* are those behind `rlmm`."""
+    """Return options of a line that its command does not have; *words* are those behind `rlmm`."""
     known = {context.command_path: context for context in documents.commands()}
     name = "rlmm"
     command: click.Command = cli

@@ -24,7 +24,7 @@ def run(*command: str | Path, folder: Path) -> str:
 
 
 def pinned_backend() -> str:
-    """The stanza of the build backend in the pinned versions, hashes included."""
+    """Return the lines of the build backend in the pinned versions, hashes included."""
     pinned = tree.read(Path("constraints/dev.txt"))
     found = re.search(r"^setuptools==(.+\\\n)+.+$", pinned, re.MULTILINE)
     assert found is not None
@@ -33,7 +33,7 @@ def pinned_backend() -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the sdist of this tree, as `make dist` builds them."""
+    """Build the wheel and the sdist of this tree as `make dist` does; return their folder."""
     folder = tmp_path_factory.mktemp("built")
     python = Path(sys.executable)
     run(python, "-m", "build", "--no-isolation", "--outdir", folder, folder=tree.ROOT)

@@ -22,12 +22,12 @@ CHANGE_KINDS = ["Security", "Removed", "Deprecated", "Added", "Changed", "Fixed"
 
 
 def command_names() -> list[str]:
-    """Every command by its full name."""
+    """Return the full name of every command."""
     return [context.command_path for context in documents.commands()]
 
 
 def option_names() -> list[str]:
-    """Every visible option of every command."""
+    """Return every visible option of every command."""
     return sorted(
         {
             name
@@ -40,22 +40,20 @@ def option_names() -> list[str]:
 
 
 def error_codes() -> list[str]:
-    """The code of every error."""
     return sorted({error.code for error in documents.errors()})
 
 
 def setting_spellings() -> list[str]:
-    """Every key with its environment variable and its flag."""
+    """Return every key with its environment variable and its flag."""
     return [spelled for key in KEYS.values() for spelled in (key.path, key.env, key.flag)]
 
 
 def metric_names() -> list[str]:
-    """Every metric."""
     return [metric.name for metric in METRICS]
 
 
 def paths() -> list[str]:
-    """Every path that is answered by HTTP."""
+    """Return every path of HTTP."""
     return [f"{route.method} {route.path}" for route in ROUTES]
 
 
@@ -108,7 +106,7 @@ def test_changes_stand_in_the_order_that_matters_to_an_operator() -> None:
 
 
 def missing_tests(named: Iterable[str]) -> list[str]:
-    """Which of these tests, each `FILE.py::NAME`, are not there."""
+    """Return those of the tests, each `FILE.py::NAME`, that do not exist."""
     missing = []
     for test in sorted(named):
         file, _, name = test.partition("::")

@@ -37,7 +37,7 @@ def taken(words: Sequence[str]) -> tuple[str, JobRequest]:
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the environment counts."""
+    """Remove Spark's variable from the environment."""
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
 
 
@@ -93,7 +93,7 @@ class StandIn:
 
 @contextmanager
 def airflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[StandIn]]:
-    """Its two modules that the sample imports."""
+    """Stand in for the two modules of Airflow that the sample imports."""
     StandIn.made = []
     for place, name in (
         ("airflow.sdk", "DAG"),

@@ -19,7 +19,7 @@ MAPPED = (*tree.PACKAGES, "tests/support")
 
 
 def packages(*roots: str) -> dict[Path, str]:
-    """Each package below the roots, by default the product's, with its docstring."""
+    """Return each package below the roots, by default the product's, with its docstring."""
     return {
         path.parent: ast.get_docstring(tree.parse(path)) or ""
         for path in tree.python_files(*(roots or tree.PACKAGES))

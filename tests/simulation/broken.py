@@ -57,7 +57,7 @@ class Broken:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Inside the block every engine has the fault."""
+        """Run the block with the fault in every engine."""
         with swapped(*self.changes):
             yield
 
@@ -66,7 +66,7 @@ class Broken:
 
 
 def _never_closes(gate: ShardGate, fact: Fact) -> bool:
-    """Readiness as a latch: once open, always open."""
+    """Keep a gate open that was open once."""
     if gate.state is GateState.OPEN and not isinstance(fact, (CaughtUp, PartitionReassigned)):
         return False
     return _MEET(gate, fact)

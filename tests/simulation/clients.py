@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Operation:
-    """Something that a client waits for."""
-
     what: str
     deadline_s: float
     task: asyncio.Task[None]
@@ -55,7 +53,7 @@ class Operation:
 
 
 def _questions(world: World, tier: tiers.Tier) -> tuple[str, Question]:
-    """One of the questions, with arguments that are likely to find something."""
+    """Return one of the questions, with arguments that are likely to find a fault."""
     random = world.random
     partition = tier.partition
     epoch = random.randrange(max(0, tier.epoch - 2), tier.epoch + 1)
@@ -199,7 +197,7 @@ def _acknowledged(
     event: tiers.Written,
     written: WrittenEvent | StoredNotAssigned,
 ) -> str:
-    """A write has ended well; how, in words."""
+    """Note a write that succeeded, and its outcome in words."""
     place, offset = written.metadata_partition, written.offset
     if isinstance(written, StoredNotAssigned):
         tier.unknown(event)
@@ -220,7 +218,7 @@ def _check_stored(
 
 
 def _life_of(world: World, event: tiers.Written, place: int, offset: int) -> Uuid | None:
-    """The topic in which *event* stands at *offset*; the latest one."""
+    """Return the latest topic that has *event* at *offset*."""
     for topic_id, life in reversed(world.topic.lives.items()):
         value = life.published.get((place, offset))
         if value is not None and _is_same(decode(value), event):
@@ -324,7 +322,7 @@ def _position(engine: Engine, place: int) -> int:
 
 
 async def read_current(world: World, machine: Machine, tier: tiers.Tier) -> None:
-    """A linearizable read sees everything that was stored before it."""
+    """Check that a linearizable read sees every event stored before it."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything
@@ -348,7 +346,7 @@ async def read_current(world: World, machine: Machine, tier: tiers.Tier) -> None
 
 
 async def wait_settled(world: World, machine: Machine, generation: int) -> None:
-    """An assignment takes effect, or its time is up."""
+    """Wait until an assignment takes effect or the time is up."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything
@@ -361,7 +359,7 @@ async def wait_settled(world: World, machine: Machine, generation: int) -> None:
 
 
 async def wait_ready(world: World, machine: Machine, tier: tiers.Tier, timeout_s: float) -> None:
-    """A user partition becomes ready, or its time is up."""
+    """Wait until a user partition is ready or the time is up."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything

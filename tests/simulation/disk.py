@@ -26,7 +26,7 @@ FREE_BYTES_MIN = 4_096
 
 
 class PowerCut(BaseException):
-    """The machine is off: whatever ran on it does not run any more."""
+    """The machine is off and runs no further step."""
 
 
 class File:
@@ -68,7 +68,7 @@ class Platter:
 
     @property
     def root(self) -> Path:
-        """The folder that everything is in; works where a `Path` does that is only looked at."""
+        """The top folder; it works where code only reads a `Path`."""
         return cast("Path", SimulatedPath(f"/{self.name}"))
 
     def files(self) -> Iterator[tuple[str, bytes]]:
@@ -79,12 +79,12 @@ class Platter:
                     yield f"{folder}/{name}", bytes(file.data)
 
     def change(self, folder: str, names: dict[str, File | str | None]) -> None:
-        """Names change together: to a file, to a folder ("") or to nothing."""
+        """Change names together: to a file, to a folder ("") or to nothing."""
         _apply(self.names[folder], names)
         self._pending.append((folder, names))
 
     def force(self, folder: str) -> None:
-        """The names in *folder* are on the medium when this returns."""
+        """Put the names in *folder* on the medium."""
         for changed, names in self._pending:
             if changed == folder:
                 _apply(self._medium.setdefault(folder, {}), names)
@@ -115,7 +115,7 @@ class Platter:
         self.fuse = None
 
     def turn_bit(self) -> bool:
-        """Turn one bit of one file, on the medium; whether there was a file."""
+        """Flip one bit of one file on the medium; return whether there was a file."""
         files = [
             file
             for _, names in sorted(self.names.items())
@@ -152,7 +152,7 @@ def _apply(folder: dict[str, File | None], names: dict[str, File | str | None]) 
 
 
 class SimulatedPath(PurePosixPath):
-    """A path on a platter that can be looked at."""
+    """A path on a platter, for reading only."""
 
     __slots__ = ()
 
@@ -171,7 +171,7 @@ class SimulatedPath(PurePosixPath):
 
 
 class SimulatedDisk(SnapshotDisk):
-    """The calls of one machine, from when it is switched on until it is switched off."""
+    """The calls of one machine from its start to its end."""
 
     def __init__(self, platter: Platter, random: Random) -> None:
         self._platter = platter
@@ -181,7 +181,7 @@ class SimulatedDisk(SnapshotDisk):
         self.is_off = False
 
     def _call(self, *, changes: bool = True) -> None:
-        """One call of the system: it may be the last one, or fail."""
+        """Make one system call, which may be the last one, or fail."""
         if self.is_off:
             raise PowerCut
         platter = self._platter

@@ -40,8 +40,6 @@ _Marks = dict[tuple[bytes, int], int]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Something that must never be."""
-
     invariant: str
     detail: str
 
@@ -50,7 +48,7 @@ class Violation:
 
 
 class Judge:
-    """Looks at machines, reports, appends and disks."""
+    """Checks machines, reports, appends and disks."""
 
     def __init__(self, story: Story) -> None:
         self._story = story
@@ -84,8 +82,9 @@ class Judge:
         self, topic_id: Uuid, replay: Replay, partition: TopicIdPartition
     ) -> PythonShard | None:
         """
-        The shard that a replay gives of *partition* at the position of *replay*; `None` where it
-        knows nothing of it. Watermarks that were kept from an earlier state are kept here, too.
+        Return the shard that a replay gives of *partition* at the position of *replay*; `None`
+        where the replay has no event of it. High watermarks that an earlier state kept are kept
+        here, too.
         """
         shard = replay.shard
         assert isinstance(shard, WatchedShard)
@@ -102,7 +101,7 @@ class Judge:
     def _with_kept_marks(
         self, topic_id: Uuid, shard: PythonShard, partition: TopicIdPartition, image: bytes | None
     ) -> PythonShard | None:
-        """As *image*, but with those watermarks of *shard* that some earlier state had."""
+        """Return *image* with those high watermarks of *shard* that some earlier state had."""
         expected = PythonShard(shard.partition)
         if image is not None:
             expected.import_partition(image)
@@ -119,7 +118,7 @@ class Judge:
     # -------------------------------------------------------------------------- I1, I4, I7: states
 
     def look(self, machine: Machine) -> None:
-        """Look at every state of *machine* that changed since the last look."""
+        """Check every state of *machine* that changed since the last check."""
         topic_id = machine.topic_id()
         if topic_id is None:
             return
@@ -176,7 +175,7 @@ class Judge:
                 )
 
     def _look_at_marks(self, machine: Machine, topic_id: Uuid) -> None:
-        """I7: no watermark that was answered from goes down."""
+        """I7: no high watermark of an answer goes down."""
         engine = machine.engine
         assert engine is not None
         for place, gated in engine._gate.shards().items():
@@ -303,7 +302,7 @@ class Judge:
     # ------------------------------------------------------------------------- I2: who may answer
 
     def see_answer(self, machine: Machine, partition: TopicIdPartition, now_s: float) -> None:
-        """I2: *machine* answered a question about *partition* just now; whether it might."""
+        """I2: *machine* may answer a question about *partition* now."""
         engine = machine.engine
         assert engine is not None
         place = engine.place_of(partition)
@@ -360,7 +359,7 @@ def _file(data: bytes) -> SnapshotFile:
 
 
 def _restored(data: bytes) -> PythonShard:
-    """The shard in a snapshot; raises where it is not whole."""
+    """Return the shard in a snapshot; raises for a damaged one."""
     file = _file(data)
     header = file.verify()
     shard = PythonShard(header.partition, header.position)

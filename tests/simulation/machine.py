@@ -53,7 +53,7 @@ the pace of the timer that judges both."""
 
 
 class SteppedClock:
-    """A wall clock that may be set; deadlines are the loop's."""
+    """A wall clock that the test sets; deadlines are the loop's."""
 
     def __init__(self) -> None:
         self.skew_ms = 0
@@ -63,7 +63,7 @@ class SteppedClock:
         return START_MS + self.skew_ms + round(asyncio.get_running_loop().time() * 1_000)
 
     def timeout(self, timeout_s: float) -> AbstractAsyncContextManager[object]:
-        """A deadline by the loop's clock."""
+        """Return a deadline by the loop's clock."""
         return asyncio.timeout(timeout_s)
 
 
@@ -78,7 +78,7 @@ class WatchedShard(PythonShard):
         self._is_new = True
 
     def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
-        """Apply, and have the report looked at."""
+        """Apply, and show the report to the judge."""
         if self._is_new:
             self._is_new = False
             self._judge.look(self._machine)  # what was restored, before more is made of it
@@ -88,7 +88,7 @@ class WatchedShard(PythonShard):
 
 
 class Machine:
-    """A place where an engine runs, or does not."""
+    """A host on which an engine may run."""
 
     def __init__(self, number: int, topic: SimulatedTopic, random: Random, judge: Judge) -> None:
         self.name = f"m{number}"
@@ -131,12 +131,12 @@ class Machine:
 
     @property
     def is_up(self) -> bool:
-        """Whether an engine runs here, is not asked to stop, and has not failed."""
+        """Whether an engine runs here without a stop or a failure."""
         return self.engine is not None and not self.is_stopping and not self.is_ending
 
     @property
     def is_ending(self) -> bool:
-        """Whether an engine is here that has refused everything, and is not gone yet."""
+        """Whether an engine here refuses everything and has not ended yet."""
         return self.engine is not None and self.engine._end is not None
 
     def start(self, assignment: Assignment) -> None:
@@ -178,7 +178,7 @@ class Machine:
                 self.engine = None
 
     def assign(self, assignment: Assignment) -> int:
-        """Have the engine answer for something else; the generation is returned."""
+        """Give the engine another assignment; return the generation."""
         engine = self.engine
         assert engine is not None
         before = set(engine._pump._followers)
@@ -193,7 +193,7 @@ class Machine:
         return generation
 
     def crash(self) -> None:
-        """Switch the machine off, at this moment."""
+        """Switch the machine off now."""
         engine = self.engine
         if engine is None:
             return
@@ -204,7 +204,7 @@ class Machine:
         self._judge.forget_watermarks(self)
 
     async def stop(self) -> None:
-        """Stop in order: nothing is answered, nothing read, then the last snapshots are written."""
+        """Stop in order: refuse questions, end reads, then write the last snapshots."""
         engine, wire, running = self.engine, self.wire, self._running
         if engine is None:
             return  # its power failed at the moment when this was to begin
@@ -225,7 +225,7 @@ class Machine:
         self.is_stopping = False
 
     async def flush(self) -> None:
-        """Have snapshots written, as an operator may at any time."""
+        """Write snapshots, as an operator may at any time."""
         if self.engine is not None:
             with suppress(PowerCut):
                 await self.engine.flush()
@@ -242,7 +242,7 @@ class Machine:
         self.is_stopping = False
 
     def _fuse_blown(self) -> None:
-        """In the middle of a call of the disk: off, and the rest as soon as that call is over."""
+        """Switch off in the middle of a disk call, and end the engine when that call returns."""
         assert self.wire is not None
         self.wire.die()
         asyncio.get_running_loop().call_soon(self.crash)
@@ -257,19 +257,19 @@ class Machine:
         return self.platter.root / "snapshots"
 
     def replays(self) -> Iterator[tuple[int, Replay]]:
-        """Yield every metadata partition that is read here, and how."""
+        """Yield every metadata partition read here with its replay."""
         if self.engine is not None:
             for place, follower in self.engine._pump._followers.items():
                 if follower._replay is not None:
                     yield place, follower._replay
 
     def topic_id(self) -> Uuid | None:
-        """The topic that the engine believes to read."""
+        """The id of the topic that the engine reads."""
         identity = None if self.engine is None else self.engine.identity
         return None if identity is None else identity.topic_id
 
     def _saved(self, engine: Engine) -> list[str]:
-        """The snapshots that the engine relies on."""
+        """The snapshots on which the engine relies."""
         keeper = engine._keeper
         store = None if keeper is None else keeper._store
         return [] if store is None else [str(saved.path) for saved in store._saved.values()]

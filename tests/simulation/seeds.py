@@ -48,7 +48,7 @@ def try_seeds(first: int, stop: int) -> Tried:
 
 
 def _try_watched(first: int, stop: int) -> Tried:
-    """As `try_seeds`, in a process that may be ended when it hangs."""
+    """Act as `try_seeds`, in a process that can be killed when it hangs."""
     faulthandler.dump_traceback_later(_SEED_SECONDS_MAX * (stop - first), exit=True)
     tried = try_seeds(first, stop)
     faulthandler.cancel_dump_traceback_later()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One batch, and when it was stored."""
+    """One batch, and the time of its storing."""
 
     base_offset: int
     next_offset: int
@@ -44,12 +44,12 @@ class Life:
     """Metadata partition and offset -> the value that an engine stored there."""
 
     def end(self, place: int) -> int:
-        """Where the log of *place* ends."""
+        """Return the log end of *place*."""
         batches = self.batches[place]
         return batches[-1].next_offset if batches else 0
 
     def stored_s(self, place: int, position: int) -> float | None:
-        """When the first record at or behind *position* was stored; `None`: there is none."""
+        """Return the time of storing of the first record at or behind *position*, or `None`."""
         batches = self.batches[place]
         found = None
         for kept in reversed(batches):
@@ -75,7 +75,7 @@ class SimulatedTopic(MemoryTopic):
 
     @property
     def life(self) -> Life | None:
-        """The topic that is there now."""
+        """The present topic."""
         return None if self.topic_id is None else self.lives[self.topic_id]
 
     def identity_of(self, life: Life) -> LogIdentity:

@@ -57,7 +57,7 @@ class Wire:
         """Whether the machine behind it is gone: then nothing it still asks for happens."""
 
     def mend(self) -> None:
-        """Everything comes through again."""
+        """End all trouble of the network."""
         self.delay_s = self.loss = self.damage = 0.0
         self.is_cut = False
         self._bell.ring()
@@ -160,7 +160,7 @@ class Wire:
             raise LogUnavailable("no answer: it was lost on the way")
 
     async def _hold(self) -> None:
-        """Nothing goes on here while the wire is cut, or ever when the machine is gone."""
+        """Wait while the wire is cut, and for ever when the machine is off."""
         while self.is_cut or self.is_dead:
             await self._bell.wait()
 
@@ -173,7 +173,7 @@ class Wire:
         return self.loss > 0 and self._random.random() < self.loss
 
     def _arrive_late(self, partition: int, value: bytes) -> None:
-        """Half of the requests that were given up arrive all the same."""
+        """Let half of the given-up requests arrive later."""
         if self._random.random() < 0.5:
             loop = asyncio.get_running_loop()
             delay_s = self._random.random() * _LATE_S

@@ -87,7 +87,7 @@ class World:
     # ----------------------------------------------------------------------------- the course
 
     async def play(self) -> None:
-        """Live through the whole run, or up to the first violation."""
+        """Run to the end, or to the first violation."""
         for machine in self.machines:
             machine.start(Assignment.everything())
         weighted = list(steps.STEPS)
@@ -104,7 +104,7 @@ class World:
         await self._finish()
 
     def is_sound(self) -> bool:
-        """Look at everything; whether nothing was ever violated."""
+        """Check everything; return whether no invariant was ever violated."""
         for machine in self.machines:
             if machine.engine is not None:
                 self.judge.look(machine)
@@ -114,7 +114,7 @@ class World:
         return not self.judge.violations
 
     async def _finish(self) -> None:
-        """Everything heals; then everything must be as it should."""
+        """End all trouble and check the final state."""
         self.tell("world", "everything heals")
         self._heal()
         if not await self._until(self._is_quiet, "every call ends, every failed engine is gone"):
@@ -246,23 +246,22 @@ class World:
         self.story.tell(who, what)
 
     def later(self, delay_s: float, do: Callable[[], None]) -> None:
-        """Do something after some time."""
+        """Run a step after some time."""
         self.loop.call_later(delay_s, do)
 
     def pick_up(self) -> Machine | None:
-        """One of the machines that are up."""
+        """Return one of the running machines."""
         up = [machine for machine in self.machines if machine.is_up]
         return self.random.choice(up) if up else None
 
     def pick_tier(self) -> Tier:
-        """A user partition; one that is gone makes room for a new one now and then."""
+        """Return a user partition; now and then a new one takes the place of a deleted one."""
         at = self.random.randrange(len(self.tiers))
         if self.tiers[at].is_deleted and self.random.random() < 0.2:
             self.tiers[at] = new_tiers(self.random, at + 1)[at]
         return self.tiers[at]
 
     def place_of(self, tier: Tier) -> int:
-        """The metadata partition of a user partition."""
         partition = tier.partition
         return metadata_partition_for(partition.topic_id, partition.partition, self.partition_count)
 
@@ -276,7 +275,7 @@ class World:
         return self.script.write(place, *values, compression=compression)
 
     def mend_disk(self, machine: Machine) -> None:
-        """Nothing is wrong with the disk any more."""
+        """End the trouble of the disk."""
         machine.platter.is_full = False
         machine.platter.error_share = 0.0
         self.loop.slow_share = 0.0
@@ -284,7 +283,7 @@ class World:
     def begin(
         self, what: str, machine: Machine, limit_s: float, call: Coroutine[None, None, None]
     ) -> None:
-        """A client begins something that must end within *limit_s*."""
+        """Start an operation that must end within *limit_s*."""
         what = f"{what} at {machine.name}"
         task = self.loop.create_task(call, name=what)
         operation = clients.Operation(what, self.now_s + limit_s, task, machine)
@@ -313,7 +312,7 @@ class World:
 
 
 def run(seed: int) -> Outcome:
-    """Everything that follows from *seed*."""
+    """Run *seed*."""
     with _quiet(), inline_threads():
         loop = SimulationLoop(Chance(seed).stream("threads"))
         complaints: list[str] = []
@@ -342,7 +341,7 @@ def run(seed: int) -> Outcome:
 
 
 def _end_all(loop: SimulationLoop) -> None:
-    """After a violation something may still be under way."""
+    """End all operations after a violation."""
     left = asyncio.all_tasks(loop)
     for task in left:
         task.cancel()
@@ -352,7 +351,7 @@ def _end_all(loop: SimulationLoop) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Log nothing: with everything going wrong, half of the time would be spent on that."""
+    """Log nothing: half of the time would be spent on lines about trouble."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

@@ -53,12 +53,15 @@ def resident_bytes() -> int:
 
 
 def open_files() -> int:
-    """Of this process: files, sockets and pipes."""
+    """Return the open files, sockets and pipes of this process."""
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 class Neighbour:
-    """A client that asks, one question after another, how much is done before it is answered."""
+    """
+    A client that asks questions one after another, and notes how much the server did before each
+    answer.
+    """
 
     def __init__(self, client: FrameClient) -> None:
         self._client = client
@@ -68,7 +71,7 @@ class Neighbour:
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[None]:
-        """As long as the block runs; every question is answered when it is over."""
+        """Ask while the block runs; every question is answered at its end."""
         self._is_over = False
         async with asyncio.TaskGroup() as tasks:
             asked = tasks.create_task(self._ask())
@@ -87,7 +90,7 @@ class Neighbour:
 
 
 def has_done(served: Listening, count: int) -> bool:
-    """Whether so many requests were answered or refused, those included that were none."""
+    """Whether the server answered or refused that many requests, wrong ones included."""
     found = served.sidecar.statistics()
     return sum(found.answered.values()) + sum(found.refusals.values()) >= count
 

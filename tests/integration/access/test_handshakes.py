@@ -45,8 +45,6 @@ class Heard:
 
 
 class Plain(Heard, asyncio.Protocol):
-    """Is given bytes."""
-
     def data_received(self, data: bytes) -> None:
         self.heard.append(data)
 
@@ -67,7 +65,7 @@ class Buffered(Heard, asyncio.BufferedProtocol):
 
 @asynccontextmanager
 async def listener(shaking: Handshakes, make: Callable[[], Made]) -> AsyncIterator[tuple[str, int]]:
-    """An address where connections are encrypted by *shaking*."""
+    """Listen at an address whose connections *shaking* encrypts."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(shaking.factory(make), "127.0.0.1", 0)
     try:
@@ -79,7 +77,6 @@ async def listener(shaking: Handshakes, make: Callable[[], Made]) -> AsyncIterat
 
 @pytest.fixture
 def pki(tmp_path: Path) -> Pki:
-    """An authority and a server's certificate."""
     return Pki(tmp_path)
 
 

@@ -63,13 +63,11 @@ ARGS: dict[str, tuple[Any, ...]] = {
 
 
 def door(**access: Any) -> Authenticator:
-    """A door that knows every role."""
     return Authenticator(AccessSettings(tokens=Secret(TOKENS), **access), TlsSettings())
 
 
 @asynccontextmanager
 async def serving(keeper: Authenticator, **settings: Any) -> AsyncIterator[Listening]:
-    """An engine that is ready, behind the door."""
     world = World(PLACES)
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))
@@ -78,7 +76,7 @@ async def serving(keeper: Authenticator, **settings: Any) -> AsyncIterator[Liste
 
 
 async def outcome(client: FrameClient, method: str) -> str:
-    """The code of a refusal, or that there was none."""
+    """Return the code of the refusal, or "answered"."""
     try:
         await client.call(method, *ARGS[method])
     except RlmmError as error:

@@ -27,12 +27,12 @@ def blocks(language: str) -> list[str]:
 
 
 def run(commands: str, folder: Path) -> None:
-    """Type *commands* in *folder*."""
+    """Run *commands* in *folder*."""
     subprocess.run(["sh", "-eu", "-c", commands], cwd=folder, check=True, capture_output=True)
 
 
 def shaken(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject:
-    """The server's side of a handshake in memory."""
+    """Return the server's side of a handshake in memory."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     theirs = client.wrap_bio(to_client, to_server, server_hostname="rlmm.example.org")
     ours = server.wrap_bio(to_server, to_client, server_side=True)

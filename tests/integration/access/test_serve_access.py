@@ -31,7 +31,7 @@ PASSWORD = "the-password-of-a-key"
 
 
 async def said_to(address: tuple[str, int], tls: ssl.SSLContext, token: str) -> str:
-    """The role that a token gives, or the code of the refusal."""
+    """Return the role of a token, or the code of the refusal."""
     async with connected(address, tls) as client:
         try:
             return str((await client.hello(token=token))["role"])

@@ -31,13 +31,11 @@ NAMES = ("broker-7=broker:7", "reader.example=reader", "spiffe://here/ops=admin"
 
 @pytest.fixture
 def pki(tmp_path: Path) -> Pki:
-    """An authority and a server's certificate."""
     return Pki(tmp_path)
 
 
 @asynccontextmanager
 async def serving(door: Authenticator) -> AsyncIterator[Listening]:
-    """An engine that is ready, behind the door."""
     world = World(1)
     async with world.engine() as engine:
         await until_open(engine, 0)
@@ -46,12 +44,12 @@ async def serving(door: Authenticator) -> AsyncIterator[Listening]:
 
 
 def mutual(pki: Pki, how: ClientCertificates = ClientCertificates.REQUIRED) -> Authenticator:
-    """A door that asks for certificates."""
+    """Return a door that asks for certificates."""
     return pki.door(pki.settings(how), client_names=NAMES, tokens=Secret(TOKENS))
 
 
 async def role_of(served: Listening, tls: ssl.SSLContext | None, **said: Any) -> str:
-    """The role that hello is answered with."""
+    """Return the role in the answer to hello."""
     async with connected(served.tcp, tls) as client:
         return str((await client.hello(**said))["role"])
 
@@ -69,7 +67,7 @@ async def is_refused(served: Listening, tls: ssl.SSLContext | None) -> bool:
 
 
 def serial(client: FrameClient) -> str:
-    """Of the certificate that the server has shown."""
+    """Return the serial number of the server's certificate."""
     return str(client.writer.get_extra_info("peercert")["serialNumber"])
 
 

@@ -32,7 +32,7 @@ DEADLINE_S = 30.0
 
 
 class ServiceThread:
-    """A fake service on a loop and thread of its own, as a service in another process is."""
+    """A fake service on a loop and thread of its own, like one in another process."""
 
     def __init__(self, folder: str) -> None:
         self.service = FakeService(Path(folder) / "s")

@@ -25,7 +25,7 @@ SEGMENTS = 500
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log of ours with a history."""
+    """Make a folder with a log and a history."""
     folder = tmp_path_factory.mktemp("manners") / "log"
     asyncio.run(write_ours(folder, events_of(range(SEGMENTS))))
     return folder
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Nothing of ours is set, and nothing that changes how output is buffered."""
+    """Return an environment without our variables and without one that changes buffering."""
     clean = {
         name: text
         for name, text in os.environ.items()
@@ -117,7 +117,7 @@ def test_output_that_is_closed_from_the_beginning_is_no_error(
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, int]]:
-    """A terminal: our end, and that of a process."""
+    """Open a pseudo-terminal: our end, and that of a process."""
     ours, theirs = pty.openpty()
     yield ours, theirs
     os.close(ours)

@@ -21,7 +21,6 @@ TP = tp()
 
 @pytest.fixture
 async def brokers() -> tuple[Broker, Broker]:
-    """Two brokers of one cluster."""
     service, tier = StandInService(), Tier()
     return Broker(1, service.client(1), tier), Broker(2, service.client(2), tier)
 

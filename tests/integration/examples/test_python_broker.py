@@ -33,7 +33,7 @@ CS, CF, DS, _ = SegmentState
 
 
 class IllTier(Tier):
-    """A store that fails as a test says."""
+    """A store whose calls fail as the test sets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,8 +57,6 @@ class IllTier(Tier):
 
 
 class Town:
-    """A metadata service, a store, and brokers."""
-
     def __init__(self) -> None:
         self.service = StandInService()
         self.tier = IllTier()
@@ -77,11 +75,9 @@ class Town:
         await self.all.update_segment(finished(segment.id))
 
     async def states(self, partition: TopicIdPartition = TP) -> list[SegmentState]:
-        """The states of all segments."""
         return [segment.state async for segment in self.all.list_segments(partition)]
 
     async def ranges(self, partition: TopicIdPartition = TP) -> list[tuple[int, int]]:
-        """The ranges of the finished segments."""
         return [
             (segment.start_offset, segment.last_offset)
             async for segment in self.all.list_segments(partition)
@@ -95,7 +91,7 @@ async def town() -> Town:
 
 
 def fill(log: LocalLog, *sizes: int, timestamp_ms: int = 0) -> None:
-    """Sealed segments of so many records each."""
+    """Append sealed segments of so many records each."""
     for size in sizes:
         log.append(*[b"x"] * size, timestamp_ms=timestamp_ms)
         log.roll()

@@ -178,7 +178,7 @@ async def test_tls_when_handshakes_are_begun_and_left_then_probes_are_answered_a
 
 
 class Passes:
-    """Counts how often the event loop has gone round."""
+    """Counts the passes of the event loop."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -33,7 +33,6 @@ SIZE = 1_048_576
 
 @pytest.fixture
 def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
-    """An empty log, and a clock that stands still."""
     stop_the_clock(monkeypatch, NOW_MS)
     return Incident(tmp_path / "log")
 

@@ -261,7 +261,7 @@ async def test_leader_epochs_when_their_file_is_lost_then_are_read_from_the_log(
 
 
 def brokers_folder(root: Path) -> dict[int, int]:
-    """A folder as a broker leaves it, with record sets that one wrote: partition to next offset."""
+    """Return a folder in a broker's form, with a broker's record sets: partition to next offset."""
     recorded = json.loads((files("rlmm_demo") / "data" / "recorded_history.json").read_text())
     (root / "meta.properties").write_text("version=1\ncluster.id=x\nnode.id=1\n")
     points = {}

@@ -57,8 +57,6 @@ class GatedMaking(Disk):
 
 
 class NotedFolders(Disk):
-    """A disk that notes which folders are synced."""
-
     def __init__(self) -> None:
         self.synced: list[Path] = []
 
@@ -187,8 +185,6 @@ async def test_partition_folder_when_of_something_else_then_is_refused(tmp_path:
 
 
 class ReadOnlyDisk(Disk):
-    """A disk that was mounted for reading only."""
-
     def make_folder(self, path: Path) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 

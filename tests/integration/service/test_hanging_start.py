@@ -105,7 +105,7 @@ async def begun(
 
 
 async def hang(folder: Path) -> tuple[Path, bytes]:
-    """Begin a log in *folder*, and let its next opening hang at a pipe."""
+    """Make a log in *folder* whose next opening hangs at a pipe."""
     log = (await open_files(folder / "log", 2, LogSettings(), is_observer=False)).log
     await log.close()
     pipe = folder / "log" / "meta.properties"

@@ -33,7 +33,7 @@ def write(file: Path, text: str) -> None:
 
 
 async def hang_up(served: Serving) -> dict[str, Any]:
-    """Ask for the configuration to be read again; return the line about it."""
+    """Send SIGHUP; return the line about the reload."""
     served.send(signal.SIGHUP)
     return await served.until(READ_AGAIN)
 

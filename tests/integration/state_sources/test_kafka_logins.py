@@ -54,7 +54,7 @@ def properties_of(login: Login, *more: str) -> list[str]:
 async def opened(
     folder: Path, login: Login, lines: list[str], **said: Any
 ) -> AsyncIterator[StateSource]:
-    """The cluster of *login*, by a file of *lines*."""
+    """Open the cluster of *login* with a file of *lines*."""
     file = folder / "client.properties"
     await asyncio.to_thread(file.write_text, "\n".join(lines))
     source = await open_source(
@@ -70,7 +70,7 @@ async def opened(
 
 @pytest.fixture
 async def metadata_topic(secured_kafka: SecuredKafka) -> SecuredKafka:
-    """The broker, whose metadata topic holds a few events."""
+    """Return the broker, whose metadata topic has a few events."""
     login = secured_kafka.admin_login
     try:
         await create_topic(login, TOPIC, partitions=1)
@@ -97,7 +97,7 @@ async def test_kafka_when_the_jaas_line_of_java_is_given_then_lets_us_in(
 
 
 def converted(login: Login, folder: Path, form: str) -> tuple[Path, Path | None]:
-    """Truststore and keystore of *login* as Java's own tool makes them, of one form."""
+    """Convert truststore and keystore of *login* to one form with Java's own tool."""
     assert login.ca_file is not None
     trust = folder / f"trust.{form}"
     keytool("-importcert", "-alias", "ca", "-file", login.ca_file, "-keystore", trust, form=form)
@@ -119,7 +119,6 @@ def converted(login: Login, folder: Path, form: str) -> tuple[Path, Path | None]
 
 
 def keytool(*arguments: object, form: str, is_import: bool = False) -> None:
-    """Run Java's tool for stores."""
     store = "-deststore" if is_import else "-store"
     said = [f"{store}type", form, f"{store}pass", PASSWORD, "-noprompt"]
     subprocess.run(

@@ -41,7 +41,6 @@ RECORDS = 60
 
 @asynccontextmanager
 async def opened(**said: Any) -> AsyncIterator[StateSource]:
-    """The source that is named, closed at the end."""
     source = await open_source(SourceSettings(timeout_s=ANSWER_S, **said))
     try:
         yield source
@@ -50,7 +49,7 @@ async def opened(**said: Any) -> AsyncIterator[StateSource]:
 
 
 async def tiered_topic(kafka: TieredKafka, partitions: int = 1) -> str:
-    """A topic of our own with segments of each partition in the tier."""
+    """Create a topic with segments of each partition in the tier."""
     topic = own_topic("looked-at")
     await kafka.create_topic(topic, partitions=partitions)
     for partition in range(partitions):
@@ -80,12 +79,11 @@ def events_below(kafka: TieredKafka, positions: dict[int, int]) -> dict[int, byt
 
 
 def images_of(moment: Any) -> dict[int, bytes]:
-    """The state of each metadata partition."""
     return {place: one.shard.image() for place, one in moment.replays.items()}
 
 
 async def segments_of(moment: Moment, kafka: TieredKafka, topic: str) -> list[int]:
-    """Where the segments of a topic begin."""
+    """Return the start offsets of a topic's segments."""
     pages = [page async for page in moment.segments(kafka.user_partition(topic))]
     return [segment.start_offset for page in pages for segment in page]
 

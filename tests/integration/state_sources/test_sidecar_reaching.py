@@ -299,7 +299,7 @@ async def test_service_when_it_is_started_anew_then_is_asked_on_another_connecti
 
 
 def hang_up(served: Any) -> None:
-    """The service ends all connections."""
+    """End all connections of the service."""
     for connection in list(served.sidecar._connections):
         connection.abort()
 

@@ -54,12 +54,11 @@ GROWN_KB_MAX = 12 * 1024
 
 
 async def pages(moment: Moment, partition: Any, epoch: int | None = None) -> list[Any]:
-    """All segments of a partition."""
     return [one async for page in moment.segments(partition, epoch) for one in page]
 
 
 def random_world(seed: int, count: int) -> World:
-    """A history of everything that can happen, in no sensible order."""
+    """Make a history of every possible event in random order."""
     world, history = World(PLACES), DenseHistory(Random(seed))
     for _ in range(count):
         world.store(history.event())

@@ -15,7 +15,7 @@ CA = trustme.CA()
 
 
 def certificate(not_before: datetime, not_after: datetime) -> str:
-    """A PEM certificate that holds that long."""
+    """Return a PEM certificate of that lifetime."""
     made = CA.issue_cert("localhost", not_before=not_before, not_after=not_after)
     return made.cert_chain_pems[0].bytes().decode()
 

@@ -348,7 +348,7 @@ def test_key_when_every_user_may_read_it_then_told(
 
 
 def has_looked(keeper: Authenticator) -> bool:
-    """Whether a change was found."""
+    """Whether the door found a change."""
     return keeper.generation == 1
 
 

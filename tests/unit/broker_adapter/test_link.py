@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FakeConnection:
-    """Takes whatever is sent; a test answers."""
+    """A connection that takes all bytes and leaves the answers to the test."""
 
     def __init__(self) -> None:
         self.is_lost = False

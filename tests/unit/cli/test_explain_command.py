@@ -170,7 +170,7 @@ async def test_explain_where_the_log_may_not_be_read_says_what_is_missing() -> N
     looking = looking_at(history)
 
     class Closed:
-        """A log that tells its identity alone."""
+        """A log that gives its identity and nothing else."""
 
         identity = history.log.identity
 

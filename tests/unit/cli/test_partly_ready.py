@@ -39,7 +39,7 @@ ELSEWHERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) 
 
 
 class Copied(NamedTuple):
-    """Metadata partition 1 alone, of three."""
+    """A copy of metadata partition 1 of three."""
 
     folder: Path
 

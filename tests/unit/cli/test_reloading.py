@@ -32,7 +32,7 @@ SETTINGS = LoggingSettings(format=LogFormat.JSON, repeats_max=1)
 
 
 class Said:
-    """A configuration that is whatever *load* gives."""
+    """A configuration with the result of *load*."""
 
     def __init__(self, load: Callable[[], LoadedConfiguration]) -> None:
         self.load = load

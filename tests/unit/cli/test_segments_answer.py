@@ -27,7 +27,7 @@ PAGES = 5
 
 
 class PagedMoment:
-    """A moment with two user partitions that counts the pages that were taken."""
+    """A moment with two user partitions that counts requested pages."""
 
     identity = LogIdentity("cluster", Uuid(bytes(16)), PLACES)
 

@@ -102,7 +102,7 @@ def test_totals_when_a_partition_does_not_say_are_not_known() -> None:
 
 
 class Changing(MemorySource):
-    """A source that stands otherwise each time it is asked, the last one for good."""
+    """A source with another standing at each question; the last one stays."""
 
     def __init__(self, *found: SourceStatus | RlmmError) -> None:
         super().__init__(History())

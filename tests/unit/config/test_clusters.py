@@ -47,12 +47,11 @@ log.kind = "files"
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where a test writes its configuration file."""
     return tmp_path / "rlmm.toml"
 
 
 def refused(file: Path, text: str, **sources: dict[str, str]) -> str:
-    """The one line with which a configuration is refused."""
+    """Return the one line of the refusal."""
     file.write_text(text)
     with pytest.raises(ConfigError) as error:
         load(file=file, **sources)  # type: ignore[arg-type]

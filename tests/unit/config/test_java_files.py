@@ -24,7 +24,7 @@ CONSUMER = "rlmm.config.remote.log.metadata.consumer."
 
 @pytest.fixture
 def written(tmp_path: Path) -> Written:
-    """Writes a properties file and names it."""
+    """Write a properties file; return its path."""
 
     def write(text: str) -> Path:
         path = tmp_path / "kafka.properties"

@@ -21,12 +21,11 @@ SERVERS = {"kafka_bootstrap_servers": "one:9092"}
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where a test writes its configuration file."""
     return tmp_path / "rlmm.toml"
 
 
 def source(loaded: LoadedConfiguration, path: str) -> str:
-    """Where the value of a key comes from."""
+    """Return the source of a key's value."""
     return next(found.source for found in loaded.settings if found.key.path == path)
 
 

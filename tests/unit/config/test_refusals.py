@@ -30,7 +30,7 @@ def refused(
     file: Path | None = None,
     command_properties: tuple[str, ...] = (),
 ) -> str:
-    """The one line with which a configuration is refused."""
+    """Return the one line of the refusal."""
     with pytest.raises(ConfigError) as error:
         load(flags, environ, file, command_properties)
     message = str(error.value)

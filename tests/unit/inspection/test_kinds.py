@@ -74,7 +74,7 @@ def test_kinds_when_looked_for_in_the_tests_then_each_is_met() -> None:
 
 
 class Contradicting:
-    """A shard that finds fault with itself."""
+    """A shard whose own check finds a fault."""
 
     partition = 7
 

@@ -109,8 +109,8 @@ def test_rules_of_a_topic_are_what_the_cluster_tells() -> None:
 
 def kafka_case(**states: SegmentState) -> list:  # type: ignore[type-arg]
     """
-    The case of Kafka's own test for KAFKA-17062: copies that failed, and eleven that did not, of
-    100 bytes each.
+    Return the case of Kafka's own test for KAFKA-17062: failed copies, and eleven good ones of 100
+    bytes each.
     """
     open_state = SegmentState.COPY_SEGMENT_STARTED
     again = SegmentState.DELETE_SEGMENT_STARTED

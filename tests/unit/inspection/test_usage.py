@@ -33,8 +33,8 @@ PAYMENTS = TopicIdPartition(Uuid.of(0, 5), "payments", 0)
 
 async def summed(grouping: Grouping, rules: RetentionSettings | None = None) -> UsageSums:
     """
-    Two topics: a segment of two days and one of 40, one that is displaced, one copy that was never
-    finished; and one of another topic.
+    Sum two topics: a segment of two days, one of 40, a displaced one, and an unfinished copy; and
+    one of another topic.
     """
     other = segment_id("p", PAYMENTS)
     events: list[Event] = [

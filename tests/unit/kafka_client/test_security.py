@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """An authority, and keys that it vouches for."""
+    """An authority, and keys that it signed."""
 
     def __init__(self, folder: Path) -> None:
         authority = trustme.CA()
@@ -129,8 +129,6 @@ def test_context_when_a_file_is_of_no_use_then_key_and_file_are_named(
 
 
 class Provider:
-    """Gives a token."""
-
     async def token(self) -> str:
         return "token"
 

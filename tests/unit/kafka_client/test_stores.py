@@ -36,7 +36,7 @@ PASSWORD, KEY_PASSWORD = "changeit", "other"
 
 
 class Vouched:
-    """An authority, and a key that it vouches for."""
+    """An authority, and a key that it signed."""
 
     def __init__(self) -> None:
         self.authority = trustme.CA()

@@ -142,8 +142,6 @@ async def test_open_when_the_folder_is_in_use_then_names_the_process(tmp_path: P
 
 
 class ReadOnlyDisk(Disk):
-    """A disk that was mounted for reading only."""
-
     def make_folder(self, path: Path) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 

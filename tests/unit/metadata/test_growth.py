@@ -43,7 +43,7 @@ TEMPLATE = row_of(started("any", 0, SPAN - 1))
 
 
 class Unwalked(dict[bytes, bytes]):
-    """Rows of which any one may be asked for, and never all."""
+    """Rows that allow access to single ones and raise on iteration."""
 
     def __iter__(self) -> Iterator[bytes]:
         raise AssertionError("all segments are walked")
@@ -55,7 +55,7 @@ class Unwalked(dict[bytes, bytes]):
 
 
 class History:
-    """One epoch of one partition, filled as fast as can be."""
+    """One epoch of one partition, filled in the fastest way."""
 
     def __init__(self) -> None:
         self.state = PartitionState(tp().key)

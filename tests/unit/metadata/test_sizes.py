@@ -107,7 +107,7 @@ def test_statistics_then_count_segments_by_state() -> None:
 
 
 class Untouchable(dict[bytes, bytes]):
-    """Rows that must not be looked at."""
+    """Rows that raise on any access."""
 
     def _refuse(self, *_: object) -> Never:
         raise AssertionError("a size query touched the rows")

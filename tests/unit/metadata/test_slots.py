@@ -121,8 +121,6 @@ def test_slots_when_they_grow_then_no_chunk_is_longer_than_allowed(step: int) ->
 
 
 class _FullMemory(list[bytes]):
-    """A list that cannot grow."""
-
     def append(self, _: object) -> Never:
         raise MemoryError
 

@@ -14,7 +14,7 @@ A, B, C = Path("a"), Path("b"), Path("c")
 
 
 class CountedDisk(Disk):
-    """Hands out numbers instead of files."""
+    """A disk that gives out numbers instead of files."""
 
     def __init__(self) -> None:
         self.opened: list[Path] = []

@@ -24,7 +24,9 @@ def batch(base_offset: int, count: int = 1) -> bytes:
 
 
 def cut_short(damaged: bytes) -> bytes:
-    """A batch whose length is below that of a header: nothing behind it can be found."""
+    """
+    Return a batch whose length is below that of a header, so that the next one cannot be found.
+    """
     return damaged[:8] + b"\x00\x00\x00\x01" + damaged[12:]
 
 

@@ -25,7 +25,9 @@ DAMAGED = Undecodable(UndecodableReason.DAMAGED_BATCH)
 
 
 def passed(first: int, next_offset: int, **verdicts: Verdict) -> Report:
-    """A report on offsets [*first*, *next_offset*); `at7=REJECTED` is a verdict on offset 7."""
+    """
+    Return a report on offsets [*first*, *next_offset*); `at7=REJECTED` is a verdict on offset 7.
+    """
     entries = tuple(
         Entry(int(name[2:]), int(name[2:]) + 1, verdict) for name, verdict in verdicts.items()
     )

@@ -33,7 +33,7 @@ GET: dict[str, Json] = {"op": "get", "epoch": 0, "offset": 5, "expect": None}
 
 
 def file_of(*steps: Json, **changes: Json) -> list[Json]:
-    """The content of a file with one scenario at store level."""
+    """Return a file with one scenario at store level."""
     entry: dict[str, Json] = {"name": "one", "level": "store", "source": "derived"}
     return [entry | {"steps": list(steps)} | changes]
 
@@ -141,7 +141,7 @@ BAD_STEPS: dict[str, tuple[Json, str]] = {
 
 
 def refusal(path: Path, content: str) -> str:
-    """The message with which *content* is refused; the command must say the same, in one line."""
+    """Return the error for *content*; the command must print the same in one line."""
     path.write_text(content, "utf-8")
     with pytest.raises(ConfigError) as caught:
         load_corpus(path)

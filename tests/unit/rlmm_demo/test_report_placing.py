@@ -9,7 +9,6 @@ from rlmm_demo.report.story import MapRange, PartitionMap, RangeKind
 
 
 def placed(*ranges: tuple[int, int, RangeKind]) -> PartitionMap:
-    """A partition with these ranges."""
     return PartitionMap("orders-0", tuple(MapRange(*one) for one in ranges))
 
 

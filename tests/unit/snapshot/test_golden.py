@@ -46,7 +46,7 @@ def write_golden(path: Path) -> None:
 
 
 def blocks_of(content: bytes) -> list[tuple[int, bytes]]:
-    """Kind and inflated content of each block, by the tables of the format's page alone."""
+    """Return kind and inflated content of each block, by the tables of the format's page alone."""
     at = 106 + int.from_bytes(content[104:106]) + 4
     blocks = []
     while content[at] != 0:

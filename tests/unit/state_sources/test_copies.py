@@ -21,7 +21,7 @@ TOPIC_ID, OTHER_ID = Uuid.of(1, 1), Uuid.of(2, 2)
 
 
 def make(root: Path, *places: int, topic_id: Uuid | None = TOPIC_ID) -> Path:
-    """Folders of metadata partitions, with an empty log in each."""
+    """Make folders of metadata partitions, each with an empty log."""
     for place in places:
         folder = root / f"{TOPIC}-{place}"
         folder.mkdir(parents=True)
@@ -32,7 +32,7 @@ def make(root: Path, *places: int, topic_id: Uuid | None = TOPIC_ID) -> Path:
 
 
 def of_cluster(root: Path, cluster_id: str) -> Path:
-    """The same folder, that says which cluster it is of."""
+    """Add the file that names the cluster to the folder."""
     (root / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n")
     return root
 
@@ -99,7 +99,7 @@ def differ_by_cluster(tmp_path: Path) -> list[Path]:
 
 
 def differ_by_topic(tmp_path: Path) -> list[Path]:
-    """Of two topics of one name, one after the other."""
+    """Make two topics of one name, one after the other."""
     return [make(tmp_path / "one", 0), make(tmp_path / "other", 1, topic_id=OTHER_ID)]
 
 
@@ -134,38 +134,35 @@ def absent(tmp_path: Path) -> Path:
 
 
 def a_file(tmp_path: Path) -> Path:
-    """A file in place of a folder."""
     (tmp_path / "dump.txt").touch()
     return tmp_path / "dump.txt"
 
 
 def empty(tmp_path: Path) -> Path:
-    """A folder without anything in it."""
     (tmp_path / "empty").mkdir()
     return tmp_path / "empty"
 
 
 def something_else(tmp_path: Path) -> Path:
-    """A folder of something else."""
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "holiday.jpg").touch()
     return tmp_path / "photos"
 
 
 def other_topics(tmp_path: Path) -> Path:
-    """A broker's folder without the metadata topic."""
+    """Make a broker's folder without the metadata topic."""
     (tmp_path / "data" / "orders-0").mkdir(parents=True)
     return tmp_path / "data"
 
 
 def renamed(tmp_path: Path) -> Path:
-    """The folder of a partition under another name."""
+    """Make the folder of a partition under another name."""
     (make(tmp_path, 3) / f"{TOPIC}-3").rename(tmp_path / "partition3")
     return tmp_path / "partition3"
 
 
 def our_data(tmp_path: Path) -> Path:
-    """The data folder of a service, which has the log in a folder of its own."""
+    """Make the data folder of a service, with the log in a folder of its own."""
     make(tmp_path / "rlmm-data" / "log", 0)
     return tmp_path / "rlmm-data"
 

@@ -15,7 +15,7 @@ PARTITIONS = [user_partition(number) for number in range(40)]
 
 
 def found_in(count: int) -> list[tuple[TopicIdPartition, int]]:
-    """Where the events of every partition lie in a topic of so many."""
+    """Return the metadata partition of every user partition's events in a topic of so many."""
     return [(one, place_of(one, count)) for one in PARTITIONS]
 
 

@@ -104,7 +104,7 @@ async def test_source_when_it_cannot_be_meant_then_one_line_says_so(
 
 
 def settings_of(tmp_path: Path, *lines: str, properties: tuple[str, ...] = ()) -> Any:
-    """How the log gets in by a `client.properties` of *lines*."""
+    """Return the settings of a log from a `client.properties` of *lines*."""
     file = tmp_path / "client.properties"
     file.write_text("\n".join(lines), encoding="iso-8859-1")
     return kafka_settings_of(

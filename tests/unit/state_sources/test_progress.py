@@ -17,7 +17,7 @@ class Terminal(io.StringIO):
 
 
 class Watch:
-    """A clock that is set."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now_s = 100.0

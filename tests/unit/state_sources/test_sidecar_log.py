@@ -47,7 +47,7 @@ class Link:
 
 
 def log_of(told: Callable[[str, list[Any]], object]) -> tuple[SidecarLog, Link]:
-    """A log whose service answers so."""
+    """Return a log whose service gives these answers."""
     link = Link(told)
     return SidecarLog(cast("SidecarLink", link)), link
 

@@ -52,7 +52,7 @@ class Written(io.StringIO):
 
 @contextmanager
 def logging_to(written: Written, **settings: Any) -> Iterator[Written]:
-    """Log to *written* as these settings say."""
+    """Log to *written* with these settings."""
     with set_up(LoggingSettings(**settings), written, now_ms=lambda: written.now_ms):
         yield written
 
@@ -299,7 +299,7 @@ def test_settings_when_changed_then_all_of_them_hold_at_once() -> None:
 
 
 class Failing(Written):
-    """A stream that cannot be written to for a while."""
+    """A stream whose writes fail for a while."""
 
     error: Exception | None = None
 

@@ -25,7 +25,7 @@ OUTPUTS = ["table", "json", "jsonl", "csv", "tsv", "yaml"]
 
 
 class Watched(StringIO):
-    """A stream that says when a text was written to it."""
+    """A stream that notes each write."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Watched(StringIO):
 
 
 class Pipe(StringIO):
-    """A stream whose other end goes away after some writes; an encoding of its own."""
+    """A stream whose other end closes after some writes; it has an encoding of its own."""
 
     def __init__(self, writes: int = 10**9, error: int = errno.EPIPE) -> None:
         super().__init__()

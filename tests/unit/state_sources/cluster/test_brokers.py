@@ -31,7 +31,7 @@ READ, DESCRIBE = 3, 8
 
 
 class AskedCluster(FakeTopics):
-    """Answers about brokers and rights as well, or refuses to."""
+    """Also answers about brokers and rights, or refuses to."""
 
     def __init__(self, brokers: int = 2, **topics: FakeTopic) -> None:
         super().__init__(brokers, **topics)
@@ -80,7 +80,9 @@ async def asking(kafka: FakeTopics, timeout_s: float = TIMEOUT_S) -> AsyncIterat
 
 
 def two_topics() -> AskedCluster:
-    """A tiered one that two brokers lead, and one that we may know nothing of."""
+    """
+    Return a cluster with a tiered topic that two brokers lead, and one hidden from the client.
+    """
     return AskedCluster(
         a=FakeTopic([FakeLog(0), FakeLog(1)], {"remote.storage.enable": "true"}),
         hidden=FakeTopic([FakeLog(0)], code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
