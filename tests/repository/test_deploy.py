@@ -159,7 +159,7 @@ def test_image_runs_as_nobody_with_one_volume_and_gets_its_signals(tmp_path: Pat
 
 
 def test_service_starts_no_processes() -> None:
-    """Process 1 of a container has nothing to reap: no init is needed beside it."""
+    """The packages of the service start no process, so the container needs no init."""
     found = [
         f"{path}: {names}"
         for path in tree.python_files("rlmm")
@@ -198,7 +198,7 @@ def answering(status: int) -> Iterator[str]:
 def test_health_check_then_says_by_its_exit_code_whether_the_service_is_alive(
     status: int | None, expected: int
 ) -> None:
-    """0 for an answer of 200 to `/livez`, else 1, with the reason."""
+    """The probe ends with 0 when `/livez` answers 200, and else with 1 and the reason."""
     script = tree.ROOT / DEPLOY / "docker/healthcheck.py"
     assert "/livez" in PATHS
 

@@ -144,7 +144,7 @@ def test_everything_of_the_manifests_finds_the_pods() -> None:
 
 
 def test_nodes_can_be_drained_with_as_many_replicas_as_there_are() -> None:
-    """A budget that wants one pod where there is one would hold up every drain for ever."""
+    """No disruption budget covers a single pod, because it would block every drain."""
     budget = manifest("base/poddisruptionbudget.yaml", "PodDisruptionBudget")["spec"]
     replicas = manifest("brokers/deployment.yaml", "Deployment")["spec"]["replicas"]
     assert replicas - budget.get("minAvailable", replicas - budget.get("maxUnavailable", 0)) >= 1

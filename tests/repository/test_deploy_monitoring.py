@@ -164,7 +164,7 @@ def test_rules_are_tried_and_where_there_is_promtool_it_takes_them() -> None:
 
 
 def test_counters_are_read_as_rates_and_gauges_as_they_are() -> None:
-    """A query of a counter looks at its growth."""
+    """Each query uses the growth of a counter and the value of a gauge."""
     for who, expression in QUERIES:
         for name in metric_names(expression):
             is_counter = name.endswith("_total") or name in HISTOGRAMS

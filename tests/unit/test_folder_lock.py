@@ -63,7 +63,7 @@ def test_lock_when_the_folder_is_made_then_is_closed_to_other_users_of_the_machi
 
 
 def test_lock_when_given_back_then_nobody_holds_it(tmp_path: Path) -> None:
-    """The file stays, without an owner."""
+    """The lock file stays and names no owner."""
     folder = tmp_path / "made" / "anew"
     with folder_lock(folder):
         assert (folder / LOCK).read_text() == f"{os.getpid()}\n"

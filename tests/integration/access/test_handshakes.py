@@ -90,7 +90,7 @@ def server_side(pki: Pki) -> ssl.SSLContext:
 async def test_protocol_when_bytes_come_with_the_handshake_s_end_then_hears_of_them_in_order(
     pki: Pki, kind: type[Plain] | type[Buffered]
 ) -> None:
-    """A client sends its first request in the same segment as its last word of the handshake."""
+    """The server reads a request that arrives in the same segment as the end of the handshake."""
     made: list[Heard] = []
 
     def make() -> Made:

@@ -85,7 +85,7 @@ async def outcome(client: FrameClient, method: str) -> str:
 
 
 def test_table_then_has_every_method() -> None:
-    """A method that is added must be tried here, too."""
+    """The table of this module has every method."""
     assert set(ARGS) == set(METHODS)
 
 

@@ -43,8 +43,7 @@ async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and
     tmp_path: Path,
 ) -> None:
     """
-    Tokens and certificate as they are now, without a restart; at the most talkative level no line
-    holds a token, right or wrong.
+    New tokens and certificates count without a restart, and no log line at level debug has a token.
     """
     pki = Pki(tmp_path)
     tokens = write_tokens(tmp_path / "tokens")

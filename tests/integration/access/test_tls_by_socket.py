@@ -1,4 +1,4 @@
-"""TLS over real sockets: whose certificate is taken, and which one is shown."""
+"""TLS over real sockets: accepted client certificates, and the server's own."""
 
 from __future__ import annotations
 
@@ -207,7 +207,10 @@ async def test_server_certificate_when_replaced_then_the_next_handshake_has_it(p
 async def test_client_authority_when_replaced_then_the_next_handshake_asks_for_it(
     pki: Pki,
 ) -> None:
-    """Whom the old one signed is out, and whom the new one signed is in."""
+    """
+    A client certificate of the former authority is refused, and one of the new authority is
+    accepted.
+    """
     other = trustme.CA()
     theirs = pki.client("reader.example", signed_by=other)
     ours = pki.client("reader.example")

@@ -97,7 +97,7 @@ def test_close_then_no_thread_is_left_and_calls_are_refused() -> None:
 
 
 def test_threads_that_wait_when_the_client_is_closed_then_are_told_what_is_true() -> None:
-    """A question ends with `Stopped`, an event that was sent with `AppendUncertain`."""
+    """A question gets `Stopped`, and an event that was sent gets `AppendUncertain`."""
     settings = ClientSettings(timeout_s=60.0)
     with serving() as service, ThreadPoolExecutor(2) as pool:
         service.silent = {"segment", "add_segment"}

@@ -229,7 +229,7 @@ async def test_event_when_it_cannot_be_sent_then_surely_not_stored(service: Fake
 async def test_event_when_refused_as_surely_not_stored_then_stored_again(
     service: FakeService,
 ) -> None:
-    """Errors that say that nothing was stored are waited for."""
+    """The client waits and repeats a call after an error which says that no event was stored."""
     async with client_of(service, None) as client:
         service.refusals["add_segment"] = type(service.greetings)(
             [TooBusy("not now"), NotReady("behind", retry_after_ms=1)]
@@ -260,7 +260,7 @@ async def test_answer_when_it_comes_too_late_then_thrown_away_and_never_mixed_up
 async def test_answers_when_they_come_in_any_order_then_each_to_its_own_question(
     service: FakeService,
 ) -> None:
-    """Many questions are under way on one connection, and ids say whose an answer is."""
+    """Answers on one connection go to their questions by id, in any order."""
     async with client_of(service, None) as client:
         for number in range(50):
             await client.add_segment(started(f"s{number}", number, number))
@@ -303,7 +303,7 @@ async def test_hello_when_refused_for_now_then_waited_for(service: FakeService) 
 async def test_service_when_it_is_not_there_yet_then_found_when_it_comes(
     service: FakeService,
 ) -> None:
-    """A broker may be started before its service; nothing has to be done about it."""
+    """A client connects by itself when its service starts later."""
     await service.end()
     async with client_of(service) as client:
         client.on_partition_leadership_changes([TP], [])
@@ -329,7 +329,7 @@ async def test_service_when_it_falls_silent_then_found_out_and_connected_to_anew
 
 
 async def test_idle_limit_of_the_service_then_ping_comes_before_it(service: FakeService) -> None:
-    """A connection is not lost for want of questions."""
+    """Pings keep a connection without questions open."""
     service.limits = replace(service.limits, idle_ms=150)
     async with client_of(service, None):
         await until(lambda: service.connections != [] and service.connections[0].asked != [], 10)

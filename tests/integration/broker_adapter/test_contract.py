@@ -47,7 +47,7 @@ async def listed(segments: Any) -> list[Any]:
 async def test_write_right_after_becoming_leader_then_waits_until_it_can_be_made(
     cluster: Cluster,
 ) -> None:
-    """A broker that has just become leader writes, and reads its write, without asking first."""
+    """A write right after the leadership change waits until the partition is ready."""
     client = await led(cluster, ClientSettings(ready_timeout_s=30.0))
     written = await client.add_segment(started("a"))
     assert written.verdict == "applied"
@@ -258,7 +258,7 @@ async def test_look_ups_by_the_dozen_then_answered_in_their_order_each_with_its_
 async def test_look_ups_when_more_than_one_request_takes_then_all_are_answered(
     cluster: Cluster,
 ) -> None:
-    """How many a service takes at once is not the caller's to know."""
+    """The client splits a batch that is larger than the service's maximum."""
     client = await led(cluster)
     await copied(client, "a", 0, 2_499)
     unheard = await cluster.client()  # which does not know yet how many are taken at once

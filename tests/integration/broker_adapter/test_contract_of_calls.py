@@ -48,7 +48,7 @@ async def test_question_when_it_cannot_be_meant_then_invalid_argument(
 async def test_questions_when_many_are_asked_at_once_then_all_are_answered(
     cluster: Cluster,
 ) -> None:
-    """Many calls are under way at a time, from as many tasks or threads, and none is mixed up."""
+    """Many calls of tasks or threads are under way, and each gets its own answer."""
     client = await led(cluster)
     for number in range(20):
         await copied(client, f"s{number}", number * 10, number * 10 + 9)
@@ -72,7 +72,7 @@ async def test_client_when_closed_then_refuses_everything_and_can_be_closed_agai
 async def test_call_when_the_client_is_closed_meanwhile_then_ends_with_stopped(
     cluster: Cluster,
 ) -> None:
-    """A call that waits does not outlive its client."""
+    """The end of a client ends its waiting calls."""
     client = await cluster.client(1, ClientSettings(timeout_s=60.0))
     waiting = asyncio.ensure_future(client.segment_for(TP, 0, 0))
     await until(lambda: figures_of(client).waiting > 0)

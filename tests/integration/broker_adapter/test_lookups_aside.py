@@ -44,7 +44,7 @@ class ClosedLater(UnixAddress):
 async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
     service: FakeService, error: OSError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A caller knows our errors, and an event whose answer was lost is uncertain, not crashed."""
+    """A client that reaches no service raises an error of ours, and its lost event is uncertain."""
     service.partition_counts.extend([None] * 1_000)
     async with RemoteLogMetadataClient(ClosedLater(service.path), settings=SETTINGS) as client:
         await client.add_segment(started("a"))
@@ -64,7 +64,9 @@ async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
 async def test_count_when_it_is_not_known_yet_then_asked_again_until_it_is(
     service: FakeService,
 ) -> None:
-    """An event that is known to have had its effect is not called uncertain for a count."""
+    """
+    The client asks for the partition count until it is known, and the event's outcome is certain.
+    """
     service.partition_counts.extend([None] * 4)
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         await client.add_segment(started("a"))
@@ -191,7 +193,7 @@ async def test_assignment_when_one_message_has_no_room_for_it_then_added_and_nev
 async def test_assignment_when_names_are_long_then_each_message_fits_into_a_frame(
     service: FakeService,
 ) -> None:
-    """A frame of the service is never exceeded, which would end every connection anew."""
+    """The client splits an assignment with long names so that each message fits a frame."""
     every = [tp("n" * 249, number) for number in range(900)]
     async with RemoteLogMetadataClient(service.address, broker_id=1, settings=SETTINGS) as client:
         client.on_partition_leadership_changes(every, [])

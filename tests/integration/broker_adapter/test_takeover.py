@@ -147,7 +147,7 @@ async def test_client_when_the_next_service_knows_of_no_other_start_then_goes_on
 async def test_client_when_it_asks_nothing_then_hears_of_it_by_its_own_ping(
     service: FakeService,
 ) -> None:
-    """A client that waits is not left in the belief that all is well."""
+    """A client without calls learns by its own ping that another start has taken over."""
     service.greetings.clear()
     async with client_of(service, idle_s=0.05) as client:
         await until(lambda: client.statistics().is_connected, 10)

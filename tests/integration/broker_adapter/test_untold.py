@@ -25,7 +25,7 @@ def client_of(service: FakeService) -> Any:
 async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was_said_before(
     service: FakeService,
 ) -> None:
-    """A service that said it is not ready, and then nothing, is not ready rather than gone."""
+    """A service that said not ready before it fell silent is not ready, not unavailable."""
     async with client_of(service) as client:
         await client.ping()
         service.refusals["segment"] = deque([NotReady("x", retry_after_ms=1)])

@@ -197,7 +197,9 @@ async def test_story_9_unknown_partition(town: Town) -> None:
 
 
 async def test_f48_story_10_two_services_split_the_metadata_partitions(town: Town) -> None:
-    """Failure scenario F48: own reads hit, cross reads say whose they are not."""
+    """
+    Failure scenario F48: each engine answers for its own partitions and not assigned for others.
+    """
     low, high = partition_on(0), partition_on(PARTITION_COUNT - 1)
     halves = [Assignment.of_metadata(range(2)), Assignment.of_metadata(range(2, PARTITION_COUNT))]
     async with (

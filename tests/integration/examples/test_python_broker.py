@@ -127,7 +127,10 @@ async def test_broker_when_it_becomes_leader_then_tiers_and_reads_back_what_it_t
 async def test_f102_copy_when_it_was_started_and_not_finished_then_made_again_under_a_new_id(
     town: Town,
 ) -> None:
-    """Failure scenario F102: a start is no coverage; it is reported when it is old."""
+    """
+    Failure scenario F102: an unfinished copy is made again under a new id, and reported when it is
+    old.
+    """
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10)
@@ -166,7 +169,9 @@ async def test_f103_leaders_when_their_logs_rolled_differently_then_no_hole_and_
 async def test_f103_segment_when_its_beginning_is_covered_then_only_the_rest_is_copied(
     town: Town,
 ) -> None:
-    """Failure scenario F103: a base offset decides nothing."""
+    """
+    Failure scenario F103: the broker copies only the rest of a segment whose beginning is covered.
+    """
     one, two = town.broker(1), town.broker(2)
     fill(one.become_leader(TP, 0), 10)
     await one.tick()
@@ -233,7 +238,7 @@ async def test_f107_copy_when_made_twice_then_nothing_is_copied_again(town: Town
 
 
 async def test_f108_upload_when_refused_for_good_then_undone_and_forgotten(town: Town) -> None:
-    """Failure scenario F108: deletion begun, object gone, deletion finished."""
+    """Failure scenario F108: the broker undoes a refused upload: object deleted, metadata ended."""
     broker = town.broker()
     fill(broker.become_leader(TP, 0), 10)
     town.tier.failures = [TierRefused("never")]
@@ -261,7 +266,7 @@ async def test_f108_deletion_when_it_fails_then_stays_known_and_is_tried_again(t
 
 
 async def test_f109_segment_when_not_sealed_or_not_stable_then_not_copied(town: Town) -> None:
-    """Failure scenario F109: the newest segment and open transactions stay where they are."""
+    """Failure scenario F109: the active segment and open transactions stay local."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10, 10)
@@ -275,7 +280,7 @@ async def test_f109_segment_when_not_sealed_or_not_stable_then_not_copied(town: 
 
 
 async def test_f109_segment_when_its_epochs_are_not_known_then_an_error(town: Town) -> None:
-    """Failure scenario F109: a leader epoch is never guessed."""
+    """Failure scenario F109: a segment whose leader epochs are unknown is an error."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10)
@@ -286,7 +291,9 @@ async def test_f109_segment_when_its_epochs_are_not_known_then_an_error(town: To
 
 
 async def test_f110_lookup_when_the_epoch_of_the_data_misses_then_fails_closed(town: Town) -> None:
-    """Failure scenario F110: a segment of a divergent log covers the offset and is not served."""
+    """
+    Failure scenario F110: a segment of a divergent log is not served although it covers the offset.
+    """
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10, 10)
@@ -349,7 +356,7 @@ async def test_f111_read_when_the_answer_is_not_known_then_retriable_and_never_o
 async def test_f112_offsets_when_metadata_is_not_ready_then_refused_and_not_guessed(
     town: Town,
 ) -> None:
-    """Failure scenario F112: earliest, latest tiered and by time are not answered from here."""
+    """Failure scenario F112: while metadata is not ready, offsets are refused and not guessed."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10, timestamp_ms=100)

@@ -64,7 +64,7 @@ async def test_paths_when_all_is_closed_then_nobody_is_answered_without_a_token(
 async def test_questions_when_nothing_is_said_then_even_this_machine_needs_a_token(
     tmp_path: Path, path: str
 ) -> None:
-    """Another user of the machine, or a proxy that adds nothing, has no rights of its own."""
+    """By default a local client needs a token, too, because it may be another user or a proxy."""
     async with showing(process=process_of(), door=await door_of(tmp_path)) as client:
         found = await asked(client, path)
         assert (found.status, found.code) == (401, "not-permitted")
@@ -93,7 +93,7 @@ async def test_questions_when_this_machine_may_read_then_they_are_open_to_it(pat
 async def test_questions_when_somebody_else_may_stand_behind_then_a_token_is_needed(
     headers: dict[str, str],
 ) -> None:
-    """A proxy, or a page of the web under another name, does not lend its being local."""
+    """A forwarded request, or one for another host name, does not count as local."""
     async with showing(process=process_of(), local_role=LocalRole.READER) as client:
         assert (await asked(client, "/v1/status", **headers)).status == 401
 
@@ -200,7 +200,7 @@ async def test_connection_when_another_client_asks_on_it_then_it_is_that_client_
 async def test_tls_when_there_is_a_certificate_then_http_is_encrypted_with_it(
     tmp_path: Path,
 ) -> None:
-    """The same certificate and the same client names as on the frame protocol."""
+    """HTTP accepts the certificates and client names of the frame protocol."""
 
     def made() -> tuple[Authenticator, ssl.SSLContext, ssl.SSLContext]:
         pki = Pki(tmp_path)

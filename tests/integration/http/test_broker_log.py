@@ -121,7 +121,7 @@ async def test_files_when_listed_then_each_says_whether_it_may_be_read(root: Pat
 async def test_files_when_nobody_tells_what_is_stable_then_none_is_read_and_the_reason_is_told(
     root: Path, trouble: LogError
 ) -> None:
-    """Names and sizes are shown all the same; not even the small files are read."""
+    """The list shows names and sizes, and no file is readable, not even a small one."""
     async with serving_folders(root, teller=StableOffsets(trouble)) as broker:
         shown = (await broker.client.get("/v1/broker-log/files", **asked(root))).shown
         assert (shown["last_stable_offset"], shown["why"]) == (None, str(trouble))
@@ -167,7 +167,7 @@ async def test_file_when_it_may_be_read_then_is_given_whole_or_in_parts(root: Pa
 
 
 async def test_file_when_it_is_empty_then_is_given_and_has_no_range(root: Path) -> None:
-    """A transaction index of a segment without aborted transactions is such a file."""
+    """An empty transaction index is answered with length 0 and has no range."""
     (root / "orders-3" / f"{FIRST}.txnindex").touch()
     async with serving_folders(root) as broker:
         status, headers, body = await broker.file(root, f"{FIRST}.txnindex")
@@ -223,7 +223,7 @@ async def test_file_when_it_became_stable_meanwhile_then_is_read_though_an_old_a
 async def test_file_when_it_is_not_there_then_that_is_told(
     root: Path, change: dict[str, str]
 ) -> None:
-    """Another folder, another topic of that name, no such partition, no such file: 404."""
+    """An unknown folder, topic, partition or file is a 404."""
     (root / "orders-3" / f"{60:020d}.index").write_bytes(b"its log was deleted before it")
     (root / "orders-3" / f"{FIRST}.log.deleted").write_bytes(b"gone soon")
     async with serving_folders(root) as broker:
@@ -318,7 +318,7 @@ async def test_file_when_it_vanishes_in_the_middle_then_the_answer_ends_short(
 async def test_file_when_its_disk_hangs_then_the_answer_is_given_up_and_others_are_told(
     large: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A disk that hangs takes no more threads than are allowed, and no probe waits for it."""
+    """A hanging disk takes a bounded number of threads, and probes are answered."""
     hanging, loop = asyncio.Event(), asyncio.get_running_loop()
     read_piece, stuck = disk.read_piece, []
 

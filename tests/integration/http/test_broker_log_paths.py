@@ -1,4 +1,4 @@
-"""Whatever a request says, nothing outside of the configured folders is read, and no other file."""
+"""Requests cannot read anything outside the configured folders, nor other files in them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def encoded(rng: random.Random, text: str) -> str:
 async def test_requests_when_they_say_anything_at_all_then_nothing_else_is_read(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Odd folders, topics and names: refused, with nothing opened that is not a log's."""
+    """Odd folders, topics and names are refused, and no other file is opened."""
     opened: set[tuple[str, bool]] = set()
     real_open = os.open
 
@@ -181,7 +181,7 @@ async def test_segment_when_only_a_link_follows_then_is_still_the_active_one(roo
 async def test_partition_when_it_is_kafka_s_own_or_a_link_then_is_not_there(
     root: Path, partition: TopicIdPartition
 ) -> None:
-    """Passwords are in the one, and the other leads elsewhere."""
+    """Kafka's own topics and links to folders are absent files."""
     async with serving_folders(root) as broker:
         for path, name in (("files", None), ("file", LOG)):
             said = asked(root, name, partition)

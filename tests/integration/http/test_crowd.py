@@ -82,7 +82,7 @@ async def test_probes_when_silent_connections_fill_the_server_then_are_answered_
 async def test_connection_when_its_first_request_does_not_come_then_is_cut_off_soon(
     said: bytes,
 ) -> None:
-    """The time for a request to arrive is not the time that a connection may rest."""
+    """A connection without a first request is closed before the idle limit."""
     async with (
         showing(process=process_of(), head_timeout_ms=50) as client,
         crowd(client.server, 1, said) as held,
@@ -93,7 +93,7 @@ async def test_connection_when_its_first_request_does_not_come_then_is_cut_off_s
 
 
 async def test_connection_when_it_has_asked_then_may_rest_longer_than_a_request_may_take() -> None:
-    """Prometheus keeps its connection between scrapes."""
+    """A connection that has asked may stay idle for longer than a request may take."""
     async with (
         showing(process=process_of(), head_timeout_ms=50) as client,
         crowd(client.server, 1) as held,

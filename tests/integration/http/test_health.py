@@ -158,7 +158,7 @@ async def test_startupz_when_a_partition_falls_behind_then_it_stays_started() ->
 
 
 async def test_health_when_the_service_stops_then_readiness_is_the_first_to_say_so() -> None:
-    """A service that ends in order lives, and is not ready any more."""
+    """A service in an orderly stop is alive and not ready."""
     world = World(PLACES)
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))
@@ -209,7 +209,7 @@ async def test_service_when_a_part_fails_then_health_tells_until_the_process_is_
 
 
 async def test_livez_when_the_pump_stands_still_then_the_process_is_not_alive_f100() -> None:
-    """A loop that turns while nothing is read is no life: it would look alive and serve nothing."""
+    """A process whose reading has stopped is not alive, even if its event loop runs."""
     world = World(PLACES)
     async with world.engine() as engine, showing(engine, heartbeat_age_ms_max=200) as client:
         await until_open(engine, *range(PLACES))

@@ -134,7 +134,10 @@ def _with_watches(
 
 
 def test_metrics_when_named_then_as_prometheus_asks() -> None:
-    """A prefix, snake case, `_total` for counters alone, a base unit at the end, and a meaning."""
+    """
+    Each metric has the prefix, snake case, a base unit, a help text, and `_total` if it is a
+    counter.
+    """
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     for metric in METRICS:
         assert re.fullmatch(r"rlmm_[a-z][a-z_]*[a-z]", metric.name), metric.name
@@ -146,7 +149,7 @@ def test_metrics_when_named_then_as_prometheus_asks() -> None:
 
 
 async def test_metrics_when_asked_as_openmetrics_then_they_are() -> None:
-    """Prometheus gets the form that it asks for, each family with a help text."""
+    """Prometheus gets the requested format, with a help text for each family."""
     world = World(PLACES)
     async with world.engine() as engine, showing(engine) as client:
         await until_open(engine, *range(PLACES))
@@ -160,7 +163,7 @@ async def test_metrics_when_asked_as_openmetrics_then_they_are() -> None:
 
 
 async def test_metrics_when_a_partition_is_not_ready_then_they_say_why_f34() -> None:
-    """Applied offset, target, end, lag, refusals by reason, segments by state, oldest copy."""
+    """The metrics of a partition show why it is not ready, with offsets, lag and refusals."""
     world = World(PLACES)
     partition = world.partition_on(1)
     world.store(

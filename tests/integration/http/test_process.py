@@ -93,7 +93,7 @@ async def test_serve_when_its_http_address_is_in_use_then_it_ends_with_its_code(
 async def test_serve_when_a_client_holds_on_then_it_ends_in_time_all_the_same(
     tmp_path: Path,
 ) -> None:
-    """Open connections of probes and people do not keep a process from its end."""
+    """Open connections do not delay the end of the process."""
     async with serving(tmp_path, "--http-listen", ANYWHERE) as service:
         host, _, port = (await url_of(service)).removeprefix("http://").partition(":")
         connections = [await asyncio.open_connection(host, int(port)) for _ in range(3)]

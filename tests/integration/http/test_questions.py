@@ -152,7 +152,7 @@ async def test_segments_for_when_the_body_means_nothing_then_it_is_refused(body:
 async def test_questions_when_a_parameter_means_nothing_then_it_is_named(
     parameters: dict[str, str], said: str
 ) -> None:
-    """A parameter that is missing, wrong or unknown is named, and nothing is guessed."""
+    """The error names a missing, wrong or unknown parameter."""
     async with serving() as (_, _, client):
         answer = await client.get("/v1/segment-for", **{**of(ORDERS), **parameters})
         assert (answer.status, answer.code) == (400, "invalid-argument")
@@ -286,7 +286,7 @@ async def test_status_when_asked_then_it_adds_up() -> None:
 async def test_paths_when_they_do_not_exist_then_that_is_json_too(
     method: str, path: str, status: int, code: str
 ) -> None:
-    """Everything that is refused has the same form."""
+    """An unknown path is refused in the same JSON form."""
     async with showing(process=process_of()) as client:
         answer = await client.ask(method, path)
         assert (answer.status, answer.code) == (status, code)

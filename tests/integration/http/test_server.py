@@ -37,7 +37,7 @@ async def test_server_when_its_address_is_in_use_then_that_is_a_named_refusal() 
 
 
 async def test_server_when_it_listens_nowhere_then_nothing_is_opened() -> None:
-    """`none` is nowhere."""
+    """The address `none` opens no port."""
     async with server_at("none") as server:
         assert server.addresses == []
 
@@ -123,7 +123,7 @@ async def test_body_when_it_is_too_large_then_it_is_refused() -> None:
 
 
 async def test_question_when_its_client_goes_away_then_nobody_waits_any_more() -> None:
-    """A wait dies with its client."""
+    """The service cancels a wait when its client disconnects."""
     world = World(1)
     partition = world.partition_on(0)
     world.store(started(segment_id("a", partition)))

@@ -34,7 +34,9 @@ def world_of(count: int) -> World:
 
 
 async def test_listing_when_it_is_an_array_then_it_is_whole_and_in_order() -> None:
-    """More than a page: every segment once, by rising start offset, as one array of JSON."""
+    """
+    A listing of several pages is one JSON array with every segment once, by rising start offset.
+    """
     async with world_of(1_001).engine() as engine, showing(engine) as client:
         await until_open(engine, 0)
         answer = await client.get("/v1/segments", **of(ORDERS))
@@ -93,7 +95,7 @@ async def test_lines_when_the_gate_closes_in_between_then_there_is_an_error_and_
 
 
 async def test_listing_when_it_is_long_then_memory_is_bounded_and_others_have_their_turn() -> None:
-    """100,000 segments are some 50 MB of JSON, of which no more than a few pages ever exist."""
+    """A listing of 50 MB never has more than a few pages in memory."""
     count = 100_000
     async with world_of(count).engine() as engine, showing(engine) as client:
         await until_open(engine, 0)
@@ -119,7 +121,7 @@ async def test_listing_when_it_is_long_then_memory_is_bounded_and_others_have_th
 
 
 async def test_listing_when_the_client_does_not_read_then_it_is_cut_off() -> None:
-    """A client that stops reading holds nothing up for longer than is allowed."""
+    """The server cuts off a client that stops reading."""
     async with world_of(40_000).engine() as engine, showing(engine, slow_client_ms=100) as client:
         await until_open(engine, 0)
         reader, writer = await _connected(client)

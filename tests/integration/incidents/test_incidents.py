@@ -47,7 +47,7 @@ def test_f102_incident_when_a_copy_never_ends_then_stuck_names_it(incident: Inci
 def test_incident_when_a_shorter_copy_hides_a_segment_then_verify_names_it(
     incident: Incident,
 ) -> None:
-    """KAFKA-20932: a stock broker finds nothing at offset 150; here it is found."""
+    """KAFKA-20932: `verify` names the hidden segment, and `segments find` finds offset 150."""
     hidden = incident.copy("a", 0, 199)
     incident.copy("b", 0, 99, broker_id=2)
     found = incident.findings("verify")
@@ -110,7 +110,7 @@ def test_f57_verify_when_asked_about_the_past_then_goes_by_the_log_up_to_there(
 def test_f65_incident_when_the_head_is_trimmed_then_verify_says_what_cannot_be_known(
     incident: Incident,
 ) -> None:
-    """Updates without a first record are dropped and counted."""
+    """`verify` names the trimmed metadata partition and counts its updates without base."""
     first, second = incident.begin("a", 0, 99), incident.begin("b", 100, 199)
     incident.end(first)
     incident.end(second)
@@ -158,7 +158,7 @@ def test_incident_when_a_record_is_poison_then_events_show_its_bytes_and_why(
 def test_f116_incident_when_a_topic_deletion_stops_then_stuck_says_what_is_left(
     incident: Incident,
 ) -> None:
-    """The topic id, its bytes and its last event, until every segment is gone."""
+    """The finding has the topic id, its bytes and its last event until every segment is gone."""
     ids = [incident.copy(label, start, start + 99) for start, label in ((0, "a"), (100, "b"))]
     for state in (MARKED, BEGUN):
         incident.put(partition_delete(state, ORDERS, event_timestamp_ms=incident.now_ms))
@@ -175,7 +175,7 @@ def test_f116_incident_when_a_topic_deletion_stops_then_stuck_says_what_is_left(
 def test_f44_incident_when_the_partition_count_was_changed_then_verify_says_where_brokers_look(
     incident: Incident,
 ) -> None:
-    """Brokers that count otherwise look for the events elsewhere."""
+    """`verify` names events in another metadata partition than the count gives them."""
     for number in range(4):
         one = incident.begin(f"s{number}", 0, 99, of=tp("orders", number))
         incident.end(one)
@@ -195,7 +195,7 @@ def test_f44_incident_when_the_partition_count_was_changed_then_verify_says_wher
 def test_f70_incident_when_one_replica_acknowledges_then_doctor_says_what_to_set(
     incident: Incident, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reason and the fix; nothing is changed."""
+    """`doctor` names the reason and the fix and changes nothing."""
     metadata = TopicFacts(
         TOPIC, Uuid.of(1, 1), {n: PartitionPlace(1, 0, (1, 2, 3), (1, 2, 3)) for n in range(3)},
         settings(min_insync_replicas="1", cleanup_policy="delete", retention_ms="-1",

@@ -1,4 +1,4 @@
-"""Failure scenarios as an operator is shown them, by the commands that look at the state."""
+"""Failure scenarios as commands show them to an operator."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_f79_commands_when_the_whole_log_comes_twice_then_the_state_is_the_same(
 
 
 def test_f80_stuck_when_a_finish_came_before_its_start_then_says_so(incident: Incident) -> None:
-    """Kafka loses the finish, and the copy stays open."""
+    """`stuck` shows the open copy whose finish Kafka loses."""
     early = SegmentId(ORDERS, segment_id("early").uuid)
     incident.put(finished(early, event_timestamp_ms=incident.now_ms))
     assert incident.begin("early", 0, 99) == early
@@ -93,7 +93,7 @@ def test_f80_stuck_when_a_finish_came_before_its_start_then_says_so(incident: In
 def test_f102_stuck_when_a_copy_was_made_again_then_the_old_one_is_waste(
     incident: Incident,
 ) -> None:
-    """A crash between start and end; another id has it all."""
+    """`stuck` shows the abandoned copy and the id of its successor."""
     old = incident.begin("old", 0, 99)
     new = incident.copy("new", 0, 99, broker_id=2)
     found = incident.findings("stuck")
@@ -124,7 +124,7 @@ def test_f114_stuck_when_a_deletion_was_never_finished_then_names_the_segment(
 def test_f117_usage_when_copies_are_open_then_size_retention_does_not_count_them(
     incident: Incident, monkeypatch: pytest.MonkeyPatch, kept_segments: int, due: int
 ) -> None:
-    """KAFKA-17062: three good segments exactly at the limit stay, however much is open."""
+    """KAFKA-17062: three good segments exactly at the limit stay, however many copies are open."""
     for number in range(3):
         incident.copy(f"s{number}", number * 100, number * 100 + 99)
     for label in ("open", "opener"):
@@ -156,7 +156,10 @@ def test_f116_stuck_when_a_topic_is_gone_from_the_cluster_then_names_its_id_and_
 def test_f65_service_when_it_comes_from_its_snapshot_then_still_tells_what_it_never_knew(
     incident: Incident, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A restart neither forgets poison nor updates without a base, though it reads them no more."""
+    """
+    After a restart from snapshots the counts of undecodable records and of updates without base
+    stay.
+    """
     monkeypatch.setenv("RLMM_PUMP_UNDECODABLE_SHARE_MAX", "1")
     for label in ("a", "b"):
         incident.begin(label, 0, 99)

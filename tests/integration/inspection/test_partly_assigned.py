@@ -87,7 +87,7 @@ async def told(address: str, *words: str, output: str = "json") -> Any:
 async def test_all_when_the_service_reads_some_then_these_are_told_with_a_note(
     words: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Exit code 0, and programs find the note in the document."""
+    """The answer has exit code 0 and its note in the document."""
     async with beside_a_broker() as address:
         result = await told(address, *words)
     document = json.loads(result.stdout)

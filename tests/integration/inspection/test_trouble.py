@@ -76,7 +76,9 @@ def test_command_when_no_service_is_there_then_says_where_and_what_else_there_is
 def test_command_when_the_folder_is_of_something_else_then_says_what_is_looked_for(
     question: Question, tmp_path: Path
 ) -> None:
-    """Another topic's, an empty one, none at all: exit code 2, and nothing is made there."""
+    """
+    A folder of another topic, an empty and a missing one end with exit code 2, and nothing is made.
+    """
     assert ConfigError.exit_code == 2
     other, empty, absent = tmp_path / "other", tmp_path / "empty", tmp_path / "absent"
     (other / "orders-0").mkdir(parents=True)
@@ -140,7 +142,7 @@ async def test_command_when_the_role_is_reader_then_the_log_is_told_to_nobody() 
 
 
 async def test_command_when_the_service_is_not_caught_up_then_none_answers_from_a_part() -> None:
-    """Exit code 4 and no half of an answer; `status` shows how far it is."""
+    """The command ends with exit code 4 without an answer, and `status` shows the progress."""
     world = world_of(started(segment_id("o0-b", IDS.of_orders(0))))
     is_shown = {"status", "check", "support-bundle", "doctor", "lag", "preflight reassign"}
     for place in range(world.partition_count):

@@ -67,7 +67,7 @@ def test_kafka_when_the_password_is_wrong_then_one_line_says_so(
     caplog: pytest.LogCaptureFixture,
     command: list[str],
 ) -> None:
-    """Exit code 3, at once, and the password is in no line."""
+    """The command ends at once with exit code 3, and no line shows the password."""
     login = replace(secured_kafka.wrong_login(Way.SCRAM_512), password="nobodys-secret")
     result = called(*command, *flags_of(login, tmp_path))
     assert result.stdout == ""

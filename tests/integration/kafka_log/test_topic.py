@@ -58,7 +58,9 @@ async def test_f96_topic_when_created_then_has_the_settings_of_kafkas_own(
 async def test_topic_when_absent_and_not_asked_for_then_nobody_creates_it(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """Asking for a topic never brings it about, though the broker creates topics by itself."""
+    """
+    No call creates an absent topic without the setting, even if the broker creates topics itself.
+    """
     topic = own_topic("absent")
     log = await open_log(settings_for(kafka_broker.login, topic))
     for call in (
@@ -92,7 +94,9 @@ async def test_f96_topic_when_brokers_are_too_few_then_waits_for_more_and_says_s
 async def test_f7_f44_topic_when_it_has_another_count_then_both_are_named(
     kafka_broker: TieredKafka, open_log: OpenLog, *, is_created: bool
 ) -> None:
-    """Failure scenarios F7 and F44: 16 partitions there, 50 configured: refused with both."""
+    """
+    Failure scenarios F7 and F44: the log refuses 16 partitions with 50 configured and names both.
+    """
     topic = own_topic()
     await create_topic(kafka_broker.login, topic, partitions=16)
     settings = settings_for(kafka_broker.login, topic, partitions=50, is_created=is_created)
@@ -163,7 +167,7 @@ async def test_f6_topic_when_created_anew_then_nothing_of_it_is_answered_until_i
 async def test_f6_append_when_it_is_the_first_to_notice_then_stores_nothing_in_another_topic(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """A log that only writes does not write into the next topic of the name."""
+    """An append to a topic made anew raises and stores nothing until the new identity is read."""
     topic = own_topic("anew")
     log = await open_log(settings_for(kafka_broker.login, topic, partitions=1, is_created=True))
     for number in range(3):

@@ -58,7 +58,7 @@ async def made_and_crashed(root: Path, to: Path, *, noted: bool = True) -> Path:
 
 
 async def test_log_when_closed_cleanly_then_opens_without_a_scan(tmp_path: Path) -> None:
-    """After a clean end nothing is scanned, cut or rebuilt."""
+    """After a clean stop the log scans, cuts and rebuilds nothing."""
     async with await LogRegistry.open(await made(tmp_path), SMALL) as registry:
         log = await registry.partition(TOPIC, 0)
         assert log.recovered.was_clean
@@ -182,7 +182,7 @@ def shuffled(path: Path) -> None:
 async def test_index_when_missing_or_wrong_after_a_crash_then_is_rebuilt_and_written_back(
     tmp_path: Path, damage: Callable[[Path], None], suffix: str
 ) -> None:
-    """Indexes are derived: a damaged one is replaced on disk, byte for byte, not only in memory."""
+    """After a crash a missing or wrong index is rebuilt on disk, byte for byte."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     path = log_files(root)[1].with_suffix(suffix)
     good = path.read_bytes()
@@ -199,7 +199,7 @@ async def test_index_when_missing_or_wrong_after_a_crash_then_is_rebuilt_and_wri
 async def test_index_when_missing_after_a_clean_end_then_is_rebuilt_and_written_back(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
-    """The mark of a clean end vouches for batches, not for indexes that are not there."""
+    """After a clean stop missing indexes are rebuilt."""
     await made(tmp_path)
     paths = [log_files(tmp_path)[n].with_suffix(".index") for n in (1, -1)]
     good = [path.read_bytes() for path in paths]
@@ -232,7 +232,7 @@ async def test_time_index_when_empty_then_hides_no_record_from_a_look_up_by_time
 
 
 async def test_index_when_its_log_is_gone_then_is_removed(tmp_path: Path) -> None:
-    """An index of a segment that was deleted does not wait for one of the same name."""
+    """An index without its log is removed."""
     await made(tmp_path)
     orphan = partition_folder(tmp_path) / f"{90:020d}.index"
     orphan.write_bytes(bytes(8))

@@ -94,7 +94,7 @@ async def test_read_when_at_the_end_then_is_none_and_outside_is_an_error(tmp_pat
 async def test_read_when_the_disk_fails_then_is_unavailable_and_works_again_later(
     tmp_path: Path,
 ) -> None:
-    """A read that the disk refuses puts nothing offline."""
+    """A failed read of the disk does not take the partition offline."""
     disk = FaultyDisk()
     registry, log = await filled(tmp_path, disk=disk)
     async with registry:
@@ -204,7 +204,7 @@ async def test_time_when_within_a_compressed_batch_then_names_the_record(tmp_pat
 
 
 async def test_time_when_below_the_log_start_then_is_not_found(tmp_path: Path) -> None:
-    """Records that were deleted are no answer."""
+    """Deleted records are not found by time."""
     registry, log = await filled(tmp_path)
     async with registry:
         await log.advance_log_start(100)

@@ -136,7 +136,7 @@ async def test_partition_when_absent_then_is_not_found_and_made_when_asked(tmp_p
 async def test_partition_when_the_disk_refuses_then_the_next_touch_tries_again(
     tmp_path: Path,
 ) -> None:
-    """An opening that failed for the moment is not remembered."""
+    """An opening that failed temporarily can be tried again."""
     disk = FaultyDisk()
     async with await LogRegistry.open(tmp_path, FAST, disk=disk) as registry:
         disk.fail("create", errno.ENOSPC)
@@ -168,7 +168,7 @@ async def test_partition_when_named_like_a_path_then_is_refused(tmp_path: Path) 
 async def test_registry_when_closed_then_refuses_and_closing_again_does_nothing(
     tmp_path: Path,
 ) -> None:
-    """After the end there is no partition, and no second end."""
+    """A closed registry gives no partition, and a second close is harmless."""
     registry, log = await open_log(tmp_path)
     await registry.close()
     await registry.close()

@@ -199,7 +199,7 @@ async def test_folder_when_on_a_read_only_disk_then_is_refused_with_the_way_out(
 
 
 async def test_folder_when_absent_then_reading_it_is_refused(tmp_path: Path) -> None:
-    """Opening for reading makes nothing."""
+    """Reading refuses a missing folder and makes nothing."""
     with pytest.raises(ConfigError, match="does not exist"):
         await LogRegistry.open(tmp_path / "logs", FAST, read_only=True)
     assert not (tmp_path / "logs").exists()

@@ -229,7 +229,7 @@ async def test_service_when_it_stops_then_no_engine_is_added() -> None:
 
 
 async def test_service_when_it_has_failed_then_no_engine_is_added() -> None:
-    """A part that fails ends all: nothing begins beside it."""
+    """After the failure of a part the service adds no engine."""
     async with running(plan("first", MemoryTopic(1))) as (service, task):
         task.cancel()
         await asyncio.wait([task])

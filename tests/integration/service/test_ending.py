@@ -199,7 +199,7 @@ async def test_f101_service_when_a_snapshot_does_not_end_then_is_named(
 
 
 async def test_f101_service_when_asked_to_stop_while_a_log_is_opened_then_ends_at_once() -> None:
-    """A folder that takes long to recover is no reason to be killed."""
+    """A service that is still opening a log stops at once."""
     begun = asyncio.Event()
 
     async def never() -> LogOpener:

@@ -122,7 +122,7 @@ async def test_last_line_when_there_is_no_configuration_then_has_the_form_that_w
 async def test_last_line_when_standard_error_is_closed_then_the_exit_code_says_it(
     tmp_path: Path,
 ) -> None:
-    """Nowhere to write to is no failure of its own."""
+    """A process whose standard error is closed ends with its own exit code."""
     closed = ("sh", "-c", 'exec "$@" 2>&-', "sh")
     async with serving(tmp_path, before=closed, program=("-c", FAILING)) as served:
         assert await served.end() == 5

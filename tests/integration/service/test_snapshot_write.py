@@ -108,7 +108,9 @@ def test_write_when_a_service_runs_then_it_writes_and_tells(
 
 
 def test_write_when_the_owner_does_not_answer_then_says_whom_to_look_at(data_dir: Path) -> None:
-    """A process that holds the folder and takes no signal is named, in time."""
+    """
+    The command names a process that holds the folder and takes no signal, within its deadline.
+    """
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
         with folder_lock(data_dir):
@@ -158,7 +160,7 @@ def test_write_when_the_lock_names_a_stranger_then_is_refused_by_name(data_dir: 
 
 
 def test_write_when_there_is_no_log_then_is_refused_and_begins_none(tmp_path: Path) -> None:
-    """A name that was mistyped leaves no trace."""
+    """The command refuses a folder without a log and makes none."""
     code, document = write(tmp_path / "data")
     assert (code, document) == (2, {})
     assert not list(tmp_path.iterdir())
@@ -201,7 +203,7 @@ def test_write_when_one_cluster_fails_then_the_others_are_told_of(
 def test_service_when_its_folder_was_seeded_by_an_import_then_starts_from_it(
     data_dir: Path, tmp_path: Path, order: str
 ) -> None:
-    """A copy of the log and an export make a service that reads nothing twice."""
+    """A service on a copied log with an export replays no record."""
     backup, fresh = tmp_path / "backup.tar", tmp_path / "fresh"
     assert write(data_dir)[0] == 0
     arguments = ["snapshot", "export", str(data_dir), str(backup)]
@@ -241,7 +243,7 @@ def test_write_when_the_wait_means_nothing_then_is_refused(tmp_path: Path, wait:
 
 
 def test_write_when_the_service_has_not_reached_kafka_then_is_not_ready(tmp_path: Path) -> None:
-    """A service that knows nothing yet has nothing to write, which is not to say that all is."""
+    """The command is not ready while the service has not reached Kafka."""
     command = [*SERVE, "--data-dir", str(tmp_path)]
     with subprocess.Popen(
         [*command, "--bootstrap-server", "127.0.0.1:1"], stderr=subprocess.PIPE, text=True

@@ -55,7 +55,7 @@ async def test_request_when_it_names_too_many_then_refused_before_any_is_looked_
 
 
 async def test_assignment_when_it_is_as_large_as_a_broker_may_have_then_taken_at_once() -> None:
-    """A client of version 1 knows of no bound: as configured by default it meets none."""
+    """The default bound takes the largest assignment of a broker in one message."""
     world = World(PLACES)
     every = [tp("orders", number) for number in range(4_000)]
     async with (
@@ -117,7 +117,7 @@ async def test_client_when_it_has_more_than_one_message_may_name_then_says_it_in
 
 
 async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_sent_away() -> None:
-    """Partitions of the last start are answered to others until the new start reports them all."""
+    """Partitions of the former start are answered to others until the new start reports all."""
     world = World(PLACES)
     first, again = (bytes(Uuid.of(0, number)) for number in (1, 2))
     parts = [ALL[start : start + MOST] for start in range(0, 4 * MOST, MOST)]

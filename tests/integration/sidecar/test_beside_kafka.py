@@ -83,7 +83,7 @@ async def test_f96_services_when_three_begin_an_empty_cluster_at_once_then_clien
 async def test_f98_service_when_it_logs_in_over_tls_then_its_clients_write_and_read(
     secured_kafka: SecuredKafka,
 ) -> None:
-    """Failure scenario F98: the name and the password are the service's matter, and no client's."""
+    """Failure scenario F98: clients need no credentials of Kafka."""
     login = secured_kafka.login(Way.SCRAM_512_OVER_TLS)
     settings = settings_for(login, own_topic("secured"), partitions=PLACES, is_created=True)
     async with client_of(settings) as client:

@@ -68,7 +68,7 @@ async def test_stop_when_the_engine_does_not_end_the_waits_then_they_are_ended_h
 
 
 async def test_stop_when_a_client_takes_no_answers_then_ends_in_time_all_the_same() -> None:
-    """A client that hangs does not hold up the end."""
+    """A client that takes no answers does not delay the stop."""
     world = World(1)
     for label in range(200):
         segment = segment_id(label, ORDERS)
@@ -103,7 +103,9 @@ async def test_stop_when_requests_stand_in_line_then_all_are_answered_or_refused
 
 
 async def test_write_when_its_client_vanishes_then_is_stored_whole_or_not_at_all() -> None:
-    """The wait for the verdict ends; the event stays and is applied."""
+    """
+    An event whose client vanishes is stored whole or not at all, and the wait for its verdict ends.
+    """
     world = World(1)
     async with world.engine() as engine, listening(engine) as served:
         await until_open(engine, 0)
@@ -153,7 +155,7 @@ def test_socket_when_removed_then_not_the_one_of_somebody_else(tmp_path: Path) -
 def test_socket_when_its_path_cannot_be_used_then_refused_by_name(
     tmp_path: Path, name: str
 ) -> None:
-    """A file or a folder is never replaced, and a path may be too long for a socket."""
+    """The server never replaces a file or a folder, and refuses a path too long for a socket."""
     (tmp_path / "file").write_text("kept")
     (tmp_path / "folder").mkdir()
     with pytest.raises(ConfigError, match=r"sidecar\.unix_path"):

@@ -79,7 +79,9 @@ async def until_refused(client: FrameClient, reason: str) -> NotReady:
 
 
 async def test_f24_partition_when_assigned_again_then_closed_until_all_is_there() -> None:
-    """Failure scenario F24: readiness is of one assignment, and the next begins without it."""
+    """
+    Failure scenario F24: a partition that is assigned again stays closed until it is replayed.
+    """
     world = World(PLACES)
     place = world.place(ORDERS)
     said = {"broker_id": 1}
@@ -213,7 +215,7 @@ async def test_f30_target_when_records_keep_coming_then_does_not_move_and_readin
 
 
 async def test_f31_tail_when_it_holds_no_event_then_is_passed_all_the_same() -> None:
-    """Failure scenario F31: markers, aborted records and holes are progress, too."""
+    """Failure scenario F31: markers, aborted records and gaps count as progress."""
     world = World(PLACES)
     place = world.place(ORDERS)
     world.store(started(segment_id(1, ORDERS)), finished(segment_id(1, ORDERS)))
@@ -253,7 +255,7 @@ async def test_f33_f34_reader_when_not_ready_then_has_a_hint_may_wait_and_is_cou
 
 
 async def test_f91_partition_when_its_metadata_partition_stalls_then_others_are_answered() -> None:
-    """Failure scenario F91: a slow replay is one metadata partition's own matter."""
+    """Failure scenario F91: a slow replay delays only its own metadata partition."""
     world = World(PLACES)
     place = world.place(ORDERS)
     other = world.partition_on((place + 1) % PLACES)

@@ -131,7 +131,10 @@ async def test_f58_segment_when_its_partition_is_being_deleted_then_is_not_begun
 
 
 async def test_f59_whatever_is_written_then_brokers_read_it_and_nothing_follows_the_end() -> None:
-    """Failure scenario F59: frame 1, three kinds, version 0; behind the end is nothing."""
+    """
+    Failure scenario F59: the topic has events of frame 1, three kinds and version 0, with no
+    further bytes.
+    """
     async with serving() as (world, client):
         segment = await copy(client, 1)
         await update(client, delete_started(segment.id))
@@ -231,7 +234,7 @@ async def test_argument_when_it_is_a_number_out_of_range_then_invalid_and_the_co
 
 
 async def test_f86_reads_around_a_withdrawal_then_each_is_right_or_refused() -> None:
-    """Failure scenario F86: between two requests the partition goes, and never within one."""
+    """Failure scenario F86: a partition is removed between two requests and never within one."""
     async with serving(said={"broker_id": 1}) as (_, client):
         await client.call("assign", [wire(ORDERS)], [], True)
         segment = await copy(client, 1)

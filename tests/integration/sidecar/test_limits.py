@@ -215,7 +215,7 @@ async def test_slow_client_when_it_takes_its_answers_after_all_then_gets_every_o
 
 
 async def test_idle_client_then_cut_off_and_one_that_pings_or_waits_is_not() -> None:
-    """Silence ends a connection; a request under way is no silence."""
+    """The server closes a silent connection, and not one with a request under way."""
     async with (
         ready(idle_timeout_ms=300) as (_, _engine, served),
         greeted(served.path) as idle,
@@ -230,7 +230,7 @@ async def test_idle_client_then_cut_off_and_one_that_pings_or_waits_is_not() -> 
 
 
 async def test_client_when_it_never_says_hello_then_cut_off() -> None:
-    """A connection without a hello is not kept."""
+    """The server closes a connection without a hello."""
     async with (
         ready(hello_timeout_ms=200) as (_, _engine, served),
         connected(served.path) as client,
@@ -320,7 +320,7 @@ async def test_f85_listing_of_a_large_partition_then_is_cut_to_fit_a_frame() -> 
 
 
 async def test_f90_client_when_it_vanishes_then_its_waits_end_and_what_is_stored_stays() -> None:
-    """Failure scenario F90: a peer that is gone leaves no task behind, and takes nothing back."""
+    """Failure scenario F90: a disconnected client leaves no wait and no task."""
     async with ready() as (_, engine, served):
         async with greeted(served.path) as client:
             for _ in range(10):

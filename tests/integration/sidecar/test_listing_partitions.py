@@ -86,7 +86,7 @@ async def test_partitions_then_are_told_in_figures_once_each_by_rising_key() -> 
 
 
 async def test_partitions_when_a_page_has_no_room_for_their_names_then_comes_in_more() -> None:
-    """Names may be long; a page fits into a frame, and one of them always does."""
+    """Long names make more pages, and each fits into a frame."""
     world = World(1)
     every = [tp("n" * 20_000, number) for number in range(12)]
     for one in every:
@@ -165,7 +165,7 @@ async def test_partitions_when_a_broker_asks_then_it_sees_its_own() -> None:
 async def test_partitions_when_there_are_very_many_then_others_have_their_turns_between(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Counted in turns: no step looks through more than a piece of them."""
+    """Each turn looks through a bounded number of partitions."""
     monkeypatch.setattr(looking, "_PIECE", 10)
     world = World(1)
     every = fill(world, 300)

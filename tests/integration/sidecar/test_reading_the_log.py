@@ -165,7 +165,7 @@ async def test_log_when_its_end_is_waited_for_then_tells_what_comes_and_takes_no
 async def test_log_when_the_state_does_not_move_though_the_log_does_then_is_read_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An operator looks into the log just when a service is stuck."""
+    """The log can be read while the engine is stuck."""
     monkeypatch.setattr(history, "LOOK_S", 0.05)
     world = World(1)
     fill(world)
@@ -270,7 +270,9 @@ async def test_log_while_it_is_read_then_neighbours_are_answered() -> None:
 
 
 async def test_log_when_it_cannot_be_read_there_then_says_why() -> None:
-    """Outside its bounds, of another topic, of a partition that there is not, or not at all now."""
+    """
+    The log refuses an offset out of bounds, another topic, and an absent or unavailable partition.
+    """
     world = World(2)
     fill(world)
     place = world.place(ORDERS)

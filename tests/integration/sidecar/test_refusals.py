@@ -171,7 +171,7 @@ async def test_hello_when_wrong_then_refused_by_name_and_hung_up() -> None:
 
 
 async def test_tcp_when_nobody_is_known_then_nothing_is_answered() -> None:
-    """Off the Unix socket the default is to deny: even hello."""
+    """On TCP even hello is refused without credentials."""
     world = World(PLACES)
     async with (
         world.engine() as engine,
@@ -184,7 +184,7 @@ async def test_tcp_when_nobody_is_known_then_nothing_is_answered() -> None:
 
 
 async def test_tcp_when_a_role_is_known_then_serves_as_the_unix_socket_does() -> None:
-    """The same frames, the same answers."""
+    """TCP gives the same answers to the same frames."""
     world = World(PLACES)
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))

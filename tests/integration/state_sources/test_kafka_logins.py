@@ -156,7 +156,7 @@ async def test_kafka_when_stores_are_given_then_lets_us_in(
 async def test_kafka_when_the_password_is_wrong_then_one_line_says_so_at_once(
     metadata_topic: SecuredKafka, tmp_path: Path, way: Way
 ) -> None:
-    """Exit code 3, and the secret is in no line."""
+    """The command ends with exit code 3, and no line shows the secret."""
     login = metadata_topic.wrong_login(way)
     async with opened(tmp_path, login, properties_of(login)) as source:
         for question in (source.now, source.standing):

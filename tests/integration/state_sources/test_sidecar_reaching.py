@@ -213,7 +213,7 @@ async def test_service_when_it_is_encrypted_then_is_asked_by_tls_alone(tmp_path:
 async def test_service_when_clients_show_certificates_then_ours_says_who_we_are(
     tmp_path: Path,
 ) -> None:
-    """The files are those of the command line."""
+    """The certificates are those of the command line's files."""
     pki, world = Pki(tmp_path), world_of(started(segment_id(1)))
     ca_file, certificate, key = (tmp_path / name for name in ("ca.pem", "own.pem", "own.key"))
     pki.authority.cert_pem.write_to_path(str(ca_file))

@@ -70,7 +70,7 @@ def random_world(seed: int, count: int) -> World:
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_moment_when_of_a_service_then_is_what_its_log_makes(seed: int) -> None:
-    """Figures, segments in their order, of each epoch too, look-ups: equal to a replay."""
+    """Sizes, segments by epoch and look-ups equal those of a replay."""
     world = random_world(seed, 150)
     async with looking_into(world) as (source, _, _):
         expected = await replay(world.log(), timeout_s=5)
@@ -247,7 +247,7 @@ async def test_now_when_the_service_does_not_read_all_then_says_so_at_once() -> 
 
 
 async def test_now_when_nobody_has_said_what_is_assigned_then_that_is_waited_for() -> None:
-    """Brokers may be on their way."""
+    """The command waits, because brokers may still report their partitions."""
     world = world_of(started(segment_id(1)))
     async with looking_into(world, is_ready=False, assignment=Assignment.awaited()) as (
         source, engine, _,
@@ -334,7 +334,7 @@ async def test_standing_when_it_lags_then_says_how_old_the_last_record_is() -> N
 
 
 async def test_source_when_asked_as_a_reader_then_the_state_is_told_and_the_past_is_not() -> None:
-    """The role that is needed is named."""
+    """A reader may ask for the state, and the refusal of the past names the role that is needed."""
     world = world_of(started(segment_id(1)))
     async with looking_into(world, role="reader") as (source, _, _):
         moment = await source.now()
@@ -351,7 +351,7 @@ async def test_source_when_asked_as_a_reader_then_the_state_is_told_and_the_past
 
 
 async def test_partitions_when_a_reader_sees_only_some_then_none_is_shown_as_all() -> None:
-    """The role that sees them all is named."""
+    """The refusal names the role that may see all partitions."""
     world = World(1)
     for number in range(4):
         world.store(started(segment_id(1, tp("orders", number))))

@@ -61,7 +61,7 @@ def certified(*names: str) -> Peer:
 def test_identify_when_a_token_is_known_then_is_who_it_says_wherever_it_is_shown(
     token: str, name: str, role: Role, broker_id: int | None
 ) -> None:
-    """Over TCP, by the Unix socket and beside a certificate alike."""
+    """A known token gives its client over TCP, over a Unix socket, and beside a certificate."""
     keeper = door(client_names=("x=admin",))
     expected = Client(name, role, broker_id, token_digest=digest_of(token))
     for peer in (TCP, UNIX, certified("x")):
@@ -130,7 +130,7 @@ def test_identify_when_a_token_comes_unencrypted_over_a_network_then_refused() -
 
 
 def test_identify_when_a_certificate_is_shown_then_the_first_name_with_a_role_counts() -> None:
-    """Names that were given nothing give nothing."""
+    """The first name of a certificate that has a role gives the role."""
     keeper = door(client_names=("spiffe://b/7=broker:7", "ops=admin"))
     assert keeper.identify(certified("other", "spiffe://b/7", "ops"), None) == Client(
         "spiffe://b/7", Role.BROKER, 7
@@ -250,7 +250,7 @@ def test_certificate_when_it_ends_soon_then_told_once_a_day(
     level: str | None,
     said: str,
 ) -> None:
-    """Thirty days before, and at its end as an error."""
+    """The log warns once a day from thirty days before the end, and has an error at the end."""
     now_s = 1_750_000_000.0
     pki = Pki(tmp_path)
     end_s = pki.replace_server().timestamp()
@@ -272,7 +272,7 @@ def test_certificate_when_it_ends_soon_then_told_once_a_day(
 def test_certificate_when_the_new_one_is_broken_then_the_old_one_stays_and_it_is_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
-    """Half a change, an ended certificate, no certificate: one line, and nothing changes."""
+    """Half a change, an expired certificate or none causes one line, and the old one stays."""
     pki = Pki(tmp_path)
     end = pki.replace_server()
     keeper = pki.door(pki.settings("wanted"))  # type: ignore[arg-type]

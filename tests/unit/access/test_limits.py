@@ -19,7 +19,7 @@ def test_bucket_then_lets_a_seconds_worth_pass_at_once_and_then_the_rate() -> No
 
 
 def test_bucket_when_time_goes_back_then_gives_nothing_for_it() -> None:
-    """A clock that was set back does not fill it twice."""
+    """A clock that is set back does not fill the allowance again."""
     bucket = TokenBucket(1, now_s=10.0)
     assert bucket.take(10.0)
     assert not bucket.take(5.0)
@@ -45,7 +45,7 @@ def test_enter_when_a_client_has_enough_connections_then_only_that_one_is_refuse
 
 
 def test_meter_when_a_client_asks_too_often_then_all_its_connections_share_one_count() -> None:
-    """A second connection is no second allowance."""
+    """The connections of one client share its allowance."""
     now_s = 0.0
     limits = ClientLimits(9, 3, lambda: now_s)
     first, second, other = limits.meter(A), limits.meter(A), limits.meter(B)

@@ -64,7 +64,7 @@ def test_own_token_when_the_file_holds_something_else_then_is_refused_and_not_sh
 
 
 def test_own_token_when_it_cannot_be_written_then_that_is_a_named_refusal(tmp_path: Path) -> None:
-    """The key and the file are named."""
+    """The error names the key and the file."""
     with pytest.raises(ConfigError, match=r"http\.token_file .*cannot be written"):
         own_token(tmp_path / "missing/http.token", KEY)
 
@@ -83,7 +83,7 @@ def test_own_token_when_taken_later_then_is_one_from_then_on() -> None:
 
 
 def test_own_token_when_shown_then_gives_the_role_of_a_reader() -> None:
-    """Wherever it is shown, and not without encryption over a network."""
+    """The own token gives the role reader, over a network only with encryption."""
     token = "0123456789abcdef"
     door = Authenticator(AccessSettings(), TlsSettings(), own_token=token)
     client = door.identify(Peer("tcp"), token)

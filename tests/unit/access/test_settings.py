@@ -57,7 +57,7 @@ def test_tls_when_it_contradicts_itself_then_refused(
     ids=str,
 )
 def test_access_when_a_number_means_nothing_then_refused(settings: dict[str, Any]) -> None:
-    """The key is named."""
+    """The refusal of a wrong number names the key."""
     with pytest.raises(ConfigError, match=rf"^access\.{next(iter(settings))} must be a whole"):
         AccessSettings(**settings)
 

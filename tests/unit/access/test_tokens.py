@@ -63,7 +63,7 @@ def test_read_tokens_when_divided_by_semicolons_then_as_by_lines() -> None:
 
 
 def test_read_tokens_when_a_name_has_two_then_both_are_taken() -> None:
-    """While one token takes the place of another, both are good."""
+    """A name may have two tokens, so that one can replace the other."""
     assert len(read_tokens(f"a reader {ONE}\na reader {TWO}", "x")) == 2
 
 

@@ -109,7 +109,7 @@ async def test_event_when_little_time_is_left_then_what_is_known_is_said() -> No
 
 
 async def test_attempts_then_end_at_their_number() -> None:
-    """A service that refuses at once is not asked for ever."""
+    """Retries end at their maximum number."""
     trial = Trial(TooBusy("x"))
     with pytest.raises(TooBusy):
         await trial.run(

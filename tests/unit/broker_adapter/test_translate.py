@@ -30,7 +30,7 @@ def test_not_ready_is_the_one_answer_a_consumer_can_tell_from_damage() -> None:
 
 
 def test_unknown_partition_is_told_as_a_missing_resource() -> None:
-    """A partition that is not here is not the same as one that is not ready."""
+    """An unknown partition becomes Kafka's missing resource, unlike one that is not ready."""
     assert exception_for(errors.UnknownPartition("x")) == BrokerException(
         "org.apache.kafka.server.log.remote.storage.RemoteResourceNotFoundException", False
     )

@@ -124,7 +124,7 @@ def test_error_when_it_ends_a_command_is_one_line_with_the_way_out(
 
 
 def test_not_ready_when_numbers_are_known_says_them() -> None:
-    """Which metadata partition, where it is, where it has to be, and how much is left."""
+    """The error names the metadata partition, its position, its target and the records left."""
     error = NotReady("not yet", metadata_partition=7, position=12, target=40)
     result, _ = run(failing(error))
     assert "metadata partition 7 is at 12 of 40, 28 records are left" in result.stderr
@@ -169,7 +169,7 @@ def test_error_when_the_items_meet_it_ends_the_command_as_well() -> None:
 
 
 def test_interruption_when_it_comes_ends_quietly_with_130() -> None:
-    """Ctrl-C is no error."""
+    """Ctrl-C ends the command quietly with exit code 130."""
     result, source = run(failing(KeyboardInterrupt()))
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "")
     assert source.is_closed

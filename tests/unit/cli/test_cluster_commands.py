@@ -138,7 +138,7 @@ async def test_preflight_of_a_move_when_stock_brokers_find_no_segment_then_says_
 
 
 async def test_preflight_of_a_deletion_names_what_only_the_tier_has() -> None:
-    """A cluster that is away costs the distinction, not the answer."""
+    """The check names data that only the tier has, and lacks that distinction without a cluster."""
     history = await a_history()
     for cluster in (None, a_cluster(), FakeCluster(is_away=True)):
         answer = await delete_answer(looking_at(history, cluster=cluster), topic="orders")

@@ -98,7 +98,7 @@ def test_flag_of_a_key_when_asked_for_then_is_there(name: str) -> None:
 
 
 def test_help_when_asked_then_shows_the_few_that_everybody_needs() -> None:
-    """A hundred flags would hide the ten."""
+    """The help shows only the flags that most operators need."""
     text = show("--help").output
     assert "--bootstrap-server" in text
     assert "--pump-read-bytes" not in text

@@ -120,7 +120,7 @@ async def test_explain_golden_screen_of_what_only_cover_lookup_finds() -> None:
 
 
 async def test_explain_of_what_is_fine_is_short_and_ends_with_0() -> None:
-    """Found by its slot, with nothing to say against it."""
+    """The answer has no finding and exit code 0."""
     answer = await answered(looking_at(await a_history()), "orders-7@50")
     text = await printed(answer)
     assert text.startswith("orders-7@50 is found, and can be read from the tier\n")
@@ -142,7 +142,7 @@ async def test_explain_of_what_is_fine_is_short_and_ends_with_0() -> None:
     ],
 )
 async def test_explain_of_nothing_found_says_why(position: str, expected: list[str]) -> None:
-    """A code for each reason; exit code 1 unless that is how it should be."""
+    """Each miss has its code, and exit code 1 unless the miss is normal."""
     document = await explained(looking_at(await a_history()), position)
     assert codes(document) == expected
     answer = await answered(looking_at(await a_history()), position)
@@ -215,7 +215,7 @@ async def test_explain_where_the_cluster_tells_goes_by_its_settings_and_offsets(
 
 
 async def test_explain_of_a_past_moment_is_as_it_was_then() -> None:
-    """The cluster is of now, and is not asked."""
+    """A past moment is answered without the cluster, which knows only the present."""
     at = ReplayEnd(time_ms=START_MS + 1_500)
     looking = looking_at(await a_history(), bound=at, cluster=a_cluster())
     document = await explained(looking, "orders-7@150")

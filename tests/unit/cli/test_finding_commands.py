@@ -95,7 +95,7 @@ async def test_f80_stuck_when_the_log_may_be_read_then_says_that_the_finish_came
 
 
 async def test_f102_stuck_when_the_cluster_tells_then_says_who_leads_now() -> None:
-    """A cluster that is away costs the cause, not the answer."""
+    """`stuck` names the new leader, and a note says when the cluster was not asked."""
     history = await a_history()
     looking = looking_at(history, cluster=a_cluster(), now_ms=START_MS + 2 * HOUR_MS)
     text = await printed(await stuck(looking, reads_history=False))
@@ -368,7 +368,7 @@ async def test_f117_usage_when_size_is_limited_then_counts_what_only_local_disks
 
 
 async def test_f116_stuck_when_topics_are_not_shown_to_us_then_says_that_it_cannot_know() -> None:
-    """Instead of calling every one of them gone."""
+    """Without the right to see topics the command does not call them gone."""
     history = History()
     await history.add(started("a"), finished("a"))
     for rights, codes in ((frozenset[str](), []), (None, ["TOPIC-GONE"])):

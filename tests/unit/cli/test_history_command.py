@@ -197,7 +197,7 @@ async def test_history_of_a_name_that_two_topics_had_is_of_both() -> None:
 
 
 async def test_history_of_a_segment_with_its_partition_is_of_that_one_alone() -> None:
-    """The same id elsewhere is another segment."""
+    """The same uuid in another partition is another segment."""
     history = await a_history()
     await history.add(started(segment_id(1, OTHER)))
     document = await asked(looking_at(history), f"other-1/{ID}")
@@ -224,7 +224,7 @@ async def test_history_of_the_beginning_of_an_id_is_of_the_segment_that_is_there
 
 
 async def test_history_in_a_metadata_partition_that_there_is_not_is_refused() -> None:
-    """Numbers begin with 0."""
+    """A metadata partition beyond the count is refused."""
     with pytest.raises(InvalidArgument, match="there is no metadata partition 3"):
         await asked(looking_at(await a_history()), ID, place=3)
 

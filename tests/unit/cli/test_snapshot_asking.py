@@ -114,7 +114,7 @@ def test_ask_when_the_process_does_not_hold_the_folder_then_is_refused(
 
 
 async def test_reports_then_are_the_latest_ones(tmp_path: Path) -> None:
-    """The file does not grow for ever."""
+    """The folder keeps a bounded number of the latest reports."""
     reports = SnapshotReports(tmp_path)
     for number in range(REPORTS_MAX + 3):
         await reports.add(done(number), number)

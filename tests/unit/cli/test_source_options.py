@@ -268,7 +268,7 @@ def test_configuration_of_a_service_passes_over_variables_of_commands() -> None:
 
 
 def test_no_variable_of_a_command_is_one_of_the_configuration() -> None:
-    """A name means one thing."""
+    """No variable of a command is one of the configuration."""
     commands = commands_table.COMMANDS_OF_VARIABLES
     assert [key.env for key in KEYS.values() if is_of_commands(key.env, commands)] == []
 

@@ -117,7 +117,7 @@ def test_flag_when_its_variable_is_set_then_has_its_value(
 def test_flags_that_destroy_or_publish_when_a_variable_is_set_then_are_not_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A variable that was left in a container deletes nothing."""
+    """A variable alone never enables a deletion."""
     aloud = []
     for name in ALL:
         context = called(name.split(), is_resilient=True)

@@ -195,7 +195,7 @@ STUCK = {
 def test_f97_heartbeat_when_it_is_slower_than_who_listens_then_is_refused(
     flags: dict[str, str], said: str
 ) -> None:
-    """A supervisor would start a process anew, again and again, that does nothing wrong."""
+    """The configuration refuses a watchdog time that a healthy service could miss."""
     message = refused(flags)
     assert message.startswith(said)
     assert "must be at least 3 times pump.bounds_interval_ms" in message

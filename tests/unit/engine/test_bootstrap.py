@@ -56,7 +56,7 @@ async def refused(engine: Engine) -> set[str]:
 
 
 async def test_f93_calls_before_the_log_is_reached_then_are_all_refused() -> None:
-    """Reads, waits and writes: nothing is accepted that would be dropped later."""
+    """Before the log is reached every read, wait and write is refused."""
     world = World()
     world.store(started("a"))
     world.script.lose_brokers()

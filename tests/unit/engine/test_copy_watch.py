@@ -66,7 +66,7 @@ async def test_topic_when_not_copied_for_long_then_is_warned_of_once(
 async def test_topic_when_copied_again_in_time_then_nobody_is_warned(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A job that opens and closes its window is none of our business."""
+    """A topic that is copied again in time causes no warning."""
     caplog.set_level("INFO")
     stands = await watched(TalkingCluster(set(), {"orders"}, {"orders"}, set(), {"orders"}), 6)
     assert lines(caplog, "WARNING") == []

@@ -125,7 +125,7 @@ async def test_log_when_it_was_cut_and_has_grown_again_then_is_read_anew_all_the
 
 
 async def test_f6_write_when_the_log_was_cut_unnoticed_then_is_not_called_applied() -> None:
-    """The event got an offset that was passed before: nothing that was read there is about it."""
+    """An event whose offset was read before a truncation has an unknown outcome."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))

@@ -52,7 +52,7 @@ async def test_wait_when_already_reached_then_ends_without_a_turn_of_the_loop() 
 
 
 async def test_wait_for_many_partitions_then_ends_when_all_are_reached() -> None:
-    """The slowest decides."""
+    """The wait ends with the slowest partition."""
     world = World()
     mine = [world.partition_on(place) for place in range(3)]
     async with world.engine() as engine:
@@ -206,7 +206,7 @@ async def test_wait_when_reached_behind_a_closed_gate_then_the_question_is_still
 
 
 async def test_wait_when_the_state_is_read_anew_meanwhile_then_waits_for_that() -> None:
-    """A position counts only while the state behind it does."""
+    """The wait goes on until the state that is read anew has reached the offset."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(4)))

@@ -103,7 +103,7 @@ def test_d17_gate_when_nobody_has_said_what_is_assigned_then_sends_nobody_away()
 
 
 def test_f22_partition_when_wanted_but_not_begun_then_is_not_ready() -> None:
-    """Wanted and not loaded is something else than not wanted."""
+    """An assigned partition that is not loaded is not ready, which differs from not assigned."""
     gate = Gate()
     gate.connect(COUNT)
     gate.assign(Assignment.of_user([TP]))

@@ -125,7 +125,7 @@ def test_f26_question_when_all_has_ended_then_is_refused(
 def test_f83_question_about_an_unknown_partition_then_is_told_apart(
     ask: Callable[[PartitionQueries], Any],
 ) -> None:
-    """Unknown is neither empty nor not ready."""
+    """An unknown partition differs from an empty one and from one that is not ready."""
     asked = Asked()
     asked.gate.set_shard(PLACE, PythonShard(PLACE, 3))
     with pytest.raises(UnknownPartition):
@@ -219,7 +219,7 @@ def test_lookups_in_one_call_then_each_has_its_own_answer_in_order() -> None:
 
 
 def test_lookups_when_closed_then_each_is_refused() -> None:
-    """A batch is no way around the gate."""
+    """A closed gate refuses each look-up of a batch."""
     answers = Asked(is_open=False).reads.segments_for([(TP, 0, 50)] * 3)
     assert all(isinstance(answer, NotReady) for answer in answers)
 

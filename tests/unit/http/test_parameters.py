@@ -27,7 +27,7 @@ def test_token_when_it_means_nothing_then_it_is_refused(text: str) -> None:
 
 
 def test_parameters_when_said_twice_then_they_are_refused() -> None:
-    """Which of the two was meant is not guessed."""
+    """A parameter that is given twice is refused."""
     with pytest.raises(InvalidArgument, match="epoch is said twice"):
         read_parameters((EPOCH,), [("epoch", "1"), ("epoch", "1")])
 

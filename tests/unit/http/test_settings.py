@@ -19,13 +19,13 @@ from rlmm.http.settings import HttpSettings, LocalRole
 def test_listen_when_it_is_an_address_then_it_is_split(
     listen: str, address: tuple[str, int] | None
 ) -> None:
-    """Host and port, or nowhere."""
+    """The address is host and port, or none."""
     assert HttpSettings(listen=listen).address == address
 
 
 @pytest.mark.parametrize("listen", ["", "7405", ":7405", "::1:80", "h:70000", "h:x", "h:"])
 def test_listen_when_it_is_no_address_then_it_is_refused(listen: str) -> None:
-    """The key is named."""
+    """The error names the key."""
     with pytest.raises(ConfigError, match=r"http\.listen"):
         HttpSettings(listen=listen)
 

@@ -114,7 +114,7 @@ RULES: list[tuple[str, Callable[[], DoctorFacts], str]] = [
 
 
 def test_f70_doctor_when_all_is_well_then_finds_nothing() -> None:
-    """The reference configuration."""
+    """The reference configuration has no finding."""
     assert examine(WELL) == []
 
 
@@ -135,7 +135,7 @@ def test_doctor_has_a_failing_case_for_every_kind() -> None:
 
 
 def test_doctor_when_nobody_was_allowed_to_tell_then_judges_nothing_else() -> None:
-    """Missing is unknown, never wrong."""
+    """Settings that the client may not read are unknown and cause no finding."""
     silent = DoctorFacts(
         replace(METADATA, settings=None), {"orders": replace(ORDERS, settings=None)}
     )
@@ -171,7 +171,7 @@ def test_doctor_when_the_metadata_topic_is_not_shown_to_us_then_is_not_called_ab
 
 
 def test_doctor_when_the_metadata_topic_is_absent_then_says_what_may_be_the_reason() -> None:
-    """Brokers are looked at all the same."""
+    """The check names the absent metadata topic and still examines the brokers."""
     facts = replace(with_broker("remote.log.storage.system.enable", "false"), metadata_topic=None)
     codes = {one.kind.code for one in examine(facts)}
     assert codes == {"METADATA-TOPIC-ABSENT", "TIERING-OFF"}

@@ -97,7 +97,7 @@ def test_filter_by_verdict_needs_to_know_verdicts_unless_bytes_alone_say_it() ->
 
 
 def test_verdict_word_that_there_is_not_is_refused() -> None:
-    """A filter that matches nothing would look like peace."""
+    """The filter refuses an unknown verdict."""
     assert verdict_words(sorted(VERDICT_WORDS)) == VERDICT_WORDS
     with pytest.raises(InvalidArgument, match="no verdict is 'refused'"):
         verdict_words(["applied", "refused"])

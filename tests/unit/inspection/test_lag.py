@@ -90,7 +90,7 @@ def test_lag_of_a_partition_without_a_copy_is_all_that_is_stable() -> None:
 def test_lag_when_the_leader_believes_in_another_end_then_says_so(
     told: int | None, differs: bool
 ) -> None:
-    """A leader whose figure is wrong copies again, or not at all."""
+    """The lag shows that the leader's tiered end differs from the metadata."""
     ends = PartitionOffsets(earliest=0, latest=400, latest_tiered=told)
     assert lag_of(tp(), SEGMENTS, ends, None, WINDOW).is_told_otherwise is differs
 

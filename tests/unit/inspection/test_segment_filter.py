@@ -49,14 +49,14 @@ def test_segment_when_a_condition_is_set_has_to_meet_it(
 
 
 def test_segment_when_it_does_not_say_its_time_meets_no_bound_of_time() -> None:
-    """-1 is no time long ago."""
+    """A segment with timestamp -1 meets no bound of time."""
     unknown = replace(SEGMENT, max_timestamp_ms=-1)
     assert SegmentFilter().allows(unknown)
     assert not SegmentFilter(newest_to_ms=5).allows(unknown)
 
 
 def test_segment_with_custom_metadata_that_is_empty_has_some() -> None:
-    """Empty is not absent."""
+    """A segment with empty custom metadata counts as one that has some."""
     assert SegmentFilter(has_custom_metadata=True).allows(replace(SEGMENT, custom_metadata=b""))
 
 

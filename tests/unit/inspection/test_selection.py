@@ -52,7 +52,7 @@ def test_time_when_written_in_any_form_is_milliseconds(text: str, time_ms: int) 
 def test_time_when_no_zone_is_said_is_utc_wherever_the_machine_stands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The same command means the same moment on every machine."""
+    """A time without a zone means the same moment on every machine."""
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:

@@ -109,7 +109,7 @@ async def test_story_of_endless_repeats_keeps_the_first_and_the_last_events() ->
 
 
 async def test_story_of_many_copies_keeps_the_last_ones() -> None:
-    """Retries of years do not pile up."""
+    """The story keeps the last copies up to a maximum."""
     story = await story_of(5, *(started(n, 0, 9) for n in range(COPIES_MAX + 3)))
     assert len(story.copies) == COPIES_MAX
     assert segment_id(2).uuid not in story.copies

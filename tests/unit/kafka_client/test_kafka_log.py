@@ -80,7 +80,9 @@ async def test_f96_topic_when_surely_absent_then_the_first_call_creates_it(
 async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_created(
     open_log: OpenLog, code: ErrorCode
 ) -> None:
-    """Failure scenario F96: any other answer is retried."""
+    """
+    Failure scenario F96: the log asks again unless the topic is surely absent, and creates nothing.
+    """
     kafka = without_topic(code)
     log = open_log(kafka, topic=CREATED)
     with pytest.raises(LogUnavailable, match=rf"the topic is not there: {code.name}"):

@@ -65,7 +65,7 @@ def test_f70_topic_when_one_replica_has_it_then_that_is_found() -> None:
 
 
 def test_f70_retention_when_nothing_is_deleted_then_is_no_danger() -> None:
-    """Failure scenario F70: retention without the policy that applies it takes nothing."""
+    """Failure scenario F70: retention without the cleanup policy delete is no finding."""
     found = dangers(told({"cleanup.policy": "compact", "retention.ms": "5"}), 3)
     assert [finding.key for finding in found] == ["cleanup.policy"]
 

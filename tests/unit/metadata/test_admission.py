@@ -108,7 +108,7 @@ def test_f53_update_to_started_then_is_refused_whatever_is_there(
 def test_f82_partition_delete_then_is_admitted_only_in_order(
     current: PartitionDeleteState | None, state: PartitionDeleteState
 ) -> None:
-    """Replay stores every one of them; a writer is held to the order."""
+    """A writer must keep the order of partition deletions, although replay takes any order."""
     refusal = admit(ENDS[current], partition_delete(state, event_timestamp_ms=9))
     if current is FINISHED:
         assert refusal == Rejected(RejectReason.PARTITION_WAS_DELETED, FINISHED, state)

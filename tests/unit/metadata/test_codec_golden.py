@@ -57,7 +57,7 @@ def test_event_when_kafka_wrote_it_then_encodes_to_identical_bytes(one: Golden) 
     [pytest.param(one, id=one.name) for one in golden.ALL if one.name not in UNPUBLISHABLE],
 )
 def test_event_when_it_may_be_published_then_the_strict_form_is_the_same(one: Golden) -> None:
-    """Strictness refuses; it never writes other bytes."""
+    """The strict encoder writes a publishable event with the same bytes as the tolerant one."""
     assert encode(one.event) == one.value
 
 

@@ -336,7 +336,7 @@ def test_f62_value_when_something_follows_it_then_is_refused(one: Golden) -> Non
     ],
 )
 def test_f62_value_when_it_claims_two_gigabytes_then_allocates_nothing_of_it(value: bytes) -> None:
-    """A count or length is believed only as far as the value reaches."""
+    """The decoder allocates nothing for a count that claims two gigabytes."""
     decode(value)  # whatever is made once is made here
     tracemalloc.start()
     try:

@@ -89,7 +89,7 @@ def test_outcome_of_an_unknown_segment_then_is_told_by_an_initialised_cache_only
 
 @pytest.mark.parametrize("reason", RejectReason)
 def test_outcome_table_then_has_every_reason_to_reject(reason: RejectReason) -> None:
-    """A new reason needs a row."""
+    """Each reason has a row in the table."""
     for level, initialized in EVERYWHERE:
         found = outcome_of(rejected(reason), level, initialized=initialized)
         assert isinstance(found, Outcome | KafkaError)

@@ -117,7 +117,7 @@ def test_max_events_where_something_else_comes_between_then_nothing_is_lost(othe
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_max_events_below_one_then_is_refused(limit: int) -> None:
-    """A call that may do nothing is a caller's mistake."""
+    """A call with a limit of 0 events is refused."""
     shard = new_shard()
     with pytest.raises(InvalidArgument, match="max_events"):
         shard.apply(record_set(batch_of(life("a"))), limit)

@@ -67,7 +67,7 @@ POISON: dict[UndecodableReason, bytes | None] = {
 
 
 def test_poison_table_then_has_every_reason() -> None:
-    """A new reason needs a value that shows it; a damaged batch is not a value."""
+    """Each reason except damage to a batch has a value in the table."""
     assert {*POISON, UndecodableReason.DAMAGED_BATCH} == set(UndecodableReason)
     assert set(POISON) >= COUNTED_APART
 

@@ -47,7 +47,7 @@ def views_of_one_copy() -> PartitionViews:
 
 
 def test_views_then_ask_every_question_through_the_same_gate() -> None:
-    """The table below names every public question."""
+    """The table has every public question, and each passes the same gate."""
     others = {
         "load",
         "clear",
@@ -153,7 +153,7 @@ def test_partition_when_cleared_then_the_shard_keeps_what_it_holds() -> None:
 def test_partition_that_is_not_loaded_when_marked_initialised_then_is_an_unknown_partition() -> (
     None
 ):
-    """Marking does not load."""
+    """Marking a partition does not load it."""
     views = views_of_one_copy()
     with pytest.raises(UnknownPartition):
         views.mark_initialized(tp())

@@ -205,7 +205,7 @@ async def test_f50_f54_end_then_is_counted_by_what_is_known_of_the_event(
 
 
 async def test_f52_repeat_then_is_counted_as_one() -> None:
-    """A retry is a success of its own kind."""
+    """A repeat counts as a success of its own kind."""
     around = Around(verdict=DUPLICATE)
     writer = await around.writer()
     assert (await writer.write(started("a"))).verdict == DUPLICATE

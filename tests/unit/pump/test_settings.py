@@ -72,6 +72,6 @@ def test_share_when_it_lies_between_0_and_1_then_is_taken(share: float) -> None:
 def test_f97_limits_when_crossed_then_are_refused_by_key(
     section: str, given: dict[str, int], names: str
 ) -> None:
-    """The largest of two is not the smaller."""
+    """Limits that contradict each other are refused by key."""
     with pytest.raises(ConfigError, match=names):
         SECTIONS[section](**given)

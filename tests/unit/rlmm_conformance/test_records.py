@@ -96,7 +96,7 @@ def test_checks_when_listed_ask_for_every_vector() -> None:
 
 
 def test_model_when_asked_for_records_gives_up() -> None:
-    """The model has no codec and no partitioner, and does not pretend."""
+    """The model answers no question about bytes or partitioning."""
     model = ModelEngine()
     with pytest.raises(EngineFailed):
         model.decode(b"")

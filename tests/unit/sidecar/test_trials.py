@@ -74,7 +74,7 @@ def test_cluster_when_followed_for_long_then_the_next_failure_begins_anew() -> N
 
 
 def test_cluster_when_dropped_during_a_try_then_none_is_begun_beside_that() -> None:
-    """Two that both go well would make two engines of it."""
+    """A cluster dropped during a trial gets no second trial before the first one ends."""
     trials, clock = made()
     assert trials.begin("blue", "b:1", is_learned=True)
     trials.dropped("blue", "a:1", WRONG, lasted_s=100.0)

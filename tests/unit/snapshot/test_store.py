@@ -118,7 +118,7 @@ async def test_frozen_shard_when_it_goes_on_then_the_snapshot_is_of_its_moment(
 async def test_f11_restore_when_there_is_none_then_is_a_normal_first_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Absence is no finding: nothing is logged, counted or made."""
+    """A restore without a snapshot is a normal first start, without a log line or a count."""
     store = store_in(tmp_path / "nothing")
     assert await store.restore(PARTITION, 0, END) is None
     assert not (tmp_path / "nothing").exists()

@@ -45,7 +45,7 @@ def test_lines_when_cluster_logger_level_or_template_differ_then_are_no_repeats(
 
 
 def test_window_when_nothing_was_held_back_then_is_not_told() -> None:
-    """Silence about silence."""
+    """The end of a window without repeats writes no line."""
     repeats = RepeatedLines(repeats_max=1, window_ms=100)
     assert repeats.admits(AWAY, None, 0)
     assert repeats.due(1_000) == []

@@ -29,6 +29,6 @@ def test_f97_logging_setting_when_it_cannot_be_meant_then_is_refused_by_its_key(
 
 
 def test_levels_when_said_then_are_known_by_module() -> None:
-    """Blanks around the sign do not matter; the later of two counts."""
+    """Levels are set by module, whatever the white space, and the later of two counts."""
     settings = LoggingSettings(levels=("rlmm.pump = debug", "aiokafka=info", "aiokafka=error"))
     assert settings.module_levels() == {"rlmm.pump": LogLevel.DEBUG, "aiokafka": LogLevel.ERROR}
