@@ -84,7 +84,7 @@ def test_show_when_a_java_file_has_more_then_tells_it_beside_the_answer(tmp_path
 
 
 def test_show_when_a_value_is_wrong_then_is_a_configuration_error() -> None:
-    """A wrong value gives one error line and exit code 2."""
+    """The command raises a ConfigError that names the flag of the wrong value."""
     result = show("--pump-read-bytes", "0")
     assert isinstance(result.exception, ConfigError)
     assert str(result.exception).startswith("--pump-read-bytes (flag) must be")
