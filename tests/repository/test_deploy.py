@@ -57,7 +57,7 @@ UNIT_OPTIONS = {
     "SystemCallFilter SystemCallErrorNumber",
     "Install": "WantedBy",
 }
-"""What systemd knows, of what is used; `systemd-analyze`, where there is one, knows it all."""
+"""The options of systemd in use; `systemd-analyze`, where present, knows all."""
 PROCESS_STARTERS = {"subprocess", "multiprocessing", "pty"}
 NOT_SERVING = ("rlmm_demo", "rlmm_conformance/")
 

@@ -12,7 +12,7 @@ from tests.support.repository import folder_graph, tree
 DOES_IO = {
     "aiohttp", "asyncio", "boto3", "os", "pyspark", "socket", "subprocess", "threading", "time",
 }  # fmt: skip
-"""What a module that calls itself pure does not import."""
+"""Modules that a pure module does not import."""
 MAY_STAND_LOOSE = {"__init__.py", "__main__.py", "py.typed"}
 ABOVE = "every package above it"
 MAPPED = (*tree.PACKAGES, "tests/support")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOM = 1 << 30
 FREE_BYTES_MIN = 4_096
-"""What a snapshot must leave free; less is left on a full disk."""
+"""Bytes that a snapshot must leave free; a full disk has less."""
 
 
 class PowerCut(BaseException):
@@ -61,9 +61,9 @@ class Platter:
         self.fuse: int | None = None
         """Calls until the power is cut."""
         self.damaged: set[bytes] = set()
-        """What files hold of which a bit was turned."""
+        """The contents of files with a flipped bit."""
         self.cut: Callable[[], None] = lambda: None
-        """What is to be done when the fuse blows."""
+        """The action when the fuse blows."""
         self.mounted[name] = self
 
     @property

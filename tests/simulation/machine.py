@@ -48,8 +48,10 @@ PUMP = PumpSettings(
 )
 READY_S = 2.0
 LATENESS_S = (PUMP.lag_ms_max + PUMP.end_age_ms_max + 2 * PUMP.bounds_interval_ms) / 1_000
-"""How late an answer may be: an end that nobody could ask for, then one that is not reached, then
-the pace of the timer that judges both."""
+"""
+The most by which an answer may be late: an unknown log end, then one that is not reached, then the
+pace of the timer that judges both.
+"""
 
 
 class SteppedClock:

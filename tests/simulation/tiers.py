@@ -37,7 +37,7 @@ class Tier:
     deletes: int = 0
     """How many steps the deletion of the whole partition has done."""
     retries: list[Written] = field(default_factory=list)
-    """Nobody knows what became of these."""
+    """Events whose outcome is unknown."""
 
     def propose(self, random: Random, now_ms: int) -> Written:
         """Return an event that a writer may publish now."""

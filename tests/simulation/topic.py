@@ -68,7 +68,7 @@ class SimulatedTopic(MemoryTopic):
         self._random = random
         self._now_s = now_s
         self.takes_late = True
-        """Whether requests arrive that nobody waits for any more."""
+        """Whether requests arrive after their callers have given up."""
         self.lives: dict[Uuid, Life] = {}
         super().__init__(partition_count, clock=clock)
         self.cluster_id = "simulated"

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from tests.simulation.topic import SimulatedTopic
 
     Sent = Callable[[int, bytes], None]
-    """Hears of every append, before anything can go wrong with it."""
+    """Called for every append, before a fault can affect it."""
 
 T = TypeVar("T")
 _LATE_S = 6.0
-"""Latest arrival of a request that nobody waits for any more."""
+"""Latest arrival of a request whose caller has given up."""
 
 
 class Wire:

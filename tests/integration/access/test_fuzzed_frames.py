@@ -37,13 +37,17 @@ TOKENS_SHOWN = (
     (ADMIN, None), (ADMIN, 7), (READER, 7), ("unknown-0123456789", None),
 )  # fmt: skip
 NEIGHBOUR_S = 1.5
-"""Most that this process may work, for whomever, while a neighbour waits for one answer. It makes
-and sends all of this, too; what others do on the machine meanwhile is nobody's fault here."""
+"""
+The most CPU time of this process while a neighbour waits for one answer. It includes making and
+sending all frames, and excludes other processes.
+"""
 DEADLINE_S = 60.0
 """Never reached, unless the neighbour is not answered."""
 MEMORY_BYTES = 96 * 1024 * 1024
-"""What the process may grow by, once it is warm: a leak of 100 bytes a frame in the long form is
-ten times as much."""
+"""
+The most that the process may grow once it is warm: a leak of 100 bytes a frame in the long form is
+ten times as much.
+"""
 WARM = 0.1
 
 

@@ -91,7 +91,7 @@ def test_table_then_has_every_method() -> None:
 
 WRITES = {"add_segment", "update_segment", "put_partition_delete", "assign", "stop_partitions"}
 PAST = {"log_bounds", "read_log"}
-"""What tells of everything that was ever stored, whoever's it is."""
+"""Methods that show every event ever stored, of any partition."""
 REFUSED = {Role.READER: WRITES | PAST, Role.BROKER: PAST, Role.ADMIN: set[str]()}
 
 

@@ -49,7 +49,7 @@ OF_WRITERS = {
     RejectReason.NOT_THE_COPIER,
     RejectReason.COPIED_BY_ANOTHER,
 }
-"""What writers are told before anything is written: no record of a log is refused for it."""
+"""Reasons of refusals before an append: no record of a log is refused for them."""
 IN_A_BUNDLE = {
     "about.json": {"source": "who was asked", "where": "and where"},
     "status.json": {"kind": "who was asked", "where": "and where"},

@@ -45,7 +45,7 @@ PARTITION_METADATA = "partition.metadata"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 PAYLOAD = re.compile(r"\| offset: (?P<offset>\d+) .*? payload: (?P<text>.*)")
 ABOUT_LOGS = re.compile(rf"{TOPIC}|\.log\.|\.storage\.|LogManager|LogLoader|UnifiedLog|LogDir")
-"""What a line of a broker's log says that is about folders, or about ours."""
+"""Lines of a broker's log about folders, or about ours."""
 RECORDS = [b"%03d" % number + b"x" * 497 for number in range(60)]
 SEGMENTS = 3
 """Two full ones of 28 records, and one that is rolled because it is old."""

@@ -117,7 +117,7 @@ class FakeKafka:
         """Rings at every change."""
         self.partitions = self._made(partitions)
         self.down: set[int] = set()
-        """Brokers that nobody can connect to, and whose connections are cut."""
+        """Brokers that refuse connections, and whose connections are cut."""
         self.unregistered: set[int] = set()
         """Brokers that answer but are not registered yet."""
         self.refuses: dict[int, LogError] = {}

@@ -46,9 +46,9 @@ class World:
     events: list[tuple[SegmentId, SegmentState]] = field(default_factory=list)
     objects: dict[Uuid, StoredObjects] = field(default_factory=dict)
     outcomes: dict[int, UnitOutcome] = field(default_factory=dict)
-    """What becomes of the copy that begins at an offset; copied where nothing is said."""
+    """The outcome of the copy that begins at an offset; copied by default."""
     failures: dict[tuple[int, SegmentState], PublishFailure] = field(default_factory=dict)
-    """What becomes of an event about the copy that begins at an offset."""
+    """The outcome of an event about the copy that begins at an offset."""
     lost_at: int | None = None
     dies_at: int | None = None
     steps: int = 0

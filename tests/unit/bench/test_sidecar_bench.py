@@ -25,7 +25,7 @@ ASKED = {
     "memory of the server": 20_000.0,
     "p99 beside idle connections / without": 1.5,
 }
-"""What is asked for also where a replay is over too soon to be measured."""
+"""Figures that a run needs even if its replay is too short to be measured."""
 
 
 @has_compiler

@@ -36,7 +36,7 @@ class AskedCluster(FakeTopics):
     def __init__(self, brokers: int = 2, **topics: FakeTopic) -> None:
         super().__init__(brokers, **topics)
         self.code = ErrorCode.NONE
-        """What is said to questions about brokers in place of an answer."""
+        """The error code of questions about brokers."""
         self.on_cluster: int | None = 1 << DESCRIBE
         self.too_old: set[type[Any]] = set()
         """Questions that no broker knows."""
