@@ -1,4 +1,4 @@
-"""What holds for every source of the tree and no linter knows."""
+"""Rules for every source of the tree that no linter checks."""
 
 import ast
 from pathlib import Path
@@ -35,7 +35,9 @@ The only part of the Kafka client that the record layer may use: its compiled re
 
 
 def findings(per_file: dict[Path, list[str]]) -> list[str]:
-    """Findings of many files as lines that name the file; a failing assertion shows them all."""
+    """
+    Return findings of many files as lines that name the file; a failing assertion shows them all.
+    """
     return [f"{path}: {finding}" for path, found in per_file.items() for finding in found]
 
 
@@ -89,8 +91,8 @@ def test_names_say_something() -> None:
 
 def test_of_aiokafka_only_the_record_reader_is_used_outside_the_kafka_log() -> None:
     """
-    Only the Kafka client takes what reaches a network, and the demonstration, which is a user of
-    Kafka as any other; the record layer takes the reader.
+    Only the Kafka client imports the network parts of aiokafka, and the demonstration, which is a
+    plain user of Kafka; the record layer imports the reader.
     """
     assert not [
         f"{path}:{line}: {name}"

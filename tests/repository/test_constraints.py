@@ -17,7 +17,7 @@ DEVELOPMENT = [*development_requirements(PROJECT), *PROJECT["build-system"]["req
 
 
 def pinned(name: str) -> dict[str, str]:
-    """Package -> exact version of one file of constraints."""
+    """Return package -> exact version of one file of constraints."""
     return dict(re.findall(r"^([a-z0-9-]+)==(\S+)", tree.read(Path(name)), re.MULTILINE))
 
 
@@ -40,7 +40,7 @@ def test_constraints_pin_everything_that_the_project_asks_for(
 
 
 def test_constraints_agree_on_what_they_share() -> None:
-    """What the service runs with is what it is tested with."""
+    """Both files of constraints have the same version of each shared package."""
     development = pinned("constraints/dev.txt")
     assert pinned("constraints/runtime.txt").items() <= development.items()
 

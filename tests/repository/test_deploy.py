@@ -1,6 +1,6 @@
 """
-What stands in `deploy/` fits the service: every file parses, and every key, path, port, variable
-and option that it names exists.
+The files in `deploy/` fit the service: every file parses, and every key, path, port, variable and
+option in them exists.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ UNIT_OPTIONS = {
     "SystemCallFilter SystemCallErrorNumber",
     "Install": "WantedBy",
 }
-"""What systemd knows, of what is used; `systemd-analyze`, where there is one, knows it all."""
+"""The options of systemd in use; `systemd-analyze`, where present, knows all."""
 PROCESS_STARTERS = {"subprocess", "multiprocessing", "pty"}
 NOT_SERVING = ("rlmm_demo", "rlmm_conformance/")
 
 
 def seconds(text: str) -> float:
-    """A time as systemd writes it."""
+    """Parse a time of systemd."""
     return float(text.removesuffix("s"))
 
 
 def test_every_file_for_a_tool_parses() -> None:
-    """No file of `deploy/` is one that its tool could not read."""
+    """The tool of each file in `deploy/` can parse it."""
     for suffix in (".yaml", ".yml"):
         for path in files(suffix):
             for document in documents(path):
@@ -96,7 +96,7 @@ def test_every_variable_that_is_named_exists() -> None:
 
 
 def arguments(name: str) -> list[str]:
-    """What stands behind each instruction of that name."""
+    """Return the arguments of each instruction of that name."""
     return [rest for found, rest in instructions() if found == name]
 
 
@@ -159,7 +159,7 @@ def test_image_runs_as_nobody_with_one_volume_and_gets_its_signals(tmp_path: Pat
 
 
 def test_service_starts_no_processes() -> None:
-    """Process 1 of a container has nothing to reap: no init is needed beside it."""
+    """The packages of the service start no process, so the container needs no init."""
     found = [
         f"{path}: {names}"
         for path in tree.python_files("rlmm")
@@ -174,7 +174,7 @@ def test_service_starts_no_processes() -> None:
 
 @contextmanager
 def answering(status: int) -> Iterator[str]:
-    """The address of a server that answers with that status."""
+    """Return the address of a server that answers with that status."""
 
     class Answering(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -198,7 +198,7 @@ def answering(status: int) -> Iterator[str]:
 def test_health_check_then_says_by_its_exit_code_whether_the_service_is_alive(
     status: int | None, expected: int
 ) -> None:
-    """0 for an answer of 200 to `/livez`, else 1, with the reason."""
+    """The probe ends with 0 when `/livez` answers 200, and else with 1 and the reason."""
     script = tree.ROOT / DEPLOY / "docker/healthcheck.py"
     assert "/livez" in PATHS
 
@@ -221,7 +221,7 @@ def test_health_check_then_says_by_its_exit_code_whether_the_service_is_alive(
 
 
 def test_unit_has_only_options_that_systemd_knows(tmp_path: Path) -> None:
-    """Each option is a known one; where there is `systemd-analyze` it finds nothing to say."""
+    """Every option is known to systemd, and `systemd-analyze`, where present, reports nothing."""
     for section in unit().sections():
         assert set(unit()[section]) <= set(UNIT_OPTIONS[section].split())
     analyze = shutil.which("systemd-analyze")
@@ -236,7 +236,10 @@ def test_unit_has_only_options_that_systemd_knows(tmp_path: Path) -> None:
 
 
 def test_unit_fits_the_service_s_own_times_limits_and_exit_codes() -> None:
-    """It waits longer than an orderly stop, allows all connections, and restarts what can help."""
+    """
+    The unit waits longer than an orderly stop, allows all connections, and restarts after curable
+    errors.
+    """
     service = unit()["Service"]
     config = load().config
     assert service["Type"] == "notify"
@@ -252,7 +255,7 @@ def test_unit_fits_the_service_s_own_times_limits_and_exit_codes() -> None:
 
 
 def test_example_of_the_unit_s_variables_is_a_configuration(tmp_path: Path) -> None:
-    """With everything that is only a remark in it, but the file that it names, it is taken."""
+    """The service takes the example with all of its comments enabled, except for the named file."""
     text = tree.read(UNIT.with_name("rlmm.env"))
     said = dict(re.findall(r"^#(RLMM_[A-Z_]+)=(.*)$", text, re.MULTILINE))
     said["RLMM_CONFIG"] = str(tmp_path / "rlmm.toml")

@@ -28,7 +28,7 @@ CONFIGURED = ("base", "strimzi", "brokers")
 
 
 def configured(folder: str, tmp_path: Path) -> LoadedConfiguration:
-    """The configuration of a folder of manifests, with the variables that its container has."""
+    """Return the configuration of a folder of manifests, with the variables of its container."""
     text = manifest(f"{folder}/configmap.yaml", "ConfigMap")["data"]["rlmm.toml"]
     file = tmp_path / "rlmm.toml"
     file.write_text(text)
@@ -41,7 +41,7 @@ def configured(folder: str, tmp_path: Path) -> LoadedConfiguration:
 
 @pytest.mark.parametrize("folder", CONFIGURED)
 def test_configuration_of_the_manifests_is_one(folder: str, tmp_path: Path) -> None:
-    """The TOML of each ConfigMap, with the secrets that are given, is taken by the service."""
+    """The service takes the TOML of each ConfigMap together with the secrets."""
     loaded = configured(folder, tmp_path)
     assert loaded.notices == ()
     config = loaded.config
@@ -55,7 +55,7 @@ def test_configuration_of_the_manifests_is_one(folder: str, tmp_path: Path) -> N
 def test_container_has_the_ports_paths_and_files_that_its_configuration_names(
     tmp_path: Path,
 ) -> None:
-    """What is probed, mounted and listened to is one and the same."""
+    """Probes, mounts and listeners use the same ports and paths."""
     base, brokers = container("base/deployment.yaml"), container("brokers/deployment.yaml")
     config = configured("brokers", tmp_path).config
     ports = {one["name"]: one["containerPort"] for one in [*base["ports"], *brokers["ports"]]}
@@ -82,7 +82,10 @@ def test_container_has_the_ports_paths_and_files_that_its_configuration_names(
 
 
 def test_pod_is_nobody_and_writes_nothing_but_its_volume(tmp_path: Path) -> None:
-    """Not root, no rights, a read-only root file system, and time to end in order."""
+    """
+    The pod is not root, has no rights and a read-only root file system, and has time for an orderly
+    stop.
+    """
     pod = manifest("base/deployment.yaml", "Deployment")["spec"]["template"]["spec"]
     security = {**pod["securityContext"], **pod["containers"][0]["securityContext"]}
     assert security["runAsNonRoot"]
@@ -101,7 +104,7 @@ def test_pod_is_nobody_and_writes_nothing_but_its_volume(tmp_path: Path) -> None
 def test_pod_that_listens_on_a_network_has_tokens_from_its_secret(
     folder: str, tmp_path: Path
 ) -> None:
-    """Questions are for who shows a token; the secret is where the page says, and for the group."""
+    """The pod takes its tokens from a secret at the documented path, readable by its group."""
     config = configured(folder, tmp_path).config
     assert config.http.address is not None
     assert (config.http.local_role, config.http.token_file) == (LocalRole.NONE, "none")
@@ -141,7 +144,7 @@ def test_everything_of_the_manifests_finds_the_pods() -> None:
 
 
 def test_nodes_can_be_drained_with_as_many_replicas_as_there_are() -> None:
-    """A budget that wants one pod where there is one would hold up every drain for ever."""
+    """No disruption budget covers a single pod, because it would block every drain."""
     budget = manifest("base/poddisruptionbudget.yaml", "PodDisruptionBudget")["spec"]
     replicas = manifest("brokers/deployment.yaml", "Deployment")["spec"]["replicas"]
     assert replicas - budget.get("minAvailable", replicas - budget.get("maxUnavailable", 0)) >= 1
@@ -164,7 +167,7 @@ def test_kafka_user_may_read_one_topic_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", CONFIGURED)
 def test_kustomization_names_every_file_that_is_there(folder: str) -> None:
-    """No file of a folder is left out, and where kubectl is there it builds each."""
+    """The kustomization has every file of its folder, and kubectl, where present, builds it."""
     here = KUBERNETES / folder
     (found,) = documents(here / "kustomization.yaml")
     named = {*found["resources"], *(one["path"] for one in found.get("patches", []))}

@@ -1,6 +1,6 @@
 """
 Alerts, dashboard and pages fit the service: every metric and label exists, and every alert has a
-section that says what to do.
+section with a remedy.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ QUERIES = list(expressions())
 
 
 def is_known(name: str) -> bool:
-    """Whether a series of that name is shown."""
+    """Whether the scrape has a series of that name."""
     return name in SERIES
 
 
 def minutes(time: str) -> int:
-    """A time of a rule's test, all of which are whole minutes."""
+    """Parse a time of a rule's test, always whole minutes."""
     assert time.endswith("m"), time
     return int(time[:-1])
 
 
 def unknown_options(words: list[str]) -> set[str]:
-    """Options of a line that its command does not have; *words* are those behind `rlmm`."""
+    """Return options of a line that its command does not have; *words* are those behind `rlmm`."""
     known = {context.command_path: context for context in documents.commands()}
     name = "rlmm"
     command: click.Command = cli
@@ -71,7 +71,7 @@ def unknown_options(words: list[str]) -> set[str]:
 
 @pytest.mark.parametrize(("who", "expression"), QUERIES, ids=[who for who, _ in QUERIES])
 def test_query_then_reads_metrics_and_labels_that_there_are(who: str, expression: str) -> None:
-    """Each metric is one of the table, and each label is one of its labels, or Prometheus' own."""
+    """Each query uses metrics of the table, with their labels or those of Prometheus."""
     names = metric_names(expression)
     assert names, who
     assert [name for name in names if not is_known(name)] == []
@@ -83,7 +83,7 @@ def test_query_then_reads_metrics_and_labels_that_there_are(who: str, expression
 def test_alert_then_waits_says_how_bad_it_is_and_what_to_do(
     alert: dict[str, dict[str, str]],
 ) -> None:
-    """A time, a severity, a sentence, and a section of the page that says what to do."""
+    """Each alert has a duration, a severity, a sentence, and a section with a remedy."""
     assert re.fullmatch(r"[1-9]\d*[mh]", str(alert["for"]))
     assert alert["labels"]["severity"] in SEVERITIES
     assert alert["annotations"]["summary"].endswith(".")
@@ -98,7 +98,7 @@ def test_alert_then_waits_says_how_bad_it_is_and_what_to_do(
 
 
 def test_every_section_about_an_alert_has_its_alert() -> None:
-    """No section is left of an alert that is gone."""
+    """Every section about an alert belongs to an existing alert."""
     text = tree.read(Path(PAGE)).partition("## Alerts\n")[2].partition("\n## ")[0]
     named = re.findall(r"^### (\w+)$", text, re.MULTILINE)
     assert sorted(named) == sorted(str(alert["alert"]) for alert in alerts())
@@ -108,7 +108,7 @@ def test_every_section_about_an_alert_has_its_alert() -> None:
 def test_section_about_an_alert_then_names_a_command_that_shows_more(
     alert: dict[str, str],
 ) -> None:
-    """At least one command of ours, and all that are named exist, with their options."""
+    """Each section names at least one of our commands, and all of them exist with their options."""
     section = tree.read(Path(PAGE)).partition(f"\n### {alert['alert']}\n")[2]
     named = re.findall(r"`rlmm ([a-z][^`]*)`", section.partition("\n#")[0])
     assert named
@@ -121,8 +121,8 @@ def test_alert_then_is_tried_where_it_is_raised_and_where_it_just_is_not(
     alert: dict[str, Any],
 ) -> None:
     """
-    Raised once with all that it says. Quiet once although every metric is there that it reads, for
-    nothing is proved by silence about nothing; and not later than a minute before it is raised.
+    Each alert is raised in its case with its whole text; in the other case it stays quiet although
+    all its metrics are there, and also a minute before it is raised.
     """
     raised: list[dict[str, Any]] = []
     last_minute = False
@@ -164,7 +164,7 @@ def test_rules_are_tried_and_where_there_is_promtool_it_takes_them() -> None:
 
 
 def test_counters_are_read_as_rates_and_gauges_as_they_are() -> None:
-    """A query of a counter looks at its growth."""
+    """Each query uses the growth of a counter and the value of a gauge."""
     for who, expression in QUERIES:
         for name in metric_names(expression):
             is_counter = name.endswith("_total") or name in HISTOGRAMS
@@ -173,7 +173,7 @@ def test_counters_are_read_as_rates_and_gauges_as_they_are() -> None:
 
 
 def test_dashboard_asks_the_source_that_is_chosen() -> None:
-    """Each panel takes its data from the variable, and has a sentence of its own."""
+    """Each panel takes its data source from the variable and has a description."""
     names = [variable["name"] for variable in dashboard()["templating"]["list"]]
     assert names == ["datasource", "cluster", "instance"]
     assert len({panel["id"] for panel in panels()}) == len(panels())
@@ -206,7 +206,7 @@ def test_commands_of_the_first_page_are_commands() -> None:
 
 
 def test_addresses_of_the_first_page_are_answered() -> None:
-    """Each address that is asked for in it is a path of the service, with its parameters."""
+    """Each address on the page is a path of the service with its parameters."""
     routes = {route.path: route for route in ROUTES}
     asked = re.findall(r"localhost:7405(/[\w/-]+)(?:\?([^' ]*))?", tree.read(START))
     assert len(asked) >= 3

@@ -1,4 +1,4 @@
-"""What is built can be used: wheel and sdist, installed away from the tree, do the main job."""
+"""Wheel and sdist, installed away from the tree, do the main job."""
 
 import re
 import subprocess
@@ -17,14 +17,14 @@ pytestmark = [pytest.mark.long, pytest.mark.network, pytest.mark.timeout(900)]
 
 
 def run(*command: str | Path, folder: Path) -> str:
-    """Run a command in *folder* and give what it printed; a failing command fails the test."""
+    """Run a command in *folder* and return its output; a failing command fails the test."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 def pinned_backend() -> str:
-    """The stanza of the build backend in the pinned versions, hashes included."""
+    """Return the lines of the build backend in the pinned versions, hashes included."""
     pinned = tree.read(Path("constraints/dev.txt"))
     found = re.search(r"^setuptools==(.+\\\n)+.+$", pinned, re.MULTILINE)
     assert found is not None
@@ -33,7 +33,7 @@ def pinned_backend() -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the sdist of this tree, as `make dist` builds them."""
+    """Build the wheel and the sdist of this tree as `make dist` does; return their folder."""
     folder = tmp_path_factory.mktemp("built")
     python = Path(sys.executable)
     run(python, "-m", "build", "--no-isolation", "--outdir", folder, folder=tree.ROOT)

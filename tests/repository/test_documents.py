@@ -1,7 +1,4 @@
-"""
-What the documents say is what the code says: commands, options, error codes, versions,
-capabilities.
-"""
+"""The documents agree with the code: commands, options, error codes, versions, capabilities."""
 
 import re
 from collections.abc import Iterable
@@ -25,12 +22,12 @@ CHANGE_KINDS = ["Security", "Removed", "Deprecated", "Added", "Changed", "Fixed"
 
 
 def command_names() -> list[str]:
-    """Every command by its full name."""
+    """Return the full name of every command."""
     return [context.command_path for context in documents.commands()]
 
 
 def option_names() -> list[str]:
-    """Every visible option of every command."""
+    """Return every visible option of every command."""
     return sorted(
         {
             name
@@ -43,22 +40,20 @@ def option_names() -> list[str]:
 
 
 def error_codes() -> list[str]:
-    """The code of every error."""
     return sorted({error.code for error in documents.errors()})
 
 
 def setting_spellings() -> list[str]:
-    """Every key with its environment variable and its flag."""
+    """Return every key with its environment variable and its flag."""
     return [spelled for key in KEYS.values() for spelled in (key.path, key.env, key.flag)]
 
 
 def metric_names() -> list[str]:
-    """Every metric."""
     return [metric.name for metric in METRICS]
 
 
 def paths() -> list[str]:
-    """Every path that is answered by HTTP."""
+    """Return every path of HTTP."""
     return [f"{route.method} {route.path}" for route in ROUTES]
 
 
@@ -83,7 +78,7 @@ def test_everything_with_a_name_is_documented(kind: str) -> None:
 
 
 def test_every_setting_has_a_reason() -> None:
-    """Each field of a section says in its docstring what it is for and why its default is that."""
+    """The docstring of each setting has its purpose and the reason of its default."""
     assert not [key.path for key in KEYS.values() if not key.reason]
 
 
@@ -111,7 +106,7 @@ def test_changes_stand_in_the_order_that_matters_to_an_operator() -> None:
 
 
 def missing_tests(named: Iterable[str]) -> list[str]:
-    """Which of these tests, each `FILE.py::NAME`, are not there."""
+    """Return those of the tests, each `FILE.py::NAME`, that do not exist."""
     missing = []
     for test in sorted(named):
         file, _, name = test.partition("::")

@@ -1,4 +1,4 @@
-"""What a company starts copies with: the samples say nothing that the command does not take."""
+"""The samples of scheduled copies use only options that the command has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOLDER = tree.ROOT / "examples" / "spark_tiering"
 
 
 def taken(words: Sequence[str]) -> tuple[str, JobRequest]:
-    """The command of `rlmm tier`, and what it is asked for, exactly as it would read *words*."""
+    """Return the command of `rlmm tier` and its request for *words*."""
     program, group, name, *flags = words
     assert (program, group) == ("rlmm", "tier")
     parent = tier.make_context("tier", [name], resilient_parsing=True)
@@ -37,7 +37,7 @@ def taken(words: Sequence[str]) -> tuple[str, JobRequest]:
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the environment counts."""
+    """Remove Spark's variable from the environment."""
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
 
 
@@ -45,7 +45,7 @@ def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cron_job_when_read_then_is_one_whose_pod_can_do_its_work() -> None:
-    """The command is taken; files that it names are mounted; only mounted places are written to."""
+    """The service takes the command, and each file and each written place of it is mounted."""
     (job,) = yaml.safe_load_all((FOLDER / "cronjob.yaml").read_text())
     assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob")
     assert job["spec"]["concurrencyPolicy"] == "Forbid"
@@ -71,7 +71,7 @@ def test_cron_job_when_read_then_is_one_whose_pod_can_do_its_work() -> None:
 
 
 class StandIn:
-    """What the sample uses of Airflow: it keeps what it is told."""
+    """The part of Airflow that the sample uses; it keeps its arguments."""
 
     made: list[StandIn]
 
@@ -93,7 +93,7 @@ class StandIn:
 
 @contextmanager
 def airflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[StandIn]]:
-    """Its two modules that the sample imports."""
+    """Stand in for the two modules of Airflow that the sample imports."""
     StandIn.made = []
     for place, name in (
         ("airflow.sdk", "DAG"),
@@ -108,7 +108,7 @@ def airflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[StandIn]]:
 def test_airflow_dag_when_read_then_plans_and_runs_what_the_command_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One run at a time, a plan before the copies, and the same words for both."""
+    """The DAG has one run at a time and a plan before the copies with the same options."""
     spec = importlib.util.spec_from_file_location("dag", FOLDER / "airflow_dag.py")
     assert spec is not None
     assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""What may and may not stand in the tree, whatever the kind of file."""
+"""Rules for files of every kind in the tree."""
 
 import re
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_no_lock_file_is_kept() -> None:
 
 
 def test_no_source_is_ignored() -> None:
-    """What git does not see is in no clone and in no wheel, however well it works here."""
+    """Git ignores no source file, so clones and wheels have all of them."""
     assert not tree.ignored_sources()
 
 
@@ -54,7 +54,7 @@ def test_constraints_are_versions_and_hashes_and_nothing_else() -> None:
 
 
 def test_no_path_of_somebodys_machine_is_named() -> None:
-    """The tree stands alone: nothing in it points to a place where somebody worked."""
+    """No file names a path of a developer's machine."""
     assert not findings({path: rules.machine_paths(tree.read(path)) for path in tree.text_files()})
 
 
@@ -71,7 +71,7 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 
 def test_front_pages_stay_short() -> None:
-    """The pages that everybody reads keep to their length."""
+    """The front pages keep to their maximum length."""
     limits = {Path("README.md"): 120, Path("ARCHITECTURE.md"): 250}
     present = {path: limit for path, limit in limits.items() if path in tree.files()}
     assert not [

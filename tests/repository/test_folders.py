@@ -12,14 +12,14 @@ from tests.support.repository import folder_graph, tree
 DOES_IO = {
     "aiohttp", "asyncio", "boto3", "os", "pyspark", "socket", "subprocess", "threading", "time",
 }  # fmt: skip
-"""What a module that calls itself pure does not import."""
+"""Modules that a pure module does not import."""
 MAY_STAND_LOOSE = {"__init__.py", "__main__.py", "py.typed"}
 ABOVE = "every package above it"
 MAPPED = (*tree.PACKAGES, "tests/support")
 
 
 def packages(*roots: str) -> dict[Path, str]:
-    """Each package below the roots, by default the product's, with its docstring."""
+    """Return each package below the roots, by default the product's, with its docstring."""
     return {
         path.parent: ast.get_docstring(tree.parse(path)) or ""
         for path in tree.python_files(*(roots or tree.PACKAGES))
@@ -33,7 +33,7 @@ def test_folders_import_no_other_in_a_circle() -> None:
 
 
 def test_rlmm_holds_packages_alone() -> None:
-    """Every module of the service stands in a package that says what it is about."""
+    """Every module of the service lies in a package."""
     loose = {path.name for path in tree.files() if path.parent == Path("rlmm")}
     assert loose == MAY_STAND_LOOSE
 
@@ -50,7 +50,7 @@ def test_every_folder_has_a_map() -> None:
 
 
 def test_maps_name_nothing_that_is_not_there() -> None:
-    """Each line of a map, in either of its two forms, is about a module or package below it."""
+    """Each line of a map names a module or package below it."""
     line = re.compile(r"(?m)^(?: {4}(?=[a-z_]+/?  )|- `(?=[a-z_]+`: ))([a-z_]+)")
     assert not [
         f"{folder}: {name}"

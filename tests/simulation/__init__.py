@@ -5,22 +5,22 @@ The simulator: several engines, their log, network, clocks and disks, driven by 
     python -m tests.simulation --seed 17 --verbose     # one seed and its story
 
 Nothing in it is left to chance or to the machine: time leaps, threads run inline, and every random
-number comes from the seed. So a seed replays exactly, and what it finds can be looked at.
+number comes from the seed. So a seed replays exactly.
 
 Modules, bottom up:
 
-    chance, story      random streams of a seed, and what happened, in lines and as a digest
+    chance, story      random streams of a seed, and the events of a run in lines and as a digest
     loop               an event loop that leaps in time and has no threads
-    disk               a disk in memory: a crash loses what was not forced to the medium
-    topic              the topic, and everything that was ever stored in it
-    reference          what a replay of that gives, offset by offset
+    disk               a disk in memory: a crash loses bytes that were not forced to the medium
+    topic              the topic, and every record that was ever stored in it
+    reference          the state that a replay of the topic gives, offset by offset
     wire               the network between one engine and the topic
-    tiers              what writers want: the lives of segments
+    tiers              the lives of segments that writers play
     machine            one engine with its disk, clock and wire: start, stop, crash
-    invariants         what must always hold
-    clients            who asks and who writes, and what they check of the answers
-    failures           what goes wrong around engines, and how it heals
-    steps              what may happen next
+    invariants         the invariants, and the judge of a run
+    clients            readers and writers, and their checks of the answers
+    failures           failures around engines, and their end
+    steps              the possible next steps
     world              a run from its seed to its outcome
-    broken             engines with something wrong in them, which must be caught
+    broken             engines with one fault each, which the simulator must catch
 """

@@ -1,6 +1,6 @@
 """
-Engines with one thing wrong in them, each the way a real one could be: the simulator must catch
-every one of them, or what it finds of the real engine means nothing.
+Engines with one fault each, as a real engine could have it: the simulator must catch every one of
+them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _WRITE = 0o1 | 0o100 | 0o1000
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """What is wrong, what it must violate, and what is put in place of what."""
+    """A fault, the invariants it must violate, and the functions it replaces."""
 
     name: str
     violates: frozenset[str]
@@ -57,7 +57,7 @@ class Broken:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """As long as the block runs, every engine is made this way."""
+        """Run the block with the fault in every engine."""
         with swapped(*self.changes):
             yield
 
@@ -66,31 +66,31 @@ class Broken:
 
 
 def _never_closes(gate: ShardGate, fact: Fact) -> bool:
-    """Readiness as a latch: once open, always open."""
+    """Keep a gate open that was open once."""
     if gate.state is GateState.OPEN and not isinstance(fact, (CaughtUp, PartitionReassigned)):
         return False
     return _MEET(gate, fact)
 
 
 def _opens_at_once(gate: ShardGate, fact: Fact) -> bool:
-    """Whatever is there is good enough."""
+    """Open the gate at the first fact."""
     del fact
     return _MEET(gate, CaughtUp())
 
 
 def _begins_as_it_was(gate: Gate, partition: int, progress: ReplayProgress) -> None:
-    """A partition that was ready once is ready when it is assigned again."""
+    """Leave a partition ready that is assigned again."""
     if partition not in gate._shards:
         gate._shards[partition] = GatedShard(progress)
 
 
 def _does_not_end(gate: Gate, partition: int) -> None:
-    """The state of what is not assigned any more stays in memory, to be there at once."""
+    """Keep the gate of a removed partition."""
     del gate, partition
 
 
 def _only_adds(gate: Gate, assignment: Assignment) -> None:
-    """What was answered for once is answered for as long as its state is there."""
+    """Answer for removed partitions as long as their state is there."""
     before = gate._assignment
     metadata = None
     if before.metadata is not None and assignment.metadata is not None:
@@ -99,23 +99,23 @@ def _only_adds(gate: Gate, assignment: Assignment) -> None:
 
 
 async def _does_not_wait(engine: Engine, at_least: object, *, timeout_s: object = None) -> None:
-    """Eventually everybody sees everything."""
+    """Answer at once without waiting for the offset."""
     del engine, at_least, timeout_s
 
 
 async def _does_not_ask(engine: Engine, *partitions: object, timeout_s: object = None) -> None:
-    """What is here is the newest that is known."""
+    """Take the local position as the log end."""
     del engine, partitions, timeout_s
 
 
 def _believes_bounds(replay: Replay, *arguments: Any) -> None:
-    """Bounds are as new as the state that was loaded after they were asked for."""
+    """Date the bounds by the time of the loaded state instead of the request."""
     shard, history, bounds, _, *others = arguments
     _INIT(replay, shard, history, bounds, asyncio.get_running_loop().time(), *others)
 
 
 async def _unguarded(of: pump.Pump, part: Callable[[], Awaitable[None]]) -> None:
-    """The end of a group comes soon enough."""
+    """Do not end the other tasks of the group."""
     del of
     await part()
 
@@ -130,7 +130,7 @@ _MEET = ShardGate.meet
 async def _acknowledges_early(
     writer: EventWriter, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
 ) -> Verdict:
-    """What is stored will be applied some time."""
+    """Acknowledge an event before it is applied."""
     del writer, place, offset, deadline_s
     heard.cancel()
     return APPLIED
@@ -139,30 +139,30 @@ async def _acknowledges_early(
 async def _waits_for_ever(
     writer: EventWriter, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
 ) -> Verdict:
-    """A verdict comes, sooner or later."""
+    """Wait for the verdict without a deadline."""
     del writer, place, offset, deadline_s
     return await heard
 
 
 def _verdict_of_another(offset: int, entries: Iterable[Any]) -> Verdict:
-    """Whatever there is to say is said to everybody."""
+    """Give each waiting writer the first verdict."""
     del offset
     return next((entry.verdict for entry in entries), APPLIED)
 
 
 def _admits_all(shard: PythonShard, event: Event) -> None:
-    """Let the state machine judge, it has to anyway."""
+    """Admit an event without asking the state machine."""
     del shard, event
 
 
 def _as_it_is(event: Event, shard: object) -> Event:
-    """Writers know what they write."""
+    """Do not repeat the stored custom metadata."""
     del shard
     return event
 
 
 def _encodes_more(event: Event) -> bytes:
-    """A field that only newer versions know, at the end where it does not hurt."""
+    """Append a field that only newer versions know."""
     return encode(event) + b"\0"
 
 
@@ -170,12 +170,12 @@ def _encodes_more(event: Event) -> bytes:
 
 
 def _forgets_watermarks(replay: Replay) -> None:
-    """What the log does not say any more is not known any more."""
+    """Forget high watermarks that the log no longer shows."""
     replay._inherited = None
 
 
 def _holes_do_not_count(shard: PythonShard, next_offset: int, turn: Any) -> None:
-    """There was nothing to be counted."""
+    """Skip gaps without counting them."""
     del turn
     shard.position = max(shard.position, next_offset)
 
@@ -183,7 +183,7 @@ def _holes_do_not_count(shard: PythonShard, next_offset: int, turn: Any) -> None
 def _hides_what_is_deleted(
     shard: ShardAnswers, partition: TopicIdPartition
 ) -> list[SegmentMetadata]:
-    """Who would want to see what is being deleted."""
+    """Leave out segments that are being deleted."""
     return [
         segment
         for segment in _SEGMENTS(shard, partition)
@@ -197,7 +197,7 @@ _SEGMENTS = ShardAnswers.segments
 
 
 async def _freezes_late(follower: Follower, of: TopicIdPartition | None = None) -> Image | None:
-    """The images are made when they are written, so nothing has to be copied."""
+    """Make the images when they are written instead of now."""
     assert of is None, of
     replay = follower._replay
     if replay is None or not replay.is_settled:
@@ -228,7 +228,7 @@ def _writes_in_place(
 def _writes_without_force(
     disk: SnapshotDisk, path: Path, chunks: Iterable[bytes], _go_on: Callable[[], None]
 ) -> int:
-    """Renaming is atomic, is it not."""
+    """Rename a file that was not forced to the medium."""
     temporary = path.with_name(path.name + TEMPORARY)
     descriptor = disk.open(temporary, _WRITE)
     position = 0
@@ -242,13 +242,13 @@ def _writes_without_force(
 
 
 def _makes_folder(disk: SnapshotDisk, path: Path, root: Path) -> None:
-    """A folder that can be written to is there."""
+    """Make a folder without forcing its name to the medium."""
     del root
     disk.make_folder(path)
 
 
 def _forces_new_folders(disk: SnapshotDisk, path: Path, root: Path) -> None:
-    """What is there already was forced when it was made."""
+    """Force new folders only."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     disk.make_folder(path)
     for folder in missing:
@@ -263,7 +263,7 @@ def _any_folder(root: Path, identity: object) -> Path:
 
 
 def _any_identity(header: object, identity: object) -> None:
-    """Who else should have written it."""
+    """Accept a snapshot of any topic."""
     del header, identity
 
 

@@ -6,11 +6,11 @@ from random import Random
 
 
 class Chance:
-    """Everything that is drawn in one run comes from here."""
+    """The source of every random number of one run."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
     def stream(self, name: str) -> Random:
-        """A stream of its own; the same name in the same seed gives the same numbers."""
+        """Return a stream of its own; the same name in the same seed gives the same numbers."""
         return Random(f"{self.seed} {name}")

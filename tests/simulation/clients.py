@@ -1,5 +1,5 @@
 """
-Who asks and who writes, and what they check: answers against the reference, acknowledgements
+Readers and writers, and their checks: answers against the reference, acknowledgements
 against the log.
 
 Every call is an operation with a deadline; the world looks whether it ended by then.
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Operation:
-    """Something that a client waits for."""
-
     what: str
     deadline_s: float
     task: asyncio.Task[None]
@@ -55,7 +53,7 @@ class Operation:
 
 
 def _questions(world: World, tier: tiers.Tier) -> tuple[str, Question]:
-    """One of the questions, with arguments that are likely to find something."""
+    """Return one of the questions, with arguments that are likely to find a fault."""
     random = world.random
     partition = tier.partition
     epoch = random.randrange(max(0, tier.epoch - 2), tier.epoch + 1)
@@ -87,7 +85,7 @@ def _questions(world: World, tier: tiers.Tier) -> tuple[str, Question]:
 
 
 def ask(world: World, machine: Machine, tier: tiers.Tier) -> None:
-    """Ask one question, and check who answered and what."""
+    """Ask one question and check the answer, or the refusal."""
     engine = machine.engine
     assert engine is not None
     partition = tier.partition
@@ -162,7 +160,7 @@ async def write(
     *,
     anywhere: bool = False,
 ) -> None:
-    """Store *event* through *machine*, and check what its writer is told."""
+    """Store *event* through *machine* and check the writer's outcome."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything
@@ -199,7 +197,7 @@ def _acknowledged(
     event: tiers.Written,
     written: WrittenEvent | StoredNotAssigned,
 ) -> str:
-    """A write has ended well; how, in words."""
+    """Note a write that succeeded, and its outcome in words."""
     place, offset = written.metadata_partition, written.offset
     if isinstance(written, StoredNotAssigned):
         tier.unknown(event)
@@ -213,14 +211,14 @@ def _acknowledged(
 def _check_stored(
     world: World, machine: Machine, event: tiers.Written, error: Unresolved | AppendUncertain
 ) -> None:
-    """What is said to be stored somewhere is stored there."""
+    """Check that the log has the event at the acknowledged place."""
     stored_at = error.stored_at if isinstance(error, Unresolved) else None
     if stored_at is not None and _life_of(world, event, *stored_at) is None:
         world.judge.violated("I3", f"{machine.name}: {error}, but the log has it not there")
 
 
 def _life_of(world: World, event: tiers.Written, place: int, offset: int) -> Uuid | None:
-    """The topic in which *event* stands at *offset*; the latest one."""
+    """Return the latest topic that has *event* at *offset*."""
     for topic_id, life in reversed(world.topic.lives.items()):
         value = life.published.get((place, offset))
         if value is not None and _is_same(decode(value), event):
@@ -229,7 +227,9 @@ def _life_of(world: World, event: tiers.Written, place: int, offset: int) -> Uui
 
 
 def _is_same(stored: object, event: tiers.Written) -> bool:
-    """Whether that is what was stored of *event*: custom metadata is repeated for who forgot it."""
+    """
+    Whether the log has *event* there, with custom metadata repeated if the writer left it out.
+    """
     if (
         isinstance(event, SegmentUpdate)
         and isinstance(stored, SegmentUpdate)
@@ -243,7 +243,7 @@ def _is_same(stored: object, event: tiers.Written) -> bool:
 def _check_acknowledged(
     world: World, machine: Machine, engine: Engine, event: tiers.Written, written: WrittenEvent
 ) -> None:
-    """I3: what is acknowledged is in the log, applied, and seen by every later read here."""
+    """I3: an acknowledged event is in the log, applied, and seen by every later read here."""
     place, offset = written.metadata_partition, written.offset
     topic_id = _life_of(world, event, place, offset)
     if topic_id is None:
@@ -273,7 +273,7 @@ def _check_verdict(
     offset: int,
     kinds: type | tuple[type, ...],
 ) -> None:
-    """The verdict that a writer hears is that of its event."""
+    """Check that the writer's verdict is that of its event."""
     topic_id = _life_of(world, event, place, offset)
     replay = dict(machine.replays()).get(place)
     if machine.engine is not engine or topic_id is None or topic_id != machine.topic_id():
@@ -296,7 +296,7 @@ def _check_verdict(
 async def read_at_least(
     world: World, machine: Machine, tier: tiers.Tier, place: int, offset: int, topic_id: Uuid
 ) -> None:
-    """I3, elsewhere: who waits for an offset sees it."""
+    """I3, elsewhere: a reader that waits for an offset sees its event."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything
@@ -322,7 +322,7 @@ def _position(engine: Engine, place: int) -> int:
 
 
 async def read_current(world: World, machine: Machine, tier: tiers.Tier) -> None:
-    """A linearizable read sees everything that was stored before it."""
+    """Check that a linearizable read sees every event stored before it."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything
@@ -346,7 +346,7 @@ async def read_current(world: World, machine: Machine, tier: tiers.Tier) -> None
 
 
 async def wait_settled(world: World, machine: Machine, generation: int) -> None:
-    """An assignment takes effect, or its time is up."""
+    """Wait until an assignment takes effect or the time is up."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything
@@ -359,7 +359,7 @@ async def wait_settled(world: World, machine: Machine, generation: int) -> None:
 
 
 async def wait_ready(world: World, machine: Machine, tier: tiers.Tier, timeout_s: float) -> None:
-    """A user partition becomes ready, or its time is up."""
+    """Wait until a user partition is ready or the time is up."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything

@@ -1,6 +1,6 @@
 """
-A disk in memory for the snapshots of one machine. It keeps apart what programs see and what is on
-the medium: a crash loses a part of what was not forced there, and tears what was being written.
+A disk in memory for the snapshots of one machine. Programs see one state, and the medium has
+another: a crash loses a part of the bytes that were not forced, and tears a running write.
 
 Bytes and names are forced separately, as on any disk: `sync` is for the bytes of a file,
 `sync_folder` for the names in a folder. Names that were not forced may be there after a crash or
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 ROOM = 1 << 30
 FREE_BYTES_MIN = 4_096
-"""What a snapshot must leave free; less is left on a full disk."""
+"""Bytes that a snapshot must leave free; a full disk has less."""
 
 
 class PowerCut(BaseException):
-    """The machine is off: whatever ran on it does not run any more."""
+    """The machine is off and runs no further step."""
 
 
 class File:
@@ -40,7 +40,7 @@ class File:
 
 
 class Platter:
-    """What is on one disk; it survives the machine."""
+    """The contents of one disk; they survive the machine."""
 
     mounted: ClassVar[dict[str, Platter]] = {}
     """By the first part of a path; of one run at a time."""
@@ -61,37 +61,37 @@ class Platter:
         self.fuse: int | None = None
         """Calls until the power is cut."""
         self.damaged: set[bytes] = set()
-        """What files hold of which a bit was turned."""
+        """The contents of files with a flipped bit."""
         self.cut: Callable[[], None] = lambda: None
-        """What is to be done when the fuse blows."""
+        """The action when the fuse blows."""
         self.mounted[name] = self
 
     @property
     def root(self) -> Path:
-        """The folder that everything is in; works where a `Path` does that is only looked at."""
+        """The top folder; it works where code only reads a `Path`."""
         return cast("Path", SimulatedPath(f"/{self.name}"))
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield every file that programs see now, and what is in it."""
+        """Yield every visible file and its contents."""
         for folder, names in sorted(self.names.items()):
             for name, file in sorted(names.items()):
                 if file is not None:
                     yield f"{folder}/{name}", bytes(file.data)
 
     def change(self, folder: str, names: dict[str, File | str | None]) -> None:
-        """Names change together: to a file, to a folder ("") or to nothing."""
+        """Change names together: to a file, to a folder ("") or to nothing."""
         _apply(self.names[folder], names)
         self._pending.append((folder, names))
 
     def force(self, folder: str) -> None:
-        """The names in *folder* are on the medium when this returns."""
+        """Put the names in *folder* on the medium."""
         for changed, names in self._pending:
             if changed == folder:
                 _apply(self._medium.setdefault(folder, {}), names)
         self._pending = [change for change in self._pending if change[0] != folder]
 
     def crash(self) -> None:
-        """Lose what was not forced to the medium, or a part of it."""
+        """Lose all or a part of the bytes and names that were not forced to the medium."""
         chance = self._random
         for folder, changed in self._pending:
             if chance.random() < 0.5:
@@ -115,7 +115,7 @@ class Platter:
         self.fuse = None
 
     def turn_bit(self) -> bool:
-        """Turn one bit of one file, on the medium; whether there was a file."""
+        """Flip one bit of one file on the medium; return whether there was a file."""
         files = [
             file
             for _, names in sorted(self.names.items())
@@ -130,7 +130,7 @@ class Platter:
         return bool(files)
 
     def _torn(self, file: File) -> bytes:
-        """What is left of a file that was not forced to the medium."""
+        """The remaining bytes of a file that was not forced to the medium."""
         chance = self._random
         match chance.randrange(4):
             case 0:
@@ -152,7 +152,7 @@ def _apply(folder: dict[str, File | None], names: dict[str, File | str | None]) 
 
 
 class SimulatedPath(PurePosixPath):
-    """A path on a platter that can be looked at."""
+    """A path on a platter, for reading only."""
 
     __slots__ = ()
 
@@ -171,7 +171,7 @@ class SimulatedPath(PurePosixPath):
 
 
 class SimulatedDisk(SnapshotDisk):
-    """The calls of one machine, from when it is switched on until it is switched off."""
+    """The calls of one machine from its start to its end."""
 
     def __init__(self, platter: Platter, random: Random) -> None:
         self._platter = platter
@@ -181,7 +181,7 @@ class SimulatedDisk(SnapshotDisk):
         self.is_off = False
 
     def _call(self, *, changes: bool = True) -> None:
-        """One call of the system: it may be the last one, or fail."""
+        """Make one system call, which may be the last one, or fail."""
         if self.is_off:
             raise PowerCut
         platter = self._platter

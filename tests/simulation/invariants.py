@@ -1,9 +1,9 @@
 """
-What must always hold, I1 to I9, looked at from outside: the judge of a run.
+The invariants I1 to I9, checked from outside: the judge of a run.
 
 A violation is noted and the run goes on to its next step, where it ends. The yardstick is the
-history of the topic itself, see `reference`; of the engines only state, positions and answers are
-looked at.
+history of the topic itself, see `reference`; of the engines the judge reads
+only state, positions and answers.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ _Marks = dict[tuple[bytes, int], int]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """Something that must never be."""
-
     invariant: str
     detail: str
 
@@ -50,7 +48,7 @@ class Violation:
 
 
 class Judge:
-    """Looks at machines, reports, appends and disks."""
+    """Checks machines, reports, appends and disks."""
 
     def __init__(self, story: Story) -> None:
         self._story = story
@@ -71,7 +69,7 @@ class Judge:
     # ---------------------------------------------------------------------------- the yardstick
 
     def reference(self, topic_id: Uuid, place: int, first_offset: int) -> Reference:
-        """What a replay of *place* from *first_offset* on gives."""
+        """The replay of *place* from *first_offset* on."""
         key = (topic_id, place, first_offset)
         found = self._references.get(key)
         if found is None:
@@ -84,8 +82,9 @@ class Judge:
         self, topic_id: Uuid, replay: Replay, partition: TopicIdPartition
     ) -> PythonShard | None:
         """
-        The shard that a replay gives of *partition* at the position of *replay*; `None` where it
-        knows nothing of it. Watermarks that were kept from an earlier state are kept here, too.
+        Return the shard that a replay gives of *partition* at the position of *replay*; `None`
+        where the replay has no event of it. High watermarks that an earlier state kept are kept
+        here, too.
         """
         shard = replay.shard
         assert isinstance(shard, WatchedShard)
@@ -102,7 +101,7 @@ class Judge:
     def _with_kept_marks(
         self, topic_id: Uuid, shard: PythonShard, partition: TopicIdPartition, image: bytes | None
     ) -> PythonShard | None:
-        """As *image*, but with those watermarks of *shard* that some earlier state had."""
+        """Return *image* with those high watermarks of *shard* that some earlier state had."""
         expected = PythonShard(shard.partition)
         if image is not None:
             expected.import_partition(image)
@@ -119,7 +118,7 @@ class Judge:
     # -------------------------------------------------------------------------- I1, I4, I7: states
 
     def look(self, machine: Machine) -> None:
-        """Look at every state of *machine* that changed since the last look."""
+        """Check every state of *machine* that changed since the last check."""
         topic_id = machine.topic_id()
         if topic_id is None:
             return
@@ -147,7 +146,7 @@ class Judge:
         replay: Replay,
         before: tuple[WatchedShard, int] | None,
     ) -> None:
-        """I1: the state is what a replay of the log up to its position gives."""
+        """I1: the state equals a replay of the log up to its position."""
         shard = replay.shard
         reference = self.reference(topic_id, shard.partition, replay.history.first_offset)
         partitions: Iterable[TopicIdPartition]
@@ -176,7 +175,7 @@ class Judge:
                 )
 
     def _look_at_marks(self, machine: Machine, topic_id: Uuid) -> None:
-        """I7: no watermark that was answered from goes down."""
+        """I7: no high watermark of an answer goes down."""
         engine = machine.engine
         assert engine is not None
         for place, gated in engine._gate.shards().items():
@@ -203,7 +202,10 @@ class Judge:
             self._marks[machine.name, topic_id, place] = shard.position, marks
 
     def forget_watermarks(self, machine: Machine, only: int | None = None) -> None:
-        """State was dropped: what its newest snapshot has is what must come back."""
+        """
+        Forget the high watermarks, because state was dropped; its newest snapshot must bring back
+        its own.
+        """
         for name, topic_id, place in list(self._marks):
             if self.topic.lives[topic_id].ended_s is not None:
                 del self._marks[name, topic_id, place]
@@ -241,7 +243,7 @@ class Judge:
     # ------------------------------------------------------------------------------- I5: the disk
 
     def see_disk(self, machine: Machine, relied_on: list[str]) -> None:
-        """I5: after a crash every snapshot is whole, and what was relied on is there."""
+        """I5: after a crash every snapshot is whole, and every acknowledged one is there."""
         self._story.count("disks looked at after a crash")
         there = dict(machine.platter.files())
         for path, data in there.items():
@@ -258,7 +260,7 @@ class Judge:
     # -------------------------------------------------------------------------- I8: what is written
 
     def see_append(self, machine: Machine, place: int, value: bytes) -> None:
-        """I8: an unmodified broker accepts what we publish, at its place and time."""
+        """I8: an unmodified broker accepts each published event, at its place and time."""
         event = decode(value)
         problem = None
         match event:
@@ -278,7 +280,9 @@ class Judge:
     def _misplaced(
         self, machine: Machine, place: int, event: SegmentMetadata | SegmentUpdate | PartitionDelete
     ) -> str | None:
-        """What is known here to be too late, or to take away what the storage has to know."""
+        """
+        Whether the engine could know that the event is too late or removes stored custom metadata.
+        """
         engine = machine.engine
         if engine is None:
             return None
@@ -298,7 +302,7 @@ class Judge:
     # ------------------------------------------------------------------------- I2: who may answer
 
     def see_answer(self, machine: Machine, partition: TopicIdPartition, now_s: float) -> None:
-        """I2: *machine* answered a question about *partition* just now; whether it might."""
+        """I2: *machine* may answer a question about *partition* now."""
         engine = machine.engine
         assert engine is not None
         place = engine.place_of(partition)
@@ -343,7 +347,7 @@ def _marks_of(shard: PythonShard) -> _Marks:
 
 
 def _was_refused(machine: Machine) -> bool:
-    """Whether a snapshot could not be used: what was in it alone is gone."""
+    """Whether a snapshot was unusable, so that state found only there is lost."""
     engine = machine.engine
     keeper = None if engine is None else engine._keeper
     found = None if keeper is None else keeper.statistics()
@@ -355,7 +359,7 @@ def _file(data: bytes) -> SnapshotFile:
 
 
 def _restored(data: bytes) -> PythonShard:
-    """The shard in a snapshot; raises where it is not whole."""
+    """Return the shard in a snapshot; raises for a damaged one."""
     file = _file(data)
     header = file.verify()
     shard = PythonShard(header.partition, header.position)

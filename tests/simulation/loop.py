@@ -1,8 +1,8 @@
 """
-An event loop of which everything that happens follows from a seed.
+An event loop whose every step follows from a seed.
 
-Time leaps, as on any `VirtualTimeLoop`. What would run in a thread runs on the loop, whole and
-later: whoever asked for it waits, others go on meanwhile, and no thread is ever started. Tasks hash
+Time leaps, as on any `VirtualTimeLoop`. The work of a thread runs on the loop, whole
+and later: its caller waits, other tasks go on, and no thread is ever started. Tasks hash
 as they were born, so that sets of them are walked in the same order in every run.
 """
 
@@ -26,7 +26,7 @@ _SLOW_S = 20.0
 
 
 class SimulationTask(asyncio.Task[Any]):
-    """A task whose place in a set follows from when it was made."""
+    """A task whose place in a set follows from its creation."""
 
     def __init__(self, number: int, coroutine: Coroutine[Any, Any, Any], **options: Any) -> None:
         self._number = number
@@ -38,7 +38,7 @@ class SimulationTask(asyncio.Task[Any]):
 
 @contextmanager
 def swapped(*changes: tuple[object, str, object]) -> Iterator[None]:
-    """As long as the block runs, each owner has something else under that name."""
+    """Replace the named attribute of each owner while the block runs."""
     with ExitStack() as undone:
         for owner, name, there in changes:
             undone.callback(setattr, owner, name, getattr(owner, name))
@@ -48,14 +48,12 @@ def swapped(*changes: tuple[object, str, object]) -> Iterator[None]:
 
 @contextmanager
 def inline_threads() -> Iterator[None]:
-    """No thread is started for snapshots either, and none gives way to others: there are none."""
+    """Run snapshot work without threads, so none changes its priority."""
     with swapped((shelf, "_give_way", lambda: None)):
         yield
 
 
 class SimulationLoop(VirtualTimeLoop):
-    """A loop without threads."""
-
     def __init__(self, random: Random) -> None:
         super().__init__()
         self._random = random
@@ -83,7 +81,7 @@ class SimulationLoop(VirtualTimeLoop):
         return future
 
     def draw_thread_s(self) -> float:
-        """How long some work in a thread takes."""
+        """Return how long some work of a thread takes."""
         delay_s = self._random.choice(_THREAD_S)
         if self._random.random() < self.slow_share:
             delay_s += self._random.random() * _SLOW_S

@@ -48,27 +48,29 @@ PUMP = PumpSettings(
 )
 READY_S = 2.0
 LATENESS_S = (PUMP.lag_ms_max + PUMP.end_age_ms_max + 2 * PUMP.bounds_interval_ms) / 1_000
-"""How late an answer may be: an end that nobody could ask for, then one that is not reached, then
-the pace of the timer that judges both."""
+"""
+The most by which an answer may be late: an unknown log end, then one that is not reached, then the
+pace of the timer that judges both.
+"""
 
 
 class SteppedClock:
-    """A wall clock that may be set; deadlines are the loop's."""
+    """A wall clock that the test sets; deadlines are the loop's."""
 
     def __init__(self) -> None:
         self.skew_ms = 0
 
     def now_ms(self) -> int:
-        """What the machine believes the time to be."""
+        """Return the machine's own time."""
         return START_MS + self.skew_ms + round(asyncio.get_running_loop().time() * 1_000)
 
     def timeout(self, timeout_s: float) -> AbstractAsyncContextManager[object]:
-        """A deadline by the loop's clock."""
+        """Return a deadline by the loop's clock."""
         return asyncio.timeout(timeout_s)
 
 
 class WatchedShard(PythonShard):
-    """A shard that shows the judge every report, and what it was before the first."""
+    """A shard that shows the judge every report, and its state before the first."""
 
     def __init__(self, partition: int, position: int, machine: Machine, judge: Judge) -> None:
         super().__init__(partition, position)
@@ -78,7 +80,7 @@ class WatchedShard(PythonShard):
         self._is_new = True
 
     def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
-        """Apply, and have the report looked at."""
+        """Apply, and show the report to the judge."""
         if self._is_new:
             self._is_new = False
             self._judge.look(self._machine)  # what was restored, before more is made of it
@@ -88,7 +90,7 @@ class WatchedShard(PythonShard):
 
 
 class Machine:
-    """A place where an engine runs, or does not."""
+    """A host on which an engine may run."""
 
     def __init__(self, number: int, topic: SimulatedTopic, random: Random, judge: Judge) -> None:
         self.name = f"m{number}"
@@ -131,16 +133,16 @@ class Machine:
 
     @property
     def is_up(self) -> bool:
-        """Whether an engine runs here, is not asked to stop, and has not failed."""
+        """Whether an engine runs here without a stop or a failure."""
         return self.engine is not None and not self.is_stopping and not self.is_ending
 
     @property
     def is_ending(self) -> bool:
-        """Whether an engine is here that has refused everything, and is not gone yet."""
+        """Whether an engine here refuses everything and has not ended yet."""
         return self.engine is not None and self.engine._end is not None
 
     def start(self, assignment: Assignment) -> None:
-        """Start an engine on what the disk has; the topic must be there."""
+        """Start an engine on this disk; the topic must exist."""
         assert self.engine is None
         self.starts += 1
         self.is_stopping = False
@@ -178,7 +180,7 @@ class Machine:
                 self.engine = None
 
     def assign(self, assignment: Assignment) -> int:
-        """Have the engine answer for something else; the generation is returned."""
+        """Give the engine another assignment; return the generation."""
         engine = self.engine
         assert engine is not None
         before = set(engine._pump._followers)
@@ -193,7 +195,7 @@ class Machine:
         return generation
 
     def crash(self) -> None:
-        """Switch the machine off, at this moment."""
+        """Switch the machine off now."""
         engine = self.engine
         if engine is None:
             return
@@ -204,7 +206,7 @@ class Machine:
         self._judge.forget_watermarks(self)
 
     async def stop(self) -> None:
-        """Stop in order: nothing is answered, nothing read, then the last snapshots are written."""
+        """Stop in order: refuse questions, end reads, then write the last snapshots."""
         engine, wire, running = self.engine, self.wire, self._running
         if engine is None:
             return  # its power failed at the moment when this was to begin
@@ -225,7 +227,7 @@ class Machine:
         self.is_stopping = False
 
     async def flush(self) -> None:
-        """Have snapshots written, as an operator may at any time."""
+        """Write snapshots, as an operator may at any time."""
         if self.engine is not None:
             with suppress(PowerCut):
                 await self.engine.flush()
@@ -242,7 +244,7 @@ class Machine:
         self.is_stopping = False
 
     def _fuse_blown(self) -> None:
-        """In the middle of a call of the disk: off, and the rest as soon as that call is over."""
+        """Switch off in the middle of a disk call, and end the engine when that call returns."""
         assert self.wire is not None
         self.wire.die()
         asyncio.get_running_loop().call_soon(self.crash)
@@ -257,19 +259,19 @@ class Machine:
         return self.platter.root / "snapshots"
 
     def replays(self) -> Iterator[tuple[int, Replay]]:
-        """Yield every metadata partition that is read here, and how."""
+        """Yield every metadata partition read here with its replay."""
         if self.engine is not None:
             for place, follower in self.engine._pump._followers.items():
                 if follower._replay is not None:
                     yield place, follower._replay
 
     def topic_id(self) -> Uuid | None:
-        """The topic that the engine believes to read."""
+        """The id of the topic that the engine reads."""
         identity = None if self.engine is None else self.engine.identity
         return None if identity is None else identity.topic_id
 
     def _saved(self, engine: Engine) -> list[str]:
-        """The snapshots that the engine relies on."""
+        """The snapshots on which the engine relies."""
         keeper = engine._keeper
         store = None if keeper is None else keeper._store
         return [] if store is None else [str(saved.path) for saved in store._saved.values()]

@@ -1,9 +1,10 @@
 """
-What a replay of one metadata partition gives, at every offset: the yardstick for all engines.
+The state that a replay of one metadata partition gives at every offset: the yardstick for all
+engines.
 
-One shard is fed event by event, decoded the long way, and the state image of a user partition is
-kept whenever it changes. Beside it a few lines know which segments must be listed, without asking
-any state machine more than whether an event was applied.
+One shard applies event by event with the slow decoder and keeps the state image of a user partition
+at each change. Beside it a few lines compute which segments must be listed; of the state machine
+they ask only whether it applied an event.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Listed = dict["Uuid", SegmentState]
 
 
 class _Versions:
-    """One user partition at every offset where it changed."""
+    """The states of one user partition at every offset where it changed."""
 
     __slots__ = ("images", "listed", "positions")
 
@@ -39,7 +40,7 @@ class _Versions:
         self.listed: list[Listed] = []
 
     def at(self, position: int) -> int:
-        """Which version holds at *position*; -1: none yet."""
+        """Return the number of the state at *position*; -1: none yet."""
         return bisect_right(self.positions, position) - 1
 
 
@@ -61,7 +62,7 @@ class Reference:
         self._made: dict[bytes, PythonShard] = {}
 
     def advance(self) -> None:
-        """Take in what was stored since the last call."""
+        """Take in all records stored since the last call."""
         while self._read < len(self._batches):
             kept = self._batches[self._read]
             self._read += 1
@@ -112,7 +113,7 @@ class Reference:
         self.changes.append((position, partition))
 
     def partitions_at(self, position: int) -> list[TopicIdPartition]:
-        """Every user partition that is known at *position*."""
+        """Return every user partition with an event before *position*."""
         return [
             partition
             for partition, versions in self._versions.items()
@@ -120,29 +121,29 @@ class Reference:
         ]
 
     def changed(self, low: int, high: int) -> list[TopicIdPartition]:
-        """The user partitions that changed behind position *low*, up to *high*."""
+        """Return the user partitions that changed behind position *low*, up to *high*."""
         first = bisect_right(self.changes, low, key=lambda change: change[0])
         last = bisect_right(self.changes, high, key=lambda change: change[0])
         return list(dict.fromkeys(partition for _, partition in self.changes[first:last]))
 
     def image(self, partition: TopicIdPartition, position: int) -> bytes | None:
-        """The state image of *partition* at *position*."""
+        """Return the state image of *partition* at *position*."""
         versions = self._versions.get(partition)
         version = -1 if versions is None else versions.at(position)
         return None if versions is None or version < 0 else versions.images[version]
 
     def listed(self, partition: TopicIdPartition, position: int) -> Listed:
-        """The segments that must be listed at *position*, each with its state."""
+        """Return the segments that a listing must have at *position*, each with its state."""
         versions = self._versions.get(partition)
         version = -1 if versions is None else versions.at(position)
         return {} if versions is None or version < 0 else versions.listed[version]
 
     def was_deleted(self, key: bytes, low: int, high: int) -> bool:
-        """Whether the deletion of a partition was finished behind position *low*, up to *high*."""
+        """Whether the deletion of a partition ended behind position *low*, up to *high*."""
         return any(deleted == key and low < at <= high for deleted, at in self._deletions)
 
     def shard_of(self, image: bytes) -> PythonShard:
-        """A shard that holds a user partition as *image* says; not to be changed."""
+        """Return a shard with the user partition of *image*; not to be changed."""
         shard = self._made.get(image)
         if shard is None:
             shard = self._made[image] = PythonShard(self.place)

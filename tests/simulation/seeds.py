@@ -18,12 +18,12 @@ _SEEDS_PER_TASK = 25
 _SEED_SECONDS_MAX = 120
 """One that takes longer hangs, for it takes some hundredths of a second."""
 TOLD_LINES = 25
-"""So much of its story is told of a seed that fails."""
+"""The number of lines shown of the story of a failed seed."""
 
 
 @dataclass(slots=True)
 class Tried:
-    """What came of some seeds."""
+    """The results of some seeds."""
 
     count: int = 0
     failed: list[Outcome] = field(default_factory=list)
@@ -48,7 +48,7 @@ def try_seeds(first: int, stop: int) -> Tried:
 
 
 def _try_watched(first: int, stop: int) -> Tried:
-    """As `try_seeds`, in a process that may be ended when it hangs."""
+    """Act as `try_seeds`, in a process that can be killed when it hangs."""
     faulthandler.dump_traceback_later(_SEED_SECONDS_MAX * (stop - first), exit=True)
     tried = try_seeds(first, stop)
     faulthandler.cancel_dump_traceback_later()
@@ -56,7 +56,7 @@ def _try_watched(first: int, stop: int) -> Tried:
 
 
 def try_many(first: int, stop: int, workers: int) -> Iterator[Tried]:
-    """Run the seeds from *first* to *stop*, exclusive; yield what came of a few at a time."""
+    """Run the seeds from *first* to *stop*, exclusive; yield the results in small groups."""
     firsts = range(first, stop, _SEEDS_PER_TASK)
     stops = [min(start + _SEEDS_PER_TASK, stop) for start in firsts]
     if workers == 1:
@@ -68,7 +68,7 @@ def try_many(first: int, stop: int, workers: int) -> Iterator[Tried]:
 
 
 def told(outcome: Outcome) -> str:
-    """A seed that failed: its number, the end of its story, and what was violated."""
+    """The report of a failed seed: its number, the end of its story, and its violations."""
     lines = [f"seed {outcome.seed}, the last of {len(outcome.lines)} lines of its story:"]
     lines += [f"  {line}" for line in outcome.lines[-TOLD_LINES:]]
     lines += [f"VIOLATED by seed {outcome.seed}: {violation}" for violation in outcome.violations]

@@ -1,6 +1,6 @@
 """
-What may happen next: writers, readers, operators, and failures. Each step is one function of the
-world; `STEPS` says how often which one comes.
+The possible steps: writers, readers, operators, and failures. Each step is one function of the
+world; `STEPS` has the weight of each.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KAFKAS_WAY_S = READY_S
 
 
 def write(world: World) -> None:
-    """A writer stores an event through an engine."""
+    """Store an event of a writer through an engine."""
     machine = world.pick_up()
     if machine is None:
         return
@@ -58,7 +58,7 @@ def write_many(world: World) -> None:
 
 
 def write_foreign(world: World) -> None:
-    """A broker stores events without asking any engine, some of them in one batch."""
+    """Store events of a broker in the log without an engine, some of them in one batch."""
     random = world.random
     place = failures.any_place(world)
     if place is None:
@@ -80,7 +80,7 @@ def write_foreign(world: World) -> None:
 
 
 def write_holes(world: World) -> None:
-    """A batch of which the cleaner has taken records before anybody could read them."""
+    """Store a batch from which the cleaner has removed records before a reader sees them."""
     place = failures.any_place(world)
     if place is None:
         return
@@ -96,7 +96,7 @@ def write_holes(world: World) -> None:
 
 
 def write_transaction(world: World) -> None:
-    """Records between control records; those of an aborted transaction count as well."""
+    """Store records between control records; those of an aborted transaction count as well."""
     place = failures.any_place(world)
     if place is None:
         return
@@ -112,7 +112,7 @@ def write_transaction(world: World) -> None:
 
 
 def write_poison(world: World) -> None:
-    """A record that is none of ours."""
+    """Store a record that is no event."""
     place = failures.any_place(world)
     if place is None:
         return
@@ -125,7 +125,7 @@ def write_poison(world: World) -> None:
 
 
 def read(world: World) -> None:
-    """A few questions, to anybody."""
+    """Ask some machines a few questions."""
     for machine in world.machines:
         if machine.engine is not None:
             for _ in range(3):
@@ -133,7 +133,7 @@ def read(world: World) -> None:
 
 
 def read_current(world: World) -> None:
-    """A reader wants everything that is stored now."""
+    """Start a reader that needs every event stored before now."""
     machine = world.pick_up()
     if machine is not None:
         world.begin(
@@ -145,7 +145,7 @@ def read_current(world: World) -> None:
 
 
 def wait_ready(world: World) -> None:
-    """A reader waits for readiness."""
+    """Start a reader that waits for readiness."""
     machine = world.pick_up()
     if machine is not None:
         timeout_s = world.random.choice((2.0, 25.0))
@@ -154,7 +154,7 @@ def wait_ready(world: World) -> None:
 
 
 def give_up_waiting(world: World) -> None:
-    """A client goes away in the middle of something."""
+    """Cancel an operation of a client."""
     calls = [operation for operation in world.operations if operation.machine.is_up]
     if calls:
         operation = world.random.choice(calls)
@@ -166,7 +166,7 @@ def give_up_waiting(world: World) -> None:
 
 
 def reassign(world: World) -> None:
-    """An engine answers for something else from now on."""
+    """Give an engine another assignment."""
     machine = world.pick_up()
     if machine is None or machine.engine is None:
         return
@@ -181,7 +181,7 @@ def reassign(world: World) -> None:
 
 
 def draw_assignment(world: World) -> Assignment:
-    """All, nothing, some metadata partitions, some user partitions."""
+    """Draw all, nothing, some metadata partitions, or some user partitions."""
     random = world.random
     match random.randrange(8):
         case 0:
@@ -196,7 +196,7 @@ def draw_assignment(world: World) -> Assignment:
 
 
 def start(world: World) -> None:
-    """A machine that is down starts again."""
+    """Start a machine that is down."""
     down = [machine for machine in world.machines if machine.engine is None]
     if down and world.topic.identity is not None:
         machine = world.random.choice(down)
@@ -213,7 +213,7 @@ def stop(world: World) -> None:
 
 
 def flush(world: World) -> None:
-    """An operator wants snapshots of everything now, while everything goes on."""
+    """Write all snapshots now, as an operator may."""
     machine = world.pick_up()
     if machine is not None:
         world.tell(machine.name, "writes snapshots of everything")
@@ -221,7 +221,7 @@ def flush(world: World) -> None:
 
 
 def crash(world: World) -> None:
-    """A machine loses its power, now or in the middle of a coming call of its disk."""
+    """Cut the power of a machine, now or in the middle of a coming disk call."""
     running = [machine for machine in world.machines if machine.engine is not None]
     if not running:
         return
@@ -235,13 +235,13 @@ def crash(world: World) -> None:
 
 
 def set_clock(world: World) -> None:
-    """A wall clock is set, forward or back."""
+    """Set a wall clock forward or back."""
     machine = world.random.choice(world.machines)
     machine.clock.skew_ms = world.random.randrange(-600_000, 600_000)
 
 
 def fill_memory(world: World) -> None:
-    """The memory of a machine is used up for a while."""
+    """Use up the memory of a machine for a while."""
     machine = world.random.choice(world.machines)
     machine.resident = 1_000_000
     world.tell(machine.name, "its memory is used up")
@@ -253,7 +253,7 @@ def fill_memory(world: World) -> None:
 
 
 def pass_time(world: World) -> None:
-    """Nothing happens for a while."""
+    """Let some time pass."""
     world.pause_s = world.random.choice((1.0, 3.0, 6.0))
 
 

@@ -1,4 +1,4 @@
-"""What happened in a run: lines for people, a digest for comparing two runs."""
+"""The events of a run: lines for people, a digest for comparing two runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Story:
-    """Told while it happens."""
+    """The story of a run, written while it happens."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
@@ -21,16 +21,16 @@ class Story:
         """How often what happened: what a run covers."""
 
     def tell(self, who: str, what: str) -> None:
-        """Something happened, just now."""
+        """Note an event of the run now."""
         line = f"{self._now_s():9.3f} {who:<8} {what}"
         self.lines.append(line)
         self._digest.update(line.encode())
 
     def count(self, what: str) -> None:
-        """Something happened that is worth to be counted."""
+        """Count an event of the run."""
         self.counts[what] += 1
 
     @property
     def digest(self) -> str:
-        """Equal for equal stories only."""
+        """Return a digest, which is equal for equal stories only."""
         return self._digest.hexdigest()

@@ -1,8 +1,8 @@
 """
-What writers want: brokers copy segments of their partitions, finish, delete them, lose leadership,
-finish late, delete whole partitions, and repeat what they have not heard the outcome of.
+The plans of writers: brokers copy segments of their partitions, finish, delete them, lose
+leadership, finish late, delete whole partitions, and repeat events whose outcome they do not know.
 
-Only plans: an event is proposed here, and what became of it is told back.
+Only plans: this module proposes an event, and its writer reports the outcome.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RETRIES_MAX = 8
 
 @dataclass(slots=True)
 class Tier:
-    """One user partition as its writers believe it to be."""
+    """One user partition as its writers know it."""
 
     partition: TopicIdPartition
     epoch: int = 0
@@ -37,10 +37,10 @@ class Tier:
     deletes: int = 0
     """How many steps the deletion of the whole partition has done."""
     retries: list[Written] = field(default_factory=list)
-    """Nobody knows what became of these."""
+    """Events whose outcome is unknown."""
 
     def propose(self, random: Random, now_ms: int) -> Written:
-        """Something that a writer may want now."""
+        """Return an event that a writer may publish now."""
         if self.retries and random.random() < 0.4:
             return self.retries.pop(random.randrange(len(self.retries)))
         if self.deletes or random.random() < 0.02:
@@ -54,7 +54,7 @@ class Tier:
         return self._start(random, now_ms)
 
     def propose_nonsense(self, random: Random, now_ms: int) -> Written:
-        """Something that no sound writer would want."""
+        """Return an event that no sound writer would publish."""
         segment = random.choice(list(self.segments.values())) if self.segments else None
         kind = random.randrange(4)
         if segment is None or kind == 0:
@@ -68,7 +68,7 @@ class Tier:
         return PartitionDelete(self.partition, self.broker, now_ms, random.choice(_DELETES))
 
     def applied(self, event: Written) -> None:
-        """*event* is in the log and took effect."""
+        """Note that *event* is in the log and took effect."""
         match event:
             case SegmentMetadata():
                 self.segments[event.id.uuid] = event
@@ -86,13 +86,13 @@ class Tier:
             self.segments.pop(event.id.uuid, None)
 
     def unknown(self, event: Written) -> None:
-        """Nobody knows whether *event* took effect: it is to be repeated as it is."""
+        """Note that the outcome of *event* is unknown: a writer repeats it unchanged."""
         if len(self.retries) < _RETRIES_MAX:
             self.retries.append(event)
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the partition is gone for good."""
+        """Whether the partition is deleted for good."""
         return self.deletes > len(_DELETES) - 1
 
     def _start(self, random: Random, now_ms: int) -> SegmentMetadata:
@@ -134,7 +134,9 @@ class Tier:
         return PartitionDelete(self.partition, random.randrange(1, 4), now_ms, state)
 
     def _change_leader(self, random: Random) -> None:
-        """Another broker leads, in a new epoch; it copies anew what it finds not to be copied."""
+        """
+        Let another broker lead, in a new epoch; it copies every segment that it finds not copied.
+        """
         self.epoch += 1
         self.broker = self.broker % 3 + 1
         self.epoch_start = self.next_start
@@ -142,7 +144,7 @@ class Tier:
 
 
 def new_tiers(random: Random, count: int) -> list[Tier]:
-    """User partitions of two topics."""
+    """Make user partitions of two topics."""
     ids = [Uuid(random.randbytes(16)) for _ in range(2)]
     return [
         Tier(TopicIdPartition(ids[number % 2], ("orders", "clicks")[number % 2], number // 2))

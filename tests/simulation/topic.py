@@ -1,8 +1,8 @@
 """
-The topic of a run, which remembers everything that was ever stored in it.
+The topic of a run, which remembers every record that was ever stored in it.
 
-Retention and the cleaner change what engines can read. What they had read before stays their state,
-so the judge needs the whole history, of topics that are gone, too.
+Retention and the cleaner change what engines can read. Records that they read before stay in their
+state, so the judge needs the whole history, of topics that are gone, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One batch, and when it was stored."""
+    """One batch, and the time of its storing."""
 
     base_offset: int
     next_offset: int
@@ -44,12 +44,12 @@ class Life:
     """Metadata partition and offset -> the value that an engine stored there."""
 
     def end(self, place: int) -> int:
-        """Where the log of *place* ends."""
+        """Return the log end of *place*."""
         batches = self.batches[place]
         return batches[-1].next_offset if batches else 0
 
     def stored_s(self, place: int, position: int) -> float | None:
-        """When the first record at or behind *position* was stored; `None`: there is none."""
+        """Return the time of storing of the first record at or behind *position*, or `None`."""
         batches = self.batches[place]
         found = None
         for kept in reversed(batches):
@@ -68,14 +68,14 @@ class SimulatedTopic(MemoryTopic):
         self._random = random
         self._now_s = now_s
         self.takes_late = True
-        """Whether requests arrive that nobody waits for any more."""
+        """Whether requests arrive after their callers have given up."""
         self.lives: dict[Uuid, Life] = {}
         super().__init__(partition_count, clock=clock)
         self.cluster_id = "simulated"
 
     @property
     def life(self) -> Life | None:
-        """The topic that is there now."""
+        """The present topic."""
         return None if self.topic_id is None else self.lives[self.topic_id]
 
     def identity_of(self, life: Life) -> LogIdentity:
@@ -104,7 +104,9 @@ class SimulatedTopic(MemoryTopic):
         return base_offset
 
     def forget_holes(self, place: int, from_offset: int) -> None:
-        """What the cleaner has removed from *from_offset* on was never there for anybody."""
+        """
+        Forget the records from *from_offset* on that the cleaner removed before a reader saw them.
+        """
         assert self.life is not None
         batches = self.life.batches[place]
         there = {batch.base_offset: batch.data for batch in self.partitions[place].batches}

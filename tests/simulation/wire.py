@@ -1,8 +1,8 @@
 """
 The network between one engine and the topic: a log that delays, loses, repeats and damages.
 
-A lost request has no effect, or has it later than anybody waits; a lost answer comes after the
-effect. What was damaged on the way arrives sound when it is asked for again. Every call ends by
+A lost request has no effect, or has it after its deadline; a lost answer comes after the
+effect. Bytes that were damaged on the way arrive sound at the next fetch. Every call ends by
 its deadline all the same, as the protocol of the log has it.
 """
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from tests.simulation.topic import SimulatedTopic
 
     Sent = Callable[[int, bytes], None]
-    """Hears of every append, before anything can go wrong with it."""
+    """Called for every append, before a fault can affect it."""
 
 T = TypeVar("T")
 _LATE_S = 6.0
-"""Latest arrival of a request that nobody waits for any more."""
+"""Latest arrival of a request whose caller has given up."""
 
 
 class Wire:
-    """What one engine has of the topic, from its start to its end."""
+    """The access of one engine to the topic, from its start to its end."""
 
     def __init__(self, topic: SimulatedTopic, random: Random, sent: Sent) -> None:
         self._topic = topic
@@ -57,13 +57,13 @@ class Wire:
         """Whether the machine behind it is gone: then nothing it still asks for happens."""
 
     def mend(self) -> None:
-        """Everything comes through again."""
+        """End all trouble of the network."""
         self.delay_s = self.loss = self.damage = 0.0
         self.is_cut = False
         self._bell.ring()
 
     def die(self) -> None:
-        """The machine is gone; what is under way may arrive, nothing comes back."""
+        """End the machine; requests under way may arrive, and no answer comes back."""
         self.is_dead = True
         self._bell.ring()
 
@@ -160,7 +160,7 @@ class Wire:
             raise LogUnavailable("no answer: it was lost on the way")
 
     async def _hold(self) -> None:
-        """Nothing goes on here while the wire is cut, or ever when the machine is gone."""
+        """Wait while the wire is cut, and for ever when the machine is off."""
         while self.is_cut or self.is_dead:
             await self._bell.wait()
 
@@ -173,7 +173,7 @@ class Wire:
         return self.loss > 0 and self._random.random() < self.loss
 
     def _arrive_late(self, partition: int, value: bytes) -> None:
-        """Half of the requests that were given up arrive all the same."""
+        """Let half of the given-up requests arrive later."""
         if self._random.random() < 0.5:
             loop = asyncio.get_running_loop()
             delay_s = self._random.random() * _LATE_S

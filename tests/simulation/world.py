@@ -48,7 +48,7 @@ _PAUSES_S = (0.0, 0.0, 0.001, 0.01, 0.05, 0.2, 0.6, 1.5)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one seed."""
+    """The outcome of one seed."""
 
     seed: int
     digest: str
@@ -60,7 +60,7 @@ class Outcome:
 
 
 class World:
-    """Machines, a topic, clients, and what goes wrong with them."""
+    """Machines, a topic, clients, and their failures."""
 
     def __init__(self, seed: int, loop: SimulationLoop) -> None:
         chance = Chance(seed)
@@ -87,7 +87,7 @@ class World:
     # ----------------------------------------------------------------------------- the course
 
     async def play(self) -> None:
-        """Live through the whole run, or up to the first violation."""
+        """Run to the end, or to the first violation."""
         for machine in self.machines:
             machine.start(Assignment.everything())
         weighted = list(steps.STEPS)
@@ -104,7 +104,7 @@ class World:
         await self._finish()
 
     def is_sound(self) -> bool:
-        """Look at everything; whether nothing was ever violated."""
+        """Check everything; return whether no invariant was ever violated."""
         for machine in self.machines:
             if machine.engine is not None:
                 self.judge.look(machine)
@@ -114,7 +114,7 @@ class World:
         return not self.judge.violations
 
     async def _finish(self) -> None:
-        """Everything heals; then everything must be as it should."""
+        """End all trouble and check the final state."""
         self.tell("world", "everything heals")
         self._heal()
         if not await self._until(self._is_quiet, "every call ends, every failed engine is gone"):
@@ -176,7 +176,7 @@ class World:
         return not self._standing()
 
     def _standing(self) -> list[str]:
-        """What is not current, in words."""
+        """Return the partitions that are not current, in words."""
         found = []
         for machine in self.machines:
             engine = machine.engine
@@ -214,7 +214,7 @@ class World:
                 self.judge.violated("I5", f"{path} is left behind")
 
     def _closed(self) -> Iterator[tuple[str, int]]:
-        """What is not answered from: a history that was not understood, which nobody keeps."""
+        """Return the partitions that stay closed because their history was not understood."""
         for machine in self.machines:
             for place, _ in machine.replays():
                 engine = machine.engine
@@ -222,7 +222,7 @@ class World:
                     yield machine.name, place
 
     def _look_for_replayed(self, machine: Machine, closed: Collection[tuple[str, int]]) -> None:
-        """An orderly stop keeps everything but what was closed: the restart replays nothing."""
+        """Check that a restart after an orderly stop replays nothing but closed partitions."""
         for place, replay in machine.replays():
             if (machine.name, place) in closed:
                 continue
@@ -246,37 +246,36 @@ class World:
         self.story.tell(who, what)
 
     def later(self, delay_s: float, do: Callable[[], None]) -> None:
-        """Do something after some time."""
+        """Run a step after some time."""
         self.loop.call_later(delay_s, do)
 
     def pick_up(self) -> Machine | None:
-        """One of the machines that are up."""
+        """Return one of the running machines."""
         up = [machine for machine in self.machines if machine.is_up]
         return self.random.choice(up) if up else None
 
     def pick_tier(self) -> Tier:
-        """A user partition; one that is gone makes room for a new one now and then."""
+        """Return a user partition; now and then a new one takes the place of a deleted one."""
         at = self.random.randrange(len(self.tiers))
         if self.tiers[at].is_deleted and self.random.random() < 0.2:
             self.tiers[at] = new_tiers(self.random, at + 1)[at]
         return self.tiers[at]
 
     def place_of(self, tier: Tier) -> int:
-        """The metadata partition of a user partition."""
         partition = tier.partition
         return metadata_partition_for(partition.topic_id, partition.partition, self.partition_count)
 
     def store(
         self, place: int, *values: bytes, compression: Compression = Compression.NONE
     ) -> int | None:
-        """Somebody else stores *values* as one batch, where the partition has a leader."""
+        """Store *values* as one batch of another writer, where the partition has a leader."""
         held = self.topic.partitions[place]
         if held.fault is not None or self.topic.fault is not None:
             return None
         return self.script.write(place, *values, compression=compression)
 
     def mend_disk(self, machine: Machine) -> None:
-        """Nothing is wrong with the disk any more."""
+        """End the trouble of the disk."""
         machine.platter.is_full = False
         machine.platter.error_share = 0.0
         self.loop.slow_share = 0.0
@@ -284,7 +283,7 @@ class World:
     def begin(
         self, what: str, machine: Machine, limit_s: float, call: Coroutine[None, None, None]
     ) -> None:
-        """A client begins something that must end within *limit_s*."""
+        """Start an operation that must end within *limit_s*."""
         what = f"{what} at {machine.name}"
         task = self.loop.create_task(call, name=what)
         operation = clients.Operation(what, self.now_s + limit_s, task, machine)
@@ -301,7 +300,7 @@ class World:
     def elsewhere(
         self, machine: Machine, tier: Tier, place: int, offset: int, topic_id: Uuid | None
     ) -> None:
-        """Somebody may want to read at another engine what was written at this one."""
+        """Note the event, so that a reader at another engine may ask for it."""
         others = [other for other in self.machines if other.is_up and other is not machine]
         if others and topic_id is not None and self.random.random() < 0.3:
             other = self.random.choice(others)
@@ -313,7 +312,7 @@ class World:
 
 
 def run(seed: int) -> Outcome:
-    """Everything that follows from *seed*."""
+    """Run *seed*."""
     with _quiet(), inline_threads():
         loop = SimulationLoop(Chance(seed).stream("threads"))
         complaints: list[str] = []
@@ -342,7 +341,7 @@ def run(seed: int) -> Outcome:
 
 
 def _end_all(loop: SimulationLoop) -> None:
-    """After a violation something may still be under way."""
+    """End all operations after a violation."""
     left = asyncio.all_tasks(loop)
     for task in left:
         task.cancel()
@@ -352,7 +351,7 @@ def _end_all(loop: SimulationLoop) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Log nothing: with everything going wrong, half of the time would be spent on that."""
+    """Log nothing: half of the time would be spent on lines about trouble."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

@@ -3,7 +3,7 @@ Fakes, builders and tools of the tests; tested themselves in `tests/unit/support
 
 Modules that tests of every area use:
 
-    builders      events, one line each: a test names what matters and leaves the rest to defaults
+    builders      events, one line each: a test names some fields and leaves the rest to defaults
     engines       an engine over a topic in memory, on an event loop with virtual time
     virtual_time  an event loop whose time passes only when nothing else can happen
     manual_clock  a clock that moves only when a test says so
@@ -14,7 +14,7 @@ Packages, each of which lists its modules in its `__init__`:
     records       record values of the metadata topic, record batches, histories of events
     fuzzing       the fuzzer: `python -m tests.support.fuzzing.fuzz --count 1000000 --seed 1`
     logs          metadata logs that fail, and processes that write to logs until they are killed
-    engine        shards, snapshots, and what an engine answers; see `engines`, too
+    engine        shards, snapshots, and answers of an engine; see `engines`, too
     server        the frame server and the HTTP server, and clients of both
     java_client   the client in Java, written from `docs/wire-protocol.md` alone
     kafka         Kafka in this process: brokers, topics, settings

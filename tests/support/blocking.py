@@ -1,4 +1,4 @@
-"""Finds calls of ours that block the event loop; what runs in a thread may block."""
+"""Finds calls of ours that block the event loop; work in a thread may block."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Events for tests, in one line each: a test names what matters to it and leaves the rest to defaults.
+Events for tests, in one line each: a test names some fields and leaves the rest to defaults.
 
 A segment is named by its id, or by a label for a segment of `tp()`: equal labels, equal segments.
 """

@@ -1,6 +1,6 @@
 """
-An engine over a topic in memory, and what a test does with it. For a `VirtualTimeLoop`: time passes
-as soon as nothing else can happen.
+An engine over a topic in memory, and the steps of tests with it. For a `VirtualTimeLoop`: time
+passes as soon as nothing else can happen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a service is given to answer for, as a value."""
+"""The partitions that a service answers for, as a value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def place(partition: TopicIdPartition) -> int:
 
 
 def test_everything_then_covers_any_partition_and_reads_all() -> None:
-    """All metadata partitions are read, however many there turn out to be."""
+    """The assignment reads every metadata partition, whatever their count."""
     everything = Assignment.everything()
     assert everything.metadata_partitions(COUNT) == frozenset(range(COUNT))
     assert everything.metadata_partitions(3) == {0, 1, 2}
@@ -33,14 +33,14 @@ def test_everything_then_covers_any_partition_and_reads_all() -> None:
 
 
 def test_nothing_then_covers_no_partition_and_reads_none() -> None:
-    """Who is given nothing reads nothing."""
+    """An empty assignment covers no partition and reads none."""
     nothing = Assignment.nothing()
     assert nothing.metadata_partitions(COUNT) == frozenset()
     assert not nothing.covers(HERE, place(HERE))
 
 
 def test_awaited_then_covers_and_reads_none_and_is_not_the_same_as_nothing() -> None:
-    """That nothing is ours is an answer; that nobody has said it yet is none."""
+    """An awaited assignment covers and reads nothing, and differs from an empty one."""
     awaited = Assignment.awaited()
     assert awaited.metadata_partitions(COUNT) == frozenset()
     assert not awaited.covers(HERE, place(HERE))
@@ -50,7 +50,7 @@ def test_awaited_then_covers_and_reads_none_and_is_not_the_same_as_nothing() -> 
 
 
 def test_metadata_partitions_when_given_then_all_that_lives_there_is_covered() -> None:
-    """A metadata partition stands for every user partition that lives on it."""
+    """A metadata partition covers every user partition in it."""
     given = Assignment.of_metadata([4, 7])
     assert given.metadata_partitions(COUNT) == {4, 7}
     assert given.covers(HERE, 4)
@@ -59,7 +59,10 @@ def test_metadata_partitions_when_given_then_all_that_lives_there_is_covered() -
 
 
 def test_user_partitions_when_given_then_neighbours_are_read_and_not_covered() -> None:
-    """What shares a metadata partition with a given one is read with it, and answered by others."""
+    """
+    The service reads other partitions of an assigned metadata partition, and does not answer for
+    them.
+    """
     given = Assignment.of_user([HERE])
     assert given.metadata_partitions(COUNT) == {place(HERE)}
     assert given.covers(HERE, place(HERE))
@@ -75,7 +78,7 @@ def test_both_kinds_when_given_then_both_are_covered() -> None:
 
 
 def test_f37_negative_number_then_is_refused_by_name() -> None:
-    """No topic has a metadata partition below 0, so none is ever wanted."""
+    """A negative metadata partition is refused by name."""
     with pytest.raises(InvalidArgument, match="no metadata partition -3, -1"):
         Assignment.of_metadata([-1, 5, -3])
 
@@ -90,7 +93,7 @@ def test_f37_number_beyond_the_topic_then_is_refused_by_name_and_count() -> None
 
 @pytest.mark.parametrize("count", [1, 16, 50], ids=str)
 def test_f44_needed_partitions_then_follow_from_the_real_count(count: int) -> None:
-    """What is read for user partitions depends on how many partitions the topic really has."""
+    """The metadata partitions to read follow from the topic's real partition count."""
     given = [tp("orders", number) for number in range(20)]
     needed = Assignment.of_user(given).metadata_partitions(count)
     assert needed == {metadata_partition_for(one.topic_id, one.partition, count) for one in given}
@@ -120,7 +123,7 @@ def test_assignment_in_words_then_says_how_much(given: Assignment, words: str) -
 def test_needed_partitions_when_an_assignment_grows_then_only_what_is_new_is_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A broker says what it has in many messages; each costs what it says, and not the whole."""
+    """Each message of a growing assignment costs only the partitions that it adds."""
     asked: list[int] = []
 
     def counted(topic_id: bytes, partition: int, count: int) -> int:
@@ -159,6 +162,8 @@ def test_assignment_when_made_twice_then_is_equal() -> None:
 
 @pytest.mark.parametrize("number", [1.5, True, "1", None], ids=repr)
 def test_f37_metadata_partition_that_is_no_number_then_is_refused(number: Any) -> None:
-    """What no topic can have must not come as far as the log: there it would end the reading."""
+    """
+    The assignment refuses a number that no metadata partition can have, before it reaches the log.
+    """
     with pytest.raises(InvalidArgument, match=f"number from 0, got {number!r}"):
         Assignment.of_metadata([0, number])

@@ -12,7 +12,7 @@ def test_f95_backoff_when_failures_follow_each_other_then_doubles_from_250_ms_to
 
 
 def test_backoff_when_time_passes_then_the_pause_runs_out() -> None:
-    """What remains of a pause is told by the clock, and never below zero."""
+    """The clock gives the rest of a pause, which is never below zero."""
     now = 100.0
     backoff = Backoff(RETRY, lambda: now)
     assert backoff.remaining_s == 0
@@ -35,7 +35,7 @@ def test_backoff_when_it_succeeded_then_begins_anew() -> None:
 
 
 def test_f95_backoff_when_begun_anew_then_the_pause_ends_where_the_first_one_would() -> None:
-    """A sign of life cuts the pause down, and never below the first one, however often it comes."""
+    """A sign of life shortens the pause to the first one and no further."""
     now = 100.0
     backoff = Backoff(BOOTSTRAP, lambda: now)
     backoff.begin_anew()

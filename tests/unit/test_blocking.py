@@ -113,7 +113,7 @@ def test_blocking_offers_what_the_library_offers() -> None:
 
 
 async def test_call_when_an_option_is_misspelt_then_refused() -> None:
-    """An option that is not known is never passed over: a fresh answer was asked for."""
+    """An unknown option is refused, because the caller relies on it."""
     topic = Topic()
     async with topic.opened() as metadata:
         with pytest.raises(TypeError, match="linearisable"):
@@ -166,7 +166,7 @@ async def test_f55_writes_when_many_threads_wait_then_the_loop_goes_on() -> None
 async def test_f55_call_when_made_on_the_loop_then_is_refused_by_name(
     call: Callable[[BlockingMetadata], object],
 ) -> None:
-    """Failure scenario F55: it would wait for itself; it is refused at once, and does nothing."""
+    """Failure scenario F55: a call on the loop would wait for itself and is refused at once."""
     topic = Topic()
     async with topic.opened() as metadata:
         with pytest.raises(InvalidArgument, match="called on an event loop"):
@@ -200,7 +200,7 @@ async def test_call_when_its_deadline_passes_then_ends_by_it() -> None:
 
 
 async def test_calls_when_the_library_is_closed_meanwhile_then_end_by_name() -> None:
-    """A thread that waits for a verdict or an offset hears `Stopped`, and so does a later one."""
+    """A waiting thread gets `Stopped`, and so does a later caller."""
     topic = Topic()
     async with topic.opened() as metadata:
         topic.script.stall(PLACE)
@@ -219,7 +219,7 @@ async def test_calls_when_the_library_is_closed_meanwhile_then_end_by_name() -> 
 
 
 def test_calls_when_the_loop_is_gone_then_end_by_name() -> None:
-    """A thread that comes when the loop is closed, or is left behind by it, hears `Stopped`."""
+    """A thread that calls a closed loop, or is left behind by it, gets `Stopped`."""
     topic = Topic()
     held: list[RemoteLogMetadata] = []
 

@@ -16,7 +16,7 @@ async def waiting_at(bell: Doorbell, count: int) -> list[asyncio.Task[None]]:
 
 
 async def test_ring_when_many_wait_then_all_wake_once() -> None:
-    """One ring wakes everybody that waits at that moment, and nobody is left."""
+    """One ring wakes every waiter of that moment."""
     bell = Doorbell()
     tasks = await waiting_at(bell, 100)
     bell.ring()
@@ -26,7 +26,7 @@ async def test_ring_when_many_wait_then_all_wake_once() -> None:
 
 
 async def test_ring_when_nobody_waits_then_is_not_remembered() -> None:
-    """A ring wakes who waits, not who comes later."""
+    """A ring does not wake a waiter that comes later."""
     bell = Doorbell()
     bell.ring()
     (late,) = await waiting_at(bell, 1)

@@ -28,7 +28,7 @@ with folder_lock(Path(sys.argv[1])):
 
 
 def test_lock_when_held_by_another_process_then_is_refused_with_its_pid(tmp_path: Path) -> None:
-    """The refusal names the folder, the owner, and what to do."""
+    """The refusal names the folder, the owner and the remedy."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
@@ -49,7 +49,7 @@ def test_lock_when_held_by_another_process_then_is_refused_with_its_pid(tmp_path
 def test_lock_when_the_folder_is_made_then_is_closed_to_other_users_of_the_machine(
     tmp_path: Path,
 ) -> None:
-    """What HTTP answers only to a token lies in it as files; a folder that is there stays so."""
+    """A new folder is closed to other users of the machine, and an existing one keeps its mode."""
     before = os.umask(0o022)
     try:
         with folder_lock(tmp_path / "above" / "data"):
@@ -63,7 +63,7 @@ def test_lock_when_the_folder_is_made_then_is_closed_to_other_users_of_the_machi
 
 
 def test_lock_when_given_back_then_nobody_holds_it(tmp_path: Path) -> None:
-    """The file stays, without an owner."""
+    """The lock file stays and names no owner."""
     folder = tmp_path / "made" / "anew"
     with folder_lock(folder):
         assert (folder / LOCK).read_text() == f"{os.getpid()}\n"
@@ -72,7 +72,7 @@ def test_lock_when_given_back_then_nobody_holds_it(tmp_path: Path) -> None:
 
 
 def test_lock_when_the_folder_is_a_file_then_says_so(tmp_path: Path) -> None:
-    """What cannot be a folder is named, before anything is done in it."""
+    """The error names the file, and nothing else is touched."""
     path = tmp_path / "file"
     path.write_text("")
     with pytest.raises(ConfigError, match="cannot be used as data_dir"), folder_lock(path):
@@ -81,7 +81,7 @@ def test_lock_when_the_folder_is_a_file_then_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "no number\n", "\xff"], ids=["empty", "words", "not ascii"])
 def test_owner_when_the_file_names_none_then_there_is_none(tmp_path: Path, text: str) -> None:
-    """A lock file of anybody's making hurts nobody."""
+    """A lock file without a process id is ignored."""
     (tmp_path / LOCK).write_text(text, encoding="latin-1")
     assert owner_pid(tmp_path) is None
 
@@ -90,7 +90,7 @@ def test_owner_when_the_file_names_none_then_there_is_none(tmp_path: Path, text:
 def test_lock_when_an_observer_may_not_write_then_none_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """An observer goes without it, who writes is refused, and nothing is changed."""
+    """An observer needs no lock in a read-only folder, a writer is refused, and nothing changes."""
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", read_only(number))
         with folder_lock(tmp_path, is_observer=True):
@@ -103,7 +103,7 @@ def test_lock_when_an_observer_may_not_write_then_none_is_needed(
 def test_lock_when_an_observer_comes_to_a_folder_in_use_then_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A log that is written to is not one that stays as it was looked at; observers get along."""
+    """An observer is refused while a writer holds the folder, and observers share it."""
     with folder_lock(tmp_path), monkeypatch.context() as patch:
         patch.setattr(os, "open", read_only(errno.EROFS))
         with (
@@ -119,7 +119,7 @@ def test_lock_when_an_observer_comes_to_a_folder_in_use_then_is_refused(
 
 
 def read_only(number: int) -> Callable[..., int]:
-    """`os.open` of a system where nothing may be written."""
+    """Act like `os.open` of a read-only file system."""
     opens = os.open
 
     def opened(path: Path, flags: int, *arguments: int) -> int:
@@ -134,7 +134,7 @@ def read_only(number: int) -> Callable[..., int]:
 def test_lock_when_the_disk_is_full_then_says_so_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    """No mistake of the configuration: it passes when there is room, and nothing stays held."""
+    """The error names the full disk, is no configuration error, and leaves no lock."""
 
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -153,7 +153,7 @@ def test_lock_when_the_disk_is_full_then_says_so_by_name(
 def test_lock_when_the_disk_of_an_observer_is_full_then_is_held_without_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing has to be written to observe; nobody else writes there meanwhile."""
+    """An observer on a full disk holds the lock without writing its process id."""
 
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -34,7 +34,10 @@ class OneState:
 
 
 async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path: Path) -> None:
-    """What came out of a snapshot is what the collector need not walk; keeping sets none apart."""
+    """
+    The restored state is frozen for the garbage collector as a whole, and keeping it freezes
+    nothing.
+    """
     done: list[int] = []
     states = OneState()
 
@@ -71,7 +74,7 @@ def keeper_in(folder: Path) -> SnapshotKeeper:
 async def test_flush_when_the_log_is_not_known_then_says_so_and_not_that_all_is_written(
     tmp_path: Path,
 ) -> None:
-    """Nothing written because nothing is known is told apart from nothing written for no need."""
+    """A flush says that the log is unknown, which differs from a flush with nothing to write."""
     keeper = keeper_in(tmp_path)
     obstacle = (await keeper.flush()).obstacle
     assert isinstance(obstacle, NotReady)

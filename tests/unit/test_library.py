@@ -1,4 +1,4 @@
-"""The library: what opening gives, what every call says before and after, what leaving leaves."""
+"""The library: the opened object, its calls before and after, and its end."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ async def test_f94_call_when_the_log_is_reached_and_nothing_is_read_then_is_refu
 async def test_call_when_the_library_is_left_then_is_refused(
     call: Callable[[RemoteLogMetadata], Coroutine[Any, Any, object]],
 ) -> None:
-    """A state that nobody follows any more is never answered from, and nothing is written."""
+    """A closed library refuses every read and write."""
     topic = Topic()
     async with topic.opened() as metadata:
         await copied(metadata)
@@ -192,7 +192,7 @@ async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_p
 
 
 async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(tmp_path: Path) -> None:
-    """On a log that is the caller's too: not one idle thread stays in the loop's own pool."""
+    """The library leaves no idle thread in the loop's pool, even on the caller's own log."""
     threads, topic = own_threads(), Topic()
     for _ in range(2):
         async with topic.opened(tmp_path / "snapshots") as metadata:
@@ -205,7 +205,9 @@ async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(tmp_pa
 async def test_library_when_left_in_another_way_then_is_closed_all_the_same(
     tmp_path: Path, error: Exception | None
 ) -> None:
-    """Whatever ends the block goes on; the last snapshot is written and the folder given back."""
+    """
+    An error that ends the block is raised after the last snapshot and the release of the folder.
+    """
     threads = own_threads()
     loop = asyncio.get_running_loop()
 
@@ -232,7 +234,7 @@ async def test_library_when_left_in_another_way_then_is_closed_all_the_same(
 
 
 async def test_library_when_it_cannot_be_opened_then_leaves_nothing(tmp_path: Path) -> None:
-    """A folder that is in use is refused by name, and stays with who has it."""
+    """The library refuses a folder in use by name and leaves it to its owner."""
     threads, tasks = own_threads(), asyncio.all_tasks()
     async with open_metadata(tmp_path, settings=SETTINGS) as metadata:
         with pytest.raises(ConfigError, match="in use"):
@@ -259,7 +261,7 @@ async def test_stop_when_told_about_snapshots_then_writes_them_or_not(
 
 
 async def test_stop_when_calls_wait_then_each_ends_by_name() -> None:
-    """Whoever waits, for an offset, for readiness, for a verdict, hears `Stopped`."""
+    """Calls that wait for an offset, readiness or a verdict get `Stopped`."""
     topic = Topic()
     async with topic.opened() as metadata:
         await metadata.wait_ready(TP, timeout_s=WAIT_S)
@@ -277,7 +279,7 @@ async def test_stop_when_calls_wait_then_each_ends_by_name() -> None:
 
 
 async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline() -> None:
-    """I9: the end has a deadline of its own; what is under way then is no secret."""
+    """I9: the stop ends at its own deadline and names the work that is still running."""
     topic = Topic()
     log = UncancellableLog(topic.memory)
     async with topic.opened(log=log) as metadata:
@@ -294,7 +296,7 @@ async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline()
 async def test_library_when_the_reading_dies_then_calls_tell_and_leaving_raises_it(
     tmp_path: Path,
 ) -> None:
-    """A fault of ours is told by every call from then on, and is not forgotten at the end."""
+    """After a fatal error every call raises it, and so does the end of the library."""
     topic = Topic()
     log = BrokenLog(topic.memory)
     opened = topic.opened(tmp_path, log=log)

@@ -81,7 +81,7 @@ async def test_open_when_the_snapshots_are_another_ones_then_is_refused_by_name(
 async def test_open_when_another_process_keeps_its_snapshots_there_then_is_refused_with_its_pid(
     tmp_path: Path,
 ) -> None:
-    """The refusal names the process; what a dead one left behind is no obstacle."""
+    """The refusal names the process that holds the folder, and a dead process is no obstacle."""
     other = await asyncio.create_subprocess_exec(
         sys.executable, "-c", HOLD, str(tmp_path),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -102,7 +102,7 @@ async def test_open_when_another_process_keeps_its_snapshots_there_then_is_refus
 async def test_open_when_a_service_keeps_its_snapshots_there_then_is_refused(
     tmp_path: Path,
 ) -> None:
-    """A service holds its folder of snapshots as a library does, and gives it back at its end."""
+    """A service holds its snapshots folder as a library does, and frees it at its end."""
     service = Service({})
     await service.add(plan_with(tmp_path))
     with pytest.raises(FolderInUse, match="in use"):
@@ -119,7 +119,7 @@ async def test_open_when_a_service_keeps_its_snapshots_there_then_is_refused(
 async def test_open_when_it_fails_after_the_lock_then_gives_the_folder_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever goes wrong at the opening, nobody is locked out by it."""
+    """An opening that fails releases the lock of the folder."""
 
     def failing(*_: object, **__: object) -> None:
         raise ZeroDivisionError
@@ -194,7 +194,7 @@ OPENINGS: dict[str, Callable[[Path], dict[str, Any]]] = {
 async def test_open_when_given_what_is_no_log_then_is_an_invalid_argument(
     tmp_path: Path, opening: Callable[[Path], dict[str, Any]]
 ) -> None:
-    """It says at once what was meant, and nothing is opened."""
+    """The library refuses an object that is no log at once and opens nothing."""
     given = opening(tmp_path)
     with pytest.raises(InvalidArgument, match=r"must be a folder or .*, got "):
         async with rlmm.open(**given):

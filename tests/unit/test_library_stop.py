@@ -33,7 +33,7 @@ SETTINGS = EngineSettings(snapshot=SnapshotSettings(free_bytes_min=0), memory=RO
 async def test_stop_when_a_snapshot_hangs_then_returns_in_time_and_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No task stays; what hung is never finished behind the back of whoever comes next."""
+    """The stop leaves no task, and a hanging snapshot write does not finish later."""
     reached, released = threading.Event(), threading.Event()
     sync = SnapshotDisk.sync
 

@@ -1,4 +1,4 @@
-"""What log lines carry beside their message: bound in blocks, inherited by tasks and threads."""
+"""The fields of log lines: bound in blocks, inherited by tasks and threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rlmm.base.threads import finished, in_background
 
 
 def test_fields_when_blocks_stand_in_one_another_then_the_inner_one_counts() -> None:
-    """And what stood there before is back behind each."""
+    """The inner block's value counts, and the outer value returns behind it."""
     with bound(cluster="a", offset=1):
         with bound(offset=2):
             assert bound_fields() == {"cluster": "a", "offset": 2}
@@ -43,7 +43,7 @@ async def test_fields_when_work_is_done_in_a_thread_then_are_the_callers() -> No
 
 
 def test_fields_when_the_block_is_ended_somewhere_else_then_nothing_is_raised() -> None:
-    """A task that is thrown away unfinished is ended by whoever collects it."""
+    """A block that another task ends, as for a discarded generator, raises nothing."""
 
     async def waiting() -> None:
         with bound(cluster="a"):

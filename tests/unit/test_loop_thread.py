@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own: what its callers get, and that nothing of it is left."""
+"""An event loop in a thread of its own: its calls, and its end without remains."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def is_alive() -> bool:
 
 
 def test_work_when_awaited_then_its_outcome_is_the_callers(thread: LoopThread) -> None:
-    """Results and errors come back as they are; all work is on the one loop."""
+    """The caller gets the result or the error, and all work runs on the one loop."""
     assert thread.wait(thread_name()) == NAME
     with pytest.raises(ValueError, match="broken"):
         thread.wait(fail())
@@ -61,7 +61,7 @@ async def test_work_when_the_caller_has_a_loop_then_is_awaited_all_the_same(
 
 
 def test_call_when_closed_meanwhile_then_ends_and_the_thread_is_over(thread: LoopThread) -> None:
-    """Nobody waits for what will never come, and nothing is left."""
+    """A close ends the waiting calls and the thread."""
     begun = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(lambda: thread.wait(forever(begun)))
@@ -74,14 +74,14 @@ def test_call_when_closed_meanwhile_then_ends_and_the_thread_is_over(thread: Loo
 
 
 def test_call_when_closed_before_then_is_refused(thread: LoopThread) -> None:
-    """It neither hangs nor leaves its work unawaited, which would be a warning."""
+    """A call on a closed loop is refused, and its coroutine is not left unawaited."""
     thread.close()
     with pytest.raises(Stopped):
         thread.wait(thread_name())
 
 
 def test_call_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> None:
-    """It would wait for itself."""
+    """A call on the loop itself would wait for itself and is refused."""
 
     async def ask() -> str:
         return thread.wait(thread_name())
@@ -91,7 +91,7 @@ def test_call_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> Non
 
 
 def in_a_child(work: Callable[[], str]) -> str:
-    """Return what *work* returns in a forked process."""
+    """Return the result of *work* in a forked process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -134,7 +134,7 @@ def test_call_when_made_by_a_fork_then_is_refused(thread: LoopThread, is_busy: b
 def test_call_when_its_thread_is_interrupted_then_is_cancelled_on_the_loop(
     thread: LoopThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An interrupted call does not go on behind its caller."""
+    """The interrupted call is cancelled on the loop."""
     ended = threading.Event()
 
     async def long() -> None:
@@ -166,7 +166,7 @@ def test_call_when_its_thread_is_interrupted_then_is_cancelled_on_the_loop(
 def test_wait_when_interrupted_while_the_loop_begins_it_then_only_the_interrupt_is_raised(
     thread: LoopThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C comes when it likes: what runs on the loop cannot be closed from here."""
+    """An interrupted wait raises only the interrupt, and the work on the loop goes on."""
     begun, may_end = threading.Event(), threading.Event()
     submit = thread._submit
 
@@ -220,7 +220,7 @@ class BlockingClient(BlockingCalls[Client]):
 def test_calls_when_closed_with_an_ending_then_end_with_their_own_outcome(
     thread: LoopThread,
 ) -> None:
-    """The loop goes on until every call has ended, so no outcome is lost."""
+    """The loop runs until every call has ended."""
     client = thread.call(Client)
     with ThreadPoolExecutor(4) as pool:
         calls = [pool.submit(lambda: thread.wait(client.ask(50))) for _ in range(4)]
@@ -231,7 +231,7 @@ def test_calls_when_closed_with_an_ending_then_end_with_their_own_outcome(
 
 
 def test_calls_when_made_while_it_is_being_closed_then_answered_or_refused() -> None:
-    """Every call ends: with its answer, or with `Stopped`."""
+    """Every call during the close gets its answer or `Stopped`."""
     for _ in range(20):
         thread = LoopThread(NAME)
         client = thread.call(Client)
@@ -267,7 +267,9 @@ def test_blocking_verb_then_keeps_name_docstring_parameters_and_types(thread: Lo
 
 
 async def test_blocking_verb_when_called_on_an_event_loop_then_refused(thread: LoopThread) -> None:
-    """It would block that loop; the message names what to use instead."""
+    """
+    The call is refused because it would block the loop, and the message names the alternative.
+    """
     client = BlockingClient(thread)
     with pytest.raises(InvalidArgument, match="use the client itself"):
         client.count(1)

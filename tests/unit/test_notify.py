@@ -1,4 +1,4 @@
-"""What a supervisor is told by systemd's notify protocol, and that nothing of it can do harm."""
+"""Messages to systemd's notify socket, none of which can harm the service."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def run(steps: Coroutine[None, None, None]) -> None:
 
 
 def test_ready_when_requests_are_taken_then_is_said_once_with_the_status(hearing: Hearing) -> None:
-    """READY comes with how far the reading is, which it does not wait for, and never again."""
+    """READY is sent once, with the progress of reading as its status."""
 
     async def steps() -> None:
         with notices(hearing.address).telling():
@@ -143,7 +143,7 @@ def test_start_when_it_takes_long_then_more_time_is_asked_for_until_requests_are
 
 
 def test_status_when_it_changes_then_is_told(hearing: Hearing) -> None:
-    """Whoever looks at the unit sees how it stands now."""
+    """The supervisor gets each new status."""
 
     async def steps() -> None:
         process = FixedProcess()
@@ -160,7 +160,10 @@ def test_status_when_it_changes_then_is_told(hearing: Hearing) -> None:
 def test_watchdog_when_the_reading_goes_on_then_hears_it_twice_within_its_time(
     hearing: Hearing,
 ) -> None:
-    """It hears from a process that reads, or has no log to read, or ends."""
+    """
+    The watchdog gets two signs within its time from a process that reads, waits for a log, or
+    stops.
+    """
 
     async def steps() -> None:
         loop = asyncio.get_running_loop()
@@ -213,7 +216,7 @@ def test_stop_and_reload_then_are_told_at_once(hearing: Hearing) -> None:
 def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
     hearing: Hearing,
 ) -> None:
-    """READY at the end of a reload is said only by who was ready at its beginning."""
+    """A reload sends READY at its end only if the process was ready at its beginning."""
 
     async def steps() -> None:
         made = notices(hearing.address, is_open=False)
@@ -227,7 +230,9 @@ def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
 
 
 def test_ready_when_the_supervisor_was_away_then_is_said_when_it_is_back(tmp_path: Path) -> None:
-    """What could not be sent is sent later; nothing fails of it."""
+    """
+    The service repeats READY when the supervisor is back, and no failed message raises an error.
+    """
 
     async def steps() -> None:
         path = tmp_path / "notify"
@@ -242,7 +247,7 @@ def test_ready_when_the_supervisor_was_away_then_is_said_when_it_is_back(tmp_pat
 def test_supervisor_that_does_not_read_then_holds_nobody_up(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A full socket loses what is said, which is told once, and nothing waits."""
+    """A full socket loses messages, logs that once, and delays nothing."""
 
     async def steps() -> None:
         hearing = Hearing(str(tmp_path / "notify"))
@@ -262,7 +267,7 @@ def test_supervisor_that_does_not_read_then_holds_nobody_up(
 def test_address_that_cannot_be_used_then_is_told_once_and_the_service_goes_on(
     address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One warning, and everything else as if there were no supervisor."""
+    """The service logs one warning and goes on."""
 
     async def steps() -> None:
         made = notices(address)
@@ -277,7 +282,7 @@ def test_address_that_cannot_be_used_then_is_told_once_and_the_service_goes_on(
 
 
 def test_process_without_a_supervisor_then_has_no_timers() -> None:
-    """Where nobody asked to be told nothing runs."""
+    """Without a supervisor no timer runs."""
 
     async def steps() -> None:
         made = SupervisorNotices({"WATCHDOG_USEC": "1000000"}, lambda: True, HEARTBEAT_S_MAX)
@@ -306,7 +311,7 @@ def test_process_without_a_supervisor_then_has_no_timers() -> None:
 def test_watchdog_time_then_is_that_of_this_process(
     environ: dict[str, str], expected: float | None
 ) -> None:
-    """Only a time that is one, and is meant for this process, counts."""
+    """Only a valid watchdog time for this process counts."""
     assert watchdog_s(environ) == expected
 
 
@@ -330,5 +335,5 @@ def test_watchdog_time_then_is_that_of_this_process(
     ids=["before-all", "nothing", "failed", "not-reached", "not-assigned"],
 )
 def test_status_then_says_what_is_waited_for(process: ProcessStatus, expected: str) -> None:
-    """Each thing that can be waited for has words of its own."""
+    """Each wait has its own status text."""
     assert status_of(process) == expected

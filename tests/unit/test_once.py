@@ -1,4 +1,4 @@
-"""Engines for one purpose: one deadline for all, and each is told of by itself."""
+"""Engines for one purpose: one deadline for all, and a result for each."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def written_once(*names: str) -> tuple[dict[str, SnapshotOutcome], float]:
 
 
 def test_once_when_one_fails_then_the_others_are_written_and_told_of() -> None:
-    """Whatever one fails of: also of what is no error of ours."""
+    """A failure of one engine, of any type, leaves the results of the others."""
     done, took_s = written_once("first", "broken", "never", "last")
     obstacles = {
         name: None if (error := asked.flushed.obstacle) is None else (error.code, str(error))
@@ -100,7 +100,7 @@ def test_once_when_one_fails_then_the_others_are_written_and_told_of() -> None:
 
 
 def test_once_when_several_are_not_opened_then_one_deadline_is_for_all() -> None:
-    """Who waits says how long, however many clusters there are."""
+    """One deadline bounds the opening of all clusters."""
     names = ("never", "nor", "now")
     done, took_s = written_once(*names)
     assert tuple(done) == names
@@ -110,7 +110,7 @@ def test_once_when_several_are_not_opened_then_one_deadline_is_for_all() -> None
 def test_once_when_writing_takes_too_long_then_ends_and_tells_what_was_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The writing is within the deadline, too; what is on the medium is told all the same."""
+    """The deadline bounds the writing, too, and the result names the snapshots that are on disk."""
     flush = Engine.flush
 
     async def slow(engine: Engine, partitions: Collection[int] | None = None) -> FlushResult:

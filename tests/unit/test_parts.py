@@ -49,7 +49,9 @@ async def running(parts: TaskGroup) -> AsyncIterator[asyncio.Task[None]]:
 async def test_part_when_it_is_ended_then_ends_nobody_else_however_it_takes_it(
     part: object, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What it fails of is told, and what should follow its end follows."""
+    """
+    A part that raises while it is stopped is logged, stops no other part, and its follow-up runs.
+    """
     parts = TaskGroup()
     parts.add("other", lasting)
     parts.add("ended", part, "owner")  # type: ignore[arg-type]
@@ -69,7 +71,7 @@ async def test_part_when_it_is_ended_then_ends_nobody_else_however_it_takes_it(
 
 
 async def test_part_when_it_ends_by_itself_then_all_end_by_its_name() -> None:
-    """What nobody ended should never end."""
+    """A part that ends by itself ends all others, and the error names it."""
     parts = TaskGroup()
     over = asyncio.Event()
 
@@ -85,7 +87,7 @@ async def test_part_when_it_ends_by_itself_then_all_end_by_its_name() -> None:
 
 
 async def test_part_when_it_is_ended_while_all_are_then_nothing_is_begun_any_more() -> None:
-    """A stop in order stays one, whoever takes an owner off in the midst of it."""
+    """A part stopped during the stop of all starts nothing anew."""
     parts = TaskGroup()
     seen: list[str] = []
 

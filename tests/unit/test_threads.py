@@ -40,7 +40,7 @@ asyncio.run(main())
 
 
 async def test_work_then_is_done_in_a_thread_that_is_over_afterwards() -> None:
-    """Its result comes back, by the name that was given, and no thread is left."""
+    """The thread returns its result, has the given name, and ends."""
     before = set(threading.enumerate())
     name = await in_own_thread("own-test", lambda: threading.current_thread().name)
     assert name.startswith("own-test")
@@ -48,7 +48,7 @@ async def test_work_then_is_done_in_a_thread_that_is_over_afterwards() -> None:
 
 
 async def test_work_when_it_fails_then_raises_and_leaves_no_thread() -> None:
-    """What the work raises is raised where its result is waited for."""
+    """The caller that waits for the result gets the exception of the work."""
     before = set(threading.enumerate())
     with pytest.raises(ZeroDivisionError):
         await in_own_thread("own-test", lambda: 1 // 0)
@@ -77,7 +77,7 @@ async def test_work_when_its_caller_is_cancelled_then_is_waited_for() -> None:
 async def test_work_when_it_hangs_and_its_caller_is_cancelled_then_is_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A disk that hangs holds up nobody; the thread ends when the work does."""
+    """A cancelled caller leaves a hanging thread behind, which ends with its work."""
     monkeypatch.setattr("rlmm.base.threads._GRACE_S", 0.0)
     before = set(threading.enumerate())
     gate = threading.Event()
@@ -101,7 +101,7 @@ def test_work_when_it_hangs_for_ever_then_does_not_hold_up_the_end_of_the_interp
 
 
 async def test_background_work_is_done_in_another_thread_which_then_is_over() -> None:
-    """The loop's thread does nothing of it, and no thread is left."""
+    """The work runs in another thread, which ends."""
     before = set(threading.enumerate())
     name = await in_background(lambda _: threading.current_thread().name, "snapshot-test")
     assert name.startswith("snapshot-test")
@@ -111,7 +111,7 @@ async def test_background_work_is_done_in_another_thread_which_then_is_over() ->
 async def test_background_work_when_its_thread_lingers_then_the_call_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The call returns when the thread is over, not when the result is there."""
+    """The call returns after the end of the thread, not only after the result."""
     released = threading.Event()
     loop = asyncio.get_running_loop()
     run = OwnedThread.run
@@ -134,7 +134,7 @@ async def test_background_work_when_its_thread_lingers_then_the_call_waits_for_i
 
 
 async def test_background_work_when_it_fails_then_its_error_is_raised() -> None:
-    """What goes wrong in the thread goes wrong for the caller."""
+    """The caller gets the exception of the background work."""
 
     def work(_: BackgroundWork) -> None:
         raise SnapshotError("no")
@@ -205,7 +205,7 @@ def test_abandoned_work_is_no_error_that_anybody_handles() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
 async def test_background_work_when_it_is_to_give_way_then_its_thread_alone_does() -> None:
-    """The thread has the priority that was asked for, and the process keeps its own."""
+    """Only the background thread has the lower priority."""
     ours = os.getpriority(os.PRIO_PROCESS, 0)
 
     def work(_: BackgroundWork) -> int:

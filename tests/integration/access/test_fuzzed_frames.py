@@ -1,4 +1,4 @@
-"""A server that is told nonsense: it does not fall, keep anything, or make others wait."""
+"""A server under random frames: it does not fail, leak, or delay other clients."""
 
 from __future__ import annotations
 
@@ -37,13 +37,17 @@ TOKENS_SHOWN = (
     (ADMIN, None), (ADMIN, 7), (READER, 7), ("unknown-0123456789", None),
 )  # fmt: skip
 NEIGHBOUR_S = 1.5
-"""Most that this process may work, for whomever, while a neighbour waits for one answer. It makes
-and sends all of this, too; what others do on the machine meanwhile is nobody's fault here."""
+"""
+The most CPU time of this process while a neighbour waits for one answer. It includes making and
+sending all frames, and excludes other processes.
+"""
 DEADLINE_S = 60.0
 """Never reached, unless the neighbour is not answered."""
 MEMORY_BYTES = 96 * 1024 * 1024
-"""What the process may grow by, once it is warm: a leak of 100 bytes a frame in the long form is
-ten times as much."""
+"""
+The most that the process may grow once it is warm: a leak of 100 bytes a frame in the long form is
+ten times as much.
+"""
 WARM = 0.1
 
 
@@ -53,12 +57,15 @@ def resident_bytes() -> int:
 
 
 def open_files() -> int:
-    """Of this process: files, sockets and pipes."""
+    """Return the open files, sockets and pipes of this process."""
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 class Neighbour:
-    """A client that asks, one question after another, how much is done before it is answered."""
+    """
+    A client that asks questions one after another, and notes how much the server did before each
+    answer.
+    """
 
     def __init__(self, client: FrameClient) -> None:
         self._client = client
@@ -68,7 +75,7 @@ class Neighbour:
 
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[None]:
-        """As long as the block runs; every question is answered when it is over."""
+        """Ask while the block runs; every question is answered at its end."""
         self._is_over = False
         async with asyncio.TaskGroup() as tasks:
             asked = tasks.create_task(self._ask())
@@ -87,7 +94,7 @@ class Neighbour:
 
 
 def has_done(served: Listening, count: int) -> bool:
-    """Whether so many requests were answered or refused, those included that were none."""
+    """Whether the server answered or refused that many requests, wrong ones included."""
     found = served.sidecar.statistics()
     return sum(found.answered.values()) + sum(found.refusals.values()) >= count
 
@@ -103,8 +110,8 @@ async def test_fuzzed_frames_then_nothing_falls_nothing_stays_and_a_neighbour_is
     count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    No fault of the service, no connection, task, file, held byte or counted client left, memory
-    within bounds; and who asks beside it gets every answer soon.
+    The service logs no fault and leaves no connection, task, file, held byte or counted client,
+    memory stays within bounds, and a client beside it gets every answer soon.
     """
     world = World(3)
     door = Authenticator(AccessSettings(tokens=Secret(TOKENS)), TlsSettings())

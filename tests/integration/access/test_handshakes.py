@@ -1,4 +1,4 @@
-"""TLS handshakes over real sockets: how many at a time, how long, and what comes with their end."""
+"""TLS handshakes over real sockets: their number, their time, and their end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEADLINE_S = 30.0
 
 
 class Heard:
-    """What a protocol has heard, in its order."""
+    """The calls that a protocol got, in their order."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -45,14 +45,12 @@ class Heard:
 
 
 class Plain(Heard, asyncio.Protocol):
-    """Is given bytes."""
-
     def data_received(self, data: bytes) -> None:
         self.heard.append(data)
 
 
 class Buffered(Heard, asyncio.BufferedProtocol):
-    """Gives the place for bytes, less than what comes at a time."""
+    """A protocol with a buffer smaller than the incoming bytes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +65,7 @@ class Buffered(Heard, asyncio.BufferedProtocol):
 
 @asynccontextmanager
 async def listener(shaking: Handshakes, make: Callable[[], Made]) -> AsyncIterator[tuple[str, int]]:
-    """An address where connections are encrypted by *shaking*."""
+    """Listen at an address whose connections *shaking* encrypts."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(shaking.factory(make), "127.0.0.1", 0)
     try:
@@ -79,7 +77,6 @@ async def listener(shaking: Handshakes, make: Callable[[], Made]) -> AsyncIterat
 
 @pytest.fixture
 def pki(tmp_path: Path) -> Pki:
-    """An authority and a server's certificate."""
     return Pki(tmp_path)
 
 
@@ -93,7 +90,7 @@ def server_side(pki: Pki) -> ssl.SSLContext:
 async def test_protocol_when_bytes_come_with_the_handshake_s_end_then_hears_of_them_in_order(
     pki: Pki, kind: type[Plain] | type[Buffered]
 ) -> None:
-    """A client sends its first request in the same segment as its last word of the handshake."""
+    """The server reads a request that arrives in the same segment as the end of the handshake."""
     made: list[Heard] = []
 
     def make() -> Made:
@@ -124,7 +121,7 @@ async def test_protocol_when_bytes_come_with_the_handshake_s_end_then_hears_of_t
 
 
 async def test_handshakes_when_too_many_are_begun_then_the_oldest_goes(pki: Pki) -> None:
-    """Silent ones cost no more than their number, and keep nobody out."""
+    """Silent handshakes are bounded, and the oldest one gives way to a new client."""
     shaking = Handshakes(server_side(pki), 10.0, under_way_max=2)
     async with listener(shaking, Plain) as address, asyncio.timeout(DEADLINE_S):
         silent = [await asyncio.open_connection(*address) for _ in range(3)]
@@ -148,7 +145,7 @@ async def test_handshakes_when_too_many_are_begun_then_the_oldest_goes(pki: Pki)
 async def test_handshake_when_it_fails_then_is_counted_by_how(
     pki: Pki, said: bytes | None, outcome: str
 ) -> None:
-    """What TLS refuses, what takes too long, and who goes away."""
+    """A failed handshake counts as refused, timed out or closed by the client."""
     shaking = Handshakes(server_side(pki), 0.2 if outcome == "timed-out" else 1_000.0)
     async with listener(shaking, Plain) as address, asyncio.timeout(DEADLINE_S):
         _, writer = await asyncio.open_connection(*address)
@@ -162,7 +159,7 @@ async def test_handshake_when_it_fails_then_is_counted_by_how(
 
 
 async def test_handshakes_when_the_listener_ends_then_none_is_left(pki: Pki) -> None:
-    """Who is still shaking hands is not waited for."""
+    """The end of the listener ends unfinished handshakes at once."""
     tasks = asyncio.all_tasks()
     shaking = Handshakes(server_side(pki), 1_000.0)
     async with asyncio.timeout(DEADLINE_S):

@@ -1,4 +1,4 @@
-"""Who may call which method: asked over a real socket, for every method there is."""
+"""The methods that each role may call, over a real socket."""
 
 from __future__ import annotations
 
@@ -63,13 +63,11 @@ ARGS: dict[str, tuple[Any, ...]] = {
 
 
 def door(**access: Any) -> Authenticator:
-    """A door that knows every role."""
     return Authenticator(AccessSettings(tokens=Secret(TOKENS), **access), TlsSettings())
 
 
 @asynccontextmanager
 async def serving(keeper: Authenticator, **settings: Any) -> AsyncIterator[Listening]:
-    """An engine that is ready, behind the door."""
     world = World(PLACES)
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))
@@ -78,7 +76,7 @@ async def serving(keeper: Authenticator, **settings: Any) -> AsyncIterator[Liste
 
 
 async def outcome(client: FrameClient, method: str) -> str:
-    """The code of a refusal, or that there was none."""
+    """Return the code of the refusal, or "answered"."""
     try:
         await client.call(method, *ARGS[method])
     except RlmmError as error:
@@ -87,13 +85,13 @@ async def outcome(client: FrameClient, method: str) -> str:
 
 
 def test_table_then_has_every_method() -> None:
-    """A method that is added must be tried here, too."""
+    """The table of this module has every method."""
     assert set(ARGS) == set(METHODS)
 
 
 WRITES = {"add_segment", "update_segment", "put_partition_delete", "assign", "stop_partitions"}
 PAST = {"log_bounds", "read_log"}
-"""What tells of everything that was ever stored, whoever's it is."""
+"""Methods that show every event ever stored, of any partition."""
 REFUSED = {Role.READER: WRITES | PAST, Role.BROKER: PAST, Role.ADMIN: set[str]()}
 
 
@@ -102,7 +100,7 @@ REFUSED = {Role.READER: WRITES | PAST, Role.BROKER: PAST, Role.ADMIN: set[str]()
 async def test_every_method_then_is_refused_to_every_role_that_may_not(
     role: Role, way: str
 ) -> None:
-    """Readers only read; exactly what they may not is refused as not permitted."""
+    """Every method refuses exactly the roles below its own with not permitted."""
     async with serving(door()) as served:
         for method in METHODS.values():
             async with connected(served.path if way == "unix" else served.tcp) as client:
@@ -120,7 +118,7 @@ async def test_every_method_then_is_refused_to_every_role_that_may_not(
 async def test_every_method_then_is_refused_to_who_has_not_said_who_it_is(
     method: str, way: str
 ) -> None:
-    """And to who shows nothing, or a wrong token; the connection ends with it."""
+    """Without hello or with a wrong token every method is refused and the connection ends."""
     keeper = door(unix_role="none")
     async with serving(keeper) as served:
         for token in (None, "wrong-token-0123456789"):
@@ -134,7 +132,10 @@ async def test_every_method_then_is_refused_to_who_has_not_said_who_it_is(
 
 
 async def test_broker_token_when_bound_then_no_other_broker_is_claimed_or_written_for() -> None:
-    """Nor does it hide behind no broker id at all."""
+    """
+    A client bound to a broker may neither claim nor write for another one, nor leave the broker id
+    out.
+    """
     async with serving(door()) as served:
         for said in ({"broker_id": 8}, {}):
             async with connected(served.tcp) as client:
@@ -154,7 +155,7 @@ async def test_broker_token_when_bound_then_no_other_broker_is_claimed_or_writte
 async def test_tokens_when_taken_away_then_open_connections_end_and_others_stay(
     tmp_path: Path,
 ) -> None:
-    """Whoever has the old token is out within a second, and does not get in again."""
+    """Clients with a removed token are disconnected within a second and refused afterwards."""
     path = write_tokens(tmp_path / "tokens")
     keeper = Authenticator(AccessSettings(tokens_file=path, refresh_ms=100), TlsSettings())
     async with serving(keeper) as served:
@@ -177,7 +178,9 @@ async def test_tokens_when_taken_away_then_open_connections_end_and_others_stay(
 
 
 async def test_limits_when_a_client_takes_too_much_then_only_that_client_is_refused() -> None:
-    """By name, over all its connections; what it gives back it may take again."""
+    """
+    A client's limit counts by name over all its connections, and released parts are free again.
+    """
     now_s = 0.0
     settings = AccessSettings(
         tokens=Secret(TOKENS), client_connections_max=2, client_requests_per_second_max=3
@@ -207,6 +210,6 @@ async def test_limits_when_a_client_takes_too_much_then_only_that_client_is_refu
 
 
 async def test_plain_tcp_from_this_machine_then_takes_tokens() -> None:
-    """Nobody is between; what comes from elsewhere is asked for TLS."""
+    """Plain TCP from this machine takes tokens, and other addresses need TLS."""
     async with serving(door()) as served, greeted(served.tcp, token=READER) as client:
         assert await client.call("ping") is None

@@ -1,4 +1,4 @@
-"""What `docs/security.md` says to type: it is typed here, and must do what the page says."""
+"""The commands on `docs/security.md`: the tests run them and compare the results with the page."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ PAGE = (ROOT / "docs/security.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
-    """What stands between fences on the page."""
+    """Return the fenced blocks of the page."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
 def run(commands: str, folder: Path) -> None:
-    """Type *commands* in *folder*."""
+    """Run *commands* in *folder*."""
     subprocess.run(["sh", "-eu", "-c", commands], cwd=folder, check=True, capture_output=True)
 
 
 def shaken(server: ssl.SSLContext, client: ssl.SSLContext) -> ssl.SSLObject:
-    """The server's side of a handshake in memory."""
+    """Return the server's side of a handshake in memory."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     theirs = client.wrap_bio(to_client, to_server, server_hostname="rlmm.example.org")
     ours = server.wrap_bio(to_server, to_client, server_side=True)

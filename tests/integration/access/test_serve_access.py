@@ -1,4 +1,4 @@
-"""`rlmm serve` with tokens and certificates: what a process does with them, and what it shows."""
+"""`rlmm serve` with tokens and certificates: its behaviour, and its output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PASSWORD = "the-password-of-a-key"
 
 
 async def said_to(address: tuple[str, int], tls: ssl.SSLContext, token: str) -> str:
-    """The role that a token gives, or the code of the refusal."""
+    """Return the role of a token, or the code of the refusal."""
     async with connected(address, tls) as client:
         try:
             return str((await client.hello(token=token))["role"])
@@ -43,8 +43,7 @@ async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and
     tmp_path: Path,
 ) -> None:
     """
-    Tokens and certificate as they are now, without a restart; at the most talkative level no line
-    holds a token, right or wrong.
+    New tokens and certificates count without a restart, and no log line at level debug has a token.
     """
     pki = Pki(tmp_path)
     tokens = write_tokens(tmp_path / "tokens")
@@ -85,7 +84,9 @@ async def test_serve_when_files_are_replaced_and_hung_up_then_new_ones_count_and
 async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key_and_without_the_token(
     tmp_path: Path,
 ) -> None:
-    """A configuration's exit code, before anything listens."""
+    """
+    The process ends with exit code 2 before it listens, and the error does not show the token.
+    """
     tokens = write_tokens(tmp_path / "tokens", f"reader {NEW}\n")
     given = ("--log-kind", "memory", "--access-tokens-file", str(tokens))
     async with serving(tmp_path, *given) as served:
@@ -97,7 +98,7 @@ async def test_serve_when_tokens_cannot_be_used_then_ends_with_the_key_and_witho
 
 
 def test_config_show_then_shows_no_token_and_no_password() -> None:
-    """Nor does a refusal of the configuration."""
+    """Neither the printed configuration nor its refusal shows a secret."""
     runner = CliRunner()
     environment = {
         "RLMM_ACCESS_TOKENS": TOKENS.replace("\n", ";"),

@@ -1,4 +1,4 @@
-"""TLS over real sockets: whose certificate is taken, and which one is shown."""
+"""TLS over real sockets: accepted client certificates, and the server's own."""
 
 from __future__ import annotations
 
@@ -31,13 +31,11 @@ NAMES = ("broker-7=broker:7", "reader.example=reader", "spiffe://here/ops=admin"
 
 @pytest.fixture
 def pki(tmp_path: Path) -> Pki:
-    """An authority and a server's certificate."""
     return Pki(tmp_path)
 
 
 @asynccontextmanager
 async def serving(door: Authenticator) -> AsyncIterator[Listening]:
-    """An engine that is ready, behind the door."""
     world = World(1)
     async with world.engine() as engine:
         await until_open(engine, 0)
@@ -46,18 +44,18 @@ async def serving(door: Authenticator) -> AsyncIterator[Listening]:
 
 
 def mutual(pki: Pki, how: ClientCertificates = ClientCertificates.REQUIRED) -> Authenticator:
-    """A door that asks for certificates."""
+    """Return a door that asks for certificates."""
     return pki.door(pki.settings(how), client_names=NAMES, tokens=Secret(TOKENS))
 
 
 async def role_of(served: Listening, tls: ssl.SSLContext | None, **said: Any) -> str:
-    """The role that hello is answered with."""
+    """Return the role in the answer to hello."""
     async with connected(served.tcp, tls) as client:
         return str((await client.hello(**said))["role"])
 
 
 async def is_refused(served: Listening, tls: ssl.SSLContext | None) -> bool:
-    """Whether nothing is ever answered; raises what the client does not like."""
+    """Whether the server answers nothing; raises the errors of the client."""
     try:
         async with connected(served.tcp, tls) as client:
             client.send("hello", {"versions": [1], "client": "test", "token": READER})
@@ -69,7 +67,7 @@ async def is_refused(served: Listening, tls: ssl.SSLContext | None) -> bool:
 
 
 def serial(client: FrameClient) -> str:
-    """Of the certificate that the server has shown."""
+    """Return the serial number of the server's certificate."""
     return str(client.writer.get_extra_info("peercert")["serialNumber"])
 
 
@@ -100,7 +98,7 @@ async def test_tls_then_tokens_come_by_it_and_plain_text_gets_nowhere(pki: Pki) 
 async def test_tls_when_older_than_allowed_then_refused(
     pki: Pki, least: TlsVersion, most: ssl.TLSVersion, is_taken: bool
 ) -> None:
-    """1.2 by default, and 1.3 alone where that is asked for."""
+    """The server accepts TLS 1.2 by default, and only 1.3 when so configured."""
     client = pki.client()
     client.maximum_version = most
     door = pki.door(pki.settings(version_min=least), tokens=Secret(TOKENS))
@@ -129,7 +127,7 @@ async def test_client_certificate_then_gives_the_role_of_its_name(
     said: dict[str, Any],
     role: str,
 ) -> None:
-    """In place of a token; a token beside it goes before."""
+    """The certificate's name gives the role, and a token in hello overrides it."""
     async with serving(mutual(pki, how)) as served:
         client = pki.client(*names, common_name=common_name)
         assert await role_of(served, client, **said) == role
@@ -137,7 +135,7 @@ async def test_client_certificate_then_gives_the_role_of_its_name(
 
 
 async def test_client_certificate_when_bound_to_a_broker_then_claims_no_other(pki: Pki) -> None:
-    """Nor is a name that was given nothing let in."""
+    """A certificate bound to a broker may claim no other, and a name without a role is refused."""
     async with serving(mutual(pki)) as served:
         with pytest.raises(NotPermitted, match="broker-7 speaks for broker 7 only"):
             await role_of(served, pki.client(common_name="broker-7"), broker_id=8)
@@ -149,7 +147,10 @@ async def test_client_certificate_when_bound_to_a_broker_then_claims_no_other(pk
 async def test_client_certificate_when_it_cannot_be_trusted_then_no_hello_is_answered(
     pki: Pki, what: str
 ) -> None:
-    """Where one is required: none, of another authority, after its end, of nobody."""
+    """
+    No hello is answered without a certificate, or with one of another authority, an expired or a
+    nameless one.
+    """
     foreign = trustme.CA()
     client = {
         "none": pki.client(),
@@ -174,7 +175,10 @@ async def test_client_certificate_when_it_cannot_be_trusted_then_no_hello_is_ans
 
 
 async def test_server_certificate_when_expired_then_clients_see_it(pki: Pki) -> None:
-    """It is served all the same, as the Unix socket has to go on; a client refuses it."""
+    """
+    The server starts with an expired certificate, because the Unix socket must work; clients refuse
+    it.
+    """
     pki.replace_server(left=timedelta(days=-1))
     async with serving(pki.door(tokens=Secret(TOKENS))) as served:
         with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
@@ -182,7 +186,7 @@ async def test_server_certificate_when_expired_then_clients_see_it(pki: Pki) -> 
 
 
 async def test_server_certificate_when_replaced_then_the_next_handshake_has_it(pki: Pki) -> None:
-    """Without a restart, and connections that are open go on."""
+    """The next handshake has the new certificate without a restart, and open connections stay."""
     door = pki.door(tokens=Secret(TOKENS))
     async with serving(door) as served, connected(served.tcp, pki.client()) as before:
         await before.hello(token=READER)
@@ -203,7 +207,10 @@ async def test_server_certificate_when_replaced_then_the_next_handshake_has_it(p
 async def test_client_authority_when_replaced_then_the_next_handshake_asks_for_it(
     pki: Pki,
 ) -> None:
-    """Whom the old one signed is out, and whom the new one signed is in."""
+    """
+    A client certificate of the former authority is refused, and one of the new authority is
+    accepted.
+    """
     other = trustme.CA()
     theirs = pki.client("reader.example", signed_by=other)
     ours = pki.client("reader.example")
@@ -221,7 +228,9 @@ async def test_client_authority_when_replaced_then_the_next_handshake_asks_for_i
 async def test_session_of_before_when_the_client_authority_was_replaced_then_lets_nobody_in(
     pki: Pki, version: ssl.TLSVersion
 ) -> None:
-    """A session that was begun before is not taken up again; one of version 1.3 never is."""
+    """
+    The server does not resume a TLS session of the former authority, and never one of version 1.3.
+    """
     client = pki.client("reader.example")
     client.minimum_version = client.maximum_version = version
     door = mutual(pki)
@@ -229,7 +238,7 @@ async def test_session_of_before_when_the_client_authority_was_replaced_then_let
     def tell(
         address: tuple[str, int], session: ssl.SSLSession | None
     ) -> tuple[ssl.SSLSession | None, bytes]:
-        """The session of a connection, and what comes for a frame that is no request."""
+        """Return the session of a connection, and the answer to a frame that is no request."""
         with (
             socket.create_connection(address, timeout=30) as plain,
             client.wrap_socket(plain, server_hostname="localhost", session=session) as found,

@@ -26,7 +26,7 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
 
 @pytest.fixture
 async def service() -> AsyncIterator[FakeService]:
-    """A service that listens at a path short enough for a socket."""
+    """Run a service at a path short enough for a socket."""
     with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
         async with faking(Path(folder) / "s") as made:
             yield made

@@ -32,7 +32,7 @@ DEADLINE_S = 30.0
 
 
 class ServiceThread:
-    """A fake service on a loop and thread of its own, as a service in another process is."""
+    """A fake service on a loop and thread of its own, like one in another process."""
 
     def __init__(self, folder: str) -> None:
         self.service = FakeService(Path(folder) / "s")
@@ -64,7 +64,7 @@ def serving() -> Iterator[FakeService]:
 
 
 def test_client_when_used_from_many_threads_at_once_then_all_over_one_connection() -> None:
-    """Sixteen threads write and read what they wrote, and nobody gets another one's answer."""
+    """Sixteen threads write and read over one connection, and each gets its own answers."""
     with (
         serving() as service,
         BlockingRemoteLogMetadataClient(service.address) as client,
@@ -84,7 +84,7 @@ def test_client_when_used_from_many_threads_at_once_then_all_over_one_connection
 
 
 def test_close_then_no_thread_is_left_and_calls_are_refused() -> None:
-    """Whatever the client was doing, its thread is over when `close` returns."""
+    """The thread of the client is over when `close` returns, whatever its state."""
     before = set(threading.enumerate())
     with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:
         nobody = BlockingRemoteLogMetadataClient(UnixAddress(Path(folder) / "nobody"))
@@ -97,7 +97,7 @@ def test_close_then_no_thread_is_left_and_calls_are_refused() -> None:
 
 
 def test_threads_that_wait_when_the_client_is_closed_then_are_told_what_is_true() -> None:
-    """A question ends with `Stopped`, an event that was sent with `AppendUncertain`."""
+    """A question gets `Stopped`, and an event that was sent gets `AppendUncertain`."""
     settings = ClientSettings(timeout_s=60.0)
     with serving() as service, ThreadPoolExecutor(2) as pool:
         service.silent = {"segment", "add_segment"}
@@ -113,7 +113,7 @@ def test_threads_that_wait_when_the_client_is_closed_then_are_told_what_is_true(
 
 
 async def test_f55_call_when_made_on_an_event_loop_then_refused_at_once() -> None:
-    """A call that would block a loop says so instead of blocking it."""
+    """A blocking call on an event loop raises instead of blocking it."""
     service = StandInService()
     client = await asyncio.to_thread(BlockingVerbs, service.client)
     for call in (client.ping, client.statistics, lambda: client.segment_for(TP, 0, 0)):
@@ -123,7 +123,7 @@ async def test_f55_call_when_made_on_an_event_loop_then_refused_at_once() -> Non
 
 
 def test_client_when_it_cannot_be_made_then_raises_and_leaves_no_thread() -> None:
-    """What is wrong in the options is said where the client is made."""
+    """A wrong option raises where the client is made, and leaves no thread."""
     before = set(threading.enumerate())
     with pytest.raises(InvalidArgument):
         BlockingRemoteLogMetadataClient(UnixAddress("s"), broker_id=-1)
@@ -133,7 +133,7 @@ def test_client_when_it_cannot_be_made_then_raises_and_leaves_no_thread() -> Non
 async def test_client_over_tls_then_trusts_whom_it_is_told_to_and_nobody_else(
     tmp_path: Path,
 ) -> None:
-    """With a context that trusts the service's authority it is answered, with another never."""
+    """A client with the right authority is answered, and one with another authority never is."""
     ours, theirs = trustme.CA(), trustme.CA()
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ours.issue_cert("localhost").configure_cert(served)

@@ -1,4 +1,4 @@
-"""The end of a client on an event loop: what it leaves, and what it says of what was sent."""
+"""The end of a client on an event loop: its remains, and the outcome of events under way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def test_close_when_an_event_was_sent_then_it_is_uncertain(service: FakeService) -> None:
-    """Who hangs up does not know what became of what he sent, and says so."""
+    """The caller of an event under way gets an uncertain outcome."""
     client = RemoteLogMetadataClient(service.address)
     service.silent = {"add_segment"}
     writing = asyncio.ensure_future(client.add_segment(started("a")))
@@ -32,7 +32,7 @@ async def test_close_when_an_event_was_sent_then_it_is_uncertain(service: FakeSe
 
 
 async def test_close_then_no_task_is_left(service: FakeService) -> None:
-    """What was begun for a client ends with it, in whatever state it is."""
+    """The close ends every task of the client, whatever its state."""
     before = asyncio.all_tasks()
     for is_there in (True, False):
         client = RemoteLogMetadataClient(service.address, broker_id=1)
@@ -46,7 +46,7 @@ async def test_close_then_no_task_is_left(service: FakeService) -> None:
 async def test_close_when_a_name_is_not_found_for_long_then_nobody_waits_for_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A resolver that hangs keeps neither a call, nor who closes the client."""
+    """A hanging resolver delays neither a call nor the close."""
     answers = threading.Event()
 
     def found(*_: object, **__: object) -> None:
@@ -69,7 +69,7 @@ async def test_close_when_a_name_is_not_found_for_long_then_nobody_waits_for_tha
 async def test_dial_when_a_name_has_several_addresses_then_the_first_that_answers(
     monkeypatch: pytest.MonkeyPatch, service: FakeService
 ) -> None:
-    """A service that listens at one of them is found, whichever comes first."""
+    """The client finds the address at which the service listens, whatever its position."""
     await service.end()
     await service.begin(over_tcp=True)
     port = service.tcp.port

@@ -43,7 +43,7 @@ def numbers(args: list[Any]) -> list[int]:
 
 
 async def test_hello_then_says_who_this_is(service: FakeService) -> None:
-    """Credentials, cluster, broker and its start are said on every connection."""
+    """Each connection starts with credentials, cluster, broker id and start."""
     async with client_of(service, token="secret", cluster_id="c", bootstrap="b:9092") as client:
         await client.ping()
         service.hang_up(service.connections[0])
@@ -66,7 +66,7 @@ async def test_hello_then_says_who_this_is(service: FakeService) -> None:
 async def test_connection_when_lost_then_the_whole_assignment_comes_before_anything_else(
     service: FakeService,
 ) -> None:
-    """A service that was started again knows all a broker has, before it is asked anything."""
+    """The new connection sends the whole assignment before the first question."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([tp("t", 1), tp("t", 2)], [tp("t", 3)])
         client.on_partition_leadership_changes([tp("t", 4)], [tp("t", 1)])
@@ -90,7 +90,7 @@ async def test_connection_when_lost_then_the_whole_assignment_comes_before_anyth
 async def test_changes_when_there_is_a_connection_then_delivered_at_once_in_their_order(
     service: FakeService,
 ) -> None:
-    """What is asked behind a change is answered by who knows of it."""
+    """A question behind an assignment change is answered with that change in effect."""
     async with client_of(service) as client:
         await client.ping()
         client.on_partition_leadership_changes([tp("t", 1)], [])
@@ -107,7 +107,7 @@ async def test_changes_when_there_is_a_connection_then_delivered_at_once_in_thei
 async def test_broker_when_it_has_said_nothing_then_nothing_is_said_for_it(
     service: FakeService,
 ) -> None:
-    """An empty assignment is one, too: it is not said before the broker says so."""
+    """The client sends no assignment, not even an empty one, before the broker gives it one."""
     async with client_of(service) as client:
         await client.ping()
         assert service.connections[0].methods == ["ping"]
@@ -119,7 +119,7 @@ async def test_broker_when_it_has_said_nothing_then_nothing_is_said_for_it(
 async def test_change_when_refused_then_said_again_until_it_is_accepted(
     service: FakeService,
 ) -> None:
-    """A refusal changes nothing for the caller: the whole is said again, later and later."""
+    """The client sends a refused assignment again as a whole, with growing pauses."""
     busy = [TooBusy("not now"), NotReady("connecting", retry_after_ms=1), TooBusy("not now")]
     async with client_of(service) as client:
         await client.ping()
@@ -135,7 +135,10 @@ async def test_change_when_refused_then_said_again_until_it_is_accepted(
 async def test_f22_partition_when_the_service_has_not_heard_of_it_then_not_ready(
     service: FakeService,
 ) -> None:
-    """Failure scenario F22: wanted and not known yet is never told as somebody else's."""
+    """
+    Failure scenario F22: a partition that the service does not know yet is not ready, not
+    unassigned.
+    """
     async with client_of(service) as client:
         client.on_partition_leadership_changes([OTHER], [])
         await client.wait_ready(OTHER)
@@ -153,7 +156,7 @@ async def test_f22_partition_when_the_service_has_not_heard_of_it_then_not_ready
 async def test_question_when_the_connection_is_lost_then_asked_again_on_the_next(
     service: FakeService,
 ) -> None:
-    """Nobody notices a service that was started again, but by the time it takes."""
+    """A call during a restart of the service is answered by the new one."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
         service.hang_up_before["segment"] = 2
@@ -166,7 +169,9 @@ async def test_question_when_the_connection_is_lost_then_asked_again_on_the_next
 async def test_f54_event_when_lost_before_it_was_stored_then_stored_again_once(
     service: FakeService,
 ) -> None:
-    """Failure scenario F54: what was sent and not stored is looked for, and stored."""
+    """
+    Failure scenario F54: the client looks for an event that was not stored and sends it again.
+    """
     async with client_of(service, None) as client:
         service.hang_up_before["add_segment"] = 1
         assert (await client.add_segment(started("a"))).verdict == "applied"
@@ -180,7 +185,10 @@ async def test_f54_event_when_lost_before_it_was_stored_then_stored_again_once(
 async def test_f54_event_when_its_answer_is_lost_then_found_and_not_stored_again(
     service: FakeService, count: int | None
 ) -> None:
-    """Failure scenario F54: a finish that had its effect is not repeated, and its place is told."""
+    """
+    Failure scenario F54: the client finds the stored finish, returns its place and sends nothing
+    again.
+    """
     service.partition_counts.extend([4, count])
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
@@ -196,7 +204,7 @@ async def test_f54_event_when_its_answer_is_lost_then_found_and_not_stored_again
 async def test_f54_event_when_nobody_can_be_asked_then_uncertain_at_the_deadline(
     service: FakeService,
 ) -> None:
-    """Failure scenario F54: where looking does not help, that is what is said."""
+    """Failure scenario F54: the outcome is uncertain when the client cannot look for the event."""
     async with client_of(service, None) as client:
         await client.ping()
         service.hang_up_before["add_segment"] = 1
@@ -207,7 +215,7 @@ async def test_f54_event_when_nobody_can_be_asked_then_uncertain_at_the_deadline
 
 
 async def test_event_when_it_cannot_be_sent_then_surely_not_stored(service: FakeService) -> None:
-    """Without a connection nothing is sent: the error says that nothing is stored."""
+    """The error of an event without a connection says that it is surely not stored."""
     async with client_of(service, None) as client:
         await client.ping()
         await service.end()
@@ -221,7 +229,7 @@ async def test_event_when_it_cannot_be_sent_then_surely_not_stored(service: Fake
 async def test_event_when_refused_as_surely_not_stored_then_stored_again(
     service: FakeService,
 ) -> None:
-    """Errors that say that nothing was stored are waited for."""
+    """The client waits and repeats a call after an error which says that no event was stored."""
     async with client_of(service, None) as client:
         service.refusals["add_segment"] = type(service.greetings)(
             [TooBusy("not now"), NotReady("behind", retry_after_ms=1)]
@@ -233,7 +241,7 @@ async def test_event_when_refused_as_surely_not_stored_then_stored_again(
 async def test_answer_when_it_comes_too_late_then_thrown_away_and_never_mixed_up(
     service: FakeService,
 ) -> None:
-    """Each call ends by its deadline; what comes afterwards is nobody's answer."""
+    """Each call ends by its deadline, and its late answer goes to no other call."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
         service.silent = {"segment", "update_segment"}
@@ -252,7 +260,7 @@ async def test_answer_when_it_comes_too_late_then_thrown_away_and_never_mixed_up
 async def test_answers_when_they_come_in_any_order_then_each_to_its_own_question(
     service: FakeService,
 ) -> None:
-    """Many questions are under way on one connection, and ids say whose an answer is."""
+    """Answers on one connection go to their questions by id, in any order."""
     async with client_of(service, None) as client:
         for number in range(50):
             await client.add_segment(started(f"s{number}", number, number))
@@ -270,7 +278,7 @@ async def test_answers_when_they_come_in_any_order_then_each_to_its_own_question
 async def test_hello_when_refused_for_good_then_calls_are_told_at_once_until_it_is_not(
     service: FakeService,
 ) -> None:
-    """A wrong cluster is said to who asks, and not waited for; trying goes on all the same."""
+    """A call gets the permanent refusal at once, and the client keeps trying."""
     service.greetings.extend(WrongCluster("another one is served") for _ in range(20))
     async with client_of(service, None) as client:
         with pytest.raises(WrongCluster):
@@ -285,7 +293,7 @@ async def test_hello_when_refused_for_good_then_calls_are_told_at_once_until_it_
 
 
 async def test_hello_when_refused_for_now_then_waited_for(service: FakeService) -> None:
-    """Too many connections is no reason to tell anybody anything but the time it takes."""
+    """A temporary refusal, such as too many connections, only delays the calls."""
     service.greetings.extend(TooBusy("full") for _ in range(3))
     async with client_of(service, None) as client:
         await client.ping()
@@ -295,7 +303,7 @@ async def test_hello_when_refused_for_now_then_waited_for(service: FakeService) 
 async def test_service_when_it_is_not_there_yet_then_found_when_it_comes(
     service: FakeService,
 ) -> None:
-    """A broker may be started before its service; nothing has to be done about it."""
+    """A client connects by itself when its service starts later."""
     await service.end()
     async with client_of(service) as client:
         client.on_partition_leadership_changes([TP], [])
@@ -309,7 +317,7 @@ async def test_service_when_it_is_not_there_yet_then_found_when_it_comes(
 async def test_service_when_it_falls_silent_then_found_out_and_connected_to_anew(
     service: FakeService,
 ) -> None:
-    """A peer that vanished without a word is asked by ping, and given up."""
+    """The client pings a silent peer, drops it, and connects again."""
     settings = replace(SETTINGS, idle_s=0.05)
     async with client_of(service, None, settings=settings) as client:
         await until(lambda: sum(len(one.asked) for one in service.connections) > 2, 10)
@@ -321,7 +329,7 @@ async def test_service_when_it_falls_silent_then_found_out_and_connected_to_anew
 
 
 async def test_idle_limit_of_the_service_then_ping_comes_before_it(service: FakeService) -> None:
-    """A connection is not lost for want of questions."""
+    """Pings keep a connection without questions open."""
     service.limits = replace(service.limits, idle_ms=150)
     async with client_of(service, None):
         await until(lambda: service.connections != [] and service.connections[0].asked != [], 10)
@@ -331,7 +339,7 @@ async def test_idle_limit_of_the_service_then_ping_comes_before_it(service: Fake
 async def test_bytes_that_are_no_answer_then_that_connection_is_given_up(
     service: FakeService,
 ) -> None:
-    """Nobody is answered from a stream that cannot be understood."""
+    """The client drops a connection whose bytes are no answer and takes nothing from it."""
     async with client_of(service, None) as client:
         service.silent = {"ping"}
         waiting = asyncio.ensure_future(client.ping())
@@ -349,7 +357,7 @@ async def test_bytes_that_are_no_answer_then_that_connection_is_given_up(
 async def test_request_when_no_frame_can_hold_it_then_refused_and_the_connection_stays(
     service: FakeService,
 ) -> None:
-    """What the service would not take is not sent."""
+    """The client refuses a request that is larger than a frame and sends nothing."""
     async with client_of(service, None) as client:
         await client.add_segment(started("a"))
         with pytest.raises(InvalidArgument):

@@ -1,7 +1,7 @@
 """
-What every client keeps: over a socket, from threads, and without a service at all.
+The contract of every client: over a socket, from threads, and without a service.
 
-One suite for all, so that a broker that was tested with the stand-in meets nothing new.
+One suite covers all, so a broker that was tested with the stand-in meets nothing new.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def listed(segments: Any) -> list[Any]:
 async def test_write_right_after_becoming_leader_then_waits_until_it_can_be_made(
     cluster: Cluster,
 ) -> None:
-    """A broker that has just become leader writes, and reads its write, without asking first."""
+    """A write right after the leadership change waits until the partition is ready."""
     client = await led(cluster, ClientSettings(ready_timeout_s=30.0))
     written = await client.add_segment(started("a"))
     assert written.verdict == "applied"
@@ -59,7 +59,7 @@ async def test_write_right_after_becoming_leader_then_waits_until_it_can_be_made
 async def test_segment_when_finished_then_found_with_every_field_as_written(
     cluster: Cluster,
 ) -> None:
-    """What comes back equals what was written, to the last field."""
+    """The segment read equals the written one in every field."""
     client = await led(cluster)
     begun = started(
         "a",
@@ -88,7 +88,7 @@ async def test_segment_when_finished_then_found_with_every_field_as_written(
 
 
 async def test_f52_event_when_repeated_in_every_field_then_a_duplicate(cluster: Cluster) -> None:
-    """Failure scenario F52: an exact repeat is told as such, and changes nothing."""
+    """Failure scenario F52: an exact repeat is marked as a duplicate and changes nothing."""
     client = await led(cluster)
     await client.add_segment(started("a"))
     assert (await client.add_segment(started("a"))).verdict == "duplicate"
@@ -100,7 +100,7 @@ async def test_f52_event_when_repeated_in_every_field_then_a_duplicate(cluster: 
 async def test_f51_event_when_the_state_machine_refuses_it_then_rejected_and_not_stored(
     cluster: Cluster,
 ) -> None:
-    """Failure scenario F51: the writer is told why, and that nothing is stored."""
+    """Failure scenario F51: the writer gets the reason, and nothing is stored."""
     client = await led(cluster)
     await client.wait_ready(TP)
     before = await client.read_token()
@@ -115,7 +115,7 @@ async def test_f51_event_when_the_state_machine_refuses_it_then_rejected_and_not
 async def test_f53_event_when_no_broker_could_digest_it_then_refused_before_anything_is_sent(
     cluster: Cluster,
 ) -> None:
-    """Failure scenario F53: a wrong first state is refused at once, also where nobody answers."""
+    """Failure scenario F53: a wrong first state is refused at once, even without a service."""
     client = await cluster.client(1, QUICK)
     with pytest.raises(NotPublishable):
         await client.add_segment(started("a", state=SegmentState.COPY_SEGMENT_FINISHED))
@@ -128,7 +128,10 @@ async def test_f53_event_when_no_broker_could_digest_it_then_refused_before_anyt
 async def test_f22_f23_f93_broker_before_it_has_said_what_it_has_then_not_ready(
     cluster: Cluster,
 ) -> None:
-    """Failure scenarios F22, F23, F93: nothing said yet is neither empty nor somebody else's."""
+    """
+    Failure scenarios F22, F23, F93: before its assignment a broker gets not ready for any
+    partition.
+    """
     client = await cluster.client(1, ClientSettings(is_repeating=False))
     with pytest.raises(NotReady) as caught:
         await client.segment_for(TP, 0, 5)
@@ -142,7 +145,7 @@ async def test_f22_f23_f93_broker_before_it_has_said_what_it_has_then_not_ready(
 async def test_f21_partition_when_it_is_another_brokers_then_not_assigned_for_every_question(
     cluster: Cluster,
 ) -> None:
-    """Failure scenario F21: all questions give the same answer, and none an empty one."""
+    """Failure scenario F21: every question gets not assigned, and none an empty answer."""
     client = await led(cluster)
     other = segment_id("a", OTHER)
     questions = [
@@ -170,7 +173,9 @@ async def test_f21_partition_when_it_is_another_brokers_then_not_assigned_for_ev
 async def test_write_when_it_is_to_be_stored_unassigned_then_others_see_it(
     cluster: Cluster,
 ) -> None:
-    """What is stored for another broker is told as such, and that broker's to answer."""
+    """
+    The writer of an event for another broker gets `stored-not-assigned`, and that broker reads it.
+    """
     one, two = await led(cluster), await cluster.client(2)
     await done(two.on_partition_leadership_changes([], [OTHER]))
     await two.wait_ready(OTHER)
@@ -183,7 +188,9 @@ async def test_write_when_it_is_to_be_stored_unassigned_then_others_see_it(
 async def test_partition_when_stopped_then_not_assigned_from_the_next_question_on(
     cluster: Cluster,
 ) -> None:
-    """What is given back is not answered any more, and what is given again is."""
+    """
+    A stopped partition is not assigned from the next question on, and is answered when given again.
+    """
     client = await led(cluster)
     await copied(client, "a", 0, 99)
     await done(client.on_stop_partitions([TP]))
@@ -199,7 +206,7 @@ async def test_partition_when_stopped_then_not_assigned_from_the_next_question_o
 async def test_f83_partition_when_nothing_of_it_was_ever_stored_then_unknown(
     cluster: Cluster,
 ) -> None:
-    """Failure scenario F83: never heard of is not the same as known and empty."""
+    """Failure scenario F83: a partition without any event is unknown, which differs from empty."""
     client = await led(cluster)
     await client.wait_ready(TP)
     with pytest.raises(UnknownPartition):
@@ -214,7 +221,7 @@ async def test_f83_partition_when_nothing_of_it_was_ever_stored_then_unknown(
 async def test_listing_when_it_takes_many_pages_then_each_segment_once_in_order(
     cluster: Cluster,
 ) -> None:
-    """However small the pages, a listing is complete and rises by start offset."""
+    """A listing of pages of any size is complete and rises by start offset."""
     client = await led(cluster, ClientSettings(page_size=2))
     for number in reversed(range(7)):
         epoch = number % 2
@@ -236,7 +243,7 @@ async def test_listing_when_it_takes_many_pages_then_each_segment_once_in_order(
 async def test_look_ups_by_the_dozen_then_answered_in_their_order_each_with_its_own_error(
     cluster: Cluster,
 ) -> None:
-    """One look-up that is refused does not spoil the others."""
+    """A refused look-up does not affect the others of its batch."""
     client = await led(cluster)
     await copied(client, "a", 0, 99)
     asked = [(TP, 0, 50), (OTHER, 0, 1), (TP, 0, 100), (TP, -1, 0), (TP, 0, 0)]
@@ -251,7 +258,7 @@ async def test_look_ups_by_the_dozen_then_answered_in_their_order_each_with_its_
 async def test_look_ups_when_more_than_one_request_takes_then_all_are_answered(
     cluster: Cluster,
 ) -> None:
-    """How many a service takes at once is not the caller's to know."""
+    """The client splits a batch that is larger than the service's maximum."""
     client = await led(cluster)
     await copied(client, "a", 0, 2_499)
     unheard = await cluster.client()  # which does not know yet how many are taken at once
@@ -288,7 +295,9 @@ async def test_partition_when_deleted_step_by_step_then_gone_at_the_end(cluster:
 async def test_read_token_then_another_broker_that_reads_at_least_it_sees_the_write(
     cluster: Cluster,
 ) -> None:
-    """A token of one broker makes another one's answer as new; what never comes is not ready."""
+    """
+    A read token makes another broker wait for the write, and one that is not reached is not ready.
+    """
     one, two = await led(cluster), await cluster.client(2)
     await done(two.on_partition_leadership_changes([], [TP]))
     written = await one.add_segment(started("a"))
@@ -304,7 +313,7 @@ async def test_read_token_then_another_broker_that_reads_at_least_it_sees_the_wr
 async def test_client_of_no_broker_then_sees_all_and_cannot_say_who_leads(
     cluster: Cluster,
 ) -> None:
-    """Without a broker id a client is nobody's, and has nothing to lead."""
+    """A client without a broker id reads everything and cannot set an assignment."""
     broker = await led(cluster)
     await copied(broker, "a", 0, 99)
     client = await cluster.client()

@@ -1,5 +1,5 @@
 """
-What every client keeps, beside its answers: refusals, many calls at once, counting, the end.
+The contract of every client beyond answers: refusals, many calls at once, statistics, the end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WRONG: dict[str, Any] = {
 async def test_question_when_it_cannot_be_meant_then_invalid_argument(
     cluster: Cluster, ask: Any
 ) -> None:
-    """What is wrong in a question is said, whoever it is asked of."""
+    """A question with a wrong argument is refused, whichever client asks it."""
     client = await led(cluster)
     with pytest.raises(InvalidArgument):
         await ask(client)
@@ -48,7 +48,7 @@ async def test_question_when_it_cannot_be_meant_then_invalid_argument(
 async def test_questions_when_many_are_asked_at_once_then_all_are_answered(
     cluster: Cluster,
 ) -> None:
-    """Many calls are under way at a time, from as many tasks or threads, and none is mixed up."""
+    """Many calls of tasks or threads are under way, and each gets its own answer."""
     client = await led(cluster)
     for number in range(20):
         await copied(client, f"s{number}", number * 10, number * 10 + 9)
@@ -59,7 +59,7 @@ async def test_questions_when_many_are_asked_at_once_then_all_are_answered(
 async def test_client_when_closed_then_refuses_everything_and_can_be_closed_again(
     cluster: Cluster,
 ) -> None:
-    """The end is an end: each later call is told, at once."""
+    """A closed client refuses every later call at once, and a second close is harmless."""
     client = await led(cluster)
     await client.wait_ready(TP)
     await client.close()
@@ -72,7 +72,7 @@ async def test_client_when_closed_then_refuses_everything_and_can_be_closed_agai
 async def test_call_when_the_client_is_closed_meanwhile_then_ends_with_stopped(
     cluster: Cluster,
 ) -> None:
-    """A call that waits does not outlive its client."""
+    """The end of a client ends its waiting calls."""
     client = await cluster.client(1, ClientSettings(timeout_s=60.0))
     waiting = asyncio.ensure_future(client.segment_for(TP, 0, 0))
     await until(lambda: figures_of(client).waiting > 0)
@@ -83,7 +83,7 @@ async def test_call_when_the_client_is_closed_meanwhile_then_ends_with_stopped(
 
 
 async def test_statistics_then_count_calls_by_method_and_outcome(cluster: Cluster) -> None:
-    """What was asked and what came of it can be told afterwards."""
+    """The statistics count each call by its method and outcome."""
     client = await led(cluster)
     await client.add_segment(started("a"))
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Look-ups that no frame has room for: who asks does not have to know of frames."""
+"""Look-ups too large for one frame: the client splits them for its caller."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ LONG = tp("t" * 200)
 async def test_look_ups_when_a_frame_has_no_room_for_them_then_asked_in_smaller_pieces(
     service: FakeService,
 ) -> None:
-    """Whether the questions are too large, or the answers, each is answered in its place."""
+    """
+    The client splits questions that are too large, or whose answers are, and keeps their order.
+    """
     async with RemoteLogMetadataClient(service.address) as client:
         await client.add_segment(started(segment_id("a", LONG), 0, 999))
         await client.update_segment(finished(segment_id("a", LONG)))
@@ -39,7 +41,7 @@ async def test_look_ups_when_a_frame_has_no_room_for_them_then_asked_in_smaller_
 async def test_look_up_when_it_cannot_be_meant_then_refused_all_the_same(
     service: FakeService, epoch: Any
 ) -> None:
-    """What is wrong with a look-up is not made right by asking it alone."""
+    """A wrong look-up in a large batch is refused as it is on its own."""
     async with RemoteLogMetadataClient(service.address) as client:
         with pytest.raises(InvalidArgument):
             await client.segments_for([*[(LONG, 0, 5)] * 9, (LONG, epoch, 5)])

@@ -1,4 +1,4 @@
-"""What a client asks beside its one connection, and what it says where nobody answers there."""
+"""The requests of a client beside its main connection, and its errors without a service."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SOON = 0.3
 
 
 class ClosedLater(UnixAddress):
-    """A place where nobody is dialled any more once *error* is said."""
+    """A place that is dialled no more once *error* is set."""
 
     error: BaseException | None = None
 
@@ -44,7 +44,7 @@ class ClosedLater(UnixAddress):
 async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
     service: FakeService, error: OSError, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A caller knows our errors, and an event whose answer was lost is uncertain, not crashed."""
+    """A client that reaches no service raises an error of ours, and its lost event is uncertain."""
     service.partition_counts.extend([None] * 1_000)
     async with RemoteLogMetadataClient(ClosedLater(service.path), settings=SETTINGS) as client:
         await client.add_segment(started("a"))
@@ -64,7 +64,9 @@ async def test_count_when_nobody_can_be_dialled_then_an_error_of_ours_says_so(
 async def test_count_when_it_is_not_known_yet_then_asked_again_until_it_is(
     service: FakeService,
 ) -> None:
-    """An event that is known to have had its effect is not called uncertain for a count."""
+    """
+    The client asks for the partition count until it is known, and the event's outcome is certain.
+    """
     service.partition_counts.extend([None] * 4)
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         await client.add_segment(started("a"))
@@ -73,7 +75,7 @@ async def test_count_when_it_is_not_known_yet_then_asked_again_until_it_is(
 
 
 async def test_count_when_the_client_is_closed_meanwhile_then_stopped_at_once() -> None:
-    """Nobody waits for a deadline that is far away, on whatever connection he is."""
+    """A close ends a waiting call on any connection at once, long before its deadline."""
     async with asyncio.timeout(10):
         taken: list[asyncio.StreamWriter] = []
 
@@ -108,7 +110,7 @@ async def test_count_when_the_client_is_closed_meanwhile_then_stopped_at_once() 
 async def test_address_that_there_cannot_be_then_refused_to_who_asks(
     address: TcpAddress,
 ) -> None:
-    """It is no outage that waiting would help."""
+    """An impossible address is a wrong argument and not an outage."""
     async with RemoteLogMetadataClient(address, settings=SETTINGS) as client:
         async with asyncio.timeout(10):
             with pytest.raises(InvalidArgument, match="is no address"):
@@ -118,7 +120,10 @@ async def test_address_that_there_cannot_be_then_refused_to_who_asks(
 async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_never_a_duplicate(
     service: FakeService,
 ) -> None:
-    """Failure scenario F54: nothing there may also mean that nothing ever was."""
+    """
+    Failure scenario F54: a missing segment does not prove that its deletion ended, so it is
+    uncertain.
+    """
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         service.hang_up_before["update_segment"] = 1
         with pytest.raises(AppendUncertain, match="nothing ever was"):
@@ -140,7 +145,9 @@ async def test_f54_end_of_deletion_when_its_answer_is_lost_then_uncertain_and_ne
 async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_sent(
     service: FakeService, at_least: Any
 ) -> None:
-    """Failure scenario F61: a caller's mistake is told at once, and is no outage."""
+    """
+    Failure scenario F61: a wrong argument is refused at once, and is not reported as an outage.
+    """
     async with RemoteLogMetadataClient(service.address, settings=SETTINGS) as client:
         await client.ping()
         async with asyncio.timeout(10):
@@ -152,7 +159,9 @@ async def test_f61_at_least_when_it_cannot_be_meant_then_refused_and_nothing_is_
 async def test_assignment_when_one_message_has_no_room_for_it_then_added_and_never_cut(
     service: FakeService,
 ) -> None:
-    """Nothing is taken away for a moment while it is said, and what went meanwhile is named."""
+    """
+    An assignment in several messages removes no partition meanwhile, and stopped ones are named.
+    """
     service.limits = replace(service.limits, assign_max=100)
     every = [tp("t", number) for number in range(250)]
     async with RemoteLogMetadataClient(service.address, broker_id=1, settings=SETTINGS) as client:
@@ -184,7 +193,7 @@ async def test_assignment_when_one_message_has_no_room_for_it_then_added_and_nev
 async def test_assignment_when_names_are_long_then_each_message_fits_into_a_frame(
     service: FakeService,
 ) -> None:
-    """A frame of the service is never exceeded, which would end every connection anew."""
+    """The client splits an assignment with long names so that each message fits a frame."""
     every = [tp("n" * 249, number) for number in range(900)]
     async with RemoteLogMetadataClient(service.address, broker_id=1, settings=SETTINGS) as client:
         client.on_partition_leadership_changes(every, [])

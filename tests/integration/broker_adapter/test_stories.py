@@ -1,6 +1,6 @@
 """
-The engine's twelve stories, told through a socket by both clients: over the embedded log and over a
-topic of a real broker.
+The engine's twelve stories through a socket by both clients: over the embedded log and over a topic
+of a real broker.
 """
 
 from __future__ import annotations
@@ -137,5 +137,5 @@ async def town(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 def test_stories_then_there_are_twelve() -> None:
-    """None is left out."""
+    """The list has twelve stories."""
     assert len(STORIES) == 12

@@ -1,4 +1,4 @@
-"""Two starts of one broker: one of them is over, and everybody can see which and why."""
+"""Two starts of one broker: one of them is refused, and both log which one and why."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def client_of(service: FakeService, **options: Any) -> RemoteLogMetadataClient:
 async def test_clients_of_two_starts_then_the_earlier_one_says_so_and_gives_up_for_good(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Who came later and spoke has the broker; the other one is refused by name, and told why."""
+    """
+    The later start that assigns has the broker, and the earlier one is refused with the reason.
+    """
     world = World()
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,
@@ -76,7 +78,7 @@ async def test_clients_of_two_starts_then_the_earlier_one_says_so_and_gives_up_f
 
 
 async def test_clients_of_one_start_when_they_share_their_instance_then_all_are_answered() -> None:
-    """Several clients of one process are one broker, whichever says what it has."""
+    """Several clients with one instance are one broker, whichever sends the assignment."""
     world = World()
     instance = Uuid.of(1, 2)
     async with (
@@ -98,7 +100,7 @@ async def test_clients_of_one_start_when_they_share_their_instance_then_all_are_
 async def test_client_when_its_place_is_taken_then_what_it_asked_before_is_still_answered(
     service: FakeService,
 ) -> None:
-    """An event that is under way has its own outcome; nothing more is asked meanwhile."""
+    """A superseded client gets the outcome of its event under way and sends no further request."""
     async with client_of(service) as client:
         client.on_partition_leadership_changes([TP], [])
         service.silent = {"add_segment"}
@@ -126,7 +128,9 @@ async def test_client_when_its_place_is_taken_then_what_it_asked_before_is_still
 async def test_client_when_the_next_service_knows_of_no_other_start_then_goes_on(
     service: FakeService,
 ) -> None:
-    """Once is not for good: a service that is replaced may have been told by somebody wrong."""
+    """
+    A client gives up only after several refusals in a row, because a new service may be right.
+    """
     async with client_of(service, superseded_max=2) as client:
         for _ in range(5):
             client.on_partition_leadership_changes([TP], [])
@@ -143,7 +147,7 @@ async def test_client_when_the_next_service_knows_of_no_other_start_then_goes_on
 async def test_client_when_it_asks_nothing_then_hears_of_it_by_its_own_ping(
     service: FakeService,
 ) -> None:
-    """A client that waits is not left in the belief that all is well."""
+    """A client without calls learns by its own ping that another start has taken over."""
     service.greetings.clear()
     async with client_of(service, idle_s=0.05) as client:
         await until(lambda: client.statistics().is_connected, 10)
@@ -155,7 +159,7 @@ async def test_client_when_it_asks_nothing_then_hears_of_it_by_its_own_ping(
 async def test_assignment_when_refused_for_a_reason_that_stays_then_said_in_the_log(
     service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What an operator has to repair is not tried again in silence."""
+    """The client logs a permanent refusal of its assignment as a warning and tries again."""
     async with client_of(service, is_repeating=False) as client:
         service.refusals["assign"] = deque([NotPermitted("not you")] * 1_000)
         client.on_partition_leadership_changes([TP], [])
@@ -170,6 +174,6 @@ async def test_assignment_when_refused_for_a_reason_that_stays_then_said_in_the_
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.5])
 def test_superseded_max_when_it_is_no_number_above_0_then_refused(value: Any) -> None:
-    """A client that gives up before it has begun is of no use."""
+    """The settings refuse a `superseded_max` below 1."""
     with pytest.raises(InvalidArgument, match="superseded_max"):
         ClientSettings(superseded_max=value)

@@ -1,4 +1,4 @@
-"""What a client tells of an answer that did not come, or says nothing of what was asked."""
+"""The errors of a client whose answer does not come."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def client_of(service: FakeService) -> Any:
 async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was_said_before(
     service: FakeService,
 ) -> None:
-    """A service that said it is not ready, and then nothing, is not ready rather than gone."""
+    """A service that said not ready before it fell silent is not ready, not unavailable."""
     async with client_of(service) as client:
         await client.ping()
         service.refusals["segment"] = deque([NotReady("x", retry_after_ms=1)])
@@ -39,7 +39,9 @@ async def test_question_when_the_last_attempt_is_not_answered_then_told_what_was
 async def test_question_when_the_log_was_away_and_then_nothing_is_said_then_told_so(
     service: FakeService,
 ) -> None:
-    """What the service's log lacks is what an operator has to look after, not the service."""
+    """
+    The error names the last refusal, a log that was away, and not only the silence of the service.
+    """
     async with client_of(service) as client:
         await client.ping()
         service.refusals["segment"] = deque([LogUnavailable("no leader")])
@@ -52,7 +54,7 @@ async def test_question_when_the_log_was_away_and_then_nothing_is_said_then_told
 async def test_event_when_the_service_meets_a_fault_of_its_own_then_looked_for(
     service: FakeService, is_stored: bool
 ) -> None:
-    """Before or behind the moment in which it was stored: the event is there once."""
+    """An event is stored once, whether the service failed before or after it stored it."""
     async with client_of(service) as client:
         if is_stored:
             await client.add_segment(started("a"))

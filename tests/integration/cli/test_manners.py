@@ -1,4 +1,4 @@
-"""Commands as processes: who reads them, stops them, or has nothing for them to look at."""
+"""Commands as processes: their readers, their interruption, and missing sources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SEGMENTS = 500
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log of ours with a history."""
+    """Make a folder with a log and a history."""
     folder = tmp_path_factory.mktemp("manners") / "log"
     asyncio.run(write_ours(folder, events_of(range(SEGMENTS))))
     return folder
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Nothing of ours is set, and nothing that changes how output is buffered."""
+    """Return an environment without our variables and without one that changes buffering."""
     clean = {
         name: text
         for name, text in os.environ.items()
@@ -49,7 +49,7 @@ def command(*words: object) -> list[str]:
 def test_reader_who_has_seen_enough_ends_the_command_quietly(
     folder: Path, environment: dict[str, str]
 ) -> None:
-    """As for `rlmm segments list | head -1`: nothing on standard error, exit code 0."""
+    """`rlmm segments list | head -1` ends with an empty standard error and exit code 0."""
     for output in ("jsonl", "json", "table", "csv", "yaml"):
         process = subprocess.Popen(
             command("segments", "list", "--log-dirs", folder, "--output", output),
@@ -67,7 +67,7 @@ def test_reader_who_has_seen_enough_ends_the_command_quietly(
 def test_interruption_ends_the_command_quietly_with_130(
     folder: Path, environment: dict[str, str]
 ) -> None:
-    """Ctrl-C, in the middle of what would go on for ever."""
+    """Ctrl-C ends an endless command without an error line, with exit code 130."""
     process = subprocess.Popen(
         command("status", "--watch", "--interval", "1h", "--log-dirs", folder),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
@@ -92,7 +92,7 @@ def test_interruption_ends_the_command_quietly_with_130(
 def test_nothing_to_look_at_is_one_clear_line_and_the_right_exit_code(
     words: list[str], exit_code: int, part: str, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """No service, nobody at an address, no folder, a folder of something else, no time."""
+    """Each missing source gives one error line and its exit code."""
     (tmp_path / "something-else").mkdir()
     done = subprocess.run(
         command(*words), capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=60,
@@ -106,7 +106,7 @@ def test_nothing_to_look_at_is_one_clear_line_and_the_right_exit_code(
 def test_output_that_is_closed_from_the_beginning_is_no_error(
     folder: Path, environment: dict[str, str]
 ) -> None:
-    """As with `>&-`: there is nobody to print for."""
+    """A command whose output is closed from the start, as with `>&-`, is no error."""
     shell = " ".join(command("segments", "list", "--log-dirs", f"'{folder}'")) + " >&-"
     done = subprocess.run(
         ["/bin/sh", "-c", shell], capture_output=True, text=True, env=environment, timeout=60,
@@ -117,7 +117,7 @@ def test_output_that_is_closed_from_the_beginning_is_no_error(
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, int]]:
-    """A terminal: our end, and that of a process."""
+    """Open a pseudo-terminal: our end, and that of a process."""
     ours, theirs = pty.openpty()
     yield ours, theirs
     os.close(ours)
@@ -144,7 +144,7 @@ def shown_on(terminal: tuple[int, int], words: list[str], environment: dict[str,
 def test_terminal_shows_a_table_and_colours_only_where_they_are_wanted(
     folder: Path, environment: dict[str, str], terminal: tuple[int, int], no_color: str
 ) -> None:
-    """Without any flag; NO_COLOR takes away even bold titles."""
+    """A terminal gets a table and colours without a flag, and NO_COLOR removes even bold titles."""
     environment["NO_COLOR"] = no_color
     words = command("segments", "list", "--limit", "2", "--log-dirs", folder)
     shown = shown_on(terminal, words, environment)

@@ -1,4 +1,6 @@
-"""Our engine beside a broker that tiers with its own manager: we see what it did."""
+"""
+Our engine beside a broker that tiers with its own manager: the engine sees the broker's events.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,7 @@ async def test_engine_when_a_broker_tiers_then_every_segment_is_found_where_it_i
 async def test_engine_when_it_observes_then_nothing_is_ever_written(
     kafka_broker: TieredKafka, observer: RemoteLogMetadata
 ) -> None:
-    """An observer has no producer, and refuses by name."""
+    """An observer has no producer and refuses a write by name."""
     await kafka_broker.create_topic("observed")
     await produce(kafka_broker.login, "observed", RECORDS[:1])
     partition = kafka_broker.user_partition("observed")
@@ -112,7 +114,7 @@ async def test_engine_when_it_observes_then_nothing_is_ever_written(
 async def test_f45_assignment_when_a_broker_is_watched_then_covers_its_tiered_partitions_only(
     kafka_broker: TieredKafka,
 ) -> None:
-    """Failure scenario F45: topics without a tier, and the metadata topic, are not among them."""
+    """Failure scenario F45: the list leaves out topics without a tier and the metadata topic."""
     await kafka_broker.create_topic("watched", partitions=2)
     await create_topic(kafka_broker.login, "without-a-tier")
     log = await KafkaLog.open(settings_for(kafka_broker.login, METADATA_TOPIC, is_observer=True))

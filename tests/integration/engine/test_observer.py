@@ -167,7 +167,7 @@ def own_threads(topic: Topic) -> set[threading.Thread]:
 
 
 async def test_library_when_left_then_leaves_no_thread(topic: Topic, tmp_path: Path) -> None:
-    """Whatever the log: what it, the engine and the snapshots began is over, idle or not."""
+    """The library leaves no thread of its log, its engine or its snapshots, idle or not."""
     threads, kept = own_threads(topic), tmp_path / "kept"
     for is_observer in (True, False):
         async with following(topic, is_observer=is_observer, snapshots=kept) as metadata:
@@ -178,7 +178,7 @@ async def test_library_when_left_then_leaves_no_thread(topic: Topic, tmp_path: P
 async def test_observers_log_when_it_is_appended_to_then_refuses_and_the_topic_is_the_same(
     topic: Topic,
 ) -> None:
-    """The log itself refuses too, whoever stands above it; it counts two events on each place."""
+    """The observer's log refuses an append, and the topic still has two events in each place."""
     before = await topic.held()
     log = await topic.log(is_observer=True)
     try:

@@ -80,7 +80,7 @@ async def test_story_1_add_finish_query(town: Town) -> None:
 
 
 async def test_story_2_wrong_first_state_refused_at_once(town: Town) -> None:
-    """What the state machine would refuse is refused before anything is written."""
+    """An event that the state machine would refuse is refused before it is written."""
     async with town.service() as metadata:
         await metadata.wait_ready(TP, timeout_s=WAIT_S)
         with pytest.raises(NotPublishable):
@@ -94,7 +94,7 @@ async def test_story_2_wrong_first_state_refused_at_once(town: Town) -> None:
 
 
 async def test_story_3_two_services_on_one_log_converge(town: Town) -> None:
-    """What one is told is applied, the other answers as soon as it has read as far."""
+    """Each service answers with the other's event as soon as it has read up to its offset."""
     async with town.service("one") as one, town.service("two") as two:
         await copied(one, "a")
         written = await two.add_segment(started("b", 100, 199))
@@ -107,7 +107,7 @@ async def test_story_3_two_services_on_one_log_converge(town: Town) -> None:
 
 
 async def test_story_4_restart_rebuilds_from_the_log(town: Town) -> None:
-    """Without a snapshot the whole log is read again, to the same answers."""
+    """Without a snapshot the engine reads the whole log and gives the same answers."""
     async with town.service("one") as metadata:
         for number in range(5):
             await copied(metadata, f"s{number}", number * 100, number * 100 + 99)
@@ -119,7 +119,7 @@ async def test_story_4_restart_rebuilds_from_the_log(town: Town) -> None:
 
 
 async def test_story_5_partition_delete_life_cycle(town: Town) -> None:
-    """A partition's deletion goes from marked to finished, and then nothing of it is known."""
+    """The deletion goes from marked to finished, and then the partition is unknown."""
     async with town.service() as metadata:
         await copied(metadata, "a")
         for state in (MARKED, STARTED):
@@ -165,7 +165,9 @@ async def test_f18_story_7_restart_resumes_from_the_snapshot(town: Town) -> None
 
 
 async def test_story_8_assign_then_unassign_drives_readiness(town: Town) -> None:
-    """Not assigned, not ready, ready, not assigned: each at its time, none mistaken for empty."""
+    """
+    The partition is not assigned, not ready, ready and not assigned in turn, and never looks empty.
+    """
     async with town.service("writer") as writer:
         await copied(writer, "a")
         async with town.service("reader", assignment=Assignment.nothing()) as metadata:
@@ -183,7 +185,7 @@ async def test_story_8_assign_then_unassign_drives_readiness(town: Town) -> None
 
 
 async def test_story_9_unknown_partition(town: Town) -> None:
-    """Of a partition that never was, there is no empty answer."""
+    """A partition without events is unknown, not empty."""
     async with town.service() as metadata:
         await metadata.wait_ready(TP, timeout_s=WAIT_S)
         with pytest.raises(UnknownPartition):
@@ -195,7 +197,9 @@ async def test_story_9_unknown_partition(town: Town) -> None:
 
 
 async def test_f48_story_10_two_services_split_the_metadata_partitions(town: Town) -> None:
-    """Failure scenario F48: own reads hit, cross reads say whose they are not."""
+    """
+    Failure scenario F48: each engine answers for its own partitions and not assigned for others.
+    """
     low, high = partition_on(0), partition_on(PARTITION_COUNT - 1)
     halves = [Assignment.of_metadata(range(2)), Assignment.of_metadata(range(2, PARTITION_COUNT))]
     async with (
@@ -214,7 +218,9 @@ async def test_f48_story_10_two_services_split_the_metadata_partitions(town: Tow
 
 
 async def test_f36_story_11_remove_then_add_again_applies_nothing_twice(town: Town) -> None:
-    """Failure scenario F36: one entry, and the same highest offset, however often."""
+    """
+    Failure scenario F36: after several removals there is one entry with the same highest offset.
+    """
     async with town.service() as metadata:
         await copied(metadata, "a")
         before = await metadata.segments(TP)
@@ -231,7 +237,7 @@ async def test_f36_story_11_remove_then_add_again_applies_nothing_twice(town: To
 async def test_f49_story_12_failed_high_watermark_query_heals_by_itself(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Failure scenario F49: the gate stays closed while nobody knows the end, then opens."""
+    """Failure scenario F49: the gate stays closed while the log end is unknown, and then opens."""
     async with town.service("writer") as writer:
         await copied(writer, "a")
     log = await town.place.log()

@@ -1,4 +1,6 @@
-"""A broker whose log is not what the leader before it had, and what it serves of that one's."""
+"""
+A broker whose log differs from its predecessor's, and the predecessor's segments that it serves.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,6 @@ TP = tp()
 
 @pytest.fixture
 async def brokers() -> tuple[Broker, Broker]:
-    """Two brokers of one cluster."""
     service, tier = StandInService(), Tier()
     return Broker(1, service.client(1), tier), Broker(2, service.client(2), tier)
 
@@ -33,7 +34,7 @@ async def test_f110_segment_when_its_end_is_of_a_divergent_log_then_that_is_not_
     brokers: tuple[Broker, Broker],
 ) -> None:
     """
-    Failure scenario F110: behind the end that an epoch has here stands what its last leader lost.
+    Failure scenario F110: the broker serves no record behind the end of an epoch in its own log.
     """
     one, two = brokers
     before = one.become_leader(TP, 0)
@@ -63,7 +64,10 @@ async def test_f110_segment_when_its_end_is_of_a_divergent_log_then_that_is_not_
 async def test_f110_segment_when_it_goes_on_in_an_epoch_that_is_not_here_then_that_is_not_served(
     brokers: tuple[Broker, Broker],
 ) -> None:
-    """Failure scenario F110: of a segment of two epochs only what is of this log's own is read."""
+    """
+    Failure scenario F110: of a segment of two epochs the broker serves only the epoch in its own
+    log.
+    """
     one, two = brokers
     log = one.become_leader(TP, 0)
     log.append(*[b"both"] * 10)
@@ -85,7 +89,7 @@ async def test_f110_segment_when_it_goes_on_in_an_epoch_that_is_not_here_then_th
 async def test_broker_when_it_is_told_again_that_it_leads_then_its_epochs_stay(
     brokers: tuple[Broker, Broker],
 ) -> None:
-    """An epoch that is told twice begins where it began."""
+    """A broker that becomes leader twice in one epoch keeps the start of that epoch."""
     broker, _ = brokers
     log = broker.become_leader(TP, 0)
     fill(log, 10, b"x", 0)

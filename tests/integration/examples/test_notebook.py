@@ -21,7 +21,7 @@ NOTEBOOK = tree.ROOT / "examples" / "spark_tiering" / "tiering.ipynb"
 def test_notebook_when_executed_then_plans_copies_reads_and_keeps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every cell runs, in a kernel of its own, and what it shows is what it speaks of."""
+    """Every cell of the notebook runs in a kernel of its own and shows the results in its text."""
     monkeypatch.setenv("WORK_DIR", str(tmp_path))
     monkeypatch.delenv("LOG_DIR", raising=False)
     notebook = nbformat.reads(NOTEBOOK.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call]

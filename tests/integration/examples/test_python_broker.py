@@ -33,7 +33,7 @@ CS, CF, DS, _ = SegmentState
 
 
 class IllTier(Tier):
-    """A store that fails as a test says."""
+    """A store whose calls fail as the test sets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,8 +57,6 @@ class IllTier(Tier):
 
 
 class Town:
-    """A metadata service, a store, and brokers."""
-
     def __init__(self) -> None:
         self.service = StandInService()
         self.tier = IllTier()
@@ -71,17 +69,15 @@ class Town:
         return Broker(broker_id, metadata, self.tier, now_ms=lambda: self.now_ms, **options)
 
     async def tiered(self, segment: SegmentMetadata, records: Sequence[Record]) -> None:
-        """Somebody else copies a segment."""
+        """Copy a segment as another broker."""
         await self.all.add_segment(segment)
         await self.tier.put(segment, records)
         await self.all.update_segment(finished(segment.id))
 
     async def states(self, partition: TopicIdPartition = TP) -> list[SegmentState]:
-        """The states of all segments."""
         return [segment.state async for segment in self.all.list_segments(partition)]
 
     async def ranges(self, partition: TopicIdPartition = TP) -> list[tuple[int, int]]:
-        """The ranges of the finished segments."""
         return [
             (segment.start_offset, segment.last_offset)
             async for segment in self.all.list_segments(partition)
@@ -95,7 +91,7 @@ async def town() -> Town:
 
 
 def fill(log: LocalLog, *sizes: int, timestamp_ms: int = 0) -> None:
-    """Sealed segments of so many records each."""
+    """Append sealed segments of so many records each."""
     for size in sizes:
         log.append(*[b"x"] * size, timestamp_ms=timestamp_ms)
         log.roll()
@@ -105,7 +101,7 @@ def fill(log: LocalLog, *sizes: int, timestamp_ms: int = 0) -> None:
 async def test_broker_when_it_becomes_leader_then_tiers_and_reads_back_what_it_trimmed(
     kind: str,
 ) -> None:
-    """Leadership drives the assignment; what is below the local start is read from its segment."""
+    """The leader copies, and reads records below the local log start from their segments."""
     async with cluster_of(kind) as cluster:
         broker = Broker(1, await cluster.client(1), Tier())
         log = broker.become_leader(TP, 0)
@@ -131,7 +127,10 @@ async def test_broker_when_it_becomes_leader_then_tiers_and_reads_back_what_it_t
 async def test_f102_copy_when_it_was_started_and_not_finished_then_made_again_under_a_new_id(
     town: Town,
 ) -> None:
-    """Failure scenario F102: a start is no coverage; it is reported when it is old."""
+    """
+    Failure scenario F102: an unfinished copy is made again under a new id, and reported when it is
+    old.
+    """
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10)
@@ -149,7 +148,7 @@ async def test_f102_copy_when_it_was_started_and_not_finished_then_made_again_un
 async def test_f103_leaders_when_their_logs_rolled_differently_then_no_hole_and_nothing_twice(
     town: Town,
 ) -> None:
-    """Failure scenario F103: what is due is what finished copies do not cover, by epoch."""
+    """Failure scenario F103: a leader copies the offsets that no finished copy covers, by epoch."""
     one, two = town.broker(1), town.broker(2)
     fill(one.become_leader(TP, 0), 10, 10)
     assert await one.tick() == {TP: 2}
@@ -170,7 +169,9 @@ async def test_f103_leaders_when_their_logs_rolled_differently_then_no_hole_and_
 async def test_f103_segment_when_its_beginning_is_covered_then_only_the_rest_is_copied(
     town: Town,
 ) -> None:
-    """Failure scenario F103: a base offset decides nothing."""
+    """
+    Failure scenario F103: the broker copies only the rest of a segment whose beginning is covered.
+    """
     one, two = town.broker(1), town.broker(2)
     fill(one.become_leader(TP, 0), 10)
     await one.tick()
@@ -185,7 +186,7 @@ async def test_f103_segment_when_its_beginning_is_covered_then_only_the_rest_is_
 async def test_f104_custom_metadata_then_in_the_finish_and_kept_through_the_deletion(
     town: Town,
 ) -> None:
-    """Failure scenario F104: what the store said is there as long as the segment is."""
+    """Failure scenario F104: the store's custom metadata stays until the segment is deleted."""
     broker = town.broker()
     fill(broker.become_leader(TP, 0), 10)
     await broker.tick()
@@ -200,7 +201,7 @@ async def test_f104_custom_metadata_then_in_the_finish_and_kept_through_the_dele
 
 
 async def test_f105_upload_when_it_hangs_then_other_partitions_go_on(town: Town) -> None:
-    """Failure scenario F105: each partition has its own time, and no other waits for it."""
+    """Failure scenario F105: a hanging upload delays no other partition."""
     broker = town.broker(copy_s=0.3)
     for partition in (TP, OTHER):
         fill(broker.become_leader(partition, 0), 10)
@@ -212,7 +213,7 @@ async def test_f105_upload_when_it_hangs_then_other_partitions_go_on(town: Town)
 async def test_f106_metadata_when_not_ready_then_not_one_object_is_written(
     town: Town, fault: str
 ) -> None:
-    """Failure scenario F106: nothing is copied that could not be registered."""
+    """Failure scenario F106: the broker writes no object before it can register the copy."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10)
@@ -226,7 +227,7 @@ async def test_f106_metadata_when_not_ready_then_not_one_object_is_written(
 
 
 async def test_f107_copy_when_made_twice_then_nothing_is_copied_again(town: Town) -> None:
-    """Failure scenario F107: the second run copies nothing; names say what they are of."""
+    """Failure scenario F107: the second run copies nothing."""
     broker = town.broker()
     fill(broker.become_leader(TP, 0), 10, 10)
     assert await broker.tick() == {TP: 2}
@@ -237,7 +238,7 @@ async def test_f107_copy_when_made_twice_then_nothing_is_copied_again(town: Town
 
 
 async def test_f108_upload_when_refused_for_good_then_undone_and_forgotten(town: Town) -> None:
-    """Failure scenario F108: deletion begun, object gone, deletion finished."""
+    """Failure scenario F108: the broker undoes a refused upload: object deleted, metadata ended."""
     broker = town.broker()
     fill(broker.become_leader(TP, 0), 10)
     town.tier.failures = [TierRefused("never")]
@@ -247,7 +248,9 @@ async def test_f108_upload_when_refused_for_good_then_undone_and_forgotten(town:
 
 
 async def test_f108_deletion_when_it_fails_then_stays_known_and_is_tried_again(town: Town) -> None:
-    """Failure scenarios F108 and F114: what was begun is found by its state, and finished."""
+    """
+    Failure scenarios F108 and F114: the next run finds a started deletion by its state and ends it.
+    """
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10)
@@ -263,7 +266,7 @@ async def test_f108_deletion_when_it_fails_then_stays_known_and_is_tried_again(t
 
 
 async def test_f109_segment_when_not_sealed_or_not_stable_then_not_copied(town: Town) -> None:
-    """Failure scenario F109: the newest segment and open transactions stay where they are."""
+    """Failure scenario F109: the active segment and open transactions stay local."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10, 10)
@@ -277,7 +280,7 @@ async def test_f109_segment_when_not_sealed_or_not_stable_then_not_copied(town: 
 
 
 async def test_f109_segment_when_its_epochs_are_not_known_then_an_error(town: Town) -> None:
-    """Failure scenario F109: a leader epoch is never guessed."""
+    """Failure scenario F109: a segment whose leader epochs are unknown is an error."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10)
@@ -288,7 +291,9 @@ async def test_f109_segment_when_its_epochs_are_not_known_then_an_error(town: To
 
 
 async def test_f110_lookup_when_the_epoch_of_the_data_misses_then_fails_closed(town: Town) -> None:
-    """Failure scenario F110: a segment of a divergent log covers the offset and is not served."""
+    """
+    Failure scenario F110: a segment of a divergent log is not served although it covers the offset.
+    """
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10, 10)
@@ -304,7 +309,7 @@ async def test_f110_lookup_when_the_epoch_of_the_data_misses_then_fails_closed(t
 async def test_f110_lookup_then_uses_the_epoch_of_the_data_and_not_the_leaders(
     town: Town,
 ) -> None:
-    """Failure scenario F110: what was written in an old epoch is found there, under any leader."""
+    """Failure scenario F110: a record of an old epoch is found in that epoch, under any leader."""
     broker = town.broker()
     log = broker.become_leader(TP, 2)
     fill(log, 10)
@@ -331,7 +336,10 @@ FAULTS: dict[str, Any] = {
 async def test_f111_read_when_the_answer_is_not_known_then_retriable_and_never_out_of_range(
     town: Town, fault: Any, told: Any
 ) -> None:
-    """Failure scenario F111: no consumer jumps to the end because a service is being started."""
+    """
+    Failure scenario F111: a starting service gives a retriable error, so no consumer resets its
+    offset.
+    """
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10, 10)
@@ -348,7 +356,7 @@ async def test_f111_read_when_the_answer_is_not_known_then_retriable_and_never_o
 async def test_f112_offsets_when_metadata_is_not_ready_then_refused_and_not_guessed(
     town: Town,
 ) -> None:
-    """Failure scenario F112: earliest, latest tiered and by time are not answered from here."""
+    """Failure scenario F112: while metadata is not ready, offsets are refused and not guessed."""
     broker = town.broker()
     log = broker.become_leader(TP, 0)
     fill(log, 10, timestamp_ms=100)
@@ -376,7 +384,7 @@ async def test_f112_offsets_when_metadata_is_not_ready_then_refused_and_not_gues
 async def test_example_when_run_beside_a_service_then_tells_what_it_read(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The program that is shown does what it says, from the first offset to the last."""
+    """The example program reads every record from the first offset to the last."""
     async with cluster_of("async-unix") as cluster:
         await main(str(cluster.path))
     told = capsys.readouterr().out.splitlines()

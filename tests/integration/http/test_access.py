@@ -1,4 +1,4 @@
-"""Who may ask what by HTTP: what is not opened is closed."""
+"""Rights of HTTP clients: a path without an explicit right is closed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def asked(client: HttpClient, path: str, **headers: str) -> Answer:
 async def test_paths_when_all_is_closed_then_nobody_is_answered_without_a_token(
     tmp_path: Path, path: str
 ) -> None:
-    """Every path but its own description asks for a token when the settings close it."""
+    """Every path except the API description needs a token when the settings close it."""
     async with showing(process=process_of(), door=await door_of(tmp_path), **CLOSED) as client:
         for headers in ({}, bearer("wrong-token-0123456789"), {"Authorization": "Basic eDp5"}):
             found = await asked(client, path, **headers)
@@ -64,7 +64,7 @@ async def test_paths_when_all_is_closed_then_nobody_is_answered_without_a_token(
 async def test_questions_when_nothing_is_said_then_even_this_machine_needs_a_token(
     tmp_path: Path, path: str
 ) -> None:
-    """Another user of the machine, or a proxy that adds nothing, has no rights of its own."""
+    """By default a local client needs a token, too, because it may be another user or a proxy."""
     async with showing(process=process_of(), door=await door_of(tmp_path)) as client:
         found = await asked(client, path)
         assert (found.status, found.code) == (401, "not-permitted")
@@ -75,7 +75,7 @@ async def test_questions_when_nothing_is_said_then_even_this_machine_needs_a_tok
     "path", [route.path for route in ROUTES if route.asks is AccessRule.READER]
 )
 async def test_questions_when_this_machine_may_read_then_they_are_open_to_it(path: str) -> None:
-    """Where it is said so, reading needs no token on an address of this machine."""
+    """With that setting a local client may read without a token."""
     async with showing(process=process_of(), local_role=LocalRole.READER) as client:
         assert (await asked(client, path)).status not in {401, 403}
 
@@ -93,7 +93,7 @@ async def test_questions_when_this_machine_may_read_then_they_are_open_to_it(pat
 async def test_questions_when_somebody_else_may_stand_behind_then_a_token_is_needed(
     headers: dict[str, str],
 ) -> None:
-    """A proxy, or a page of the web under another name, does not lend its being local."""
+    """A forwarded request, or one for another host name, does not count as local."""
     async with showing(process=process_of(), local_role=LocalRole.READER) as client:
         assert (await asked(client, "/v1/status", **headers)).status == 401
 
@@ -101,7 +101,7 @@ async def test_questions_when_somebody_else_may_stand_behind_then_a_token_is_nee
 async def test_questions_when_others_can_come_then_even_local_ones_need_a_token(
     tmp_path: Path,
 ) -> None:
-    """Where anybody can come, it proves nothing that a request comes from this machine."""
+    """A server on a public address needs a token from local clients, too."""
     async with showing(
         process=process_of(),
         door=await door_of(tmp_path),
@@ -117,7 +117,7 @@ async def test_questions_when_others_can_come_then_even_local_ones_need_a_token(
 async def test_questions_when_a_token_speaks_for_one_broker_then_it_is_refused(
     tmp_path: Path,
 ) -> None:
-    """What a broker may see depends on what it was given, which is not known here."""
+    """A token of a broker is refused, because HTTP does not know the broker's assignment."""
     async with showing(process=process_of(), door=await door_of(tmp_path)) as client:
         found = await asked(client, "/v1/status", **bearer(BOUND))
         assert (found.status, found.code) == (403, "not-permitted")
@@ -126,7 +126,7 @@ async def test_questions_when_a_token_speaks_for_one_broker_then_it_is_refused(
 async def test_questions_when_an_administrator_asks_then_all_that_is_stored_is_seen(
     tmp_path: Path,
 ) -> None:
-    """What is stored on an open metadata partition and not assigned is for administrators."""
+    """An administrator also sees unassigned partitions of an open metadata partition."""
     world = World(3)
     mine = world.partition_on(0)
     neighbour = world.partition_on(0, "neighbours")
@@ -155,7 +155,7 @@ async def test_questions_when_they_come_too_often_then_the_client_is_told(tmp_pa
 async def test_client_when_it_has_too_many_connections_then_one_more_is_closed(
     tmp_path: Path,
 ) -> None:
-    """The limit of a client holds over all its connections; who goes makes room."""
+    """The limit of a client holds over all its connections, and a closed one frees its place."""
     door = await door_of(tmp_path, client_connections_max=2)
     head = f"GET /v1/status HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {READER}\r\n\r\n"
     async with showing(process=process_of(), door=door) as client:
@@ -183,7 +183,7 @@ async def test_client_when_it_has_too_many_connections_then_one_more_is_closed(
 async def test_connection_when_another_client_asks_on_it_then_it_is_that_client_s(
     tmp_path: Path,
 ) -> None:
-    """A proxy's connection is counted for whoever asked on it last."""
+    """A proxy's connection counts for the client of its last request."""
     door = await door_of(tmp_path)
     async with showing(process=process_of(), door=door) as client:
         reader, writer = await asyncio.open_connection(*client.server.addresses[0])
@@ -200,7 +200,7 @@ async def test_connection_when_another_client_asks_on_it_then_it_is_that_client_
 async def test_tls_when_there_is_a_certificate_then_http_is_encrypted_with_it(
     tmp_path: Path,
 ) -> None:
-    """The same certificate and the same client names as on the frame protocol."""
+    """HTTP accepts the certificates and client names of the frame protocol."""
 
     def made() -> tuple[Authenticator, ssl.SSLContext, ssl.SSLContext]:
         pki = Pki(tmp_path)

@@ -1,4 +1,4 @@
-"""Log folders of brokers by HTTP: what is listed, what is read, what is refused, how it ends."""
+"""Log folders of brokers by HTTP: lists, reads, refusals and the end."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def large(tmp_path: Path) -> Path:
 async def test_partitions_when_listed_then_are_those_of_users_with_whose_folders_they_are(
     root: Path,
 ) -> None:
-    """Topic ids, brokers and clusters are as the folders tell; what is of no use is named."""
+    """The list has topic ids, brokers and clusters from the folders, and names unusable folders."""
     for name in ("orders-3-future", "orders-4.abc-delete", "__cluster_metadata-0", "no partition"):
         (root / name).mkdir()
     write_partition(root, partition=tp("__consumer_offsets", 0))
@@ -91,7 +91,7 @@ async def test_partitions_when_listed_then_are_those_of_users_with_whose_folders
 
 
 async def test_files_when_listed_then_each_says_whether_it_may_be_read(root: Path) -> None:
-    """All regular files are there, so that who lists them sees where the last sealed one ends."""
+    """The list has all regular files and marks those that may be read."""
     folder = root / "orders-3"
     (folder / "00000000000000000000.log.deleted").write_bytes(b"gone soon")
     (folder / "deeper").mkdir()
@@ -121,7 +121,7 @@ async def test_files_when_listed_then_each_says_whether_it_may_be_read(root: Pat
 async def test_files_when_nobody_tells_what_is_stable_then_none_is_read_and_the_reason_is_told(
     root: Path, trouble: LogError
 ) -> None:
-    """Names and sizes are shown all the same; not even the small files are read."""
+    """The list shows names and sizes, and no file is readable, not even a small one."""
     async with serving_folders(root, teller=StableOffsets(trouble)) as broker:
         shown = (await broker.client.get("/v1/broker-log/files", **asked(root))).shown
         assert (shown["last_stable_offset"], shown["why"]) == (None, str(trouble))
@@ -136,7 +136,7 @@ async def test_files_when_nobody_tells_what_is_stable_then_none_is_read_and_the_
 
 
 async def test_file_when_it_may_be_read_then_is_given_whole_or_in_parts(root: Path) -> None:
-    """200 for all of it, 206 for one range, 416 for none of its bytes; HEAD tells the same."""
+    """A file is answered with 200, one range with 206, an empty range with 416, and HEAD agrees."""
     content = CONTENTS[LOG]
     size = len(content)
     async with serving_folders(root) as broker:
@@ -167,7 +167,7 @@ async def test_file_when_it_may_be_read_then_is_given_whole_or_in_parts(root: Pa
 
 
 async def test_file_when_it_is_empty_then_is_given_and_has_no_range(root: Path) -> None:
-    """A transaction index of a segment without aborted transactions is such a file."""
+    """An empty transaction index is answered with length 0 and has no range."""
     (root / "orders-3" / f"{FIRST}.txnindex").touch()
     async with serving_folders(root) as broker:
         status, headers, body = await broker.file(root, f"{FIRST}.txnindex")
@@ -177,7 +177,10 @@ async def test_file_when_it_is_empty_then_is_given_and_has_no_range(root: Path) 
 
 
 async def test_file_when_it_is_not_sealed_then_that_is_a_named_refusal(root: Path) -> None:
-    """The active segment, and one that is not stable as a whole; it is asked again for each."""
+    """
+    The active segment and one above the last stable offset are refused, after a new check each
+    time.
+    """
     teller = StableOffsets(250)
     async with serving_folders(root, teller=teller) as broker:
         for name in (f"{ACTIVE}.log", LOG, f"{SECOND}.index", f"{ACTIVE}.snapshot"):
@@ -192,7 +195,7 @@ async def test_file_when_it_is_not_sealed_then_that_is_a_named_refusal(root: Pat
 async def test_file_when_it_became_stable_meanwhile_then_is_read_though_an_old_answer_is_kept(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An old last stable offset permits; before it refuses the cluster is asked anew."""
+    """A cached last stable offset may permit a read, and a refusal needs a new one."""
     monkeypatch.setattr(last_stable_offsets, "REFUSING_AGE_S", 0.0)
     teller = StableOffsets(130)
     async with serving_folders(root, teller=teller, stable_age_ms_max=1_000_000) as broker:
@@ -220,7 +223,7 @@ async def test_file_when_it_became_stable_meanwhile_then_is_read_though_an_old_a
 async def test_file_when_it_is_not_there_then_that_is_told(
     root: Path, change: dict[str, str]
 ) -> None:
-    """Another folder, another topic of that name, no such partition, no such file: 404."""
+    """An unknown folder, topic, partition or file is a 404."""
     (root / "orders-3" / f"{60:020d}.index").write_bytes(b"its log was deleted before it")
     (root / "orders-3" / f"{FIRST}.log.deleted").write_bytes(b"gone soon")
     async with serving_folders(root) as broker:
@@ -234,7 +237,7 @@ async def test_file_when_it_is_not_there_then_that_is_told(
 
 
 async def test_folders_when_none_is_configured_then_their_paths_say_so() -> None:
-    """A service without them is told from one where a file is gone."""
+    """The error for a service without log folders differs from the one for a missing file."""
     async with showing(process=process_of()) as client:
         for path in ("partitions", "files", "file"):
             said = {} if path == "partitions" else asked("/x", LOG if path == "file" else None)
@@ -244,7 +247,7 @@ async def test_folders_when_none_is_configured_then_their_paths_say_so() -> None
 
 
 async def test_file_when_it_is_large_then_is_written_in_pieces(large: Path) -> None:
-    """20 MB come as they are, and no more than some pieces of them are ever in memory."""
+    """A file of 20 MB arrives unchanged, and only some pieces of it are in memory."""
     content = await asyncio.to_thread((large / "orders-3" / f"{FIRST}.log").read_bytes)
     async with serving_folders(large) as broker:
         status, _, body = await broker.file(large, f"{FIRST}.log")
@@ -264,7 +267,7 @@ async def begun(broker: Broker, folder: Path) -> tuple[asyncio.StreamReader, asy
 
 
 async def test_file_when_the_client_does_not_read_then_is_cut_off(large: Path) -> None:
-    """Who stops reading holds some pieces for a moment, and nothing after that."""
+    """The service closes a client that stops reading, and buffers only some pieces for it."""
     async with serving_folders(large, of_http={"slow_client_ms": 100}) as broker:
         before = resident_bytes()
         held = [await begun(broker, large) for _ in range(4)]
@@ -280,7 +283,7 @@ async def test_file_when_the_client_does_not_read_then_is_cut_off(large: Path) -
 async def test_file_when_it_vanishes_in_the_middle_then_the_answer_ends_short(
     large: Path, how: str
 ) -> None:
-    """What comes is a beginning of it, and less than was promised; then there is no such file."""
+    """The answer is shorter than announced, and the next request gets 404."""
     path = large / "orders-3" / f"{FIRST}.log"
     content = await asyncio.to_thread(path.read_bytes)
 
@@ -315,7 +318,7 @@ async def test_file_when_it_vanishes_in_the_middle_then_the_answer_ends_short(
 async def test_file_when_its_disk_hangs_then_the_answer_is_given_up_and_others_are_told(
     large: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A disk that hangs takes no more threads than are allowed, and no probe waits for it."""
+    """A hanging disk takes a bounded number of threads, and probes are answered."""
     hanging, loop = asyncio.Event(), asyncio.get_running_loop()
     read_piece, stuck = disk.read_piece, []
 
@@ -348,7 +351,7 @@ async def test_file_when_its_disk_hangs_then_the_answer_is_given_up_and_others_a
 async def test_reads_when_somebody_may_not_then_they_are_refused(
     root: Path, tmp_path: Path
 ) -> None:
-    """Roles are as for every question: who may read may, who speaks for one broker may not."""
+    """A reader may read the files, and a role of one broker may not."""
     door = await door_of(tmp_path)
     async with serving_folders(root, of_http={"door": door}) as broker:
         for token, status in ((None, 401), ("wrong-token-0123456789", 401), (BOUND, 403)):
@@ -365,7 +368,7 @@ async def test_reads_when_somebody_may_not_then_they_are_refused(
 
 
 async def test_reads_when_http_is_encrypted_then_they_are_too(root: Path, tmp_path: Path) -> None:
-    """A certificate that has a role reads; one without is nobody's."""
+    """With TLS a certificate that has a role reads, and one without a role is refused."""
 
     def made() -> tuple[Authenticator, ssl.SSLContext, ssl.SSLContext]:
         pki = Pki(tmp_path)

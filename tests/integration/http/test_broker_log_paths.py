@@ -1,4 +1,4 @@
-"""Whatever a request says, nothing outside of the configured folders is read, and no other file."""
+"""Requests cannot read anything outside the configured folders, nor other files in them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def encoded(rng: random.Random, text: str) -> str:
 async def test_requests_when_they_say_anything_at_all_then_nothing_else_is_read(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Odd folders, topics and names: refused, with nothing opened that is not a log's."""
+    """Odd folders, topics and names are refused, and no other file is opened."""
     opened: set[tuple[str, bool]] = set()
     real_open = os.open
 
@@ -149,7 +149,7 @@ async def test_requests_when_they_say_anything_at_all_then_nothing_else_is_read(
 async def test_file_when_it_is_no_regular_file_of_a_segment_then_is_not_there(
     root: Path, name: str
 ) -> None:
-    """Links, folders, pipes and names that are none of a log: nobody waits for them either."""
+    """Links, folders, pipes and other names are not found, and the service never waits for them."""
     async with serving_folders(root) as broker:
         async with asyncio.timeout(60):
             status, _, body = await broker.file(root, name)
@@ -161,7 +161,7 @@ async def test_file_when_it_is_no_regular_file_of_a_segment_then_is_not_there(
 
 
 async def test_segment_when_only_a_link_follows_then_is_still_the_active_one(root: Path) -> None:
-    """What is no file of a log rolls no segment."""
+    """A link behind a segment does not make it a sealed one."""
     (root / "orders-3" / f"{400:020d}.log").symlink_to(root / "orders-3" / LOG)
     (root / "orders-3" / f"{500:020d}.log").mkdir()
     async with serving_folders(root) as broker:
@@ -181,7 +181,7 @@ async def test_segment_when_only_a_link_follows_then_is_still_the_active_one(roo
 async def test_partition_when_it_is_kafka_s_own_or_a_link_then_is_not_there(
     root: Path, partition: TopicIdPartition
 ) -> None:
-    """Passwords are in the one, and the other leads elsewhere."""
+    """Kafka's own topics and links to folders are absent files."""
     async with serving_folders(root) as broker:
         for path, name in (("files", None), ("file", LOG)):
             said = asked(root, name, partition)
@@ -193,7 +193,7 @@ async def test_partition_when_it_is_kafka_s_own_or_a_link_then_is_not_there(
 async def test_partition_when_the_file_with_its_topic_s_id_is_none_then_is_of_no_use(
     root: Path, kind: str
 ) -> None:
-    """It is read first, and as carefully: no link is followed, no pipe is waited for."""
+    """The file with the topic id is read with the same care: no link and no pipe."""
     path = root / "orders-3" / "partition.metadata"
     path.rename(root / "kept")
     match kind:
@@ -214,7 +214,7 @@ async def test_partition_when_the_file_with_its_topic_s_id_is_none_then_is_of_no
 
 
 async def test_folder_when_it_is_a_link_itself_then_is_followed(root: Path, tmp_path: Path) -> None:
-    """Where the configured folder lies is the operator's business."""
+    """The configured folder itself may be a link."""
     (tmp_path / "link").symlink_to(root)
     async with serving_folders(tmp_path / "link") as broker:
         status, _, _ = await broker.file(tmp_path / "link", LOG)

@@ -1,4 +1,4 @@
-"""Many connections at once: whoever does not ask cannot keep out who does."""
+"""Many connections at once: idle ones do not keep out a client with a request."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ async def probed(client: HttpClient) -> list[int]:
 async def test_probes_when_silent_connections_fill_the_server_then_are_answered_f94(
     said: bytes,
 ) -> None:
-    """As many as may be, and ten times as many: who asks gets in, the longest idle goes."""
+    """
+    A request gets in among ten times as many idle connections, and the longest idle one is closed.
+    """
     async with showing(process=process_of(), connections_max=8) as client:
         figures = client.server.figures
         for count in (8, 80):
@@ -80,7 +82,7 @@ async def test_probes_when_silent_connections_fill_the_server_then_are_answered_
 async def test_connection_when_its_first_request_does_not_come_then_is_cut_off_soon(
     said: bytes,
 ) -> None:
-    """The time for a request to arrive is not the time that a connection may rest."""
+    """A connection without a first request is closed before the idle limit."""
     async with (
         showing(process=process_of(), head_timeout_ms=50) as client,
         crowd(client.server, 1, said) as held,
@@ -91,7 +93,7 @@ async def test_connection_when_its_first_request_does_not_come_then_is_cut_off_s
 
 
 async def test_connection_when_it_has_asked_then_may_rest_longer_than_a_request_may_take() -> None:
-    """Prometheus keeps its connection between scrapes."""
+    """A connection that has asked may stay idle for longer than a request may take."""
     async with (
         showing(process=process_of(), head_timeout_ms=50) as client,
         crowd(client.server, 1) as held,
@@ -108,7 +110,9 @@ async def test_connection_when_it_has_asked_then_may_rest_longer_than_a_request_
 async def test_probes_when_waiting_questions_fill_the_server_then_are_answered(
     tmp_path: Path,
 ) -> None:
-    """Some connections are kept for those who do not wait: one question too many is too busy."""
+    """
+    Some connections are reserved for requests that do not wait, and further ones get too busy.
+    """
     world = World(1)
     async with (
         world.engine() as engine,
@@ -134,7 +138,7 @@ async def test_probes_when_waiting_questions_fill_the_server_then_are_answered(
 async def test_probes_when_answers_are_not_taken_then_are_answered_and_the_slow_are_cut_off() -> (
     None
 ):
-    """Who asks for more and more and takes nothing has no place of its own."""
+    """Probes are answered, and a client that takes no answers is closed."""
     ask = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000
     async with showing(process=process_of(), connections_max=2, slow_client_ms=200) as client:
         async with crowd(client.server, 2, ask) as held:
@@ -148,7 +152,7 @@ async def test_probes_when_answers_are_not_taken_then_are_answered_and_the_slow_
 async def test_tls_when_handshakes_are_begun_and_left_then_probes_are_answered_and_it_is_counted(
     tmp_path: Path,
 ) -> None:
-    """Who connects and says nothing takes no place; each handshake is counted by its end."""
+    """An unfinished handshake takes no place, and each handshake is counted by its outcome."""
     pki = await asyncio.to_thread(Pki, tmp_path)
     settings = pki.settings(ClientCertificates.NONE)
     door = await asyncio.to_thread(pki.door, settings)
@@ -174,7 +178,7 @@ async def test_tls_when_handshakes_are_begun_and_left_then_probes_are_answered_a
 
 
 class Passes:
-    """Counts how often the event loop has gone round."""
+    """Counts the passes of the event loop."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -215,7 +219,7 @@ async def test_probes_when_many_take_long_listings_then_wait_for_a_page_and_not_
 async def test_probes_when_one_connection_sends_many_in_one_go_then_others_have_turns_in_between(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One in each pass of the event loop: no stranger holds it for as long as it likes."""
+    """One connection gets one turn in each pass of the event loop."""
     passes, made = Passes(), []
 
     def noted(*asked: Any) -> LivenessView:
@@ -239,7 +243,7 @@ async def test_probes_when_one_connection_sends_many_in_one_go_then_others_have_
 async def test_scrapes_when_many_ask_then_are_answered_one_after_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Anybody may scrape, and each takes its time of the event loop, and a thread."""
+    """Scrapes run one after another, because each takes a thread and time of the event loop."""
     under_way, most = 0, 0
 
     async def measured(*_asked: object) -> ProcessFigures:
@@ -263,7 +267,7 @@ async def test_scrapes_when_many_ask_then_are_answered_one_after_another(
 async def test_connection_when_the_service_itself_stood_still_then_is_not_cut_off_for_that() -> (
     None
 ):
-    """What was sent meanwhile could not be read: the time counts from when it can be again."""
+    """The time limit of a request starts anew after the service itself stood still."""
     async with (
         showing(process=process_of(), head_timeout_ms=60_000) as client,
         crowd(client.server, 1) as held,

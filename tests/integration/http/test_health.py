@@ -1,4 +1,4 @@
-"""Whether the process works, and what it can be asked, from its first moment to its last."""
+"""Health and readiness of the process from its start to its end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUICK = EngineSettings(
 async def test_health_when_the_service_is_only_starting_then_it_lives_and_is_not_ready_f94() -> (
     None
 ):
-    """Before there is any service there is an answer, and it is not that all is well."""
+    """The server answers before the service exists: alive and not ready."""
     sources = ServedState(VERSION)
     async with showing(sources=sources) as client:
         live, ready, begun = [await client.get(path) for path in ("/livez", "/readyz", "/startupz")]
@@ -44,7 +44,7 @@ async def test_health_when_the_service_is_only_starting_then_it_lives_and_is_not
 
 
 async def test_readyz_when_a_log_is_being_opened_then_it_is_named() -> None:
-    """A recovery that takes long is told as such."""
+    """Readiness names a log that is still in recovery."""
     process = process_of()
     process.expected = ("prod",)
     async with showing(process=process) as client:
@@ -57,7 +57,7 @@ async def test_readyz_when_a_log_is_being_opened_then_it_is_named() -> None:
 
 
 async def test_readyz_when_no_cluster_is_followed_then_it_is_not_ready() -> None:
-    """A service that waits to be told of a cluster answers for nothing."""
+    """A service that follows no cluster yet is not ready."""
     async with showing(process=process_of()) as client:
         found = await client.get("/readyz")
         assert (found.status, found.shown["status"]) == (503, "not-ready")
@@ -67,8 +67,8 @@ async def test_readyz_when_a_learned_cluster_is_missing_then_it_is_named_with_th
     None
 ):
     """
-    Failure scenario F100: its brokers hear not-ready, so nothing may look as if all were well; but
-    to start the process anew would take down those that are answered.
+    Failure scenario F100: the process is not ready while a cluster is missing, and stays alive,
+    because a restart would stop the other clusters.
     """
     world = World(PLACES)
     async with world.engine() as engine:
@@ -100,7 +100,7 @@ async def test_readyz_when_a_learned_cluster_is_missing_then_it_is_named_with_th
 
 
 async def test_readyz_when_nobody_has_said_what_is_assigned_then_it_is_not_ready_f94() -> None:
-    """Before the first reconcile nothing is ready, though the log is reached; afterwards it is."""
+    """The process is not ready before its first assignment, even if the log is reached."""
     world = World(PLACES)
     async with world.engine(assignment=Assignment.awaited()) as engine, showing(engine) as client:
         await until(lambda: engine.identity is not None)
@@ -117,7 +117,10 @@ async def test_readyz_when_nobody_has_said_what_is_assigned_then_it_is_not_ready
 
 
 async def test_readyz_when_a_partition_is_not_open_then_it_says_which_and_how_far() -> None:
-    """Only what is not answered from is listed, with why, position and target; all if asked for."""
+    """
+    Readiness lists partitions that are not open with reason, position and target, or all on
+    request.
+    """
     world = World(PLACES)
     partition = world.partition_on(2)
     world.store(started(segment_id("a", partition)))
@@ -142,7 +145,7 @@ async def test_readyz_when_a_partition_is_not_open_then_it_says_which_and_how_fa
 
 
 async def test_startupz_when_a_partition_falls_behind_then_it_stays_started() -> None:
-    """What was ready once has started; whether it is ready now is another question."""
+    """A service that was ready once stays started."""
     world = World(PLACES)
     async with world.engine(QUICK) as engine, showing(engine) as client:
         await until_open(engine, *range(PLACES))
@@ -155,7 +158,7 @@ async def test_startupz_when_a_partition_falls_behind_then_it_stays_started() ->
 
 
 async def test_health_when_the_service_stops_then_readiness_is_the_first_to_say_so() -> None:
-    """A service that ends in order lives, and is not ready any more."""
+    """A service in an orderly stop is alive and not ready."""
     world = World(PLACES)
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))
@@ -170,7 +173,7 @@ async def test_health_when_the_service_stops_then_readiness_is_the_first_to_say_
 
 
 async def test_health_when_a_part_has_failed_then_the_process_is_not_alive_f100() -> None:
-    """Between the failure of a part and the end of the process nobody takes it for alive."""
+    """From the failure of a part on the process is not alive."""
     world = World(PLACES)
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))
@@ -185,7 +188,7 @@ async def test_health_when_a_part_has_failed_then_the_process_is_not_alive_f100(
 
 
 async def test_service_when_a_part_fails_then_health_tells_until_the_process_is_over_f100() -> None:
-    """Who runs the service is told by its status, and who watches it by HTTP meanwhile."""
+    """The exit code names the failure, and HTTP shows it until the process ends."""
     topic = MemoryTopic(PLACES)
     LogScript(topic).write(0, encode_any(started(segment_id("a"))))
     log = BrokenLog(topic)
@@ -206,7 +209,7 @@ async def test_service_when_a_part_fails_then_health_tells_until_the_process_is_
 
 
 async def test_livez_when_the_pump_stands_still_then_the_process_is_not_alive_f100() -> None:
-    """A loop that turns while nothing is read is no life: it would look alive and serve nothing."""
+    """A process whose reading has stopped is not alive, even if its event loop runs."""
     world = World(PLACES)
     async with world.engine() as engine, showing(engine, heartbeat_age_ms_max=200) as client:
         await until_open(engine, *range(PLACES))
@@ -222,7 +225,7 @@ async def test_livez_when_the_pump_stands_still_then_the_process_is_not_alive_f1
 
 
 async def test_health_when_the_log_is_not_reached_then_it_lives_and_says_why_f95() -> None:
-    """A start before Kafka's is told by a gauge, a counter that rises, and the reason."""
+    """A process that starts before Kafka is alive, with a gauge, a rising counter and a reason."""
     world = World(PLACES)
     log = AwayLog(world.topic)
     async with world.engine(QUICK, log=log) as engine, showing(engine) as client:
@@ -239,7 +242,7 @@ async def test_health_when_the_log_is_not_reached_then_it_lives_and_says_why_f95
 
 
 class AwayLog(MemoryLog):
-    """A log that nobody reaches while it is away."""
+    """A log that cannot be reached while it is away."""
 
     is_away = True
 
@@ -251,7 +254,7 @@ class AwayLog(MemoryLog):
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/startupz", "/metrics"])
 async def test_health_when_an_unknown_parameter_is_said_then_it_is_refused(path: str) -> None:
-    """A parameter that means nothing is told, not passed over."""
+    """Health refuses an unknown parameter by name."""
     async with showing(process=process_of()) as client:
         found = await client.get(path, verbos="1")
         assert (found.status, found.code) == (400, "invalid-argument")

@@ -49,7 +49,9 @@ async def told(client: HttpClient, sent: str) -> tuple[int, str]:
 async def test_request_when_it_is_no_http_then_is_refused_and_nothing_of_it_is_shown(
     sent: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """No token is logged or sent back, and no stranger has lines of level error written."""
+    """
+    The server refuses bytes that are no HTTP, shows no token, and logs no line of level error.
+    """
     caplog.set_level(logging.DEBUG)
     async with showing(process=process_of()) as client:
         got, text = await told(client, sent)
@@ -63,7 +65,7 @@ async def test_request_when_it_is_no_http_then_is_refused_and_nothing_of_it_is_s
 
 
 async def test_answer_then_does_not_tell_what_the_service_is_built_with() -> None:
-    """Who looks for a version with a known hole finds none in the head of an answer."""
+    """The headers of an answer do not name the server software."""
     async with showing(process=process_of()) as client:
         for path in ("/livez", "/metrics", "/nowhere", "/v1/status"):
             assert (await client.get(path)).headers["Server"] == "rlmm"
@@ -79,7 +81,7 @@ async def test_answer_then_does_not_tell_what_the_service_is_built_with() -> Non
 async def test_body_when_it_is_packed_then_is_refused_and_nobody_unpacks_it(
     head: str, status: int, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kilobyte that becomes a megabyte would hold up everybody, whoever has sent it."""
+    """The server refuses a compressed body and does not unpack it."""
     unpacked: list[str] = []
     name = "ZLibDecompressor"
     unpacking = getattr(http_parser, name)

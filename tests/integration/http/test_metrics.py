@@ -1,4 +1,4 @@
-"""What a scrape shows: every metric of the table, and no series more than configuration allows."""
+"""The metrics of a scrape: every one of the table, and no series beyond the configuration."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class FilesLike(MemoryLog):
 async def test_metrics_when_everything_has_figures_then_the_scrape_is_the_documented_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each metric of the table is in a scrape and on the page, and nothing else is in either."""
+    """The scrape, the table and the page have the same metrics."""
     kafka, files = World(PLACES), World(PLACES)
     partition = kafka.partition_on(0)
     kafka.store(started(segment_id("a", partition), max_timestamp_ms=1))
@@ -134,7 +134,10 @@ def _with_watches(
 
 
 def test_metrics_when_named_then_as_prometheus_asks() -> None:
-    """A prefix, snake case, `_total` for counters alone, a base unit at the end, and a meaning."""
+    """
+    Each metric has the prefix, snake case, a base unit, a help text, and `_total` if it is a
+    counter.
+    """
     assert len({metric.name for metric in METRICS}) == len(METRICS)
     for metric in METRICS:
         assert re.fullmatch(r"rlmm_[a-z][a-z_]*[a-z]", metric.name), metric.name
@@ -146,7 +149,7 @@ def test_metrics_when_named_then_as_prometheus_asks() -> None:
 
 
 async def test_metrics_when_asked_as_openmetrics_then_they_are() -> None:
-    """Prometheus gets the form that it asks for, each family with a help text."""
+    """Prometheus gets the requested format, with a help text for each family."""
     world = World(PLACES)
     async with world.engine() as engine, showing(engine) as client:
         await until_open(engine, *range(PLACES))
@@ -160,7 +163,7 @@ async def test_metrics_when_asked_as_openmetrics_then_they_are() -> None:
 
 
 async def test_metrics_when_a_partition_is_not_ready_then_they_say_why_f34() -> None:
-    """Applied offset, target, end, lag, refusals by reason, segments by state, oldest copy."""
+    """The metrics of a partition show why it is not ready, with offsets, lag and refusals."""
     world = World(PLACES)
     partition = world.partition_on(1)
     world.store(
@@ -198,7 +201,7 @@ async def test_metrics_when_a_partition_is_not_ready_then_they_say_why_f34() -> 
 
 
 async def test_metrics_when_questions_and_writes_end_then_they_are_counted_by_outcome() -> None:
-    """What was answered, refused and written is told apart."""
+    """Answers, refusals and writes are counted apart."""
     world = World(PLACES)
     partition, other = world.partition_on(0), world.partition_on(1)
     segment = segment_id("a", partition)
@@ -217,7 +220,7 @@ async def test_metrics_when_questions_and_writes_end_then_they_are_counted_by_ou
 
 
 async def test_metrics_when_scraped_then_nothing_is_counted_by_it() -> None:
-    """Looking does not change what is seen."""
+    """A scrape changes no metric."""
     world = World(PLACES)
     async with world.engine() as engine, showing(engine, user_partitions_max=9) as client:
         await until_open(engine, *range(PLACES))
@@ -227,7 +230,7 @@ async def test_metrics_when_scraped_then_nothing_is_counted_by_it() -> None:
 
 
 async def test_metrics_when_topics_are_many_then_there_is_no_series_more() -> None:
-    """How many series there are does not depend on what brokers write, unless somebody asks."""
+    """The number of series does not depend on the topics unless the operator enables it."""
     world = World(PLACES)
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))
@@ -246,7 +249,7 @@ async def test_metrics_when_topics_are_many_then_there_is_no_series_more() -> No
 
 
 async def test_metrics_when_single_partitions_are_left_out_then_totals_remain() -> None:
-    """One setting takes away whatever grows with the number of metadata partitions."""
+    """One setting removes every series of single metadata partitions, and the totals stay."""
     world = World(PLACES)
     async with world.engine() as engine, showing(engine, partition_metrics=False) as client:
         await until_open(engine, *range(PLACES))

@@ -49,7 +49,7 @@ async def get(url: str, token: str = "") -> tuple[int, Any]:
 
 
 async def test_serve_when_asked_by_http_then_it_is_ready_and_answers_f94(tmp_path: Path) -> None:
-    """From its first line on somebody answers; what the log holds is found."""
+    """The service answers from its first log line on and finds the events of the log."""
     await fill(tmp_path)
     async with serving(tmp_path, "--http-listen", ANYWHERE) as service:
         url = await url_of(service)
@@ -93,7 +93,7 @@ async def test_serve_when_its_http_address_is_in_use_then_it_ends_with_its_code(
 async def test_serve_when_a_client_holds_on_then_it_ends_in_time_all_the_same(
     tmp_path: Path,
 ) -> None:
-    """Open connections of probes and people do not keep a process from its end."""
+    """Open connections do not delay the end of the process."""
     async with serving(tmp_path, "--http-listen", ANYWHERE) as service:
         host, _, port = (await url_of(service)).removeprefix("http://").partition(":")
         connections = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
@@ -107,7 +107,7 @@ async def test_serve_when_a_client_holds_on_then_it_ends_in_time_all_the_same(
 async def test_serve_when_it_begins_then_says_in_one_line_how_questions_are_asked(
     tmp_path: Path,
 ) -> None:
-    """What it says can be typed as it is; the token stays the same over a restart."""
+    """One log line shows a command that works as it stands, and a restart keeps the token."""
     told = []
     for _ in range(2):
         async with serving(tmp_path, "--http-listen", "0.0.0.0:0") as service:
@@ -138,7 +138,7 @@ async def test_serve_when_it_begins_then_says_in_one_line_how_questions_are_aske
 async def test_serve_when_it_makes_no_token_then_says_who_may_ask(
     tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    """Whatever is configured: one line says who reaches the questions."""
+    """One log line names the clients that reach the questions, for each configuration."""
     write_tokens(tmp_path / "tokens")
     given = ("--log-kind", "memory", "--http-listen", ANYWHERE, *arguments)
     async with serving(tmp_path, *given) as service:

@@ -53,7 +53,7 @@ async def serving(**options: Any) -> AsyncIterator[tuple[World, Engine, HttpClie
 
 
 async def test_questions_when_answered_then_each_answer_is_the_engines() -> None:
-    """One of each: all that is known of a segment is shown, large offsets are exact."""
+    """Each question shows the engine's whole answer, with exact large offsets."""
     async with serving() as (_, engine, client):
         reads = engine.reads
         txn = reads.next_segment_with_txn_index(ORDERS, 3, 0)
@@ -89,7 +89,7 @@ async def test_questions_when_answered_then_each_answer_is_the_engines() -> None
 
 
 async def test_partition_delete_when_there_is_one_then_it_is_shown() -> None:
-    """The deletion of a user partition is told by Kafka's name."""
+    """The deletion of a user partition has Kafka's name of its state."""
     async with serving() as (world, engine, client):
         world.store(
             partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, partition=ORDERS)
@@ -128,7 +128,7 @@ async def test_segments_for_when_some_are_refused_then_each_has_its_own_answer()
     ids=["cut", "empty", "array", "object", "number", "deep", "uuid", "unknown"],
 )  # fmt: skip
 async def test_segments_for_when_the_body_means_nothing_then_it_is_refused(body: bytes) -> None:
-    """A body that cannot be meant is the client's fault, whatever it is."""
+    """A wrong body is the client's error."""
     async with showing(process=process_of()) as client:
         answer = await client.ask("POST", "/v1/segments-for", body=body)
         assert (answer.status, answer.code) == (400, "invalid-argument")
@@ -152,7 +152,7 @@ async def test_segments_for_when_the_body_means_nothing_then_it_is_refused(body:
 async def test_questions_when_a_parameter_means_nothing_then_it_is_named(
     parameters: dict[str, str], said: str
 ) -> None:
-    """A parameter that is missing, wrong or unknown is named, and nothing is guessed."""
+    """The error names a missing, wrong or unknown parameter."""
     async with serving() as (_, _, client):
         answer = await client.get("/v1/segment-for", **{**of(ORDERS), **parameters})
         assert (answer.status, answer.code) == (400, "invalid-argument")
@@ -160,7 +160,7 @@ async def test_questions_when_a_parameter_means_nothing_then_it_is_named(
 
 
 async def test_questions_when_refused_then_the_status_says_how() -> None:
-    """Not known, not ours, not ready: told apart by status, code and fields."""
+    """Unknown, not assigned and not ready differ by status, code and fields."""
     world = World(PLACES)
     ours, behind = world.partition_on(0), world.partition_on(1)
     world.store(started(segment_id("b", behind)))
@@ -191,7 +191,7 @@ async def test_questions_when_refused_then_the_status_says_how() -> None:
 
 
 async def test_ready_when_it_may_wait_then_it_answers_as_soon_as_that_is_so() -> None:
-    """Who wants to wait for readiness does not have to ask again and again."""
+    """A request that waits for readiness is answered as soon as the partition is ready."""
     world = World(PLACES)
     partition = world.partition_on(1)
     world.store(started(segment_id("b", partition)))
@@ -204,7 +204,9 @@ async def test_ready_when_it_may_wait_then_it_answers_as_soon_as_that_is_so() ->
 
 
 async def test_questions_when_they_must_be_fresh_then_they_wait_for_it() -> None:
-    """`at_least` and `linearizable` show what was stored before; a token is for other services."""
+    """
+    `at_least` and `linearizable` show all earlier writes, and a token works at other services.
+    """
     async with serving() as (world, engine, client):
         place = world.place(ORDERS)
         later = segment_id("later", ORDERS)
@@ -234,7 +236,7 @@ async def test_questions_when_they_must_be_fresh_then_they_wait_for_it() -> None
 
 
 async def test_questions_when_several_clusters_are_served_then_one_must_be_named() -> None:
-    """By name or by id; nobody is answered from a cluster that was not named."""
+    """A request must name its cluster by name or id, and never gets an answer of another one."""
     one, other = World(PLACES), World(PLACES)
     one.store(started(FIRST))
     async with one.engine() as first, other.engine() as second:
@@ -255,7 +257,7 @@ async def test_questions_when_several_clusters_are_served_then_one_must_be_named
 
 
 async def test_status_when_asked_then_it_adds_up() -> None:
-    """The totals are those of the metadata partitions, and what is held is shown by state."""
+    """The totals are the sums over the metadata partitions, with segments by state."""
     async with serving() as (world, _, client):
         shown = (await client.get("/v1/status")).shown
         (cluster,) = shown["clusters"]
@@ -284,7 +286,7 @@ async def test_status_when_asked_then_it_adds_up() -> None:
 async def test_paths_when_they_do_not_exist_then_that_is_json_too(
     method: str, path: str, status: int, code: str
 ) -> None:
-    """Everything that is refused has the same form."""
+    """An unknown path is refused in the same JSON form."""
     async with showing(process=process_of()) as client:
         answer = await client.ask(method, path)
         assert (answer.status, answer.code) == (status, code)

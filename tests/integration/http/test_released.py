@@ -1,4 +1,4 @@
-"""Answers of released versions of the API: whoever reads them goes on reading."""
+"""Answers of released versions of the API: clients of those versions can read today's answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXACT = [name for name, (_, more) in ASKED.items() if more is not None]
 
 
 def test_released_file_then_has_every_answer() -> None:
-    """What is asked here and what is kept are the same questions."""
+    """The released file has an answer for each question of this test."""
     assert list(RELEASED) == list(ASKED)
     assert all(RELEASED[name]["path"] == path for name, (path, _) in ASKED.items())
 
@@ -33,7 +33,7 @@ async def test_released_answer_then_has_its_fields_in_todays(name: str) -> None:
 
 @pytest.mark.parametrize("name", EXACT)
 async def test_released_answer_about_a_partition_then_has_the_same_values(name: str) -> None:
-    """The state is the same, and so is every value that was told of it."""
+    """A released answer and today's have the same values for the same state."""
     require_within((await answers())[name].shown, RELEASED[name]["shown"])
 
 

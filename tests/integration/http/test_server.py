@@ -29,7 +29,7 @@ def server_at(listen: str) -> HttpServer:
 
 
 async def test_server_when_its_address_is_in_use_then_that_is_a_named_refusal() -> None:
-    """A second service on one machine is told which setting to change."""
+    """The refusal names the setting to change."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigError, match=rf"http\.listen 127\.0\.0\.1:{port}.*in use"):
@@ -37,13 +37,13 @@ async def test_server_when_its_address_is_in_use_then_that_is_a_named_refusal() 
 
 
 async def test_server_when_it_listens_nowhere_then_nothing_is_opened() -> None:
-    """`none` is nowhere."""
+    """The address `none` opens no port."""
     async with server_at("none") as server:
         assert server.addresses == []
 
 
 async def test_server_when_it_is_closed_then_nothing_of_it_is_left() -> None:
-    """No task, no socket and no thread, though one was idle and an answer was waiting."""
+    """The closed server leaves no task, no socket and no thread, even with waiting answers."""
     world = World(1)
     async with world.engine() as engine:
         await until_open(engine, 0)
@@ -73,7 +73,7 @@ async def test_server_when_it_is_closed_then_nothing_of_it_is_left() -> None:
 async def test_connections_when_all_others_are_asking_then_one_more_is_refused_and_counted() -> (
     None
 ):
-    """Who comes too much is told, and who was there before is not disturbed."""
+    """The server refuses and counts the connection above the limit and keeps the others."""
     world = World(1)
     async with world.engine() as engine, showing(engine, connections_max=1) as client:
         await until_open(engine, 0)
@@ -93,7 +93,7 @@ async def test_connections_when_all_others_are_asking_then_one_more_is_refused_a
 
 @pytest.mark.parametrize("sent", [b"", b"GET /livez HTT", b"GET /livez HTTP/1.1\r\nHost: x\r\n"])
 async def test_connection_when_no_request_is_completed_then_it_is_closed(sent: bytes) -> None:
-    """Who says nothing, or does not come to an end, does not hold a connection for ever."""
+    """The server closes a connection that completes no request in time."""
     async with showing(process=process_of(), idle_timeout_ms=50) as client:
         reader, writer = await asyncio.open_connection(*client.server.addresses[0])
         writer.write(sent)
@@ -103,7 +103,7 @@ async def test_connection_when_no_request_is_completed_then_it_is_closed(sent: b
 
 
 async def test_body_when_it_does_not_come_then_that_is_told() -> None:
-    """A client that promises a body and sends none is told so after its time."""
+    """The client gets a timeout error when its body does not arrive."""
     async with showing(process=process_of(), body_timeout_ms=50) as client:
         reader, writer = await asyncio.open_connection(*client.server.addresses[0])
         head = (
@@ -116,14 +116,14 @@ async def test_body_when_it_does_not_come_then_that_is_told() -> None:
 
 
 async def test_body_when_it_is_too_large_then_it_is_refused() -> None:
-    """What is beyond the limit is not read into memory."""
+    """The server refuses a body above the limit without reading it."""
     async with showing(process=process_of(), client_max_size=1_000) as client:
         found = await client.ask("POST", "/v1/segments-for", body=b" " * 1_001)
         assert (found.status, found.code) == (413, "invalid-argument")
 
 
 async def test_question_when_its_client_goes_away_then_nobody_waits_any_more() -> None:
-    """A wait dies with its client."""
+    """The service cancels a wait when its client disconnects."""
     world = World(1)
     partition = world.partition_on(0)
     world.store(started(segment_id("a", partition)))

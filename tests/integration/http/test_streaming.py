@@ -34,7 +34,9 @@ def world_of(count: int) -> World:
 
 
 async def test_listing_when_it_is_an_array_then_it_is_whole_and_in_order() -> None:
-    """More than a page: every segment once, by rising start offset, as one array of JSON."""
+    """
+    A listing of several pages is one JSON array with every segment once, by rising start offset.
+    """
     async with world_of(1_001).engine() as engine, showing(engine) as client:
         await until_open(engine, 0)
         answer = await client.get("/v1/segments", **of(ORDERS))
@@ -45,7 +47,7 @@ async def test_listing_when_it_is_an_array_then_it_is_whole_and_in_order() -> No
 
 
 async def test_listing_when_lines_are_wanted_then_the_last_one_says_how_many_there_were() -> None:
-    """One object a line, and an end that a cut-off answer does not have."""
+    """The listing has one object a line, and a last line that a cut-off answer lacks."""
     async with world_of(600).engine() as engine, showing(engine) as client:
         await until_open(engine, 0)
         answer = await client.get("/v1/segments", headers=LINES, **of(ORDERS))
@@ -55,7 +57,7 @@ async def test_listing_when_lines_are_wanted_then_the_last_one_says_how_many_the
 
 
 async def test_listing_when_it_is_refused_at_once_then_it_is_an_error_as_everywhere() -> None:
-    """Before the first segment there is a status to say it with."""
+    """An error before the first segment has a status of its own."""
     async with world_of(1).engine() as engine, showing(engine) as client:
         await until_open(engine, 0)
         for headers in ({}, LINES):
@@ -78,7 +80,7 @@ async def _interrupted(headers: dict[str, str]) -> str:
 
 
 async def test_listing_when_the_gate_closes_in_between_then_its_last_element_is_an_error() -> None:
-    """What could not be shown is said, in an answer that is JSON to its end."""
+    """The last element of the JSON array is the error that ended the listing."""
     found = json.loads(await _interrupted({}))
     assert found[-1]["error"]["code"] == "stopped"
     assert 0 < len(found) - 1 < 40_000
@@ -86,14 +88,14 @@ async def test_listing_when_the_gate_closes_in_between_then_its_last_element_is_
 
 
 async def test_lines_when_the_gate_closes_in_between_then_there_is_an_error_and_no_end() -> None:
-    """The last line says which of the two it is."""
+    """The last line says whether the listing is complete or failed."""
     lines = [json.loads(line) for line in (await _interrupted(LINES)).splitlines()]
     assert lines[-1]["error"]["code"] == "stopped"
     assert not any("end" in line for line in lines)
 
 
 async def test_listing_when_it_is_long_then_memory_is_bounded_and_others_have_their_turn() -> None:
-    """100,000 segments are some 50 MB of JSON, of which no more than a few pages ever exist."""
+    """A listing of 50 MB never has more than a few pages in memory."""
     count = 100_000
     async with world_of(count).engine() as engine, showing(engine) as client:
         await until_open(engine, 0)
@@ -119,7 +121,7 @@ async def test_listing_when_it_is_long_then_memory_is_bounded_and_others_have_th
 
 
 async def test_listing_when_the_client_does_not_read_then_it_is_cut_off() -> None:
-    """A client that stops reading holds nothing up for longer than is allowed."""
+    """The server cuts off a client that stops reading."""
     async with world_of(40_000).engine() as engine, showing(engine, slow_client_ms=100) as client:
         await until_open(engine, 0)
         reader, writer = await _connected(client)

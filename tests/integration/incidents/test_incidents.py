@@ -1,6 +1,6 @@
 """
-Ten incidents, each made of events and told by one command: as programs get it, and as the runbook
-in docs/operating.md shows it.
+Ten incidents, each made of events and found by one command: the JSON answer, and the text that the
+runbook in docs/operating.md shows.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ HERE = Path(__file__)
 
 @pytest.fixture
 def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
-    """An empty log, and a clock that stands still."""
     stop_the_clock(monkeypatch, NOW_MS)
     return Incident(tmp_path / "log")
 
 
 def test_f102_incident_when_a_copy_never_ends_then_stuck_names_it(incident: Incident) -> None:
-    """Only what was finished counts as copied."""
+    """`stuck` names the copy that never ended, and its bytes do not count as copied."""
     incident.copy("a", 0, 99)
     stuck = incident.begin("b", 100, 199, broker_id=2)
     found = incident.findings("stuck")["COPY-STALLED"]
@@ -48,7 +47,7 @@ def test_f102_incident_when_a_copy_never_ends_then_stuck_names_it(incident: Inci
 def test_incident_when_a_shorter_copy_hides_a_segment_then_verify_names_it(
     incident: Incident,
 ) -> None:
-    """KAFKA-20932: a stock broker finds nothing at offset 150; here it is found."""
+    """KAFKA-20932: `verify` names the hidden segment, and `segments find` finds offset 150."""
     hidden = incident.copy("a", 0, 199)
     incident.copy("b", 0, 99, broker_id=2)
     found = incident.findings("verify")
@@ -63,7 +62,7 @@ def test_incident_when_a_shorter_copy_hides_a_segment_then_verify_names_it(
 def test_incident_when_offsets_are_in_no_segment_then_verify_names_them(
     incident: Incident,
 ) -> None:
-    """A consumer that comes to them gets nothing."""
+    """`verify` names the offsets at which a consumer would get no record."""
     incident.copy("a", 0, 99)
     lost = incident.copy("b", 100, 199)
     incident.copy("c", 200, 299)
@@ -80,7 +79,7 @@ def test_incident_when_offsets_are_in_no_segment_then_verify_names_them(
 def test_f57_incident_when_a_lost_leader_finishes_late_then_verify_names_both(
     incident: Incident,
 ) -> None:
-    """Of two copies of the same, which was begun first and ended last, and by whom."""
+    """`verify` names both copies, and the broker that began first and ended last."""
     late = incident.begin("old", 0, 99, broker_id=1)
     newer = incident.copy("new", 0, 99, broker_id=2)
     incident.end(late, broker_id=1)
@@ -98,7 +97,7 @@ def test_f57_incident_when_a_lost_leader_finishes_late_then_verify_names_both(
 def test_f57_verify_when_asked_about_the_past_then_goes_by_the_log_up_to_there(
     incident: Incident,
 ) -> None:
-    """A repeated end counts as the newest; before it nobody was late."""
+    """The late finish is a finding now, and before it there was only an overlap."""
     old = incident.copy("old", 0, 99, broker_id=1)
     incident.copy("new", 0, 99, broker_id=2)
     before = str(incident.now_ms - 1)
@@ -111,7 +110,7 @@ def test_f57_verify_when_asked_about_the_past_then_goes_by_the_log_up_to_there(
 def test_f65_incident_when_the_head_is_trimmed_then_verify_says_what_cannot_be_known(
     incident: Incident,
 ) -> None:
-    """Updates without a first record are dropped and counted."""
+    """`verify` names the trimmed metadata partition and counts its updates without base."""
     first, second = incident.begin("a", 0, 99), incident.begin("b", 100, 199)
     incident.end(first)
     incident.end(second)
@@ -129,7 +128,7 @@ def test_f65_incident_when_the_head_is_trimmed_then_verify_says_what_cannot_be_k
 def test_incident_when_a_topic_is_created_anew_then_verify_names_its_ids(
     incident: Incident,
 ) -> None:
-    """What the old one left is in nobody's way, and is paid for."""
+    """`verify` has one finding with both topic ids, and the old segments cause no other one."""
     old = tp("orders", 3, Uuid.of(0, 0xB0))
     incident.copy("a", 0, 99, of=old)
     incident.copy("b", 0, 99)
@@ -143,7 +142,7 @@ def test_incident_when_a_topic_is_created_anew_then_verify_names_its_ids(
 def test_incident_when_a_record_is_poison_then_events_show_its_bytes_and_why(
     incident: Incident,
 ) -> None:
-    """In hex, with its place, so that it can be looked for anywhere."""
+    """`events` shows the bytes in hex with their place and reason."""
     incident.copy("a", 0, 99)
     place = incident.records[0].place
     incident.put_bytes(b"\x02\x00junk", place)
@@ -159,7 +158,7 @@ def test_incident_when_a_record_is_poison_then_events_show_its_bytes_and_why(
 def test_f116_incident_when_a_topic_deletion_stops_then_stuck_says_what_is_left(
     incident: Incident,
 ) -> None:
-    """The topic id, its bytes and its last event, until every segment is gone."""
+    """The finding has the topic id, its bytes and its last event until every segment is gone."""
     ids = [incident.copy(label, start, start + 99) for start, label in ((0, "a"), (100, "b"))]
     for state in (MARKED, BEGUN):
         incident.put(partition_delete(state, ORDERS, event_timestamp_ms=incident.now_ms))
@@ -176,7 +175,7 @@ def test_f116_incident_when_a_topic_deletion_stops_then_stuck_says_what_is_left(
 def test_f44_incident_when_the_partition_count_was_changed_then_verify_says_where_brokers_look(
     incident: Incident,
 ) -> None:
-    """Brokers that count otherwise look for the events elsewhere."""
+    """`verify` names events in another metadata partition than the count gives them."""
     for number in range(4):
         one = incident.begin(f"s{number}", 0, 99, of=tp("orders", number))
         incident.end(one)
@@ -196,7 +195,7 @@ def test_f44_incident_when_the_partition_count_was_changed_then_verify_says_wher
 def test_f70_incident_when_one_replica_acknowledges_then_doctor_says_what_to_set(
     incident: Incident, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The reason and the fix; nothing is changed."""
+    """`doctor` names the reason and the fix and changes nothing."""
     metadata = TopicFacts(
         TOPIC, Uuid.of(1, 1), {n: PartitionPlace(1, 0, (1, 2, 3), (1, 2, 3)) for n in range(3)},
         settings(min_insync_replicas="1", cleanup_policy="delete", retention_ms="-1",
@@ -212,7 +211,7 @@ def test_f70_incident_when_one_replica_acknowledges_then_doctor_says_what_to_set
 
 
 def test_runbook_when_read_then_every_incident_of_it_is_made_here() -> None:
-    """Ten pages, each with a command that was seen to say what the page shows."""
+    """The runbook has ten incidents, and a test makes each of them."""
     _, _, behind = PAGE.read_text(encoding="utf-8").partition("\n## Incidents\n")
     titles = re.findall(r"^### (.+)$", behind.partition("\n## ")[0], re.MULTILINE)
     shown = re.findall(r'shows_what_the_page_says\("(.+?)"\)', HERE.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Failure scenarios as an operator is shown them, by the commands that look at the state."""
+"""Failure scenarios as commands show them to an operator."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ SIZE = 1_048_576
 
 @pytest.fixture
 def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
-    """An empty log, and a clock that stands still."""
     stop_the_clock(monkeypatch, NOW_MS)
     return Incident(tmp_path / "log")
 
@@ -41,7 +40,9 @@ def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
 def test_f78_history_when_an_event_was_refused_then_shows_it_with_place_and_reason(
     incident: Incident,
 ) -> None:
-    """And by reason in what `status` counts; what came behind it counts all the same."""
+    """
+    `history` shows the refused event, `status` counts it by reason, and later events are applied.
+    """
     one = incident.copy("a", 0, 99)
     place = incident.records[0].place
     incident.put(update(one, SegmentState.DELETE_SEGMENT_FINISHED))
@@ -60,7 +61,7 @@ def test_f78_history_when_an_event_was_refused_then_shows_it_with_place_and_reas
 def test_f79_commands_when_the_whole_log_comes_twice_then_the_state_is_the_same(
     incident: Incident, tmp_path: Path
 ) -> None:
-    """Repeated ends, deletions of what is gone: no finding, no error, and history tells it."""
+    """Repeated events change no state and cause no finding, and `history` shows them."""
     incident.copy("a", 0, 99)
     gone = incident.copy("b", 100, 199)
     incident.put(delete_started(gone, event_timestamp_ms=incident.now_ms))
@@ -80,7 +81,7 @@ def test_f79_commands_when_the_whole_log_comes_twice_then_the_state_is_the_same(
 
 
 def test_f80_stuck_when_a_finish_came_before_its_start_then_says_so(incident: Incident) -> None:
-    """Kafka loses the finish, and the copy stays open."""
+    """`stuck` shows the open copy whose finish Kafka loses."""
     early = SegmentId(ORDERS, segment_id("early").uuid)
     incident.put(finished(early, event_timestamp_ms=incident.now_ms))
     assert incident.begin("early", 0, 99) == early
@@ -92,7 +93,7 @@ def test_f80_stuck_when_a_finish_came_before_its_start_then_says_so(incident: In
 def test_f102_stuck_when_a_copy_was_made_again_then_the_old_one_is_waste(
     incident: Incident,
 ) -> None:
-    """A crash between start and end; another id has it all."""
+    """`stuck` shows the abandoned copy and the id of its successor."""
     old = incident.begin("old", 0, 99)
     new = incident.copy("new", 0, 99, broker_id=2)
     found = incident.findings("stuck")
@@ -107,7 +108,7 @@ def test_f102_stuck_when_a_copy_was_made_again_then_the_old_one_is_waste(
 def test_f114_stuck_when_a_deletion_was_never_finished_then_names_the_segment(
     incident: Incident,
 ) -> None:
-    """Who looks at finished segments alone would leak its objects."""
+    """`stuck` names a segment whose deletion never ended, so its objects are not lost."""
     one = incident.copy("a", 0, 99)
     incident.put(delete_started(one, broker_id=4, event_timestamp_ms=incident.now_ms))
     found = incident.findings("stuck")
@@ -123,7 +124,7 @@ def test_f114_stuck_when_a_deletion_was_never_finished_then_names_the_segment(
 def test_f117_usage_when_copies_are_open_then_size_retention_does_not_count_them(
     incident: Incident, monkeypatch: pytest.MonkeyPatch, kept_segments: int, due: int
 ) -> None:
-    """KAFKA-17062: three good segments exactly at the limit stay, however much is open."""
+    """KAFKA-17062: three good segments exactly at the limit stay, however many copies are open."""
     for number in range(3):
         incident.copy(f"s{number}", number * 100, number * 100 + 99)
     for label in ("open", "opener"):
@@ -142,7 +143,7 @@ def test_f117_usage_when_copies_are_open_then_size_retention_does_not_count_them
 def test_f116_stuck_when_a_topic_is_gone_from_the_cluster_then_names_its_id_and_bytes(
     incident: Incident, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where no broker ever wrote that it is being deleted."""
+    """`stuck` names the topic id and its bytes even if no broker wrote a deletion event."""
     incident.copy("a", 0, 99)
     other = TopicFacts(ORDERS.topic, Uuid.of(0, 0xB0), {})
     incident.beside(FakeCluster({ORDERS.topic: other}), monkeypatch)
@@ -155,7 +156,10 @@ def test_f116_stuck_when_a_topic_is_gone_from_the_cluster_then_names_its_id_and_
 def test_f65_service_when_it_comes_from_its_snapshot_then_still_tells_what_it_never_knew(
     incident: Incident, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A restart neither forgets poison nor updates without a base, though it reads them no more."""
+    """
+    After a restart from snapshots the counts of undecodable records and of updates without base
+    stay.
+    """
     monkeypatch.setenv("RLMM_PUMP_UNDECODABLE_SHARE_MAX", "1")
     for label in ("a", "b"):
         incident.begin(label, 0, 99)

@@ -1,6 +1,6 @@
 """
-What is reckoned here beside what a real broker does and says of the same: the log cleaner, the
-ends of a tiered log, and what is wrong with a cluster of one node.
+Our computations beside those of a real broker: the log cleaner, the ends of a tiered log, and
+findings about a cluster of one node.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def test_rehearsal_when_a_broker_compacts_the_same_records_then_the_same_ones_ar
     fresh_kafka: FreshKafka,
 ) -> None:
     """
-    Record for record: none without a key, the last of each key. Tombstones go in the next run.
+    The cleaner's result equals the rehearsal: the last record of each key, and none without a key.
     """
     broker = fresh_kafka.node({"log.cleaner.backoff.ms": "100", "log.segment.delete.delay.ms": "0"})
     kafka, topic = TieredKafka(broker.start()), "rehearsed"
@@ -132,7 +132,7 @@ def test_rehearsal_when_a_broker_compacts_the_same_records_then_the_same_ones_ar
 def test_offsets_of_a_tiered_topic_are_what_kafka_get_offsets_says(
     kafka_broker: TieredKafka,
 ) -> None:
-    """And the tier's own ends, of the metadata, agree with them."""
+    """The ends of the tier in the metadata agree with `kafka-get-offsets`."""
     topic = "told-ends"
     values = [bytes([n % 256]) * 500 for n in range(140)]
 
@@ -173,7 +173,7 @@ def test_offsets_of_a_tiered_topic_are_what_kafka_get_offsets_says(
 def test_f70_doctor_of_a_fresh_node_names_what_is_wrong_there_and_nothing_else(
     fresh_kafka: FreshKafka,
 ) -> None:
-    """A single replica. Brokers keep the values of settings that they do not know to themselves."""
+    """The finding is the single replica, and hidden settings of brokers are unknown."""
     broker = fresh_kafka.tiered()
     asyncio.run(broker.create_topic("orders"))
     document = told("doctor", "--bootstrap-server", broker.bootstrap).document

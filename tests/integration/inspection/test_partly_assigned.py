@@ -1,6 +1,6 @@
 """
-Commands that ask a service which was given some metadata partitions alone, as the one beside a
-broker is: everything that it is there for is told, and what it does not read is never told of.
+Commands that ask a service with some metadata partitions only, as the one beside a broker: they
+answer for these partitions, and claim nothing about others.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ async def told(address: str, *words: str, output: str = "json") -> Any:
 async def test_all_when_the_service_reads_some_then_these_are_told_with_a_note(
     words: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Exit code 0, and programs find the note in the document."""
+    """The answer has exit code 0 and its note in the document."""
     async with beside_a_broker() as address:
         result = await told(address, *words)
     document = json.loads(result.stdout)
@@ -106,7 +106,7 @@ async def test_all_when_the_service_reads_some_then_these_are_told_with_a_note(
 async def test_all_when_the_service_reads_some_then_every_output_says_so(
     output: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """On standard error, as rows have no notes; people are told once."""
+    """Rows have a note on standard error, and documents have it once inside."""
     async with beside_a_broker() as address:
         for words in (("segments", "list"), ("usage",), ("verify",)):
             caplog.clear()
@@ -117,7 +117,9 @@ async def test_all_when_the_service_reads_some_then_every_output_says_so(
 
 
 async def test_usage_when_the_service_reads_some_then_no_retention_is_called_safe() -> None:
-    """The topic that needs the longest may live in a metadata partition that nobody looked at."""
+    """
+    No retention is called safe, because a topic in an unread metadata partition may need longer.
+    """
     async with beside_a_broker() as address:
         assert "metadata_topic" not in json.loads((await told(address, "usage")).stdout)
     async with beside_a_broker(range(COUNT)) as address:
@@ -127,7 +129,7 @@ async def test_usage_when_the_service_reads_some_then_no_retention_is_called_saf
 
 
 async def test_all_when_the_broker_has_nothing_tiered_then_is_told_nothing_with_a_note() -> None:
-    """As beside a broker that was started a moment ago."""
+    """A service whose broker has just started gives an empty answer with a note."""
     async with beside_a_broker(()) as address:
         result = await told(address, "segments", "list")
     document = json.loads(result.stdout)
@@ -136,7 +138,7 @@ async def test_all_when_the_broker_has_nothing_tiered_then_is_told_nothing_with_
 
 
 async def test_bundle_when_the_service_reads_some_then_has_these(tmp_path: Path) -> None:
-    """Whoever looks into it later is told, too."""
+    """The bundle has the same notes."""
     async with beside_a_broker() as address:
         result = await told(address, "support-bundle", "--file", str(tmp_path / "bundle.tar.gz"))
     document = json.loads(result.stdout)
@@ -158,7 +160,7 @@ def of_one(number: int) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("words", of_one(HERE[0]), ids=" ".join)
 async def test_one_when_the_service_reads_its_place_then_answered(words: tuple[str, ...]) -> None:
-    """By its name, by its id, by its segment's."""
+    """The service answers for a partition by name, by id, and by the id of its segment."""
     async with beside_a_broker() as address:
         result = await told(address, *words)
     assert result.exit_code == 0, result.stderr
@@ -167,7 +169,7 @@ async def test_one_when_the_service_reads_its_place_then_answered(words: tuple[s
 async def test_one_when_the_service_was_not_given_others_then_the_note_says_that(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """They are not behind, and whoever waits for them waits for ever."""
+    """The note says that the others are not assigned, so a wait would not end."""
     async with beside_a_broker() as address:
         await told(address, *of_one(HERE[0])[0])
     assert caplog.messages == [f"{NOTE}; another topic of the same name may be there"]
@@ -177,7 +179,9 @@ async def test_one_when_the_service_was_not_given_others_then_the_note_says_that
 async def test_one_when_the_service_does_not_read_its_place_then_is_never_not_found(
     words: tuple[str, ...],
 ) -> None:
-    """Exit code 4, nothing on standard output, and the way to who knows."""
+    """
+    The command ends with exit code 4 and names the source to ask, with an empty standard output.
+    """
     async with beside_a_broker() as address:
         result = await told(address, *words)
     assert (result.exit_code, result.stdout) == (4, "")
@@ -188,7 +192,7 @@ async def test_one_when_the_service_does_not_read_its_place_then_is_never_not_fo
 
 
 async def test_explain_when_the_service_does_not_read_the_place_then_says_that() -> None:
-    """As of everything that cannot be looked at: a finding, and no verdict on the offset."""
+    """`explain` has a finding for the unread partition and no verdict on the offset."""
     async with beside_a_broker() as address:
         words = ("explain", f"{tp('orders', ELSEWHERE[0])}@5", "--no-history")
         result = await told(address, *words)
@@ -207,7 +211,9 @@ async def test_explain_when_the_service_does_not_read_the_place_then_says_that()
 async def test_question_when_it_concludes_from_what_is_not_there_then_is_refused(
     words: tuple[str, ...],
 ) -> None:
-    """What a deletion leaves, what an id alone begins with: a part of the metadata says neither."""
+    """
+    The command refuses a conclusion from missing segments, because it reads only some metadata.
+    """
     async with beside_a_broker() as address:
         result = await told(address, *words)
     assert (result.exit_code, result.stdout) == (4, "")
@@ -230,7 +236,7 @@ async def test_question_when_it_concludes_from_what_is_not_there_then_is_refused
 async def test_past_when_the_service_reads_some_then_its_log_tells_of_all(
     words: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log is read through the service, whatever it keeps of it: nothing is left out."""
+    """The log read through the service has the events of all partitions, assigned or not."""
     async with beside_a_broker() as address:
         result = await told(address, *words)
     assert result.exit_code in {0, 1}, result.stderr
@@ -241,7 +247,7 @@ async def test_past_when_the_service_reads_some_then_its_log_tells_of_all(
 
 
 async def test_all_when_what_the_service_was_given_is_behind_then_refused() -> None:
-    """A part of a part is no answer; waiting may help, and is what is advised."""
+    """The command refuses when an assigned partition is behind, and advises to wait."""
     async with stalled((PLACE,)) as (_, address):
         for words in (("segments", "list"), ("usage",), ("verify",), ("stuck",)):
             result = await told(address, *words)
@@ -264,7 +270,7 @@ def counting(source: ServiceStateSource) -> list[object]:
 
 
 async def test_all_when_what_the_service_was_given_is_behind_then_that_is_waited_for() -> None:
-    """And that alone: what it was not given never comes."""
+    """`--wait` waits for the assigned partitions only."""
     async with stalled((PLACE,)) as (world, address), asking(address) as source:
         asked = counting(source)
         waiting = asyncio.create_task(QueryContext(source, 0, wait_s=60).moment())
@@ -278,7 +284,7 @@ async def test_all_when_what_the_service_was_given_is_behind_then_that_is_waited
 async def test_one_when_some_are_behind_and_its_place_is_not_read_then_waiting_is_not_advised() -> (
     None
 ):
-    """Of several obstacles the one that waiting does not take away is named."""
+    """The error names the unread partition, because waiting does not help."""
     async with stalled((0,)) as (_, address):
         result = await told(address, "segments", "list", "--topic-partitions", "nothing:0")
     assert (result.exit_code, result.stdout) == (4, "")
@@ -287,7 +293,7 @@ async def test_one_when_some_are_behind_and_its_place_is_not_read_then_waiting_i
 
 
 async def test_all_when_the_service_was_given_everything_and_is_behind_then_is_asked_once() -> None:
-    """So that the time of `--wait` is not waited for twice."""
+    """The command asks once, so the time of `--wait` is not spent twice."""
     async with stalled(range(COUNT)) as (_, address), asking(address) as source:
         asked = counting(source)
         with pytest.raises(NotReady):
@@ -296,7 +302,7 @@ async def test_all_when_the_service_was_given_everything_and_is_behind_then_is_a
 
 
 async def test_all_when_nobody_has_said_what_the_service_is_there_for_then_refused() -> None:
-    """It may be all of it."""
+    """The command refuses while the service's assignment is unknown."""
     world = world_of(*events(), partition_count=COUNT)
     options: dict[str, Any] = {"is_ready": False, "assignment": Assignment.awaited()}
     async with served_world(world, **options) as (_, served):

@@ -58,7 +58,7 @@ async def beside_the_cluster() -> AsyncIterator[QueryContext]:
 
 
 async def test_lag_when_the_service_reads_some_then_of_others_no_tier_is_not_said() -> None:
-    """A partition that is not looked at is not one that was never copied."""
+    """A metadata partition that was not read does not count as never copied."""
     async with beside_the_cluster() as looking:
         for answer in (
             await lag_answer(looking, topic=None, window_ms=1_000, shows_disks=False),
@@ -75,7 +75,7 @@ async def test_lag_when_the_service_reads_some_then_of_others_no_tier_is_not_sai
 
 
 async def test_preflight_of_a_move_when_the_service_reads_its_partitions_then_answered() -> None:
-    """Of those alone that would move; of any other it is refused."""
+    """The check answers for partitions that the service reads, and refuses others."""
     async with beside_the_cluster() as looking:
         mine, every = str(MINE.partition), None
         answer = await reassign_answer(looking, topic="orders", partitions=mine, to_brokers=None)

@@ -1,6 +1,6 @@
 """
 One history, three sources: a running service, copied folders and, in `test_three_sources_kafka`, a
-topic of a real broker. Every command gives the same answer, whoever is asked.
+topic of a real broker. Every command gives the same answer for each source.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ OF_WRITERS = {
     RejectReason.NOT_THE_COPIER,
     RejectReason.COPIED_BY_ANOTHER,
 }
-"""What writers are told before anything is written: no record of a log is refused for it."""
+"""Reasons of refusals before an append: no record of a log is refused for them."""
 IN_A_BUNDLE = {
     "about.json": {"source": "who was asked", "where": "and where"},
     "status.json": {"kind": "who was asked", "where": "and where"},
@@ -110,7 +110,7 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_command_when_asked_of_each_source_then_answers_are_equal(
     sources: dict[str, list[str]], question: Question
 ) -> None:
-    """To the last value, but for who was asked; and each keeps to its schema."""
+    """The answers of all sources are equal except for the source's name, and fit their schemas."""
     answers = {name: told(*question.words, *flags) for name, flags in sources.items()}
     service, folders = answers["service"], answers["folders"]
     assert service.document is not None
@@ -126,7 +126,9 @@ def test_command_when_asked_of_each_source_then_answers_are_equal(
 def test_command_when_the_service_was_restored_then_answers_are_those_of_the_log(
     sources: dict[str, list[str]], restored: list[str], question: Question
 ) -> None:
-    """Only what was counted since the start is less, which `check` goes by."""
+    """
+    A service restored from a snapshot gives the log's answers, with smaller counts since the start.
+    """
     answers = [told(*question.words, *flags) for flags in (restored, sources["folders"])]
     ours, theirs = (without(one.document, MAY_DIFFER | RESTORED) for one in answers)
     assert ours
@@ -137,7 +139,7 @@ def test_command_when_the_service_was_restored_then_answers_are_those_of_the_log
 def test_support_bundle_when_asked_of_each_source_then_archives_hold_the_same(
     sources: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    """Each document in it, but for who was asked."""
+    """The archives of all sources have equal documents except for the source's name."""
     packed = {}
     for name, flags in sources.items():
         path = tmp_path / f"{name}.tar.gz"
@@ -162,7 +164,7 @@ def _documents(path: Path) -> dict[str, Any]:
 
 
 def test_questions_when_a_command_looks_at_the_state_then_are_of_every_one() -> None:
-    """And with a moment of the past of each that takes one, so no source is left behind."""
+    """The questions have each command, and a past moment of each that takes one."""
     asked = {one.command for one in QUESTIONS}
     at = {one.command for one in QUESTIONS if "--at" in one.arguments}
     commands = dict(reading_commands())
@@ -176,7 +178,7 @@ def test_questions_when_a_command_looks_at_the_state_then_are_of_every_one() -> 
 async def test_f78_history_when_replayed_then_has_everything_that_can_become_of_an_event(
     tmp_path: Path,
 ) -> None:
-    """Every remark, every reason to refuse, and records that nobody understands."""
+    """The history has every remark, every reason of a refusal, and undecodable records."""
     await write_folder(tmp_path, HISTORY)
     log = await FilesLog.open(tmp_path, is_observer=True)
     verdicts: list[Verdict] = []

@@ -62,7 +62,7 @@ async def fill(login: Login) -> SharedHistory:
 def test_f78_commands_when_asked_of_a_brokers_topic_then_answers_are_those_of_every_source(
     fresh_kafka: FreshKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the cluster's own facts beside each of the three, so that these are equal as well."""
+    """With the cluster's facts added, all three sources give the same answers."""
     stop_the_clock(monkeypatch, NOW_MS)
     login = fresh_kafka.node().start().login
     history = asyncio.run(fill(login))

@@ -1,6 +1,6 @@
 """
-What commands say that cannot look: one line on standard error, which names what is wrong and the
-way out, nothing on standard output, and an exit code that a script can go by.
+Errors of commands that cannot reach their source: one line on standard error with fault and remedy,
+an empty standard output, and an exit code for scripts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def require_one_line(result: Result, exit_code: int, *words: str) -> None:
 
 
 def test_questions_when_asked_of_nobody_then_are_of_every_command() -> None:
-    """So none of the tables here leaves one out."""
+    """The tables of this module have each command."""
     commands = {name for name, _ in reading_commands()}
     others = {one for one in WITHOUT_QUESTION if one.startswith("tier")}
     assert {one.command for one in QUESTIONS} == commands - others
@@ -61,7 +61,7 @@ def test_questions_when_asked_of_nobody_then_are_of_every_command() -> None:
 def test_command_when_no_service_is_there_then_says_where_and_what_else_there_is(
     question: Question, tmp_path: Path
 ) -> None:
-    """By its socket, and by an address where nobody listens: exit code 3."""
+    """A missing socket and a closed port give exit code 3 and a line with the other sources."""
     code = SidecarUnavailable.exit_code
     assert code == 3
     path = str(tmp_path / "rlmm.sock")
@@ -76,7 +76,9 @@ def test_command_when_no_service_is_there_then_says_where_and_what_else_there_is
 def test_command_when_the_folder_is_of_something_else_then_says_what_is_looked_for(
     question: Question, tmp_path: Path
 ) -> None:
-    """Another topic's, an empty one, none at all: exit code 2, and nothing is made there."""
+    """
+    A folder of another topic, an empty and a missing one end with exit code 2, and nothing is made.
+    """
     assert ConfigError.exit_code == 2
     other, empty, absent = tmp_path / "other", tmp_path / "empty", tmp_path / "absent"
     (other / "orders-0").mkdir(parents=True)
@@ -92,7 +94,7 @@ def test_command_when_the_folder_is_of_something_else_then_says_what_is_looked_f
 def test_command_when_no_cluster_is_there_then_says_so_once(
     command: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody listens; exit code 3, and no line of a log beside that."""
+    """An unreachable cluster gives one error line and exit code 3, without log lines."""
     address = f"127.0.0.1:{free_port()}"
     result = called(command, "--bootstrap-server", address, "--timeout", "3s")
     require_one_line(result, 3, address, "no broker listens there", "--command-config")
@@ -103,14 +105,14 @@ def test_command_when_no_cluster_is_there_then_says_so_once(
 def test_command_when_a_configuration_of_java_cannot_be_read_then_names_the_file(
     question: Question, tmp_path: Path
 ) -> None:
-    """Before anything is connected to: exit code 2."""
+    """The error names the file, with exit code 2, before any connection."""
     path = tmp_path / "client.properties"
     flags = ("--bootstrap-server", "127.0.0.1:1", "--command-config", str(path))
     require_one_line(called(*question.words, *flags), 2, str(path))
 
 
 async def test_command_when_the_token_is_wrong_then_every_one_is_refused(tmp_path: Path) -> None:
-    """Whoever shows a token must show a known one: exit code 3."""
+    """An unknown token gives exit code 3 for every command."""
     token = tmp_path / "token"
     token.write_text("nobody-knows-it-0123456789abcdef")
     token.chmod(0o600)
@@ -127,7 +129,7 @@ async def test_command_when_the_token_is_wrong_then_every_one_is_refused(tmp_pat
 
 
 async def test_command_when_the_role_is_reader_then_the_log_is_told_to_nobody() -> None:
-    """The past needs the role admin, and the line says so."""
+    """The past needs the role admin, and the error line says so."""
     world = world_of(started(1), finished(1))
     async with served_world(world, role="reader") as (_, served):
         for one in QUESTIONS:
@@ -140,7 +142,7 @@ async def test_command_when_the_role_is_reader_then_the_log_is_told_to_nobody() 
 
 
 async def test_command_when_the_service_is_not_caught_up_then_none_answers_from_a_part() -> None:
-    """Exit code 4 and no half of an answer; `status` shows how far it is."""
+    """The command ends with exit code 4 without an answer, and `status` shows the progress."""
     world = world_of(started(segment_id("o0-b", IDS.of_orders(0))))
     is_shown = {"status", "check", "support-bundle", "doctor", "lag", "preflight reassign"}
     for place in range(world.partition_count):

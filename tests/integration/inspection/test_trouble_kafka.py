@@ -1,6 +1,6 @@
 """
-Commands at a real broker: as who they come to Kafka's own metadata topic, and what they say where
-they are not let in.
+Commands at a real broker: their rights on Kafka's own metadata topic, and their errors without
+them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ def flags_of(login: Login, folder: Path) -> list[str]:
 def test_f99_commands_when_the_topic_is_kafkas_own_then_are_let_in_as_its_manager_is(
     kafka_broker: TieredKafka,
 ) -> None:
-    """Failure scenario F99: by the client ids of Kafka's manager, so they say whose they are."""
+    """
+    Failure scenario F99: commands use client ids of Kafka's manager, so that they may read its
+    topic.
+    """
     servers = kafka_broker.login.bootstrap
     settings = kafka_settings_of(SourceSettings(bootstrap_servers=servers))
     assert settings is not None
@@ -64,7 +67,7 @@ def test_kafka_when_the_password_is_wrong_then_one_line_says_so(
     caplog: pytest.LogCaptureFixture,
     command: list[str],
 ) -> None:
-    """Exit code 3, at once, and the password is in no line."""
+    """The command ends at once with exit code 3, and no line shows the password."""
     login = replace(secured_kafka.wrong_login(Way.SCRAM_512), password="nobodys-secret")
     result = called(*command, *flags_of(login, tmp_path))
     assert result.stdout == ""
@@ -80,7 +83,7 @@ def test_kafka_when_the_password_is_wrong_then_one_line_says_so(
 def test_f99_kafka_when_a_right_is_missing_then_the_line_names_it(
     secured_kafka: SecuredKafka, tmp_path: Path, command: list[str]
 ) -> None:
-    """Failure scenario F99: in our words and in Kafka's."""
+    """Failure scenario F99: the line names the right in our words and in Kafka's."""
     asyncio.run(_with_metadata_topic(secured_kafka.admin_login))
     login = secured_kafka.powerless_login(Way.SCRAM_512)
     result = called(*command, *flags_of(login, tmp_path))

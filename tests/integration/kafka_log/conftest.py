@@ -1,4 +1,4 @@
-"""What the tests of the `kafka` log on real brokers share."""
+"""Shared fixtures of the tests of the `kafka` log on real brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `kafka` log beside Kafka's own manager: what one writes the other understands."""
+"""The `kafka` log beside Kafka's own manager: each reads the other's events."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
-    What a broker's own tiering has written, copies and their deletion, comes through the log
-    without an undecodable record, and reads as Kafka's formatter prints it, line by line.
+    The log reads every record of a broker's copies and deletions, and each equals the line that
+    Kafka's formatter prints.
     """
     topic = "tiered-read"
     await kafka_broker.create_topic(topic, partitions=2)
@@ -126,8 +126,8 @@ async def test_events_that_we_append_when_a_stock_manager_reads_them_are_its_ans
     kafka_broker: TieredKafka, open_log: OpenLog, stock_peer: Callable[[str], StockPeer]
 ) -> None:
     """
-    A stock manager that reads what the log has appended lists and looks up what our shard does
-    that reads the same back, and neither it nor the broker complains.
+    A stock manager that reads our events lists and looks up the same segments as our shard, and
+    neither it nor the broker logs an error.
     """
     said_before = kafka_broker.node.log.position
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "ours", 0)

@@ -1,4 +1,4 @@
-"""Folders of partitions between us and Kafka: each reads what the other has written, as it is."""
+"""Folders of partitions of us and of Kafka: each reads the other's files unchanged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PARTITION_METADATA = "partition.metadata"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 PAYLOAD = re.compile(r"\| offset: (?P<offset>\d+) .*? payload: (?P<text>.*)")
 ABOUT_LOGS = re.compile(rf"{TOPIC}|\.log\.|\.storage\.|LogManager|LogLoader|UnifiedLog|LogDir")
-"""What a line of a broker's log says that is about folders, or about ours."""
+"""Lines of a broker's log about folders, or about ours."""
 RECORDS = [b"%03d" % number + b"x" * 497 for number in range(60)]
 SEGMENTS = 3
 """Two full ones of 28 records, and one that is rolled because it is old."""
@@ -120,7 +120,8 @@ def printed_by_kafka(dump: str) -> list[tuple[int, str]]:
 
 def expected_words(logs: list[Path]) -> list[str]:
     """
-    What the tool says of sound segments: it looks for the offset -1 before the first of each file.
+    Return the tool's output for sound segments: it looks for offset -1 before the first of each
+    file.
     """
     return [
         f"Non-consecutive offsets in {log}\n  -1 is followed by {int(log.stem)}\n"
@@ -133,8 +134,8 @@ async def test_folder_of_ours_when_kafkas_tool_dumps_it_then_finds_no_fault(
     kafka_jars: Jars, tmp_path: Path
 ) -> None:
     """
-    Kafka's tool reads our segments, offset indexes and time indexes without a complaint, and what
-    it decodes are the events that were appended, all partitions.
+    Kafka's tool reads our segments, offset indexes and time indexes without a complaint, and
+    decodes the appended events of all partitions.
     """
     histories = await write_folder(tmp_path / "log")
     logs, indexes = (
@@ -183,9 +184,8 @@ async def test_folder_of_ours_when_a_broker_starts_on_it_then_serves_every_recor
     fresh_kafka: FreshKafka, tmp_path: Path, *, is_clean: bool
 ) -> None:
     """
-    A broker whose metadata topic is exchanged for ours while it is stopped serves our records, goes
-    on behind them and complains of nothing, whether it believes the files or recovers them; and
-    what it leaves behind is ours to read again.
+    A broker started on our folder serves our records, appends behind them and logs no error, with
+    and without recovery; and we read its files again.
     """
     histories = await write_folder(tmp_path / "log")
     node = fresh_kafka.tiered().node
@@ -237,8 +237,8 @@ async def test_folder_of_a_broker_when_observed_then_is_what_the_broker_serves(
     fresh_kafka: FreshKafka, open_log: OpenLog
 ) -> None:
     """
-    The data folder of a stock broker that tiered opens as it is, while the broker runs and after:
-    bytes, identity and segments are what the broker serves, and the folder stays what it was.
+    The data folder of a stock broker opens unchanged, while the broker runs and after: bytes,
+    identity and segments are those that the broker serves.
     """
     kafka = fresh_kafka.tiered()
     for topic in ("one", "two"):

@@ -26,8 +26,8 @@ async def test_f95_log_when_kafka_is_not_up_yet_then_waits_and_works_by_itself(
     fresh_kafka: FreshKafka, open_log: OpenLog
 ) -> None:
     """
-    Failure scenario F95: opened before Kafka is up, every call says so within its deadline, rare
-    attempts are made, and the call that is waiting when Kafka comes up is answered.
+    Failure scenario F95: before Kafka is up every call fails within its deadline, attempts are
+    rare, and the call that waits when Kafka comes up is answered.
     """
     node = fresh_kafka.node()
     loop = asyncio.get_running_loop()
@@ -54,8 +54,8 @@ async def test_f41_f49_log_when_the_broker_restarts_then_everything_goes_on(
     fresh_kafka: FreshKafka, open_log: OpenLog
 ) -> None:
     """
-    Failure scenarios F41 and F49: a broker that is killed and comes back. Calls say so while it is
-    away; reads and bounds recover by themselves, on fresh connections, and nothing is lost.
+    Failure scenarios F41 and F49: while a killed broker is away calls fail; then reads and bounds
+    recover on fresh connections, and no event is lost.
     """
     node = fresh_kafka.node().start()
     log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
@@ -85,8 +85,8 @@ async def test_f69_read_when_its_fetch_dies_then_it_says_so_and_the_next_one_wor
     fresh_kafka: FreshKafka, open_log: OpenLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    Failure scenario F69: the task that fetches is killed without a word. Its readers are told, the
-    death is logged and counted, and reading goes on.
+    Failure scenario F69: the fetch task is killed; its readers get an error, the death is logged
+    and counted, and reading goes on.
     """
     node = fresh_kafka.node().start()
     log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))

@@ -1,4 +1,4 @@
-"""What other producers write, read through the `kafka` log byte by byte."""
+"""Records of other producers, read through the `kafka` log byte by byte."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def read_batches(log: KafkaLog, position: int) -> list[Batch]:
 async def test_read_when_a_batch_is_compressed_then_it_comes_as_it_is(
     kafka_broker: TieredKafka, open_log: OpenLog, codec: Compression
 ) -> None:
-    """Compressed batches come through compressed, and hold what was written."""
+    """Compressed batches arrive compressed and hold the written records."""
     topic = own_topic("compressed")
     await create_topic(kafka_broker.login, topic)
     values = [b"event %d " % number * 20 for number in range(50)]
@@ -117,7 +117,7 @@ async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_e
 async def test_f31_read_when_raw_then_markers_come_as_control_batches(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """Whoever applies a record set sees what is no data, with its transaction."""
+    """A raw read returns transaction markers as control batches."""
     topic = own_topic("transactions")
     await create_topic(kafka_broker.login, topic)
     await write_transaction(kafka_broker, topic, [b"aborted"], is_committed=False)
@@ -131,7 +131,7 @@ async def test_f31_read_when_raw_then_markers_come_as_control_batches(
 async def test_f31_read_when_compaction_left_a_hole_then_the_position_passes_it(
     fresh_kafka: FreshKafka, open_log: OpenLog
 ) -> None:
-    """Offsets without a record are passed: the set says where to go on, behind the hole."""
+    """The read passes offsets without a record, and the set gives the offset behind the gap."""
     kafka = fresh_kafka.node({"log.cleaner.backoff.ms": "100"}).start()
     topic = own_topic("compacted")
     await create_topic(kafka.login, topic, settings=COMPACTED)
@@ -157,8 +157,8 @@ async def test_read_when_a_batch_passes_every_limit_then_it_comes_whole(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
-    Large batches of several partitions, a small answer: each comes whole, whichever stood first in
-    the request, and none holds up another.
+    A large batch arrives whole even if the answer is smaller, whichever partition stands first, and
+    delays no other.
     """
     topic = own_topic("large")
     await create_topic(

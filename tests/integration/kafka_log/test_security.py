@@ -1,4 +1,4 @@
-"""The `kafka` log and a broker that asks who comes: every way in, and what is said at each door."""
+"""The `kafka` log and a broker with authentication: every kind of login, and each error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def name(way: Way) -> str:
 async def test_f98_log_when_it_proves_itself_then_creates_writes_and_reads(
     secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
 ) -> None:
-    """Failure scenario F98: every way in serves every call, by the address that is advertised."""
+    """Failure scenario F98: every kind of login serves every call, by the advertised address."""
     settings = settings_for(secured_kafka.login(way), own_topic(), partitions=2, is_created=True)
     log = await open_log(settings)
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 2
@@ -62,7 +62,7 @@ async def refusal(open_log: OpenLog, login: Login, topic: str = "any") -> LogNot
 async def test_log_when_the_password_is_wrong_then_says_so(
     secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
 ) -> None:
-    """Broker, user, mechanism and the keys to correct stand in one line; the password does not."""
+    """One line has broker, user, mechanism and the keys to correct, and no password."""
     login = secured_kafka.wrong_login(way)
     said = str(await refusal(open_log, login))
     for part in (login.bootstrap, f"'{ALLOWED}'", str(way.mechanism), "sasl.password"):
@@ -74,7 +74,7 @@ async def test_log_when_the_password_is_wrong_then_says_so(
 async def test_log_when_the_token_is_expired_then_says_so(
     secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
 ) -> None:
-    """A token that the broker refuses is found out when connecting, though the library is not."""
+    """The log reports a token that the broker refuses at the first connection."""
     said = str(await refusal(open_log, secured_kafka.wrong_login(way)))
     assert "refused the token by OAUTHBEARER" in said
     assert str(secured_kafka.wrong_login(way).token) not in said
@@ -83,7 +83,7 @@ async def test_log_when_the_token_is_expired_then_says_so(
 async def test_log_when_the_broker_is_not_trusted_then_names_the_truststore(
     secured_kafka: SecuredKafka, open_log: OpenLog
 ) -> None:
-    """A broker whose certificate nobody trusted has signed is not talked to."""
+    """The log refuses a broker whose certificate is not trusted and names the truststore."""
     login = secured_kafka.wrong_login(Way.TLS)
     said = str(await refusal(open_log, login))
     assert f"{login.ca_file} (ssl.truststore.location) does not hold its CA" in said
@@ -92,7 +92,9 @@ async def test_log_when_the_broker_is_not_trusted_then_names_the_truststore(
 async def test_log_when_no_truststore_is_named_then_asks_for_one(
     secured_kafka: SecuredKafka, open_log: OpenLog
 ) -> None:
-    """By default only the authorities of the system are trusted."""
+    """
+    Without a truststore the log trusts the system's authorities only, and the error names the key.
+    """
     settings = settings_for(secured_kafka.login(Way.TLS), "any")
     log = await open_log(
         replace(settings, security=SecuritySettings(security_protocol=SecurityProtocol.SSL))
@@ -104,7 +106,7 @@ async def test_log_when_no_truststore_is_named_then_asks_for_one(
 async def test_log_when_its_certificate_is_refused_then_names_the_keystore(
     secured_kafka: SecuredKafka, open_log: OpenLog
 ) -> None:
-    """A stranger's certificate, and none at all, are told from a broker that is away."""
+    """The error for an unknown or missing client certificate names the keystore."""
     stranger = secured_kafka.wrong_login(Way.MUTUAL_TLS)
     said = str(await refusal(open_log, stranger))
     assert f"ssl.keystore.location ({stranger.certificate_file})" in said
@@ -114,7 +116,7 @@ async def test_log_when_its_certificate_is_refused_then_names_the_keystore(
 
 @dataclass(frozen=True)
 class Mistake:
-    """A configuration that fits another listener, and what is said about it."""
+    """A configuration for another listener, and its error."""
 
     login: Callable[[SecuredKafka], Login]
     says: str
@@ -154,7 +156,7 @@ MISTAKES = {
 async def test_log_when_the_address_is_wrong_then_says_what_is_there(
     secured_kafka: SecuredKafka, open_log: OpenLog, mistake: Mistake
 ) -> None:
-    """One line says what was found at the address; nothing is tried more often than is useful."""
+    """One line names the protocol found at the address, and the log does not retry in vain."""
     login = mistake.login(secured_kafka)
     loop = asyncio.get_running_loop()
     began_s = loop.time()
@@ -173,7 +175,7 @@ async def test_log_when_the_address_is_wrong_then_says_what_is_there(
 async def test_log_when_it_may_do_nothing_then_names_the_right_it_lacks(
     secured_kafka: SecuredKafka, open_log: OpenLog, way: Way
 ) -> None:
-    """Who gets in and may do nothing learns which right to ask for, on the first call."""
+    """The first call of a client without rights names the missing right."""
     topic = own_topic()
     await create_topic(secured_kafka.admin_login, topic)
     said = str(await refusal(open_log, secured_kafka.powerless_login(way), topic))
@@ -195,7 +197,7 @@ async def permitted(
 async def test_log_when_it_may_describe_only_then_reads_name_the_right_that_lacks(
     secured_kafka: SecuredKafka, open_log: OpenLog
 ) -> None:
-    """Bounds need DESCRIBE, records need READ, events need WRITE: each error says its own."""
+    """Bounds need DESCRIBE, records READ, events WRITE, and each error names its right."""
     log = await open_log(await permitted(secured_kafka, "Describe"))
     assert await log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 1)}
     with pytest.raises(LogNotPermitted, match="READ the topic"):
@@ -207,7 +209,9 @@ async def test_log_when_it_may_describe_only_then_reads_name_the_right_that_lack
 async def test_observer_when_it_may_read_and_describe_then_that_is_enough(
     secured_kafka: SecuredKafka, open_log: OpenLog
 ) -> None:
-    """Observers need READ and DESCRIBE, and cannot write; what they may not see they report."""
+    """
+    Observers need READ and DESCRIBE, cannot write, and report settings that they may not read.
+    """
     settings = await permitted(secured_kafka, "Describe", "Read", is_observer=True)
     log = await open_log(settings)
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 1

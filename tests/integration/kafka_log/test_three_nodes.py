@@ -1,4 +1,6 @@
-"""The `kafka` log on three nodes of which one dies or hangs: nothing is lost, nobody waits long."""
+"""
+The `kafka` log on three nodes of which one dies or hangs: no event is lost, and waits are short.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ WRITERS = 12
 
 
 class Load:
-    """Writers that append until they are told to stop, and what they were told themselves."""
+    """Writers that append until the test stops them, with the outcomes of their appends."""
 
     def __init__(self, log: KafkaLog) -> None:
         self.stored: list[dict[int, bytes]] = [{} for _ in range(PARTITIONS)]
@@ -131,8 +133,8 @@ async def test_f38_log_when_one_partition_has_no_leader_then_the_others_work(
     kafka_cluster: Cluster, open_log: OpenLog
 ) -> None:
     """
-    Failure scenario F38: partitions of one replica, one node dead. Its partitions say that nobody
-    leads them; all others are read, written and asked for as before, and at once.
+    Failure scenario F38: with one of three nodes dead, its partitions of one replica have no
+    leader; all others are read, written and answered at once.
     """
     topic = own_topic("single")
     await create_topic(kafka_cluster.login, topic, partitions=PARTITIONS, replicas=1)
@@ -176,8 +178,8 @@ async def test_f42_log_when_a_leader_hangs_then_only_its_questions_wait(
     kafka_cluster: Cluster, open_log: OpenLog
 ) -> None:
     """
-    Failure scenario F42: a leader that is stopped answers nothing. Bounds of the others come, its
-    own have an error; when another is elected, appends and reads that hang go on there.
+    Failure scenario F42: a stopped leader delays only its own bounds, and appends and reads go on
+    at the next leader.
     """
     topic = own_topic("hanging")
     await create_topic(

@@ -58,7 +58,9 @@ async def test_f96_topic_when_created_then_has_the_settings_of_kafkas_own(
 async def test_topic_when_absent_and_not_asked_for_then_nobody_creates_it(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """Asking for a topic never brings it about, though the broker creates topics by itself."""
+    """
+    No call creates an absent topic without the setting, even if the broker creates topics itself.
+    """
     topic = own_topic("absent")
     log = await open_log(settings_for(kafka_broker.login, topic))
     for call in (
@@ -75,8 +77,8 @@ async def test_f96_topic_when_brokers_are_too_few_then_waits_for_more_and_says_s
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
-    Failure scenario F96: three replicas and one broker is how a cluster starts, or a mistake: more
-    brokers are waited for, and what the broker says and how to do with fewer is told.
+    Failure scenario F96: with one broker for three replicas the log waits for more brokers and logs
+    the broker's error and the setting for fewer replicas.
     """
     topic = own_topic()
     log = await open_log(settings_for(kafka_broker.login, topic, is_created=True, replicas=3))
@@ -92,7 +94,9 @@ async def test_f96_topic_when_brokers_are_too_few_then_waits_for_more_and_says_s
 async def test_f7_f44_topic_when_it_has_another_count_then_both_are_named(
     kafka_broker: TieredKafka, open_log: OpenLog, *, is_created: bool
 ) -> None:
-    """Failure scenarios F7 and F44: 16 partitions there, 50 configured: refused with both."""
+    """
+    Failure scenarios F7 and F44: the log refuses 16 partitions with 50 configured and names both.
+    """
     topic = own_topic()
     await create_topic(kafka_broker.login, topic, partitions=16)
     settings = settings_for(kafka_broker.login, topic, partitions=50, is_created=is_created)
@@ -105,7 +109,7 @@ async def test_f7_f44_topic_when_it_has_another_count_then_both_are_named(
 async def test_f70_topic_when_its_settings_are_dangerous_then_reported_and_left_alone(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """Failure scenario F70: one replica acknowledged, compaction, retention: said, not altered."""
+    """Failure scenario F70: the log reports dangerous settings and changes none."""
     topic = own_topic()
     dangerous = {
         "min.insync.replicas": "1",
@@ -126,8 +130,8 @@ async def test_f6_topic_when_created_anew_then_nothing_of_it_is_answered_until_i
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
     """
-    Failure scenario F6: another topic of the name, with more records than were read of the first,
-    is never read on in silence, nor written to, nor are its bounds taken for the first one's.
+    Failure scenario F6: the log neither reads nor writes a new topic of the same name, nor takes
+    its bounds, until the caller accepts its identity.
     """
     topic = own_topic("anew")
     settings = settings_for(kafka_broker.login, topic, partitions=2, is_created=True)
@@ -163,7 +167,7 @@ async def test_f6_topic_when_created_anew_then_nothing_of_it_is_answered_until_i
 async def test_f6_append_when_it_is_the_first_to_notice_then_stores_nothing_in_another_topic(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """A log that only writes does not write into the next topic of the name."""
+    """An append to a topic made anew raises and stores nothing until the new identity is read."""
     topic = own_topic("anew")
     log = await open_log(settings_for(kafka_broker.login, topic, partitions=1, is_created=True))
     for number in range(3):
@@ -180,7 +184,7 @@ async def test_f6_append_when_it_is_the_first_to_notice_then_stores_nothing_in_a
 async def test_topic_when_deleted_then_calls_say_that_it_is_not_there(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """A topic that is gone is unavailable to who reads it, and absent to who asks who it is."""
+    """A reader of a deleted topic gets unavailable, and a caller of `identity` gets absent."""
     topic = own_topic("gone")
     log = await open_log(settings_for(kafka_broker.login, topic, partitions=1, is_created=True))
     await log.append(0, b"event", timeout_s=ANSWER_S)
@@ -199,7 +203,10 @@ async def test_topic_when_deleted_then_calls_say_that_it_is_not_there(
 async def test_f28_f66_read_when_the_log_start_moves_then_tells_and_goes_on_from_there(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """Failure scenarios F28 and F66: DeleteRecords to 40, and to the end of what there is."""
+    """
+    Failure scenarios F28 and F66: DeleteRecords to 40 and to the log end; the read raises the new
+    start and goes on there.
+    """
     topic = own_topic("trimmed")
     await create_topic(kafka_broker.login, topic)
     await produce(kafka_broker.login, topic, [b"%d" % number for number in range(50)])

@@ -119,7 +119,7 @@ async def test_append_when_many_wait_then_they_share_syncs(tmp_path: Path) -> No
 async def test_append_when_written_during_a_sync_then_is_not_acknowledged_by_it(
     tmp_path: Path,
 ) -> None:
-    """A sync covers what was written before it began, and nothing that came meanwhile."""
+    """A sync acknowledges only appends written before it began."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, EACH, disk=disk)
     async with registry:
@@ -164,7 +164,7 @@ async def test_append_when_one_waiter_is_cancelled_then_the_others_are_acknowled
 
 
 async def test_append_when_its_time_is_up_then_says_whether_it_was_written(tmp_path: Path) -> None:
-    """Not yet written is refused; written and not acknowledged is uncertain."""
+    """An append at its deadline is refused if it was not written, and uncertain if it was."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, EACH, disk=disk)
     async with registry:
@@ -186,7 +186,7 @@ async def test_append_when_its_time_is_up_then_says_whether_it_was_written(tmp_p
 async def test_append_when_the_policy_does_not_ask_then_waits_for_no_sync(
     tmp_path: Path, policy: SyncPolicy
 ) -> None:
-    """With interval and never, an append is acknowledged as soon as it is written."""
+    """With the policies interval and never an append is acknowledged when it is written."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, replace(FAST, sync=policy), disk=disk)
     async with registry:
@@ -212,7 +212,7 @@ async def test_interval_when_it_passes_then_what_was_written_is_synced(tmp_path:
 
 
 async def test_append_when_large_then_is_stored_like_any_other(tmp_path: Path) -> None:
-    """What is too large for the event loop is written by a thread, in order."""
+    """A large append is written by a thread, in order."""
     registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER))
     large = b"".join(batch(bytes(500_000)) for _ in range(5))
     async with registry:
@@ -227,8 +227,8 @@ async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_wh
     tmp_path: Path,
 ) -> None:
     """
-    Who is cancelled leaves at once; the next append waits for the write that has begun: nothing is
-    written over it, and it is not forgotten.
+    A cancelled append returns at once; the next append waits for the write that has begun and
+    neither overwrites nor forgets it.
     """
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER), disk=disk)
@@ -253,7 +253,7 @@ async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_wh
 
 
 async def test_append_when_the_segment_is_full_then_a_new_one_begins(tmp_path: Path) -> None:
-    """No segment grows beyond its size; closed ones have their indexes beside them."""
+    """A segment stays within its size, and a closed one has its indexes."""
     size = len(batch(bytes(100)))
     registry, log = await open_log(tmp_path, replace(EACH, segment_bytes=3 * size))
     async with registry:
@@ -321,7 +321,7 @@ async def test_leader_epoch_when_it_rises_then_is_noted_before_the_batch(tmp_pat
 async def test_leader_epoch_when_it_cannot_be_noted_then_nothing_is_written(
     tmp_path: Path,
 ) -> None:
-    """No batch of an epoch is stored that the check point does not know."""
+    """The log stores no batch of an epoch that the check point does not have."""
     disk = FaultyDisk()
     registry, log = await open_log(tmp_path, disk=disk)
     async with registry:

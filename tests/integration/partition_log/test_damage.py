@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 async def test_damage_when_below_the_recovery_point_then_offline_and_nothing_is_changed(
     tmp_path: Path, number: int, at: int
 ) -> None:
-    """Damage in what was synced puts the partition offline by name, and not a byte is cut."""
+    """Damage below the recovery point takes the partition offline and cuts no byte."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     path = log_files(root)[number]
     content = bytearray(path.read_bytes())
@@ -57,7 +57,7 @@ async def test_damage_when_below_the_recovery_point_then_offline_and_nothing_is_
 
 
 async def test_log_when_it_lost_its_synced_end_then_is_offline(tmp_path: Path) -> None:
-    """A log that ends whole, but below what was synced, is not served as if it were complete."""
+    """A log that ends below its synced end is offline."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     path = log_files(root)[-1]
     path.write_bytes(b"")
@@ -86,7 +86,7 @@ async def test_log_when_repaired_then_comes_back_by_reopening(tmp_path: Path) ->
 async def test_check_point_when_unreadable_then_is_told_and_the_log_opens(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
-    """A spoilt check point costs what it noted, and somebody hears of it."""
+    """The log opens without a damaged check point, and a warning names the file."""
     await made(tmp_path)
     (tmp_path / name).write_bytes(b"0\n1\nevents 0 forty\n")
     async with await LogRegistry.open(tmp_path, SMALL) as registry:
@@ -95,7 +95,7 @@ async def test_check_point_when_unreadable_then_is_told_and_the_log_opens(
 
 
 async def test_compaction_when_unfinished_then_is_left_to_a_broker(tmp_path: Path) -> None:
-    """A folder in the middle of a broker's compaction is not judged by what is there."""
+    """A partition with a broker's unfinished compaction is refused and left unchanged."""
     await made(tmp_path)
     (partition_folder(tmp_path) / f"{0:020d}.log.swap").touch()
     async with await LogRegistry.open(tmp_path, SMALL) as registry:

@@ -58,7 +58,7 @@ async def made_and_crashed(root: Path, to: Path, *, noted: bool = True) -> Path:
 
 
 async def test_log_when_closed_cleanly_then_opens_without_a_scan(tmp_path: Path) -> None:
-    """After a clean end nothing is scanned, cut or rebuilt."""
+    """After a clean stop the log scans, cuts and rebuilds nothing."""
     async with await LogRegistry.open(await made(tmp_path), SMALL) as registry:
         log = await registry.partition(TOPIC, 0)
         assert log.recovered.was_clean
@@ -91,7 +91,7 @@ async def test_mark_of_a_clean_end_when_the_folder_is_open_then_is_gone(tmp_path
 async def test_mark_of_a_clean_end_when_something_was_not_recovered_then_is_not_set(
     tmp_path: Path,
 ) -> None:
-    """After a crash the mark comes back only when every partition has been looked at."""
+    """After a crash the mark returns only when every partition was recovered."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     async with await LogRegistry.open(root, SMALL):
         pass
@@ -124,7 +124,7 @@ async def test_log_when_crashed_then_only_the_end_is_scanned(tmp_path: Path, not
     ],
 )
 async def test_tail_when_torn_then_is_cut_and_the_log_goes_on(tmp_path: Path, tail: bytes) -> None:
-    """What is no whole batch at the end is removed from the file; what was synced is all there."""
+    """A torn batch at the end is removed from the file, and every synced batch is there."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     size = log_files(root)[-1].stat().st_size
     with log_files(root)[-1].open("ab") as file:
@@ -138,7 +138,7 @@ async def test_tail_when_torn_then_is_cut_and_the_log_goes_on(tmp_path: Path, ta
 
 
 async def test_segment_when_empty_at_the_end_then_is_the_active_one(tmp_path: Path) -> None:
-    """A crash right behind a roll leaves an empty segment, in which the log goes on."""
+    """After a crash behind a roll the log goes on in the empty segment."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     (partition_folder(root) / f"{40:020d}.log").touch()
     async with await LogRegistry.open(root, SMALL) as registry:
@@ -149,7 +149,7 @@ async def test_segment_when_empty_at_the_end_then_is_the_active_one(tmp_path: Pa
 
 
 async def test_segments_when_behind_a_torn_one_then_are_removed(tmp_path: Path) -> None:
-    """What was never synced ends at the first torn batch, in whichever segment that is."""
+    """The log ends at the first torn batch, and later segments are removed."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     (root / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\nevents 0 8\n")
     second = log_files(root)[1]
@@ -182,7 +182,7 @@ def shuffled(path: Path) -> None:
 async def test_index_when_missing_or_wrong_after_a_crash_then_is_rebuilt_and_written_back(
     tmp_path: Path, damage: Callable[[Path], None], suffix: str
 ) -> None:
-    """Indexes are derived: a damaged one is replaced on disk, byte for byte, not only in memory."""
+    """After a crash a missing or wrong index is rebuilt on disk, byte for byte."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     path = log_files(root)[1].with_suffix(suffix)
     good = path.read_bytes()
@@ -199,7 +199,7 @@ async def test_index_when_missing_or_wrong_after_a_crash_then_is_rebuilt_and_wri
 async def test_index_when_missing_after_a_clean_end_then_is_rebuilt_and_written_back(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
-    """The mark of a clean end vouches for batches, not for indexes that are not there."""
+    """After a clean stop missing indexes are rebuilt."""
     await made(tmp_path)
     paths = [log_files(tmp_path)[n].with_suffix(".index") for n in (1, -1)]
     good = [path.read_bytes() for path in paths]
@@ -215,7 +215,7 @@ async def test_index_when_missing_after_a_clean_end_then_is_rebuilt_and_written_
 async def test_time_index_when_empty_then_hides_no_record_from_a_look_up_by_time(
     tmp_path: Path, number: int, is_clean: bool
 ) -> None:
-    """What a loss of power leaves of a new file may be nothing: that is no sparse time index."""
+    """An empty time index after a loss of power hides no record from a look-up by time."""
     root = tmp_path / "b"
     await (made(root) if is_clean else made_and_crashed(tmp_path / "a", root))
     path = log_files(root)[number].with_suffix(".timeindex")
@@ -232,7 +232,7 @@ async def test_time_index_when_empty_then_hides_no_record_from_a_look_up_by_time
 
 
 async def test_index_when_its_log_is_gone_then_is_removed(tmp_path: Path) -> None:
-    """An index of a segment that was deleted does not wait for one of the same name."""
+    """An index without its log is removed."""
     await made(tmp_path)
     orphan = partition_folder(tmp_path) / f"{90:020d}.index"
     orphan.write_bytes(bytes(8))
@@ -261,7 +261,7 @@ async def test_leader_epochs_when_their_file_is_lost_then_are_read_from_the_log(
 
 
 def brokers_folder(root: Path) -> dict[int, int]:
-    """A folder as a broker leaves it, with record sets that one wrote: partition to next offset."""
+    """Return a folder in a broker's form, with a broker's record sets: partition to next offset."""
     recorded = json.loads((files("rlmm_demo") / "data" / "recorded_history.json").read_text())
     (root / "meta.properties").write_text("version=1\ncluster.id=x\nnode.id=1\n")
     points = {}
@@ -324,7 +324,7 @@ async def test_folder_when_read_only_with_a_torn_tail_then_ends_before_it(tmp_pa
 
 
 async def test_folder_when_only_parts_were_copied_then_they_are_read(tmp_path: Path) -> None:
-    """One partition's folder with nothing around it is enough to read it."""
+    """The folder of one partition alone is readable."""
     await made(tmp_path / "a")
     target = tmp_path / "b" / f"{TOPIC}-0"
     target.mkdir(parents=True)
@@ -338,7 +338,7 @@ async def test_folder_when_only_parts_were_copied_then_they_are_read(tmp_path: P
 
 
 async def test_disk_when_only_reading_then_is_asked_to_write_nothing(tmp_path: Path) -> None:
-    """Opened read-only, no call that could change anything reaches the disk."""
+    """A log opened read-only makes no call that changes the disk."""
     await made(tmp_path)
     disk = FaultyDisk()
     async with await LogRegistry.open(tmp_path, SMALL, read_only=True, disk=disk) as registry:

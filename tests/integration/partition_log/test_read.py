@@ -52,7 +52,7 @@ def batches_of(data: bytes) -> list[Batch]:
 async def test_read_when_begun_at_any_offset_then_gives_whole_batches_from_there(
     tmp_path: Path, bytes_max: int
 ) -> None:
-    """From every offset: the batch that holds it first, and no more than asked but for that one."""
+    """A read returns whole batches from the one with the offset on, and at least that one."""
     registry, log = await filled(tmp_path)
     async with registry:
         assert log.statistics().segments > 3
@@ -79,7 +79,7 @@ async def test_read_when_continued_then_gives_every_record_once(
 
 
 async def test_read_when_at_the_end_then_is_none_and_outside_is_an_error(tmp_path: Path) -> None:
-    """The end is no error; what the log never had or has no more is, with its bounds."""
+    """A read at the end returns None, and one outside the log raises an error with its bounds."""
     registry, log = await filled(tmp_path)
     async with registry:
         assert await log.read(180) is None
@@ -94,7 +94,7 @@ async def test_read_when_at_the_end_then_is_none_and_outside_is_an_error(tmp_pat
 async def test_read_when_the_disk_fails_then_is_unavailable_and_works_again_later(
     tmp_path: Path,
 ) -> None:
-    """A read that the disk refuses puts nothing offline."""
+    """A failed read of the disk does not take the partition offline."""
     disk = FaultyDisk()
     registry, log = await filled(tmp_path, disk=disk)
     async with registry:
@@ -106,7 +106,7 @@ async def test_read_when_the_disk_fails_then_is_unavailable_and_works_again_late
 
 
 async def test_read_when_beside_appends_then_never_sees_half_of_one(tmp_path: Path) -> None:
-    """Readers and writers at the same time: only whole appends are seen, each once, in order."""
+    """Readers beside writers see only whole appends, each once, in order."""
     settings = replace(FAST, sync=SyncPolicy.EACH_GROUP, segment_bytes=4_000)
     registry, log = await open_log(tmp_path, settings)
 
@@ -133,7 +133,7 @@ async def test_read_when_beside_appends_then_never_sees_half_of_one(tmp_path: Pa
 
 
 async def test_follower_when_one_is_cancelled_then_the_others_are_woken(tmp_path: Path) -> None:
-    """Waiting is by notification; a cancelled wait leaves nothing and harms nobody."""
+    """A cancelled wait leaves nothing behind, and the other waiters wake."""
     registry, log = await open_log(tmp_path)
     async with registry:
         waits = [asyncio.create_task(log.wait_past(0, 30)) for _ in range(10)]
@@ -147,7 +147,7 @@ async def test_follower_when_one_is_cancelled_then_the_others_are_woken(tmp_path
 
 
 async def test_follower_when_the_time_is_up_then_leaves_nothing(tmp_path: Path) -> None:
-    """A wait that ends by its deadline says so, however often it is repeated."""
+    """A wait that times out raises and leaves nothing behind."""
     registry, log = await open_log(tmp_path)
     async with registry:
         for _ in range(5):
@@ -169,7 +169,7 @@ async def test_follower_when_the_log_is_closed_then_is_told(tmp_path: Path) -> N
 
 
 async def test_time_when_asked_for_then_is_the_first_record_so_late(tmp_path: Path) -> None:
-    """Of every time: the first record of that time or later, in any segment, also reopened."""
+    """A look-up by time returns the first record of that time or later, in any segment."""
     registry, log = await filled(tmp_path)
     async with registry:
         await check_times(log)
@@ -204,7 +204,7 @@ async def test_time_when_within_a_compressed_batch_then_names_the_record(tmp_pat
 
 
 async def test_time_when_below_the_log_start_then_is_not_found(tmp_path: Path) -> None:
-    """Records that were deleted are no answer."""
+    """Deleted records are not found by time."""
     registry, log = await filled(tmp_path)
     async with registry:
         await log.advance_log_start(100)
@@ -216,7 +216,7 @@ async def test_time_when_below_the_log_start_then_is_not_found(tmp_path: Path) -
 async def test_time_when_all_records_were_given_up_and_a_segment_was_begun_then_none(
     tmp_path: Path,
 ) -> None:
-    """What readers are shown ends in the segment before the new one: there is nothing to find."""
+    """A look-up by time finds nothing when the log start has reached the log end."""
     registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP))
     async with registry:
         await log.append(build_batch([Record(0, FIRST_MS, None, b"")], 0), leader_epoch=0)

@@ -72,7 +72,7 @@ asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), 2))
 async def test_partition_when_touched_a_thousand_times_at_once_then_is_opened_once(
     tmp_path: Path,
 ) -> None:
-    """However many come first together, the folder is opened once and all get one handle."""
+    """A thousand first callers open the folder once and get the same handle."""
     registry, log = await open_log(tmp_path)
     await log.append(batch(b"a"))
     await registry.close()
@@ -87,7 +87,7 @@ async def test_partition_when_touched_a_thousand_times_at_once_then_is_opened_on
 async def test_partition_when_one_who_waits_for_it_is_cancelled_then_the_others_get_it(
     tmp_path: Path,
 ) -> None:
-    """An opening belongs to nobody who waits for it."""
+    """A cancelled waiter does not cancel the opening for the others."""
     disk = GatedDisk(lambda folder: folder is not None and folder.name == "events-0")
     registry = await LogRegistry.open(tmp_path, FAST, disk=disk)
     async with registry:
@@ -118,7 +118,7 @@ async def test_partition_when_slow_to_open_then_delays_no_other(tmp_path: Path) 
 
 
 async def test_partition_when_absent_then_is_not_found_and_made_when_asked(tmp_path: Path) -> None:
-    """Only `create` makes a folder, also when somebody looked for it at the same moment."""
+    """Only `create` makes a folder, even with a look-up at the same time."""
     async with await LogRegistry.open(tmp_path, FAST) as registry:
         with pytest.raises(NotFound, match="no partition events-0"):
             await registry.partition(TOPIC, 0)
@@ -136,7 +136,7 @@ async def test_partition_when_absent_then_is_not_found_and_made_when_asked(tmp_p
 async def test_partition_when_the_disk_refuses_then_the_next_touch_tries_again(
     tmp_path: Path,
 ) -> None:
-    """An opening that failed for the moment is not remembered."""
+    """An opening that failed temporarily can be tried again."""
     disk = FaultyDisk()
     async with await LogRegistry.open(tmp_path, FAST, disk=disk) as registry:
         disk.fail("create", errno.ENOSPC)
@@ -158,7 +158,7 @@ async def test_partition_when_of_another_topic_id_then_is_refused(tmp_path: Path
 
 
 async def test_partition_when_named_like_a_path_then_is_refused(tmp_path: Path) -> None:
-    """No name leads out of the folder."""
+    """The log refuses a name that leads out of its folder."""
     async with await LogRegistry.open(tmp_path / "logs", FAST) as registry:
         with pytest.raises(InvalidArgument):
             await registry.create("../events", 0, TOPIC_ID)
@@ -168,7 +168,7 @@ async def test_partition_when_named_like_a_path_then_is_refused(tmp_path: Path) 
 async def test_registry_when_closed_then_refuses_and_closing_again_does_nothing(
     tmp_path: Path,
 ) -> None:
-    """After the end there is no partition, and no second end."""
+    """A closed registry gives no partition, and a second close is harmless."""
     registry, log = await open_log(tmp_path)
     await registry.close()
     await registry.close()
@@ -181,7 +181,7 @@ async def test_registry_when_closed_then_refuses_and_closing_again_does_nothing(
 async def test_registry_when_closed_with_appends_in_flight_then_they_are_acknowledged(
     tmp_path: Path,
 ) -> None:
-    """What was written before the end is synced, and its writer told the offset."""
+    """Appends before the close are synced, and their writers get their offsets."""
     registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP))
     tasks = [asyncio.create_task(log.append(batch(b"%d" % n))) for n in range(10)]
     await asyncio.sleep(0)
@@ -197,7 +197,7 @@ async def test_registry_when_closed_with_appends_in_flight_then_they_are_acknowl
 async def test_registry_when_its_close_is_cancelled_then_nothing_is_written_any_more(
     tmp_path: Path,
 ) -> None:
-    """However the end came, no handle writes into a folder that may be another's by now."""
+    """After a cancelled close no handle writes into the folder."""
     disk = GatedDisk(lambda folder: folder is not None and folder.name == "events-1")
     registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP), disk=disk)
     await log.append(batch(b"a"))
@@ -219,7 +219,7 @@ async def test_registry_when_its_close_is_cancelled_then_nothing_is_written_any_
 
 
 async def test_handle_when_reopened_then_the_old_one_is_noted_no_more(tmp_path: Path) -> None:
-    """What is noted of a partition is what its one handle says, not the one before it."""
+    """The check point comes from the partition's present handle only."""
     disk = FaultyDisk()
     registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP), disk=disk)
     async with registry:
@@ -254,7 +254,7 @@ async def test_partitions_when_ten_times_the_limit_of_files_then_all_work(
 async def test_notes_when_a_reader_of_one_partition_begins_them_then_are_told_as_the_folders(
     tmp_path: Path,
 ) -> None:
-    """A line about all partitions carries what the folder was opened with, not who came along."""
+    """Log lines about all partitions have the fields of the folder, not those of the reader."""
     disk = FaultyDisk()
     written = io.StringIO()
     settings = replace(FAST, checkpoint_interval_ms=10)

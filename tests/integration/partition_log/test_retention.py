@@ -41,7 +41,7 @@ async def fill(log: PartitionLog, count: int = 9) -> None:
 
 
 async def test_segments_when_nothing_is_said_then_are_kept_for_ever(tmp_path: Path) -> None:
-    """Without a limit nothing is deleted, however old and however much."""
+    """Without a limit the log deletes nothing."""
     registry, log = await open_log(tmp_path, SMALL)
     async with registry:
         await fill(log)
@@ -109,7 +109,7 @@ async def test_log_start_when_at_the_end_then_the_log_is_empty_and_goes_on(tmp_p
 
 @pytest.mark.parametrize("offset", [4, 10])
 async def test_log_start_when_outside_the_log_then_is_refused(tmp_path: Path, offset: int) -> None:
-    """The log start never goes back, nor behind the end."""
+    """The log start never goes back or behind the log end."""
     registry, log = await open_log(tmp_path, SMALL)
     async with registry:
         await fill(log)
@@ -122,7 +122,7 @@ async def test_log_start_when_outside_the_log_then_is_refused(tmp_path: Path, of
 async def test_segments_when_they_cannot_be_deleted_then_readers_do_not_see_them(
     tmp_path: Path,
 ) -> None:
-    """A failed deletion is told, and does not bring back what had expired."""
+    """Readers do not see expired segments whose deletion failed, and the failure is logged."""
     disk = FaultyDisk()
     registry, log = await open_log(tmp_path, replace(SMALL, retention_ms=3_000), disk=disk)
     async with registry:
@@ -135,7 +135,7 @@ async def test_segments_when_they_cannot_be_deleted_then_readers_do_not_see_them
 
 
 async def test_log_start_when_it_cannot_be_noted_then_nothing_is_deleted(tmp_path: Path) -> None:
-    """Files go only after the new start is safe."""
+    """The log deletes no file when the new log start cannot be written."""
     disk = FaultyDisk()
     registry, log = await open_log(tmp_path, SMALL, disk=disk)
     async with registry:

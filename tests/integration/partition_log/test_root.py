@@ -1,4 +1,4 @@
-"""The folder above the partitions: whose it is, who has it, and what it may hold."""
+"""The folder above the partitions: its owner, its lock and its contents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ sys.stdin.read()
 
 
 class GatedMaking(Disk):
-    """A disk that makes a folder when it is told to go on."""
+    """A disk that makes a folder when the test lets it."""
 
     def __init__(self) -> None:
         self.reached = threading.Event()
@@ -57,8 +57,6 @@ class GatedMaking(Disk):
 
 
 class NotedFolders(Disk):
-    """A disk that notes which folders are synced."""
-
     def __init__(self) -> None:
         self.synced: list[Path] = []
 
@@ -84,7 +82,7 @@ async def locked_by_another(root: Path, kind: str) -> AsyncIterator[int]:
 
 
 async def test_folder_when_opening_it_is_cancelled_then_is_free(tmp_path: Path) -> None:
-    """Nobody keeps the lock of a folder that nobody waits for."""
+    """A cancelled opening frees the lock of the folder."""
     disk = GatedMaking()
     opening = asyncio.create_task(LogRegistry.open(tmp_path / "logs", FAST, disk=disk))
     await asyncio.to_thread(disk.reached.wait, 30)
@@ -116,7 +114,9 @@ async def test_folder_when_made_then_its_name_is_safe_before_anything_is_in_it(
 async def test_folder_when_in_use_then_a_second_process_is_refused_with_the_owners_pid(
     tmp_path: Path, kind: str
 ) -> None:
-    """Two processes cannot have one folder, whether the first is ours or a broker."""
+    """
+    A second process is refused with the owner's process id, whether the owner is rlmm or a broker.
+    """
     async with locked_by_another(tmp_path, kind) as pid:
         with pytest.raises(ConfigError, match=f"in use by process {pid};") as caught:
             await LogRegistry.open(tmp_path, FAST)
@@ -126,7 +126,7 @@ async def test_folder_when_in_use_then_a_second_process_is_refused_with_the_owne
 
 
 async def test_folder_when_open_in_this_process_then_is_refused_to_it_too(tmp_path: Path) -> None:
-    """One process has a folder once, and a refused attempt does not loosen the lock."""
+    """A second opener in the same process is refused and leaves the lock held."""
     async with await LogRegistry.open(tmp_path, FAST):
         for _ in range(2):
             with pytest.raises(ConfigError, match=f"in use by process {os.getpid()};"):
@@ -136,7 +136,7 @@ async def test_folder_when_open_in_this_process_then_is_refused_to_it_too(tmp_pa
 
 
 async def test_folder_when_its_lock_file_is_stale_then_it_opens(tmp_path: Path) -> None:
-    """What a dead process left behind is no obstacle."""
+    """The folder opens despite the lock file of a dead process."""
     registry, log = await open_log(tmp_path)
     await log.append(batch(b"a"))
     crashed = copied(tmp_path, tmp_path / "crashed")
@@ -185,8 +185,6 @@ async def test_partition_folder_when_of_something_else_then_is_refused(tmp_path:
 
 
 class ReadOnlyDisk(Disk):
-    """A disk that was mounted for reading only."""
-
     def make_folder(self, path: Path) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
@@ -194,14 +192,14 @@ class ReadOnlyDisk(Disk):
 async def test_folder_when_on_a_read_only_disk_then_is_refused_with_the_way_out(
     tmp_path: Path,
 ) -> None:
-    """One line says what is wrong and what to do."""
+    """One line names the fault and the remedy."""
     with pytest.raises(ConfigError, match=r"Read-only file system; choose .* read-only") as caught:
         await LogRegistry.open(tmp_path / "logs", FAST, disk=ReadOnlyDisk())
     assert "\n" not in str(caught.value)
 
 
 async def test_folder_when_absent_then_reading_it_is_refused(tmp_path: Path) -> None:
-    """Opening for reading makes nothing."""
+    """Reading refuses a missing folder and makes nothing."""
     with pytest.raises(ConfigError, match="does not exist"):
         await LogRegistry.open(tmp_path / "logs", FAST, read_only=True)
     assert not (tmp_path / "logs").exists()

@@ -1,4 +1,4 @@
-"""The demonstration without a broker: the same story, told to its end."""
+"""The demonstration without a broker, from its first screen to its end."""
 
 from __future__ import annotations
 

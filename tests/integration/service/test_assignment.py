@@ -1,4 +1,4 @@
-"""What a service answers for where others say it: a broker that reports, or the cluster itself."""
+"""The partitions of a service that follows a broker's report or the cluster."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SEGMENTS = 2
 async def test_d17_serve_when_a_broker_is_to_report_then_warns_that_nothing_is_answered(
     tmp_path: Path,
 ) -> None:
-    """Who configures it reads at the start what is missing; the service goes on, and ends well."""
+    """The start warns that no broker has reported yet, and the service runs and stops in order."""
     async with serving(tmp_path, "--assignment", "broker", "--log-kind", "memory") as served:
         line = await served.until("nothing is answered before a broker has reported")
         assert line["level"] == "warning"
@@ -55,7 +55,7 @@ async def test_d17_serve_when_a_broker_is_to_report_then_warns_that_nothing_is_a
 
 
 async def test_f34_service_then_tells_how_its_engines_stand_and_what_was_asked_of_it() -> None:
-    """Uptime, snapshots that were asked for, and every engine by name; none follows a broker."""
+    """The statistics have uptime, requested snapshots and every engine by name."""
     plan = EnginePlan(
         "memory",
         partial(open_memory, 2),
@@ -146,7 +146,7 @@ async def read_by_a_process(spread: Spread, folder: Path) -> set[int]:
 async def test_d17_f45_serve_when_a_broker_of_a_kafka_cluster_is_followed_then_answers_for_it(
     tiered_cluster: Cluster, tmp_path: Path
 ) -> None:
-    """The process answers for exactly what the broker leads and follows."""
+    """The service answers exactly for the partitions that the broker leads and follows."""
     spread = Spread(tiered_cluster)
     await spread.fill()
     assert spread.held

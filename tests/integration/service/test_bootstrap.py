@@ -1,4 +1,4 @@
-"""The service before its cluster is there, when it comes, and when it is told to stop waiting."""
+"""The service before its cluster exists, at its start, and during a stop."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def test_f95_service_when_no_broker_listens_then_says_so_in_its_statistics
 async def test_f95_serve_when_the_kafka_broker_comes_then_goes_on(
     tmp_path: Path, fresh_kafka: FreshKafka
 ) -> None:
-    """Failure scenario F95: as soon as the broker is up everything is read and answered from."""
+    """Failure scenario F95: the engine reads everything and answers as soon as the broker is up."""
     kafka = await asyncio.to_thread(fresh_kafka.tiered)
     await asyncio.to_thread(kafka.node.stop)
     async with serving(tmp_path, "--bootstrap-server", kafka.bootstrap, *BRIEFLY) as served:

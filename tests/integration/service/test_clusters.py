@@ -95,7 +95,7 @@ def identity(engine: Engine) -> LogIdentity:
 async def test_service_when_it_has_two_clusters_then_nothing_of_one_is_seen_in_the_other(
     file: Path, tmp_path: Path
 ) -> None:
-    """Own folders, own state; after a restart each comes back from its own snapshots."""
+    """Each cluster has its own folder and state and restarts from its own snapshots."""
     plans = plans_of(await asyncio.to_thread(partial(load, file=file)))
     segments = {name: segment_id(name, tp(name)) for name in ("east", "west")}
     async with running(*plans) as (service, _):
@@ -127,7 +127,7 @@ async def test_service_when_it_has_two_clusters_then_nothing_of_one_is_seen_in_t
 async def test_service_when_two_clusters_are_one_and_the_same_then_is_refused_by_both_names() -> (
     None
 ):
-    """No log is followed twice: whoever asked would have two answers, and nobody would know."""
+    """The service refuses two names of one log and names both."""
     topic = MemoryTopic(1)
     service = Service({})
     for name in ("one", "two"):
@@ -142,7 +142,7 @@ async def test_service_when_two_clusters_are_one_and_the_same_then_is_refused_by
 
 
 async def test_service_when_two_logs_are_of_one_cluster_then_neither_is_that_clusters() -> None:
-    """Different topics of one cluster may be followed; which is meant, its id does not say."""
+    """Two topics of one cluster may be followed, and the cluster id alone then selects neither."""
     topics = [MemoryTopic(1), MemoryTopic(1)]
     topics[1].cluster_id = topics[0].cluster_id
     async with running(plan("one", topics[0]), plan("two", topics[1])) as (service, _):
@@ -151,7 +151,7 @@ async def test_service_when_two_logs_are_of_one_cluster_then_neither_is_that_clu
 
 
 async def test_service_when_an_engine_is_added_while_it_runs_then_answers_for_it_as_well() -> None:
-    """A cluster that comes later is as good as one that was configured."""
+    """The service answers for a cluster that is added while it runs."""
     late = MemoryTopic(1)
     async with running(plan("first", MemoryTopic(1))) as (service, task):
         await service.add(plan("late", late))
@@ -168,7 +168,7 @@ async def test_service_when_an_engine_is_added_while_it_runs_then_answers_for_it
 async def test_service_when_an_engine_cannot_be_opened_late_then_only_who_asked_is_told(
     error: Exception,
 ) -> None:
-    """The others go on, and the name is free again."""
+    """Only the caller gets the error, the other engines go on, and the name is free again."""
 
     async def refused() -> LogOpener:
         raise error
@@ -187,7 +187,7 @@ async def test_service_when_an_engine_cannot_be_opened_late_then_only_who_asked_
 
 
 async def test_service_when_a_name_is_taken_or_being_opened_then_another_is_refused() -> None:
-    """Also while the first of that name is still being opened."""
+    """A name is refused while an engine of that name runs or is being opened."""
     gate = asyncio.Event()
     topic = MemoryTopic(1)
 
@@ -206,7 +206,7 @@ async def test_service_when_a_name_is_taken_or_being_opened_then_another_is_refu
 
 
 async def test_service_when_it_stops_then_no_engine_is_added() -> None:
-    """Neither one that is asked for afterwards, nor one whose log was being opened."""
+    """A stopping service adds no engine, neither a new one nor one that is being opened."""
     gate = asyncio.Event()
     log = MemoryLog(MemoryTopic(1))
 
@@ -229,7 +229,7 @@ async def test_service_when_it_stops_then_no_engine_is_added() -> None:
 
 
 async def test_service_when_it_has_failed_then_no_engine_is_added() -> None:
-    """A part that fails ends all: nothing begins beside it."""
+    """After the failure of a part the service adds no engine."""
     async with running(plan("first", MemoryTopic(1))) as (service, task):
         task.cancel()
         await asyncio.wait([task])
@@ -240,7 +240,9 @@ async def test_service_when_it_has_failed_then_no_engine_is_added() -> None:
 async def test_service_when_a_late_engine_is_one_that_is_there_then_it_alone_goes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whoever names a cluster twice must not end the service for everybody else."""
+    """
+    An added engine on a log that is followed already ends alone, with an error for its callers.
+    """
     topic = MemoryTopic(1)
     async with running(plan("first", topic)) as (service, task):
         late = await service.add(plan("late", topic))
@@ -255,7 +257,7 @@ async def test_service_when_a_late_engine_is_one_that_is_there_then_it_alone_goe
 
 
 async def test_service_when_a_configured_log_is_reached_last_then_the_late_engine_goes() -> None:
-    """Who came first by name stays, whoever is connected first."""
+    """The configured engine stays and the added one ends, whichever connects first."""
     topic, other = MemoryTopic(1), MemoryTopic(1)
     gate = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Services that follow a cluster ask what its brokers do not copy."""
+"""Services report the topics that the brokers of their cluster do not copy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TellingLog(MemoryLog):
 
 
 async def test_topic_when_not_copied_then_the_status_of_the_service_names_it() -> None:
-    """The watch runs with its engine, and what it hears is shown."""
+    """The watch runs with its engine, and the status shows its topics."""
 
     async def open_log() -> LogOpener:
         return LogOpener(TellingLog(MemoryTopic(2)))
@@ -67,6 +67,6 @@ async def test_topic_when_not_copied_then_the_status_of_the_service_names_it() -
 def test_plan_when_made_then_asks_a_cluster_alone(
     flags: dict[str, str], warn_s: float | None, tmp_path: Path
 ) -> None:
-    """Only the log on Kafka has brokers that could be asked."""
+    """Only a log on Kafka has a copy watch."""
     (plan,) = plans_of(load({"data_dir": str(tmp_path), **flags}))
     assert plan.copying_warn_s == warn_s

@@ -88,7 +88,7 @@ async def test_serve_when_only_the_volume_can_be_written_then_runs_and_keeps_sna
 async def test_broker_when_it_connects_as_deployed_then_needs_tls_and_its_token(
     tmp_path: Path,
 ) -> None:
-    """By the deployed configuration broker 7 connects as itself, with TLS and its token."""
+    """Broker 7 connects with TLS and its token under the deployed configuration."""
     text: str = manifest("brokers/configmap.yaml", "ConfigMap")["data"]["rlmm.toml"]
     pki = Pki(tmp_path)
     places = {

@@ -199,7 +199,7 @@ async def test_f101_service_when_a_snapshot_does_not_end_then_is_named(
 
 
 async def test_f101_service_when_asked_to_stop_while_a_log_is_opened_then_ends_at_once() -> None:
-    """A folder that takes long to recover is no reason to be killed."""
+    """A service that is still opening a log stops at once."""
     begun = asyncio.Event()
 
     async def never() -> LogOpener:
@@ -232,7 +232,7 @@ async def ending() -> None: ...
 async def test_service_when_a_part_fails_then_all_ends_with_its_name(
     part: Callable[[], Coroutine[None, None, None]], message: str, tmp_path: Path
 ) -> None:
-    """The process does not go on without a part: the part is named, the status its own."""
+    """The failure of a part ends the process, which names it and has its exit code."""
     gate = asyncio.Event()
 
     async def when_told() -> None:
@@ -270,7 +270,7 @@ async def test_service_when_the_reading_dies_then_the_engine_is_named_and_calls_
 async def test_service_when_a_log_cannot_be_opened_then_its_own_error_ends_it(
     error: Exception,
 ) -> None:
-    """What stands in the way of a start is told as it is, with its own status."""
+    """The process ends with the error of the log that cannot be opened, and its exit code."""
 
     async def refused() -> LogOpener:
         raise error
@@ -284,7 +284,7 @@ async def test_service_when_a_log_cannot_be_opened_then_its_own_error_ends_it(
 async def test_service_when_it_has_ended_then_what_was_done_with_its_signal_before_is_done(
     tmp_path: Path,
 ) -> None:
-    """Who asks for snapshots while the process goes down does not kill it."""
+    """The service restores the former handler of SIGUSR1 at its end."""
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
         world = World(tmp_path)

@@ -1,4 +1,4 @@
-"""Trouble of one engine among several: it is told, and costs the others nothing."""
+"""The failure of one engine among several: its report, and no effect on the others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class ClosingBadly(MemoryLog):
 async def test_service_when_a_late_engine_fails_of_its_log_then_it_alone_goes(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The others go on, its callers are told why, its log is closed and its name free again."""
+    """
+    The failed engine ends with an error for its callers, its log closes, and its name is free
+    again.
+    """
     gate = asyncio.Event()
     log = ClosingBadly(MemoryTopic(1))
 
@@ -67,7 +70,7 @@ async def test_service_when_a_late_engine_fails_of_its_log_then_it_alone_goes(
 
 
 async def test_service_when_an_engine_was_taken_off_then_missing_until_it_is_there_again() -> None:
-    """One of its name waits until what it stood on is closed."""
+    """A new engine of the same name waits until the log of the former one is closed."""
     gate, closed = asyncio.Event(), asyncio.Event()
 
     class ClosingLate(MemoryLog):
@@ -101,7 +104,7 @@ async def test_service_when_an_engine_was_taken_off_then_missing_until_it_is_the
 async def test_service_when_an_engine_cannot_be_opened_nor_closed_then_who_asked_hears_the_first(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What goes wrong in the clean-up does not hide why it was needed."""
+    """The caller gets the first error, and the log shows the error of the clean-up."""
     log = ClosingBadly(MemoryTopic(1))
 
     async def opened() -> LogOpener:
@@ -117,7 +120,7 @@ async def test_service_when_an_engine_cannot_be_opened_nor_closed_then_who_asked
 async def test_service_when_the_snapshots_of_one_engine_hang_then_those_of_others_are_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each has its own disk, and what hangs is named."""
+    """Each engine writes its own snapshots, and the service names the one that hangs."""
     flushed: list[str] = []
     gate = asyncio.Event()
 
@@ -156,7 +159,7 @@ async def test_service_when_several_logs_close_badly_then_each_is_told(
 
 
 async def test_service_when_it_starts_then_all_logs_are_opened_at_a_time() -> None:
-    """One that takes long does not have the others wait for their turn; the order is kept."""
+    """All logs are opened at the same time, and the order of engines is kept."""
     gate, opening, started = asyncio.Event(), [], asyncio.Event()
 
     def slow(name: str) -> EnginePlan:
@@ -185,7 +188,7 @@ async def test_service_when_it_starts_then_all_logs_are_opened_at_a_time() -> No
 
 
 async def test_service_when_several_logs_cannot_be_opened_then_the_first_by_name_is_told() -> None:
-    """Whatever fails sooner: the same trouble has the same last line, and no opening stays."""
+    """The process ends with the error of the first log by name, and no opening is left."""
     tried = asyncio.Event()
 
     async def at_once() -> None:

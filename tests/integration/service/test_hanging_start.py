@@ -1,6 +1,6 @@
 """
-A log that cannot be opened because a disk hangs, or that nobody answers for: who waits for it, how
-it is named, and that all else begins and ends without it.
+A log that cannot be opened because a disk hangs or no broker answers: its callers, its name, and
+the start and stop of the other parts without it.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ async def begun(
 
 
 async def hang(folder: Path) -> tuple[Path, bytes]:
-    """Begin a log in *folder*, and let its next opening hang at a pipe."""
+    """Make a log in *folder* whose next opening hangs at a pipe."""
     log = (await open_files(folder / "log", 2, LogSettings(), is_observer=False)).log
     await log.close()
     pipe = folder / "log" / "meta.properties"
@@ -150,7 +150,9 @@ async def test_f101_service_when_a_log_hangs_then_the_others_are_answered_from_a
 async def test_f101_service_when_a_folder_of_snapshots_hangs_then_that_is_what_is_named(
     tmp_path: Path, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not the log's folder is to be looked at, and nothing is kept before the folder is held."""
+    """
+    The error names the snapshots folder, and the service writes nothing before it has the lock.
+    """
     released = threading.Event()
 
     @contextmanager
@@ -178,7 +180,7 @@ async def test_f101_service_when_a_folder_of_snapshots_hangs_then_that_is_what_i
 async def test_f101_service_when_asked_to_stop_while_a_log_hangs_then_ends_in_time(
     tmp_path: Path, impatient: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What hangs is left behind by name, and is no reason to be killed."""
+    """The service stops in time and names the hanging log."""
     pipe, content = await hang(tmp_path)
     loop = asyncio.get_running_loop()
     try:
@@ -196,7 +198,7 @@ async def test_f101_service_when_asked_to_stop_while_a_log_hangs_then_ends_in_ti
 async def test_service_when_a_log_that_took_long_cannot_be_opened_then_its_own_error_ends_it(
     impatient: None,
 ) -> None:
-    """What was configured stands and falls together, however late it is known that it falls."""
+    """The failure of a configured log ends the service, however late it comes."""
     failing = asyncio.Event()
     error = ConfigError("two counts")
 
@@ -232,7 +234,10 @@ async def until_ready(url: str) -> None:
 async def test_f101_serve_when_the_data_folder_hangs_then_http_answers_and_it_is_named(
     tmp_path: Path,
 ) -> None:
-    """HTTP answers, a signal ends the service, and it goes on when the disk is back."""
+    """
+    HTTP answers while the disk hangs, a signal ends the service, and it goes on when the disk is
+    back.
+    """
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     arguments = ("--http-listen", ANYWHERE, "--log-num-partitions", "2")
@@ -264,7 +269,7 @@ async def test_f101_serve_when_the_data_folder_hangs_then_http_answers_and_it_is
 async def test_f101_serve_when_a_bootstrap_never_answers_then_others_do_and_it_is_named(
     tmp_path: Path,
 ) -> None:
-    """A Kafka that takes connections and says nothing delays neither start nor end."""
+    """A silent Kafka delays neither the start nor the stop of the others."""
     held: list[asyncio.StreamWriter] = []
     deaf = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)
     port = deaf.sockets[0].getsockname()[1]

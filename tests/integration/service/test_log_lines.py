@@ -1,6 +1,6 @@
 """
-The lines that `rlmm serve` writes: whose they are, and how a failure is told: one line, of the form
-that the lines before it have.
+The lines that `rlmm serve` writes: their origin, and a failure as one line in the form of the lines
+before.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def everything(terminal: int) -> bytes:
 async def test_last_line_when_no_terminal_reads_it_then_is_json_as_all_are(
     tmp_path: Path, said: tuple[str, ...]
 ) -> None:
-    """The error's name, its message and the exit code stand in it, and no other line says them."""
+    """The last line has the error's name, message and exit code, and no other line has them."""
     async with serving(tmp_path, *said, program=("-c", FAILING)) as served:
         assert await served.end() == 5
     assert served.said == []
@@ -81,7 +81,7 @@ async def test_last_line_when_no_terminal_reads_it_then_is_json_as_all_are(
 
 
 async def test_last_line_when_lines_are_for_people_then_is_for_people(tmp_path: Path) -> None:
-    """Who asks for lines for people finds no JSON at the end, terminal or not."""
+    """With lines for people the last line is no JSON, with or without a terminal."""
     flag = ("--logging-format", "human")
     async with serving(tmp_path, *flag, program=("-c", FAILING)) as served:
         assert await served.end() == 5
@@ -93,7 +93,7 @@ async def test_last_line_when_lines_are_for_people_then_is_for_people(tmp_path: 
 async def test_last_line_when_a_terminal_reads_it_then_is_for_people_and_stands_once(
     tmp_path: Path,
 ) -> None:
-    """One line for people, after the log lines for people."""
+    """A terminal gets one line for people after the log lines."""
     status, said = await on_terminal(tmp_path, "-c", FAILING, "serve")
     assert status == 5
     assert [line for line in said if "part-failed" in line] == [f"rlmm: {MESSAGE}"]
@@ -112,7 +112,7 @@ async def test_last_line_when_a_terminal_reads_it_then_is_for_people_and_stands_
 async def test_last_line_when_there_is_no_configuration_then_has_the_form_that_was_asked_for(
     tmp_path: Path, flags: tuple[str, ...], *, is_json: bool
 ) -> None:
-    """What the flag says counts also where nothing else can be read."""
+    """The flag decides the form of the last line even if no configuration can be read."""
     status, said = await on_terminal(tmp_path, "-m", "rlmm", "serve", *UNREADABLE, *flags)
     assert status == 2
     (line,) = said
@@ -122,7 +122,7 @@ async def test_last_line_when_there_is_no_configuration_then_has_the_form_that_w
 async def test_last_line_when_standard_error_is_closed_then_the_exit_code_says_it(
     tmp_path: Path,
 ) -> None:
-    """Nowhere to write to is no failure of its own."""
+    """A process whose standard error is closed ends with its own exit code."""
     closed = ("sh", "-c", 'exec "$@" 2>&-', "sh")
     async with serving(tmp_path, before=closed, program=("-c", FAILING)) as served:
         assert await served.end() == 5
@@ -131,7 +131,7 @@ async def test_last_line_when_standard_error_is_closed_then_the_exit_code_says_i
 
 
 async def test_notice_of_a_java_file_when_serving_then_is_a_log_line(tmp_path: Path) -> None:
-    """Nothing but log lines stands between log lines."""
+    """The notice about unused keys is a log line like the others."""
     java = tmp_path / "client.properties"
     await asyncio.to_thread(java.write_text, "acks=all\nbootstrap.servers=127.0.0.1:1\n")
     async with serving(tmp_path, "--command-config", str(java)) as served:
@@ -155,7 +155,7 @@ OF_AN_ENGINE = ("rlmm.pump.", "rlmm.relay", "rlmm.log.", "rlmm.snapshot.")
 
 
 async def test_lines_when_there_are_clusters_then_each_says_whose_it_is(tmp_path: Path) -> None:
-    """Every line of an engine's parts has the name of its cluster; partitions are never mixed."""
+    """Every line of an engine has the name of its cluster."""
     await asyncio.to_thread((tmp_path / "rlmm.toml").write_text, CLUSTERS)
     async with serving(tmp_path, "--config", "rlmm.toml") as served:
         for count in (2, 3):

@@ -33,7 +33,7 @@ def write(file: Path, text: str) -> None:
 
 
 async def hang_up(served: Serving) -> dict[str, Any]:
-    """Ask for the configuration to be read again; return the line about it."""
+    """Send SIGHUP; return the line about the reload."""
     served.send(signal.SIGHUP)
     return await served.until(READ_AGAIN)
 
@@ -75,7 +75,7 @@ async def test_serve_when_hung_up_then_levels_of_modules_change_and_it_goes_on(
 async def test_serve_when_hung_up_and_a_level_is_gone_then_the_module_is_quiet_again(
     tmp_path: Path, file: Path
 ) -> None:
-    """What the file does not say any more is as if it had never said it."""
+    """A level that the file no longer sets goes back to its default."""
     await fill(tmp_path)
     write(file, '[logging]\nlevels = ["rlmm.snapshot=debug"]\n')
     async with serving(tmp_path, "--config", str(file)) as served:
@@ -91,7 +91,7 @@ async def test_serve_when_hung_up_and_a_level_is_gone_then_the_module_is_quiet_a
 async def test_serve_when_other_keys_have_changed_then_are_named_as_waiting_for_a_restart(
     tmp_path: Path, file: Path
 ) -> None:
-    """What is not taken over is told each time, as long as it differs from what is in force."""
+    """Each reload names the changed keys that need a restart, as long as they differ."""
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file), "--gate-waiting-max", "7") as served:
         await served.until_open(PLACES)
@@ -114,7 +114,7 @@ async def test_serve_when_other_keys_have_changed_then_are_named_as_waiting_for_
 async def test_serve_when_the_format_has_changed_then_lines_are_for_people(
     tmp_path: Path, file: Path
 ) -> None:
-    """The whole section is taken over: what was JSON is not any more, to the last line."""
+    """A reload takes over the whole section, so later lines are no longer JSON."""
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file)) as served:
         await served.until_open(PLACES)
@@ -148,7 +148,7 @@ async def test_serve_when_hung_up_again_and_again_then_every_answer_is_written(
 async def test_serve_when_its_file_has_become_a_pipe_then_can_be_stopped_all_the_same(
     tmp_path: Path, file: Path
 ) -> None:
-    """What hangs is named at the stop, and does not hold up the end of the process."""
+    """The stop names the hanging file and does not wait for it."""
     await fill(tmp_path)
     async with serving(tmp_path, "--config", str(file)) as served:
         await served.until_open(PLACES)

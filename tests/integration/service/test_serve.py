@@ -1,4 +1,4 @@
-"""`rlmm serve` as a process: how it starts, what signals do, what it refuses, how it ends."""
+"""`rlmm serve` as a process: start, signals, refusals and end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def everything_below(folder: Path) -> dict[str, tuple[int, int]]:
 async def test_serve_when_nothing_is_configured_then_serves_from_a_folder_of_its_own(
     tmp_path: Path,
 ) -> None:
-    """In an empty folder it begins a log of 50 partitions and answers from all of them."""
+    """In an empty folder the service makes a log of 50 partitions and answers from all."""
     async with serving(tmp_path) as served:
         await served.until_open(50)
         assert (tmp_path / FOLDER / LOCK).read_text() == f"{served.pid}\n"
@@ -51,7 +51,7 @@ async def test_serve_when_nothing_is_configured_then_serves_from_a_folder_of_its
 async def test_f18_serve_when_asked_to_stop_then_a_restart_replays_nothing(
     tmp_path: Path, how: signal.Signals
 ) -> None:
-    """Failure scenario F18: both signals end it in order, and leave snapshots of all there is."""
+    """Failure scenario F18: each signal stops the service in order with snapshots of everything."""
     await fill(tmp_path)
     async with serving(tmp_path) as served:
         await served.until_open(PLACES)
@@ -71,7 +71,7 @@ async def test_f18_serve_when_asked_to_stop_then_a_restart_replays_nothing(
 async def test_serve_when_told_to_write_snapshots_then_writes_them_and_goes_on(
     tmp_path: Path,
 ) -> None:
-    """SIGUSR1 writes what changed, and nothing where nothing did."""
+    """SIGUSR1 writes the snapshots of changed partitions only."""
     await fill(tmp_path)
     async with serving(tmp_path) as served:
         await served.until_open(PLACES)
@@ -86,7 +86,7 @@ async def test_serve_when_told_to_write_snapshots_then_writes_them_and_goes_on(
 async def test_f17_serve_when_the_report_of_snapshots_cannot_be_written_then_goes_on(
     tmp_path: Path,
 ) -> None:
-    """Failure scenario F17: what cannot be written is logged, and is no reason to end."""
+    """Failure scenario F17: the service logs a report that cannot be written and goes on."""
     await fill(tmp_path)
     (tmp_path / FOLDER / REPORT).mkdir()
     async with serving(tmp_path) as served:
@@ -101,7 +101,7 @@ async def test_f17_serve_when_the_report_of_snapshots_cannot_be_written_then_goe
 async def test_serve_when_another_has_the_folder_then_is_refused_with_its_pid(
     tmp_path: Path,
 ) -> None:
-    """One line, exit code 2, and the first one goes on; a killed one is no obstacle."""
+    """The second service ends with one line and exit code 2, and a killed owner is no obstacle."""
     async with serving(tmp_path, "--log-num-partitions", "2") as first:
         await first.until_open(2)
         async with serving(tmp_path) as second:
@@ -134,7 +134,7 @@ async def test_serve_when_another_has_the_folder_then_is_refused_with_its_pid(
 async def test_f97_serve_when_a_value_cannot_work_then_is_refused_before_any_io(
     tmp_path: Path, flag: str, value: str
 ) -> None:
-    """Failure scenario F97: one line that names the key, exit code 2, and not a file is made."""
+    """Failure scenario F97: one line names the key, with exit code 2, before any file is made."""
     async with serving(tmp_path, flag, value) as served:
         assert await served.end() == 2
     (line,) = served.lines
@@ -158,7 +158,9 @@ def without_rights_of_root() -> list[str]:
 async def test_serve_when_an_observer_of_a_folder_that_is_read_only_then_answers(
     tmp_path: Path,
 ) -> None:
-    """It reads what is there, changes nothing, takes no lock, and ends in order."""
+    """
+    An observer of a read-only folder answers, changes nothing, takes no lock, and stops in order.
+    """
     await fill(tmp_path)
     before = everything_below(tmp_path / FOLDER)
     folders = [tmp_path / FOLDER, *(tmp_path / FOLDER).rglob("*")]
@@ -193,7 +195,7 @@ main()
 async def test_serve_when_a_part_fails_then_ends_with_its_name_and_a_status_of_its_own(
     tmp_path: Path,
 ) -> None:
-    """A fault of ours ends the process: the part is named, and where it failed is logged."""
+    """The process ends, names the failed part, and logs the place of the failure."""
     async with serving(tmp_path, "--log-num-partitions", "2", program=("-c", FAILING)) as served:
         assert await served.end() == 5
     assert served.said == []
@@ -226,7 +228,7 @@ main()
 async def test_f101_serve_when_a_part_does_not_end_then_leaves_and_names_it(
     tmp_path: Path,
 ) -> None:
-    """Failure scenario F101: what hangs is named, and the process is gone, with status 6."""
+    """Failure scenario F101: the process names the hanging part and ends with exit code 6."""
     async with serving(
         tmp_path,
         "--log-num-partitions",

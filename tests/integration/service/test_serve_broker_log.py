@@ -24,7 +24,10 @@ NOBODY = ("--broker-log-bootstrap-servers", "127.0.0.1:1")
 async def test_serve_when_the_cluster_is_away_then_lists_partitions_and_serves_none_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Names are on the disk; what is stable nobody tells, and that is the reason that is given."""
+    """
+    The partitions come from the disk, and the reason for no file is that the last stable offset is
+    unknown.
+    """
     root = write_example(tmp_path / "kafka-logs")
     monkeypatch.setattr("time.sleep", lambda _: None)
     arguments = (*HTTP, *NOBODY, "--broker-log-folders", str(root))
@@ -62,7 +65,7 @@ async def test_serve_when_the_cluster_is_away_then_lists_partitions_and_serves_n
 async def test_serve_when_folders_cannot_be_served_then_is_refused(
     tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
-    """One line, exit code 2."""
+    """The process refuses unusable folders with one line and exit code 2."""
     async with serving(tmp_path, *HTTP, *arguments) as served:
         assert await served.end() == 2
     assert told in served.messages[-1]

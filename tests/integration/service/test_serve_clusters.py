@@ -52,7 +52,7 @@ def snapshot_write(*options: str) -> dict[str, dict[str, list[int]]]:
 async def test_serve_when_the_file_names_two_clusters_then_serves_both(
     file: Path, tmp_path: Path
 ) -> None:
-    """Each from its own folder, its lines under its name; snapshots are told by name."""
+    """Each cluster has its own folder, its own field in log lines, and its own snapshots."""
     clusters = tmp_path / "data" / "clusters"
     await fill(clusters / "east" / "log", "east", 2)
     await fill(clusters / "west" / "log", "west", 3)
@@ -71,7 +71,7 @@ async def test_serve_when_the_file_names_two_clusters_then_serves_both(
 async def test_snapshot_write_when_no_service_runs_then_writes_those_of_every_cluster(
     file: Path, tmp_path: Path
 ) -> None:
-    """One after the other, and told by name."""
+    """The command writes the snapshots of one cluster after the other and names each."""
     clusters = tmp_path / "data" / "clusters"
     await fill(clusters / "east" / "log", "east", 2)
     await fill(clusters / "west" / "log", "west", 3)
@@ -86,7 +86,7 @@ async def test_snapshot_write_when_no_service_runs_then_writes_those_of_every_cl
 async def test_serve_when_two_clusters_are_one_log_then_is_refused_by_both_names(
     tmp_path: Path,
 ) -> None:
-    """A folder that was copied is the same log; nothing says which one is meant."""
+    """The service refuses a copied folder, because it has the identity of the original log."""
     clusters = tmp_path / "rlmm-data" / "clusters"
     await fill(clusters / "east" / "log", "east", 3)
     await asyncio.to_thread(shutil.copytree, clusters / "east", clusters / "west")
@@ -100,7 +100,7 @@ async def test_serve_when_two_clusters_are_one_log_then_is_refused_by_both_names
 async def test_serve_when_clusters_are_named_for_a_log_that_was_the_only_one_then_says_so(
     file: Path, tmp_path: Path
 ) -> None:
-    """The log of before is left alone, and nobody takes the new empty ones for it unawares."""
+    """The start names the former log that is not used, and leaves it unchanged."""
     await fill(tmp_path / "data" / "log", "old", 3)
     async with serving(tmp_path, "--config", str(file)) as served:
         line = await served.until("is of none of the clusters and is not served")
@@ -112,7 +112,7 @@ async def test_serve_when_clusters_are_named_for_a_log_that_was_the_only_one_the
 async def test_serve_when_one_cluster_is_on_a_kafka_broker_then_answers_from_both(
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
-    """A broker's topic and an embedded log, side by side; both come back from their snapshots."""
+    """A broker's topic and an embedded log both come back from their snapshots."""
     kafka = await asyncio.to_thread(fresh_kafka.tiered)
     file = tmp_path / "rlmm.toml"
     file.write_text(f'{TWO}\n[clusters.broker.kafka]\nbootstrap.servers = "{kafka.bootstrap}"\n')

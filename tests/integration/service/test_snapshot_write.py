@@ -63,7 +63,7 @@ def write(data_dir: Path, *options: str) -> tuple[int, dict[str, dict[str, list[
 
 
 def test_write_when_no_service_runs_then_reads_the_log_and_writes(data_dir: Path) -> None:
-    """Every partition with events gets its snapshot; a second time nothing has changed."""
+    """Every partition with events gets a snapshot, and a second run writes none."""
     code, document = write(data_dir)
     assert (code, len(document["files"]["written"])) == (0, 5)
     code, document = write(data_dir)
@@ -108,7 +108,9 @@ def test_write_when_a_service_runs_then_it_writes_and_tells(
 
 
 def test_write_when_the_owner_does_not_answer_then_says_whom_to_look_at(data_dir: Path) -> None:
-    """A process that holds the folder and takes no signal is named, in time."""
+    """
+    The command names a process that holds the folder and takes no signal, within its deadline.
+    """
     before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
         with folder_lock(data_dir):
@@ -124,7 +126,7 @@ def test_write_when_the_owner_does_not_answer_then_says_whom_to_look_at(data_dir
 def test_write_when_the_owner_would_die_of_the_signal_then_does_not_send_it(
     data_dir: Path,
 ) -> None:
-    """A holder that never said that it takes the signal is left alone, whoever it is."""
+    """The command sends no signal to a process that has not declared that it takes it."""
     hold = "import sys; from pathlib import Path; from rlmm.base.folder_lock import folder_lock\n"
     hold += "with folder_lock(Path(sys.argv[1])): print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
@@ -138,7 +140,9 @@ def test_write_when_the_owner_would_die_of_the_signal_then_does_not_send_it(
 
 
 def test_write_when_the_lock_names_a_stranger_then_is_refused_by_name(data_dir: Path) -> None:
-    """The number in the lock may be that of another container: whoever has it here is let be."""
+    """
+    The command refuses a process id that belongs to another program here, and sends it no signal.
+    """
     with folder_lock(data_dir), subprocess.Popen(["sleep", "60"]) as stranger:
         try:
             (data_dir / LOCK).write_text(f"{stranger.pid}\n")
@@ -156,14 +160,14 @@ def test_write_when_the_lock_names_a_stranger_then_is_refused_by_name(data_dir: 
 
 
 def test_write_when_there_is_no_log_then_is_refused_and_begins_none(tmp_path: Path) -> None:
-    """A name that was mistyped leaves no trace."""
+    """The command refuses a folder without a log and makes none."""
     code, document = write(tmp_path / "data")
     assert (code, document) == (2, {})
     assert not list(tmp_path.iterdir())
 
 
 def test_write_when_no_service_runs_then_leaves_the_log_as_it_is(data_dir: Path) -> None:
-    """What is in the log's folder is the same before and after, to the byte."""
+    """The command leaves the log's folder unchanged to the byte."""
     before = {path: path.read_bytes() for path in (data_dir / "log").rglob("*") if path.is_file()}
     assert write(data_dir)[0] == 0
     after = {path: path.read_bytes() for path in (data_dir / "log").rglob("*") if path.is_file()}
@@ -173,7 +177,7 @@ def test_write_when_no_service_runs_then_leaves_the_log_as_it_is(data_dir: Path)
 def test_write_when_one_cluster_fails_then_the_others_are_told_of(
     data_dir: Path, tmp_path: Path
 ) -> None:
-    """One without a log, one that is not reached and one that is written: each has its entry."""
+    """Each cluster has an entry: one without a log, one unreachable, one written."""
     several = tmp_path / "several"
     shutil.copytree(data_dir / "log", several / "clusters" / "east" / "log")
     config = tmp_path / "rlmm.toml"
@@ -199,7 +203,7 @@ def test_write_when_one_cluster_fails_then_the_others_are_told_of(
 def test_service_when_its_folder_was_seeded_by_an_import_then_starts_from_it(
     data_dir: Path, tmp_path: Path, order: str
 ) -> None:
-    """A copy of the log and an export make a service that reads nothing twice."""
+    """A service on a copied log with an export replays no record."""
     backup, fresh = tmp_path / "backup.tar", tmp_path / "fresh"
     assert write(data_dir)[0] == 0
     arguments = ["snapshot", "export", str(data_dir), str(backup)]
@@ -229,7 +233,7 @@ def test_service_when_its_folder_was_seeded_by_an_import_then_starts_from_it(
 
 @pytest.mark.parametrize("wait", ["0", "-1", "nan", "inf", "1e9", "soon"])
 def test_write_when_the_wait_means_nothing_then_is_refused(tmp_path: Path, wait: str) -> None:
-    """Neither no time, nor time without an end; nothing is begun."""
+    """The command refuses a wait of zero or without end, and writes nothing."""
     folder = tmp_path / "data"
     arguments = ["snapshot", "write", "--data-dir", str(folder), "--wait", wait]
     result = CliRunner().invoke(cli, arguments)
@@ -239,7 +243,7 @@ def test_write_when_the_wait_means_nothing_then_is_refused(tmp_path: Path, wait:
 
 
 def test_write_when_the_service_has_not_reached_kafka_then_is_not_ready(tmp_path: Path) -> None:
-    """A service that knows nothing yet has nothing to write, which is not to say that all is."""
+    """The command is not ready while the service has not reached Kafka."""
     command = [*SERVE, "--data-dir", str(tmp_path)]
     with subprocess.Popen(
         [*command, "--bootstrap-server", "127.0.0.1:1"], stderr=subprocess.PIPE, text=True
@@ -259,7 +263,7 @@ def test_write_when_the_service_has_not_reached_kafka_then_is_not_ready(tmp_path
 
 
 def test_write_when_the_service_keeps_none_then_is_refused(tmp_path: Path) -> None:
-    """A service on a log in memory has no snapshots, and says so when it is asked."""
+    """A service on a log in memory refuses, because it keeps no snapshots."""
     command = [*SERVE, "--data-dir", str(tmp_path)]
     with subprocess.Popen(
         [*command, "--log-kind", "memory"], stderr=subprocess.PIPE, text=True
@@ -280,7 +284,7 @@ def test_write_when_the_service_keeps_none_then_is_refused(tmp_path: Path) -> No
 def test_import_when_a_service_runs_on_the_folder_then_is_refused_by_name(
     data_dir: Path, tmp_path: Path, where: str
 ) -> None:
-    """Whoever holds the folder is the only one that writes in it; afterwards it may be done."""
+    """The import is refused while a service holds the folder, and works afterwards."""
     backup = tmp_path / "backup.tar"
     assert write(data_dir)[0] == 0
     arguments = ["snapshot", "export", str(data_dir), str(backup)]
@@ -300,7 +304,9 @@ def test_import_when_a_service_runs_on_the_folder_then_is_refused_by_name(
 
 
 def test_write_when_the_log_cannot_be_reached_then_is_not_ready(tmp_path: Path) -> None:
-    """Without an answer from any broker nothing is written, and the code says so."""
+    """
+    Without an answer of a broker the command writes nothing and ends with the code of not ready.
+    """
     code, document = write(tmp_path, "--bootstrap-server", "127.0.0.1:1", "--wait", "0.3")
     assert (code, document["kafka"]["written"]) == (4, [])
     assert not list(tmp_path.rglob("*.snapshot"))
@@ -315,7 +321,7 @@ def test_write_when_nothing_is_kept_then_is_refused(tmp_path: Path) -> None:
 def test_write_when_asked_for_snapshots_before_it_can_take_the_signal_then_goes_on(
     tmp_path: Path,
 ) -> None:
-    """Whoever holds the folder can be found and asked; it must not die of that."""
+    """A signal that arrives before the service takes it does not end the process."""
     command = [sys.executable, "-m", "rlmm", "snapshot", "write", "--data-dir", str(tmp_path)]
     with subprocess.Popen(
         [*command, "--bootstrap-server", "127.0.0.1:1", "--wait", "2"], stderr=subprocess.PIPE

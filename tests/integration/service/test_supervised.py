@@ -51,7 +51,7 @@ def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supe
 async def test_serve_when_supervised_then_says_ready_alive_reloading_and_stopping(
     tmp_path: Path, supervisor: Supervisor
 ) -> None:
-    """READY comes when the socket accepts; watchdog, reload and end are notified, too."""
+    """The service sends READY when its socket accepts, then watchdog, reload and stop messages."""
     await fill(tmp_path)
     async with serving(tmp_path) as served:
         await supervisor.until("READY=1")
@@ -76,7 +76,7 @@ async def test_serve_when_supervised_then_says_ready_alive_reloading_and_stoppin
 async def test_serve_when_it_cannot_start_then_never_says_ready(
     tmp_path: Path, supervisor: Supervisor
 ) -> None:
-    """Who is configured to listen where nobody can ends with code 2, and was not ready before."""
+    """A service that cannot bind its address ends with exit code 2 and never sends READY."""
     async with serving(tmp_path, "--sidecar-listen", "192.0.2.1:1") as served:
         await supervisor.until("STOPPING=1")
         assert await served.end() == 2
@@ -87,7 +87,7 @@ async def test_serve_when_it_cannot_start_then_never_says_ready(
 async def test_serve_when_the_supervisor_has_gone_then_goes_on(
     tmp_path: Path, supervisor: Supervisor
 ) -> None:
-    """Nobody who hears is one warning, and nothing else."""
+    """A supervisor that has gone causes one warning and nothing else."""
     supervisor.close()
     (tmp_path / "notify").unlink()
     await fill(tmp_path)

@@ -1,4 +1,4 @@
-"""An assignment of many partitions: bounded in each message, and nobody else waits for it all."""
+"""Assignments of many partitions: bounded in each message, without delay for other clients."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ TURNS_OF_A_PING = 8
 async def test_request_when_it_names_too_many_then_refused_before_any_is_looked_at(
     method: str, args: list[Any]
 ) -> None:
-    """The bound is told by hello, and what is over it costs nobody anything: none was read."""
+    """
+    Hello returns the bound, and the service refuses a larger request before it reads a partition.
+    """
     world = World(PLACES)
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,
@@ -53,7 +55,7 @@ async def test_request_when_it_names_too_many_then_refused_before_any_is_looked_
 
 
 async def test_assignment_when_it_is_as_large_as_a_broker_may_have_then_taken_at_once() -> None:
-    """A client of version 1 knows of no bound: as configured by default it meets none."""
+    """The default bound takes the largest assignment of a broker in one message."""
     world = World(PLACES)
     every = [tp("orders", number) for number in range(4_000)]
     async with (
@@ -69,7 +71,7 @@ async def test_assignment_when_it_is_as_large_as_a_broker_may_have_then_taken_at
 async def test_assignment_when_said_in_many_messages_then_neighbours_have_their_turns_between() -> (
     None
 ):
-    """Counted in turns: nobody waits for more partitions than one message may name, in each."""
+    """Other clients get their turns between the messages of a long assignment."""
     world = World(PLACES)
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,
@@ -95,7 +97,10 @@ async def test_assignment_when_said_in_many_messages_then_neighbours_have_their_
 
 
 async def test_client_when_it_has_more_than_one_message_may_name_then_says_it_in_several() -> None:
-    """Whatever the service takes at once, told by hello: all arrives, and all is taken back."""
+    """
+    The client splits an assignment by the bound in hello, and all partitions arrive and can be
+    removed.
+    """
     world = World(PLACES)
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,
@@ -112,7 +117,7 @@ async def test_client_when_it_has_more_than_one_message_may_name_then_says_it_in
 
 
 async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_sent_away() -> None:
-    """Partitions of the last start are answered to others until the new start reports them all."""
+    """Partitions of the former start are answered to others until the new start reports all."""
     world = World(PLACES)
     first, again = (bytes(Uuid.of(0, number)) for number in (1, 2))
     parts = [ALL[start : start + MOST] for start in range(0, 4 * MOST, MOST)]
@@ -148,7 +153,7 @@ async def test_broker_when_started_again_and_says_it_in_pieces_then_nobody_is_se
 async def test_what_a_new_start_does_not_name_then_given_up_by_the_service_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing has to be said or asked for that."""
+    """The service itself gives up the partitions that a new start does not name."""
     monkeypatch.setattr(brokers, "SETTLE_S", 0.0)
     world = World(PLACES)
     async with (

@@ -61,7 +61,7 @@ async def written_and_read(client: RemoteLogMetadataClient, label: int) -> None:
 async def test_f96_services_when_three_begin_an_empty_cluster_at_once_then_clients_share_one_topic(
     kafka_broker: TieredKafka,
 ) -> None:
-    """Failure scenario F96: who comes second finds the topic, and what all wrote is everybody's."""
+    """Failure scenario F96: services that start later find the topic, and each sees all writes."""
     settings = settings_for(
         kafka_broker.login, own_topic("begun"), partitions=PLACES, is_created=True
     )
@@ -83,7 +83,7 @@ async def test_f96_services_when_three_begin_an_empty_cluster_at_once_then_clien
 async def test_f98_service_when_it_logs_in_over_tls_then_its_clients_write_and_read(
     secured_kafka: SecuredKafka,
 ) -> None:
-    """Failure scenario F98: the name and the password are the service's matter, and no client's."""
+    """Failure scenario F98: clients need no credentials of Kafka."""
     login = secured_kafka.login(Way.SCRAM_512_OVER_TLS)
     settings = settings_for(login, own_topic("secured"), partitions=PLACES, is_created=True)
     async with client_of(settings) as client:
@@ -93,7 +93,10 @@ async def test_f98_service_when_it_logs_in_over_tls_then_its_clients_write_and_r
 async def test_f99_client_when_kafka_refuses_the_service_then_hears_what_right_it_lacks(
     secured_kafka: SecuredKafka,
 ) -> None:
-    """Failure scenario F99: not ready, and in Kafka's words and ours, why."""
+    """
+    Failure scenario F99: the client gets not ready with the missing right in Kafka's words and
+    ours.
+    """
     login = secured_kafka.powerless_login(Way.SCRAM_512)
     settings = settings_for(login, own_topic("refused"), partitions=PLACES, is_observer=True)
     async with client_of(settings, 1.0, is_observer=True) as client:

@@ -1,4 +1,4 @@
-"""A session that speaks for a broker is answered for what that broker was given, and no more."""
+"""A session of a broker: the service answers for the broker's assignment and for nothing else."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ async def serving(
 
 
 async def test_broker_before_its_first_assignment_then_not_ready_and_never_not_assigned() -> None:
-    """Failure scenarios F23, F93, F94: nobody is sent away by who does not know what is his."""
+    """
+    Failure scenarios F23, F93, F94: a broker without an assignment gets not ready, never not
+    assigned.
+    """
     for assignment in (None, Assignment.everything()):
         async with serving(assignment) as (world, engine, served):
             if assignment is not None:
@@ -67,7 +70,7 @@ async def test_broker_before_its_first_assignment_then_not_ready_and_never_not_a
 async def test_d17_broker_when_a_partition_is_not_its_own_then_not_assigned_beside_its_shard() -> (
     None
 ):
-    """What another broker has is not assigned here, though it lives on the same shard."""
+    """D17: a broker gets not assigned for a partition of another broker on the same shard."""
     async with serving() as (world, _engine, served):
         mine, theirs, nobody = neighbours(world)[:3]
         async with (
@@ -94,7 +97,7 @@ async def test_d17_broker_when_a_partition_is_not_its_own_then_not_assigned_besi
 
 
 async def test_validation_when_nothing_is_assigned_then_still_comes_first() -> None:
-    """D17: what is wrong in a question is said before whose it is."""
+    """D17: the service validates a request before it checks the assignment."""
     async with (
         serving() as (world, _engine, served),
         greeted(served.path, broker_id=1) as client,
@@ -108,7 +111,9 @@ async def test_validation_when_nothing_is_assigned_then_still_comes_first() -> N
 
 
 async def test_assign_when_repeated_added_or_complete_then_as_it_says() -> None:
-    """Adding adds, complete replaces, and what changes nothing has no new generation."""
+    """
+    An assignment adds or replaces as the message says, and an unchanged one has no new generation.
+    """
     async with serving() as (world, engine, served):
         one, two, three = neighbours(world)[:3]
         async with greeted(served.path, broker_id=1) as client:
@@ -127,7 +132,7 @@ async def test_assign_when_repeated_added_or_complete_then_as_it_says() -> None:
 
 
 async def test_assignment_of_a_broker_when_it_reconnects_then_still_holds_and_by_id() -> None:
-    """It belongs to the broker, and not to the connection."""
+    """The assignment belongs to the broker id and outlives the connection."""
     async with serving() as (world, _engine, served):
         mine = neighbours(world)[0]
         async with greeted(served.path, broker_id=1, instance=FIRST) as client:
@@ -141,7 +146,10 @@ async def test_assignment_of_a_broker_when_it_reconnects_then_still_holds_and_by
 async def test_broker_when_started_again_then_takes_over_by_its_first_assign_and_not_before() -> (
     None
 ):
-    """Hello alone takes nothing from anybody; once the new start spoke the old one is refused."""
+    """
+    The new start takes over by its first assign, not by hello, and the old one is refused
+    afterwards.
+    """
     async with serving() as (world, engine, served):
         mine, other = neighbours(world)[:2]
         async with greeted(served.path, broker_id=1, instance=FIRST) as before:
@@ -219,7 +227,7 @@ async def test_earlier_start_when_it_comes_back_then_its_hello_is_refused_and_hu
 async def test_brokers_when_more_are_named_than_may_be_then_too_busy_and_forgotten_when_gone() -> (
     None
 ):
-    """Names in hellos take no memory for good; what is assigned does, up to a maximum."""
+    """The service forgets brokers without an assignment and refuses a broker above the maximum."""
     world = World(PLACES)
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,
@@ -244,7 +252,7 @@ def brokers_of(served: Listening) -> set[int]:
 
 
 async def test_assign_when_the_engine_has_an_assignment_of_its_own_then_only_narrows() -> None:
-    """With `all` or a list a broker sees what it was given, of what the engine has."""
+    """With `all` or a list a broker sees the part of its assignment that the engine has."""
     async with serving(Assignment.of_metadata([1])) as (world, engine, served):
         await until_open(engine, 1)
         mine = neighbours(world)[0]
@@ -262,7 +270,10 @@ async def test_assign_when_the_engine_has_an_assignment_of_its_own_then_only_nar
 async def test_write_when_another_broker_has_the_partition_then_refused_or_stored_as_asked() -> (
     None
 ):
-    """D6: with `store` it is stored and the writer told so, though the engine applied it."""
+    """
+    D6: with `store` the event is stored, and the writer learns that another broker has the
+    partition.
+    """
     async with serving(Assignment.everything()) as (world, engine, served):
         await until_open(engine, *range(PLACES))
         mine, theirs = neighbours(world)[:2]
@@ -279,7 +290,7 @@ async def test_write_when_another_broker_has_the_partition_then_refused_or_store
 
 
 async def test_f50_wait_when_the_partition_is_taken_away_then_ends_by_name() -> None:
-    """Failure scenario F50: who waits for what is not to come is told at once."""
+    """Failure scenario F50: the service ends a wait at once when the partition is removed."""
     async with serving() as (world, _engine, served):
         mine = neighbours(world)[0]
         segment = segment_id(1, mine)

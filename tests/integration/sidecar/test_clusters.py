@@ -34,7 +34,10 @@ ORDERS = tp("orders", 7)
 
 
 async def test_hello_when_it_names_the_cluster_then_its_engine_answers() -> None:
-    """Of several engines the one of the named cluster; without a name nobody is guessed."""
+    """
+    With several engines the one of the named cluster answers, and a hello without a name is
+    refused.
+    """
     one, two = World(1), World(2)
     async with one.engine() as first, two.engine() as second, listening(first, second) as served:
         await until_open(first, 0)
@@ -65,7 +68,10 @@ async def test_hello_when_it_names_another_cluster_then_refused_with_both_ids() 
 
 
 async def test_f95_hello_when_the_log_is_not_reached_then_taken_and_reads_are_not_ready() -> None:
-    """Failure scenario F95: whose log it is is not known yet, so nobody is sent away."""
+    """
+    Failure scenario F95: while the cluster of the log is unknown, hello succeeds and reads are not
+    ready.
+    """
     for named, code in (("right", "unknown-partition"), ("wrong", "wrong-cluster")):
         world = World(1)
         log = world.log()
@@ -193,7 +199,7 @@ def _is_refused(clusters: Clusters) -> bool:
 async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(
     tmp_path: Path,
 ) -> None:
-    """A broker that tells a wrong address gets nobody else's metadata."""
+    """A broker that names a wrong address never gets metadata of another cluster."""
     learning = Learning(tmp_path, 2)
     async for _ in running(learning):
         clusters = Clusters(learning.engines, brokers_max=10)
@@ -208,7 +214,7 @@ async def test_cluster_when_the_address_leads_elsewhere_then_never_answered(
 async def test_clusters_file_when_damaged_then_the_process_ends_and_names_it(
     tmp_path: Path,
 ) -> None:
-    """What cannot be read is no reason to forget it, or to guess."""
+    """The process ends with an error that names the damaged file."""
     (tmp_path / LEARNED_FILE).write_text("{}")
     learning = Learning(tmp_path, 1)
     with pytest.raises(ExceptionGroup) as caught:
@@ -222,7 +228,7 @@ async def test_clusters_file_when_damaged_then_the_process_ends_and_names_it(
 async def test_clusters_file_when_its_disk_hangs_then_the_end_does_not_and_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks meanwhile is told what is waited for. A pipe without a writer is such a disk."""
+    """Requests are not ready and name the hanging disk, and the service still stops in time."""
     monkeypatch.setattr(threads, "_GRACE_S", 0.01)
     os.mkfifo(tmp_path / LEARNED_FILE)
     learning = Learning(tmp_path, 1)
@@ -240,7 +246,7 @@ async def test_clusters_file_when_its_disk_hangs_then_the_end_does_not_and_it_is
 
 
 def test_clusters_when_named_and_learned_then_refused() -> None:
-    """Nobody could say which settings a learned one has."""
+    """The configuration refuses a name for a cluster that is learned."""
     require_no_tables((), 1)
     require_no_tables(("prod",), 0)
     with pytest.raises(ConfigError, match="clusters_max"):

@@ -33,7 +33,9 @@ FAR = {"at_least": {0: 10**9}}
 
 
 async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_is_left() -> None:
-    """Failure scenario F101: who waits is told, then the connection and the file are gone."""
+    """
+    Failure scenario F101: waiting requests get Stopped, then connection and socket file are gone.
+    """
     world = World(1)
     async with world.engine() as engine, listening(engine) as served:
         await until_open(engine, 0)
@@ -53,7 +55,7 @@ async def test_f101_stop_when_requests_wait_then_each_hears_stopped_and_nothing_
 
 
 async def test_stop_when_the_engine_does_not_end_the_waits_then_they_are_ended_here() -> None:
-    """Nothing under way outlives its server, whoever else still runs."""
+    """The server ends the waits of its clients itself, even if the engine goes on."""
     world = World(1)
     async with world.engine() as engine, listening(engine, stop_timeout_ms=200) as served:
         await until_open(engine, 0)
@@ -66,7 +68,7 @@ async def test_stop_when_the_engine_does_not_end_the_waits_then_they_are_ended_h
 
 
 async def test_stop_when_a_client_takes_no_answers_then_ends_in_time_all_the_same() -> None:
-    """A client that hangs does not hold up the end."""
+    """A client that takes no answers does not delay the stop."""
     world = World(1)
     for label in range(200):
         segment = segment_id(label, ORDERS)
@@ -84,7 +86,7 @@ async def test_stop_when_a_client_takes_no_answers_then_ends_in_time_all_the_sam
 
 
 async def test_stop_when_requests_stand_in_line_then_all_are_answered_or_refused() -> None:
-    """What was read from the socket has an answer."""
+    """Every request that the server has read gets an answer or a refusal."""
     world = World(1)
     async with (
         world.engine() as engine,
@@ -101,7 +103,9 @@ async def test_stop_when_requests_stand_in_line_then_all_are_answered_or_refused
 
 
 async def test_write_when_its_client_vanishes_then_is_stored_whole_or_not_at_all() -> None:
-    """The wait for the verdict ends; the event stays and is applied."""
+    """
+    An event whose client vanishes is stored whole or not at all, and the wait for its verdict ends.
+    """
     world = World(1)
     async with world.engine() as engine, listening(engine) as served:
         await until_open(engine, 0)
@@ -116,7 +120,9 @@ async def test_write_when_its_client_vanishes_then_is_stored_whole_or_not_at_all
 
 
 def test_socket_when_its_process_died_then_is_replaced(tmp_path: Path) -> None:
-    """What nobody listens at gives way, and the mode is there before the name is."""
+    """
+    The server replaces the socket of a dead process and sets its mode before its name appears.
+    """
     path = tmp_path / "s"
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(str(path))
@@ -133,7 +139,7 @@ def test_socket_when_its_process_died_then_is_replaced(tmp_path: Path) -> None:
 
 
 def test_socket_when_removed_then_not_the_one_of_somebody_else(tmp_path: Path) -> None:
-    """Who comes later keeps its file."""
+    """The server does not remove a socket file that another process made later."""
     path = tmp_path / "s"
     first = UnixSocket(path, 0o600, 1)
     first.socket.close()
@@ -149,7 +155,7 @@ def test_socket_when_removed_then_not_the_one_of_somebody_else(tmp_path: Path) -
 def test_socket_when_its_path_cannot_be_used_then_refused_by_name(
     tmp_path: Path, name: str
 ) -> None:
-    """A file or a folder is never replaced, and a path may be too long for a socket."""
+    """The server never replaces a file or a folder, and refuses a path too long for a socket."""
     (tmp_path / "file").write_text("kept")
     (tmp_path / "folder").mkdir()
     with pytest.raises(ConfigError, match=r"sidecar\.unix_path"):
@@ -181,7 +187,7 @@ async def test_serve_when_nothing_is_configured_then_answers_at_a_socket_in_its_
 async def test_serve_when_its_socket_is_in_use_then_ends_with_one_line_that_says_so(
     tmp_path: Path,
 ) -> None:
-    """Two services never share a path; the first one goes on."""
+    """The second service ends with one line, and the first one goes on."""
     shared = ["--sidecar-unix-path", "s.sock", "--log-kind", "memory"]
     async with serving(tmp_path, *shared, "--data-dir", "one") as first:
         await first.until("listening")
@@ -198,7 +204,7 @@ def list_below(folder: Path) -> list[Path]:
 
 
 async def test_serve_when_told_none_then_opens_no_socket(tmp_path: Path) -> None:
-    """Who wants no socket has none."""
+    """A service with the socket disabled opens no socket."""
     async with serving(tmp_path, "--sidecar-unix-path", "none", "--log-kind", "memory") as served:
         await served.until("answered from")
         assert not [path for path in list_below(tmp_path) if path.suffix == ".sock"]
@@ -208,7 +214,10 @@ async def test_serve_when_told_none_then_opens_no_socket(tmp_path: Path) -> None
 async def test_socket_file_when_its_disk_hangs_at_the_end_then_nobody_waits_for_it_for_long(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The event loop goes on meanwhile, who is under way is answered, and what is left is named."""
+    """
+    The server answers requests while the removal of its socket hangs, and logs the file left
+    behind.
+    """
     answers = threading.Event()
     monkeypatch.setattr(UnixSocket, "remove", lambda _: answers.wait(30))
     monkeypatch.setattr(listener, "_REMOVE_S", 600.0)

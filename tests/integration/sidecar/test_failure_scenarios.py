@@ -79,7 +79,9 @@ async def until_refused(client: FrameClient, reason: str) -> NotReady:
 
 
 async def test_f24_partition_when_assigned_again_then_closed_until_all_is_there() -> None:
-    """Failure scenario F24: readiness is of one assignment, and the next begins without it."""
+    """
+    Failure scenario F24: a partition that is assigned again stays closed until it is replayed.
+    """
     world = World(PLACES)
     place = world.place(ORDERS)
     said = {"broker_id": 1}
@@ -143,7 +145,7 @@ async def test_f26_f87_engine_when_its_reader_dies_then_every_call_is_refused_by
 
 
 async def test_f26_engine_when_it_was_stopped_then_what_is_frozen_is_not_told() -> None:
-    """Failure scenario F26: what was finished elsewhere since then cannot be known here."""
+    """Failure scenario F26: a stopped engine refuses reads, because its state may be old."""
     world = World(PLACES)
     world.store(started(segment_id(1, ORDERS)))
     async with served(world) as (client, engine, _sidecar):
@@ -154,7 +156,7 @@ async def test_f26_engine_when_it_was_stopped_then_what_is_frozen_is_not_told() 
 
 
 async def test_f27_history_when_nothing_of_it_is_understood_then_is_not_an_empty_tier() -> None:
-    """Failure scenario F27: the partition stays closed, and says why."""
+    """Failure scenario F27: the partition stays closed with its reason."""
     world = World(PLACES)
     for _ in range(5):
         world.script.write(world.place(ORDERS), b"\xff" * 40)
@@ -165,7 +167,7 @@ async def test_f27_history_when_nothing_of_it_is_understood_then_is_not_an_empty
 
 
 async def test_f28_log_when_it_begins_above_zero_then_is_read_from_there() -> None:
-    """Failure scenario F28: of an empty log that starts at 40 all is known at once."""
+    """Failure scenario F28: an empty log that starts at 40 is ready at once."""
     world = World(PLACES)
     place = world.place(ORDERS)
     segment = started(segment_id(1, ORDERS))
@@ -193,7 +195,7 @@ async def test_f29_end_of_the_log_when_it_cannot_be_asked_once_then_is_asked_aga
 
 
 async def test_f30_target_when_records_keep_coming_then_does_not_move_and_readiness_stays() -> None:
-    """Failure scenario F30: what comes later is not waited for, and closes nothing."""
+    """Failure scenario F30: the replay's target stays, and later records do not close the gate."""
     world = World(PLACES)
     place = world.place(ORDERS)
     for number in range(10):
@@ -213,7 +215,7 @@ async def test_f30_target_when_records_keep_coming_then_does_not_move_and_readin
 
 
 async def test_f31_tail_when_it_holds_no_event_then_is_passed_all_the_same() -> None:
-    """Failure scenario F31: markers, aborted records and holes are progress, too."""
+    """Failure scenario F31: markers, aborted records and gaps count as progress."""
     world = World(PLACES)
     place = world.place(ORDERS)
     world.store(started(segment_id(1, ORDERS)), finished(segment_id(1, ORDERS)))
@@ -228,7 +230,10 @@ async def test_f31_tail_when_it_holds_no_event_then_is_passed_all_the_same() -> 
 
 
 async def test_f33_f34_reader_when_not_ready_then_has_a_hint_may_wait_and_is_counted() -> None:
-    """Failure scenarios F33, F34: one bounded wait takes the place of thousands of questions."""
+    """
+    Failure scenarios F33, F34: the refusal has a hint, and one bounded wait replaces many
+    questions.
+    """
     world = World(PLACES)
     place = world.place(ORDERS)
     world.store(started(segment_id(1, ORDERS)))
@@ -250,7 +255,7 @@ async def test_f33_f34_reader_when_not_ready_then_has_a_hint_may_wait_and_is_cou
 
 
 async def test_f91_partition_when_its_metadata_partition_stalls_then_others_are_answered() -> None:
-    """Failure scenario F91: a slow replay is one metadata partition's own matter."""
+    """Failure scenario F91: a slow replay delays only its own metadata partition."""
     world = World(PLACES)
     place = world.place(ORDERS)
     other = world.partition_on((place + 1) % PLACES)
@@ -264,7 +269,7 @@ async def test_f91_partition_when_its_metadata_partition_stalls_then_others_are_
 
 
 async def test_f93_f94_write_before_all_is_read_then_is_refused_and_nothing_is_kept() -> None:
-    """Failure scenarios F93, F94: neither a start nor a beginning replay takes a write in."""
+    """Failure scenarios F93, F94: a write is refused during the start and the replay."""
     world = World(PLACES)
     place = world.place(ORDERS)
     world.store(started(segment_id(1, ORDERS)))

@@ -44,7 +44,9 @@ async def writing(world: World, client: FrameClient, label: int) -> int:
 
 
 async def test_f50_write_when_not_assigned_or_not_any_more_then_told_so_by_name() -> None:
-    """Failure scenario F50: refused before it is stored, or told where it is stored."""
+    """
+    Failure scenario F50: the write is refused before it is stored, or its error names its place.
+    """
     world = World(PLACES)
     place = world.place(ORDERS)
     async with (
@@ -67,7 +69,10 @@ async def test_f50_write_when_not_assigned_or_not_any_more_then_told_so_by_name(
 
 
 async def test_f50_write_when_the_service_stops_then_told_so_and_where_the_event_is() -> None:
-    """Failure scenario F50: who waits for a verdict at the end hears that there will be none."""
+    """
+    Failure scenario F50: a writer that waits for a verdict gets Stopped with the place of its
+    event.
+    """
     world = World(PLACES)
     place = world.place(ORDERS)
     async with world.engine() as engine, listening(engine) as served:
@@ -107,7 +112,7 @@ async def test_f50_write_when_the_reader_dies_then_told_so_and_where_the_event_i
 async def test_f97_socket_when_a_value_cannot_work_then_is_never_opened(
     tmp_path: Path, flag: str, value: str
 ) -> None:
-    """Failure scenario F97: the process ends with the key's name, and nobody could connect."""
+    """Failure scenario F97: the process ends with the name of the key and opens no socket."""
     async with serving(tmp_path, "--sidecar-unix-path", SOCKET, flag, value) as served:
         assert await served.end() == 2
         assert flag in served.messages[-1]

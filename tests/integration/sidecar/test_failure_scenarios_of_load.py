@@ -38,7 +38,7 @@ async def asked_until(client: FrameClient, args: list[Any], replayed: asyncio.Ev
 
 
 async def test_f85_readers_while_much_is_read_then_each_is_answered_all_along() -> None:
-    """Failure scenario F85: a replay gives every client its turn, and none waits for its end."""
+    """Failure scenario F85: every client is answered during a replay."""
     world = World(PLACES)
     other = world.partition_on((world.place(ORDERS) + 1) % PLACES)
     world.store(started(segment_id(1, other)), finished(segment_id(1, other)))

@@ -54,7 +54,7 @@ async def shown(client: FrameClient) -> Any:
 
 
 async def test_f52_event_when_repeated_exactly_then_a_duplicate_that_changes_nothing() -> None:
-    """Failure scenario F52: a retry is told that it is one, at every step of a segment's life."""
+    """Failure scenario F52: a retry is marked as a duplicate at every state of a segment."""
     async with serving() as (_, client):
         segment = started(segment_id(1, ORDERS))
         assert (await add(client, segment))[2] == "applied"
@@ -69,7 +69,10 @@ async def test_f52_event_when_repeated_exactly_then_a_duplicate_that_changes_not
 async def test_f54_f55_write_when_not_heard_in_time_then_unknown_and_a_retry_is_recognised() -> (
     None
 ):
-    """Failure scenarios F54, F55: the place of the event is told, and who waits stops nobody."""
+    """
+    Failure scenarios F54, F55: the error names the event's place, and a waiting writer blocks no
+    other.
+    """
     async with serving() as (world, client):
         place = world.place(ORDERS)
         world.script.stall(place)
@@ -87,7 +90,9 @@ async def test_f54_f55_write_when_not_heard_in_time_then_unknown_and_a_retry_is_
 
 
 async def test_f56_event_then_is_stored_where_kafkas_own_class_looks_for_it() -> None:
-    """Failure scenario F56: the metadata partition is what Kafka answered for this partition."""
+    """
+    Failure scenario F56: the event lies in the metadata partition that Kafka's own class computes.
+    """
     kafkas = {3: 2, 5: 1, 50: 31}
     for count, place in kafkas.items():
         world = World(count)
@@ -126,7 +131,10 @@ async def test_f58_segment_when_its_partition_is_being_deleted_then_is_not_begun
 
 
 async def test_f59_whatever_is_written_then_brokers_read_it_and_nothing_follows_the_end() -> None:
-    """Failure scenario F59: frame 1, three kinds, version 0; behind the end is nothing."""
+    """
+    Failure scenario F59: the topic has events of frame 1, three kinds and version 0, with no
+    further bytes.
+    """
     async with serving() as (world, client):
         segment = await copy(client, 1)
         await update(client, delete_started(segment.id))
@@ -150,7 +158,9 @@ async def test_f59_whatever_is_written_then_brokers_read_it_and_nothing_follows_
 
 
 async def test_f60_deletion_when_it_says_no_custom_metadata_then_keeps_what_is_stored() -> None:
-    """Failure scenario F60: a broker that reads the event behind us still finds its object."""
+    """
+    Failure scenario F60: a broker that reads the published event finds the object by its metadata.
+    """
     async with serving() as (world, client):
         segment = started(segment_id(1, ORDERS))
         await add(client, segment)
@@ -166,7 +176,7 @@ async def test_f60_deletion_when_it_says_no_custom_metadata_then_keeps_what_is_s
 
 
 async def test_f61_metadata_partition_when_there_is_none_of_that_number_then_is_refused() -> None:
-    """Failure scenario F61: the number is refused at once, and the connection goes on."""
+    """Failure scenario F61: the number is refused at once, and the connection stays."""
     async with serving() as (_, client):
         for place in (PLACES, 2**31 - 1, 2**31, -1, -(2**63)):
             with pytest.raises(InvalidArgument, match=str(place)):
@@ -180,7 +190,7 @@ async def test_f61_metadata_partition_when_there_is_none_of_that_number_then_is_
 async def test_argument_when_it_is_a_number_out_of_range_then_invalid_and_the_connection_goes_on(
     number: int,
 ) -> None:
-    """Wherever a number stands in a request: it is refused by name, and nobody is hung up on."""
+    """The service refuses a number out of range in any request by name and keeps the connection."""
     at = wire(ORDERS)
     segment = segment_value(started(segment_id(1, ORDERS)))
     wrong: list[Any] = [
@@ -224,7 +234,7 @@ async def test_argument_when_it_is_a_number_out_of_range_then_invalid_and_the_co
 
 
 async def test_f86_reads_around_a_withdrawal_then_each_is_right_or_refused() -> None:
-    """Failure scenario F86: between two requests the partition goes, and never within one."""
+    """Failure scenario F86: a partition is removed between two requests and never within one."""
     async with serving(said={"broker_id": 1}) as (_, client):
         await client.call("assign", [wire(ORDERS)], [], True)
         segment = await copy(client, 1)
@@ -246,7 +256,7 @@ async def test_f86_reads_around_a_withdrawal_then_each_is_right_or_refused() -> 
 async def test_f88_reader_while_a_segment_lives_then_sees_each_state_whole_and_in_its_order() -> (
     None
 ):
-    """Failure scenario F88: what is listed is there, and no state comes before an earlier one."""
+    """Failure scenario F88: a reader sees each state whole, and states in their order."""
     world = World(PLACES)
     async with world.engine() as engine, listening(engine) as served:
         await until_open(engine, *range(PLACES))

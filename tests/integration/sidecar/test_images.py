@@ -1,4 +1,4 @@
-"""The state image of one user partition, taken in pieces by whoever may ask about it."""
+"""The state image of one user partition, sent in pieces to clients that may read it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_image_when_taken_in_pieces_then_is_the_canonical_one(count: int) 
 
 
 async def test_image_when_more_is_stored_meanwhile_then_stays_what_it_was() -> None:
-    """What is taken piece by piece is of one moment; the next one is newer."""
+    """All pieces of an image are of one moment, and the next image is newer."""
     world = World(1)
     fill(world, MANY)
     async with world.engine() as engine, listening(engine) as served:
@@ -104,7 +104,7 @@ async def test_image_when_more_is_stored_meanwhile_then_stays_what_it_was() -> N
 
 
 async def test_image_when_nothing_of_it_is_open_then_reads_are_refused() -> None:
-    """Also of what fitted into the first answer, what was let go of, and behind another one."""
+    """Reads of an image that was never opened, was released or was replaced are refused."""
     async with serving(3) as (_, served), greeted(served.path) as client:
         for before in ([], [("open_image", wire(ORDERS), 2**20)], [("close_image",)]):
             for method, *args in before:
@@ -122,7 +122,7 @@ async def test_image_when_nothing_of_it_is_open_then_reads_are_refused() -> None
 async def test_image_when_its_client_is_silent_or_gone_then_is_let_go_of(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Memory is held for who is there and asks."""
+    """The service releases an image whose client is silent or gone."""
     monkeypatch.setattr(looking, "IDLE_S", 20.0)
     async with serving() as (_, served):
         statistics = served.sidecar.statistics
@@ -145,7 +145,7 @@ async def test_image_when_its_client_is_silent_or_gone_then_is_let_go_of(
 
 
 async def test_image_when_another_is_being_made_then_too_busy() -> None:
-    """One at a time of each connection; others have theirs."""
+    """A connection may have one image in the making, and other connections have their own."""
     async with (
         serving() as (_, served),
         greeted(served.path) as client,
@@ -161,7 +161,9 @@ async def test_image_when_another_is_being_made_then_too_busy() -> None:
 
 
 async def test_images_when_all_together_take_too_much_then_refused_and_writes_have_room() -> None:
-    """They take a half of what may wait; one that never fits is told so."""
+    """
+    All images share half of the buffer, and one that can never fit is refused with that reason.
+    """
     async with serving(waiting_bytes_total_max=200_000) as (engine, served):
         size = len(truth(engine)[1])
         assert 50_000 < size < 100_000
@@ -182,7 +184,7 @@ async def test_images_when_all_together_take_too_much_then_refused_and_writes_ha
 
 
 async def test_image_when_its_history_is_not_read_then_not_ready() -> None:
-    """Nothing is taken out of a state behind a closed gate."""
+    """An image behind a closed gate is refused with not ready."""
     world = World(1)
     fill(world, 3)
     world.script.stall(0)
@@ -199,7 +201,9 @@ async def test_image_when_its_history_is_not_read_then_not_ready() -> None:
 
 
 async def test_image_when_the_gate_closes_while_it_is_taken_out_then_not_ready() -> None:
-    """What was admitted before is admitted once more behind the last wait."""
+    """
+    The service checks the gate again after the image is made, and answers not ready when it closed.
+    """
     closing: list[Engine] = []
 
     class Closing(PythonShard):
@@ -222,7 +226,9 @@ async def test_image_when_the_gate_closes_while_it_is_taken_out_then_not_ready()
 
 
 async def test_image_when_the_partition_is_deleted_then_tells_what_is_remembered() -> None:
-    """Its deletion and its watermarks; a partition that never was is unknown."""
+    """
+    The image of a deleted partition has its deletion and watermarks, and an absent one is unknown.
+    """
     world = World(1)
     world.store(*(partition_delete(state, ORDERS) for state in PartitionDeleteState))
     async with world.engine() as engine, listening(engine) as served:
@@ -238,7 +244,7 @@ async def test_image_when_the_partition_is_deleted_then_tells_what_is_remembered
 async def test_image_when_the_partition_is_not_assigned_then_only_an_administrator_has_it(
     role: str, said: dict[str, Any], expected: type[RlmmError] | None
 ) -> None:
-    """As of every question about it."""
+    """Only an administrator gets the image of an unassigned partition."""
     world = World(1)
     fill(world, 3)
     assignment = Assignment.of_user([tp("others", 1)])
@@ -276,7 +282,7 @@ class Held:
 
 
 async def test_image_while_it_is_made_then_neighbours_are_answered() -> None:
-    """It is made in a thread, which waits here until a neighbour was answered; events go on."""
+    """The service answers other clients while a thread makes the image."""
     world, held = World(1), Held()
     fill(world, MANY)
     async with world.engine(make_shard=held.make_shard) as engine, listening(engine) as served:
@@ -294,7 +300,7 @@ async def test_image_while_it_is_made_then_neighbours_are_answered() -> None:
 
 
 async def test_image_when_its_client_goes_while_it_is_made_then_nothing_of_it_stays() -> None:
-    """What was held for it is given back, whenever the thread ends."""
+    """The service releases the memory of an image whose client left while a thread made it."""
     world, held = World(1), Held()
     fill(world, MANY)
     async with world.engine(make_shard=held.make_shard) as engine, listening(engine) as served:
@@ -321,7 +327,7 @@ async def test_image_when_its_client_goes_while_it_is_made_then_nothing_of_it_st
     ],
 )
 async def test_image_when_asked_for_wrongly_then_refused(method: str, args: Any) -> None:
-    """By name of what is wrong; the connection stays."""
+    """The service refuses a wrong request for an image by name and keeps the connection."""
     async with serving(3) as (_, served), greeted(served.path) as client:
         with pytest.raises(InvalidArgument):
             await client.call(method, *args)

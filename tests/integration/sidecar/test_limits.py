@@ -1,4 +1,4 @@
-"""How much one client may take of what belongs to all; times are short, and nothing sleeps."""
+"""Limits of one client on shared resources; times are short, and no test sleeps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def ready(**settings: Any) -> AsyncIterator[tuple[World, Engine, Listening
 
 
 async def test_pipelined_requests_then_answered_in_their_order_in_few_writes() -> None:
-    """A thousand requests in one piece come back in order, waiting ones aside."""
+    """A thousand requests in one piece are answered in order, except for those that wait."""
     async with ready() as (_, _engine, served), greeted(served.path) as client:
         for number in range(1_000):
             client.send("ping" if number % 2 else "is_ready", *[] if number % 2 else [wire(ORDERS)])
@@ -71,7 +71,7 @@ async def test_pipelined_requests_then_answered_in_their_order_in_few_writes() -
 async def test_pipeline_when_longer_than_a_turn_then_neighbours_have_theirs_between(
     settings: dict[str, Any], method: str, args: list[Any]
 ) -> None:
-    """What one client pipelines does not hold up another beyond a turn."""
+    """Other clients get their turns between the requests that one client pipelines."""
     async with (
         ready(**settings) as (_, _engine, served),
         greeted(served.path) as greedy,
@@ -85,7 +85,7 @@ async def test_pipeline_when_longer_than_a_turn_then_neighbours_have_theirs_betw
 
 
 async def test_frame_when_announced_too_large_then_refused_before_it_comes() -> None:
-    """The length alone ends the connection; what came before it is answered."""
+    """The length alone ends the connection, and earlier requests are answered."""
     async with ready() as (_, _engine, served), greeted(served.path) as client:
         client.writer.write(request_frame(7, "ping", []) + struct.pack(">I", 2**31))
         assert (await client.answer(7)).error is None
@@ -114,7 +114,7 @@ async def test_frame_when_no_request_then_refused_with_its_id_where_it_has_one(
 
 
 async def test_hello_when_larger_than_any_then_refused_before_it_is_complete() -> None:
-    """Who has not said who it is may not have megabytes kept for it."""
+    """The service refuses a hello that is too large before it is complete."""
     async with ready() as (_, _engine, served), connected(served.path) as client:
         client.writer.write(struct.pack(">I", 4_000_000) + bytes(100_000))
         refused = await client.next()
@@ -124,7 +124,9 @@ async def test_hello_when_larger_than_any_then_refused_before_it_is_complete() -
 
 
 async def test_unfinished_frames_when_all_together_too_large_then_the_last_one_is_cut_off() -> None:
-    """The memory for what is not complete is bounded over all connections."""
+    """
+    The memory for incomplete frames is bounded over all connections, and the last one is closed.
+    """
     async with ready(received_bytes_max=300_000) as (_, _engine, served):
         async with greeted(served.path) as first, greeted(served.path) as second:
             first.writer.write(struct.pack(">I", 4_000_000) + bytes(200_000))
@@ -139,7 +141,9 @@ async def test_unfinished_frames_when_all_together_too_large_then_the_last_one_i
 async def test_unfinished_hellos_when_many_then_strangers_are_cut_off_and_nobody_who_is_known() -> (
     None
 ):
-    """Who has not said who it is uses up a room of its own; a hello in one piece needs none."""
+    """
+    Incomplete hellos have a memory bound of their own, and clients after hello are not affected.
+    """
     part = struct.pack(">I", 60_000) + bytes(40_000)
     async with (
         ready(greeting_bytes_max=100_000, received_bytes_max=90_000) as (_, _engine, served),
@@ -165,7 +169,7 @@ async def test_unfinished_hellos_when_many_then_strangers_are_cut_off_and_nobody
 
 
 async def test_bytes_behind_a_hello_when_it_is_answered_then_are_no_strangers_any_more() -> None:
-    """Whoever says hello and goes on at once leaves the room of strangers to strangers."""
+    """Bytes behind an answered hello no longer count as those of a client without hello."""
     async with ready() as (_, _engine, served), connected(served.path) as client:
         hello = request_frame(1, "hello", [{"versions": [1], "client": "x"}])
         client.writer.write(hello + struct.pack(">I", 4_000) + bytes(1_000))
@@ -177,7 +181,7 @@ async def test_bytes_behind_a_hello_when_it_is_answered_then_are_no_strangers_an
 
 
 async def test_slow_client_then_is_read_no_more_and_cut_off_and_counted() -> None:
-    """Answers that nobody takes stop the reading; after a while the client is cut off."""
+    """The service stops reading from a client that takes no answers, then closes and counts it."""
     async with ready(write_buffer_bytes_max=100_000, slow_client_ms=300) as (_, engine, served):
         async with greeted(served.path) as client, greeted(served.path) as neighbour:
             client.writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -196,7 +200,7 @@ async def test_slow_client_then_is_read_no_more_and_cut_off_and_counted() -> Non
 
 
 async def test_slow_client_when_it_takes_its_answers_after_all_then_gets_every_one() -> None:
-    """Nothing is lost where reading paused."""
+    """The service loses no answer while it does not read from the client."""
     async with (
         ready(write_buffer_bytes_max=100_000) as (_, _engine, served),
         greeted(served.path) as client,
@@ -211,7 +215,7 @@ async def test_slow_client_when_it_takes_its_answers_after_all_then_gets_every_o
 
 
 async def test_idle_client_then_cut_off_and_one_that_pings_or_waits_is_not() -> None:
-    """Silence ends a connection; a request under way is no silence."""
+    """The server closes a silent connection, and not one with a request under way."""
     async with (
         ready(idle_timeout_ms=300) as (_, _engine, served),
         greeted(served.path) as idle,
@@ -226,7 +230,7 @@ async def test_idle_client_then_cut_off_and_one_that_pings_or_waits_is_not() -> 
 
 
 async def test_client_when_it_never_says_hello_then_cut_off() -> None:
-    """A connection without a hello is not kept."""
+    """The server closes a connection without a hello."""
     async with (
         ready(hello_timeout_ms=200) as (_, _engine, served),
         connected(served.path) as client,
@@ -236,7 +240,7 @@ async def test_client_when_it_never_says_hello_then_cut_off() -> None:
 
 
 async def test_client_when_its_hello_comes_byte_by_byte_then_cut_off_all_the_same() -> None:
-    """The time for a hello is counted from the connection, whatever drips in meanwhile."""
+    """The time for a hello starts with the connection, however slowly bytes arrive."""
     async with (
         ready(hello_timeout_ms=200) as (_, _engine, served),
         connected(served.path) as client,
@@ -254,7 +258,7 @@ async def test_client_when_its_hello_comes_byte_by_byte_then_cut_off_all_the_sam
 
 
 async def test_connections_when_one_too_many_then_refused_at_once_and_welcome_later() -> None:
-    """The limit is told to who meets it, and it ends with the connection that fills it."""
+    """A client above the limit gets an error, and connects again when another one leaves."""
     async with ready(connections_max=2) as (_, _engine, served):
         async with greeted(served.path), greeted(served.path):
             async with connected(served.path) as third:
@@ -285,7 +289,7 @@ async def test_waiting_requests_when_one_too_many_then_too_busy_and_reads_go_on(
 
 
 async def test_id_when_under_way_already_then_a_fault_of_the_client() -> None:
-    """Two requests of one id could not be told apart."""
+    """A second request with an id in use is a protocol error."""
     async with ready() as (_, _engine, served), greeted(served.path) as client:
         far = {"at_least": {0: 10**9}}
         client.send("segment_for", wire(ORDERS), 0, 5, far, request_id=77)
@@ -295,7 +299,7 @@ async def test_id_when_under_way_already_then_a_fault_of_the_client() -> None:
 
 
 async def test_f85_listing_of_a_large_partition_then_is_cut_to_fit_a_frame() -> None:
-    """Failure scenario F85: no answer is one giant frame, whatever was asked for."""
+    """Failure scenario F85: every answer fits a frame."""
     async with (
         ready(frame_bytes_max=256 * 1024) as (_, _engine, served),
         greeted(served.path) as client,
@@ -316,7 +320,7 @@ async def test_f85_listing_of_a_large_partition_then_is_cut_to_fit_a_frame() -> 
 
 
 async def test_f90_client_when_it_vanishes_then_its_waits_end_and_what_is_stored_stays() -> None:
-    """Failure scenario F90: a peer that is gone leaves no task behind, and takes nothing back."""
+    """Failure scenario F90: a disconnected client leaves no wait and no task."""
     async with ready() as (_, engine, served):
         async with greeted(served.path) as client:
             for _ in range(10):
@@ -331,7 +335,9 @@ async def test_f90_client_when_it_vanishes_then_its_waits_end_and_what_is_stored
 def test_file_limit_when_it_can_be_raised_then_is_and_else_fewer_are_taken(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The soft limit goes up to the hard one; what cannot be had is said with its number."""
+    """
+    The service raises the soft file limit to the hard one, and logs the number when it takes fewer.
+    """
     limits = [256, 4_096]
     monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(limits))
 
@@ -348,7 +354,7 @@ def test_file_limit_when_it_can_be_raised_then_is_and_else_fewer_are_taken(
 
 
 async def test_bytes_when_they_come_one_by_one_then_are_understood_all_the_same() -> None:
-    """How the stream is cut is nobody's business."""
+    """The service understands a frame however the stream is cut."""
     async with ready() as (_, _engine, served):
         reader, writer = await asyncio.open_unix_connection(served.path)
         sent = request_frame(1, "hello", [{"versions": [1], "client": "x"}])

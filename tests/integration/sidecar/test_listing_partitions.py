@@ -1,4 +1,4 @@
-"""Every user partition of a metadata partition, by page: to who may see all, and to who may not."""
+"""Every user partition of a metadata partition, by page, with and without the right to see all."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def fill(world: World, count: int, name: str = "orders") -> list[TopicIdPartitio
 
 
 async def test_partitions_then_are_told_in_figures_once_each_by_rising_key() -> None:
-    """Counts by state, bytes, deletion; also of what is deleted and only remembered."""
+    """Each user partition appears once by rising key, with states, bytes and deletion."""
     world, gone = World(1), tp("gone", 3)
     every = [*fill(world, 23), gone]
     for label in (2, 3):
@@ -86,7 +86,7 @@ async def test_partitions_then_are_told_in_figures_once_each_by_rising_key() -> 
 
 
 async def test_partitions_when_a_page_has_no_room_for_their_names_then_comes_in_more() -> None:
-    """Names may be long; a page fits into a frame, and one of them always does."""
+    """Long names make more pages, and each fits into a frame."""
     world = World(1)
     every = [tp("n" * 20_000, number) for number in range(12)]
     for one in every:
@@ -100,7 +100,7 @@ async def test_partitions_when_a_page_has_no_room_for_their_names_then_comes_in_
 
 
 async def test_partitions_when_the_metadata_partition_is_not_open_then_not_ready() -> None:
-    """Nothing is told of a history that is not read; what is not read here at all is not ours."""
+    """An unread history is not ready, and a partition not read here is not assigned."""
     world = World(2)
     mine = world.partition_on(0)
     world.store(started(segment_id(1, mine)))
@@ -127,7 +127,7 @@ async def test_partitions_when_the_metadata_partition_is_not_open_then_not_ready
 
 
 async def test_partitions_when_some_are_not_assigned_then_only_an_administrator_sees_all() -> None:
-    """Whoever is shown a part is told that it is one."""
+    """The page says that it is a part when the caller may not see all partitions."""
     world = World(1)
     every = fill(world, 9)
     assignment = Assignment.of_user(every[:4])
@@ -146,7 +146,7 @@ async def test_partitions_when_some_are_not_assigned_then_only_an_administrator_
 
 
 async def test_partitions_when_a_broker_asks_then_it_sees_its_own() -> None:
-    """As of every question; before it has said what it has it sees none, and hears that."""
+    """A broker sees its own partitions, and gets not ready before its first assignment."""
     world = World(1)
     every = fill(world, 6)
     async with (
@@ -165,7 +165,7 @@ async def test_partitions_when_a_broker_asks_then_it_sees_its_own() -> None:
 async def test_partitions_when_there_are_very_many_then_others_have_their_turns_between(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Counted in turns: no step looks through more than a piece of them."""
+    """Each turn looks through a bounded number of partitions."""
     monkeypatch.setattr(looking, "_PIECE", 10)
     world = World(1)
     every = fill(world, 300)
@@ -182,7 +182,7 @@ async def test_partitions_when_there_are_very_many_then_others_have_their_turns_
 
 
 async def test_partitions_when_the_gate_closes_while_they_are_looked_through_then_no_page() -> None:
-    """Nothing is told of a state that is not answered from any more, be it that there is none."""
+    """The service returns no page when the gate closes during the listing."""
     closing: list[Engine] = []
 
     class Closing(PythonShard):
@@ -208,7 +208,7 @@ async def test_partitions_when_the_gate_closes_while_they_are_looked_through_the
     [(-1, None, 1), (0, "x", 1), (0, bytes(40_000), 1), (0, None, 0), (True, None, 1), (0, None)],
 )
 async def test_partitions_when_asked_for_wrongly_then_refused(args: Any) -> None:
-    """Before anything is looked at."""
+    """The service refuses a wrong listing before it reads any state."""
     world = World(1)
     async with world.engine() as engine, listening(engine) as served:
         await until_open(engine, 0)

@@ -1,4 +1,4 @@
-"""Thousands of connections that only stay: what they cost the process, and that it goes on."""
+"""Thousands of idle connections: their memory, and the service beside them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def bytes_of_each(path: Path, pid: int, count: int) -> float:
 async def test_idle_connections_when_there_are_thousands_then_each_costs_little_memory(
     count: int, files: int
 ) -> None:
-    """Each idle connection stays below its limit, and none is refused for lack of files."""
+    """
+    Each idle connection stays below its limit of memory, and none is refused for lack of files.
+    """
     if files < count + BUSY + _FILES_KEPT:
         pytest.skip(f"a process may open {files} files here, {count} connections need more")
     with tempfile.TemporaryDirectory(prefix="rlmm-") as folder:

@@ -1,4 +1,4 @@
-"""Every method over a real socket: what it answers, and what it refuses."""
+"""Every method over a real socket: its answer and its refusals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_hello_then_says_who_serves_what_and_how_much_of_it() -> None:
 
 
 async def test_life_of_a_segment_when_told_by_the_socket_then_every_read_shows_it() -> None:
-    """What is acknowledged as applied is seen by every read that follows."""
+    """Every read after an applied write sees the event."""
     async with serving() as (_, client):
         segment = started(segment_id(1, ORDERS), 0, 99)
         assert (await add(client, segment))[1:] == [0, "applied"]
@@ -82,7 +82,7 @@ async def test_life_of_a_segment_when_told_by_the_socket_then_every_read_shows_i
 
 
 async def test_segments_for_then_each_has_its_answer_or_its_error_in_its_place() -> None:
-    """One request of many look-ups is answered in their order, refusals included."""
+    """The answers of one batch are in order, refusals included."""
     async with serving() as (_, client):
         segment = await copy(client, 1)
         asked = [
@@ -102,7 +102,7 @@ async def test_segments_for_then_each_has_its_answer_or_its_error_in_its_place()
 async def test_listings_when_asked_page_by_page_then_show_each_segment_once(
     *, by_epoch: bool
 ) -> None:
-    """A continuation is opaque, empty pages may come first, nil is the end."""
+    """A continuation is opaque, the first pages may be empty, and nil is the end."""
     async with serving() as (_, client):
         segments = [await copy(client, label, label * 100, label * 100 + 99) for label in range(5)]
         found: list[Any] = []
@@ -148,7 +148,7 @@ async def test_read_token_when_taken_then_a_read_with_it_waits_for_what_it_says(
 
 
 async def test_linearizable_read_then_sees_what_was_stored_before_it_was_asked() -> None:
-    """It asks the log for its end, and waits until that is applied."""
+    """A linearizable read asks the log for its end and waits until that is applied."""
     async with serving() as (world, client):
         await copy(client, 1)
         other = started(segment_id(2, ORDERS), 100, 199)
@@ -163,7 +163,7 @@ async def test_linearizable_read_then_sees_what_was_stored_before_it_was_asked()
 async def test_linearizable_read_when_the_log_cannot_be_asked_then_refused_and_others_are_not() -> (
     None
 ):
-    """What may be stale is never given as what is asked for."""
+    """A linearizable read is refused while the log end is unknown, and other reads are answered."""
     world = World(PLACES)
     log = world.log()
     ask = log.bounds
@@ -189,7 +189,7 @@ async def test_linearizable_read_when_the_log_cannot_be_asked_then_refused_and_o
 
 
 async def test_is_ready_and_wait_ready_then_tell_when_questions_are_answered() -> None:
-    """Readiness is asked for without an error, and waited for with one."""
+    """`is_ready` answers without an error, and `wait_ready` raises one."""
     async with serving(assignment=Assignment.nothing(), role="reader") as (_, client):
         assert await client.call("is_ready", wire(ORDERS)) is False
         with pytest.raises(NotAssigned):
@@ -200,7 +200,9 @@ async def test_is_ready_and_wait_ready_then_tell_when_questions_are_answered() -
 
 
 async def test_f20_f32_reads_when_behind_then_all_are_refused_with_every_field() -> None:
-    """Failure scenarios F20, F22, F32: no read is answered from a partition that is not read."""
+    """
+    Failure scenarios F20, F22, F32: every read of a lagging partition is refused with all fields.
+    """
     questions: list[tuple[Any, ...]] = [
         ("segment", segment_id(1).uuid),
         ("segment_for", 0, 5),
@@ -223,7 +225,7 @@ async def test_f20_f32_reads_when_behind_then_all_are_refused_with_every_field()
 
 
 async def test_f21_reads_when_not_assigned_then_all_say_so_and_none_is_empty() -> None:
-    """Failure scenario F21: what is not assigned is refused by every read alike."""
+    """Failure scenario F21: every read of a partition that is not assigned is refused."""
     async with serving(assignment=Assignment.nothing(), role="reader") as (_, client):
         questions: dict[str, list[Any]] = {
             "segment_for": [0, 5],
@@ -237,7 +239,9 @@ async def test_f21_reads_when_not_assigned_then_all_say_so_and_none_is_empty() -
 
 
 async def test_unassigned_neighbour_when_its_shard_is_open_then_only_an_admin_reads_it() -> None:
-    """What shares a metadata partition with what is assigned is shown to the role admin alone."""
+    """
+    Only the role admin reads an unassigned partition that shares the shard of an assigned one.
+    """
     world = World(PLACES)
     neighbour = next(
         found

@@ -1,4 +1,4 @@
-"""The log read through a service: what happened, as the log has it, whoever follows it."""
+"""The log read through a service: the events of the log, for any reader that follows it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def piece(
 
 
 async def test_log_when_read_by_pages_then_comes_as_it_is() -> None:
-    """The same bytes as the log itself gives, to its end, and then nothing."""
+    """The pages have the bytes of the log up to its end, and then none."""
     async with serving() as (world, _, served), greeted(served.path) as client:
         log, position, data, pages = world.log(), 0, b"", 0
         while (found := await piece(client, world, position, size=1_000)) is not None:
@@ -106,7 +106,7 @@ async def test_log_when_read_by_pages_then_comes_as_it_is() -> None:
 
 
 async def test_log_when_a_batch_has_no_room_in_a_frame_then_comes_in_pieces() -> None:
-    """Each the same at every call; together they are the batch, and no other follows it."""
+    """The pieces of a large batch are the same at each call, and no other batch follows them."""
     world = World(1)
     large = [started(segment_id(n, ORDERS), n, n, custom_metadata=bytes(30_000)) for n in range(5)]
     world.script.write(0, *map(encode, large))
@@ -132,7 +132,7 @@ async def test_log_when_a_batch_has_no_room_in_a_frame_then_comes_in_pieces() ->
 
 
 async def test_log_when_much_is_asked_for_then_no_answer_is_larger_than_a_piece() -> None:
-    """Whatever is asked for: an answer is copied on its way, and others wait meanwhile."""
+    """No answer is larger than a piece, because copying it delays other clients."""
     world = World(1)
     for label in range(80):
         one = segment_id(label, ORDERS)
@@ -144,7 +144,7 @@ async def test_log_when_much_is_asked_for_then_no_answer_is_larger_than_a_piece(
 
 
 async def test_log_when_its_end_is_waited_for_then_tells_what_comes_and_takes_no_place() -> None:
-    """Who waits for records to come is not counted among those who read; others may read."""
+    """A caller that waits at the log end does not count as a reading one."""
     async with serving() as (world, engine, served), greeted(served.path) as client:
         waiting = [
             client.send("read_log", world.topic.topic_id, 0, COUNT, 0, 100, {"timeout_ms": 60_000})
@@ -165,7 +165,7 @@ async def test_log_when_its_end_is_waited_for_then_tells_what_comes_and_takes_no
 async def test_log_when_the_state_does_not_move_though_the_log_does_then_is_read_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An operator looks into the log just when a service is stuck."""
+    """The log can be read while the engine is stuck."""
     monkeypatch.setattr(history, "LOOK_S", 0.05)
     world = World(1)
     fill(world)
@@ -183,7 +183,7 @@ async def test_log_when_the_state_does_not_move_though_the_log_does_then_is_read
 
 
 async def test_log_when_nothing_is_caught_up_then_is_told_all_the_same() -> None:
-    """What happened is asked of the log, not of the state."""
+    """The events come from the log, so they need no state that is caught up."""
     world = World(2)
     fill(world)
     place = world.place(ORDERS)
@@ -207,7 +207,9 @@ async def test_log_when_nothing_is_caught_up_then_is_told_all_the_same() -> None
 
 
 async def test_log_when_too_many_read_it_then_too_busy_and_counted() -> None:
-    """So many of one connection, and so many of all; who is gone makes room."""
+    """
+    The readers of one connection and of all are bounded, and a client that leaves frees its place.
+    """
     world = World(1)
     fill(world)
     log = HeldLog(world)
@@ -248,7 +250,7 @@ async def stack_client(served: Listening, clients: list[FrameClient]) -> FrameCl
 
 
 async def test_log_while_it_is_read_then_neighbours_are_answered() -> None:
-    """Counted: however long the log takes, nobody waits behind it."""
+    """Other clients are answered while a slow log is read."""
     world = World(1)
     fill(world)
     log = HeldLog(world)
@@ -268,7 +270,9 @@ async def test_log_while_it_is_read_then_neighbours_are_answered() -> None:
 
 
 async def test_log_when_it_cannot_be_read_there_then_says_why() -> None:
-    """Outside its bounds, of another topic, of a partition that there is not, or not at all now."""
+    """
+    The log refuses an offset out of bounds, another topic, and an absent or unavailable partition.
+    """
     world = World(2)
     fill(world)
     place = world.place(ORDERS)
@@ -313,7 +317,7 @@ async def test_log_when_the_topic_is_made_anew_then_nothing_of_it_is_taken_for_t
 
 
 async def test_log_when_it_was_never_reached_then_not_ready() -> None:
-    """Nobody knows yet whose it is."""
+    """A log that was never reached is not ready, because its cluster is unknown."""
     world = World(1)
     world.script.lose_brokers()
     async with (
@@ -331,7 +335,7 @@ async def test_log_when_it_was_never_reached_then_not_ready() -> None:
 async def test_log_when_who_asks_is_no_administrator_then_not_permitted(
     role: str, said: dict[str, Any]
 ) -> None:
-    """It tells everything of every partition; the role that is needed is named."""
+    """The refusal names the role admin, because the log shows every partition."""
     async with (
         serving(door=RoleDoor(role)) as (world, _, served),
         greeted(served.path, **said) as client,
@@ -357,7 +361,7 @@ async def test_log_when_who_asks_is_no_administrator_then_not_permitted(
     ],
 )
 async def test_log_when_asked_for_wrongly_then_refused(method: str, args: Any) -> None:
-    """Before anything is asked of the log."""
+    """The service refuses a wrong request before it asks the log."""
     async with serving() as (_, _, served), greeted(served.path) as client:
         with pytest.raises(InvalidArgument):
             await client.call(method, *args)

@@ -1,4 +1,4 @@
-"""What the frame server refuses, in which order, and to whom."""
+"""The refusals of the frame server, their order and their receivers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_requests_when_wrong_then_refused_by_name_and_the_connection_goes_
 async def test_methods_of_a_broker_when_a_reader_calls_them_then_not_permitted_after_validation(
     method: str, args: list[Any]
 ) -> None:
-    """What is wrong in a request is said first, the role next, the assignment last."""
+    """The service checks the arguments first, then the role, and the assignment last."""
     async with serving(role="reader", assignment=Assignment.nothing()) as (world, client):
         with pytest.raises(NotPermitted, match="role broker"):
             await client.call(method, *args)
@@ -102,7 +102,7 @@ async def test_methods_of_a_broker_when_a_reader_calls_them_then_not_permitted_a
 
 
 async def test_f51_f53_writes_when_the_state_machine_refuses_then_told_with_both_states() -> None:
-    """Failure scenarios F51, F53: refused before anything is stored, by the states of both."""
+    """Failure scenarios F51, F53: the write is refused before it is stored, with both states."""
     async with serving() as (world, client):
         place = world.place(ORDERS)
         event = update(segment_id(5, ORDERS), SegmentState.COPY_SEGMENT_FINISHED)
@@ -136,7 +136,7 @@ async def test_writes_when_the_service_observes_then_not_writable() -> None:
 
 
 async def test_first_request_when_not_hello_then_refused_and_hung_up() -> None:
-    """Who has not said who it is is answered nothing, not even which methods there are."""
+    """Before hello a client gets no answer, and no list of methods."""
     world = World(PLACES)
     async with world.engine() as engine, listening(engine) as served:
         for method in ("ping", "no_such_method"):
@@ -151,7 +151,10 @@ async def test_first_request_when_not_hello_then_refused_and_hung_up() -> None:
 
 
 async def test_hello_when_wrong_then_refused_by_name_and_hung_up() -> None:
-    """No version in common, no credentials, or a broker that may not be one."""
+    """
+    A hello is refused without a common version, with an empty cluster id, or with a broker id that
+    the role may not claim.
+    """
     world = World(PLACES)
     async with world.engine() as engine, listening(engine, door=RoleDoor("reader")) as served:
         wrong: list[tuple[dict[str, Any], str]] = [
@@ -169,7 +172,7 @@ async def test_hello_when_wrong_then_refused_by_name_and_hung_up() -> None:
 
 
 async def test_tcp_when_nobody_is_known_then_nothing_is_answered() -> None:
-    """Off the Unix socket the default is to deny: even hello."""
+    """On TCP even hello is refused without credentials."""
     world = World(PLACES)
     async with (
         world.engine() as engine,
@@ -182,7 +185,7 @@ async def test_tcp_when_nobody_is_known_then_nothing_is_answered() -> None:
 
 
 async def test_tcp_when_a_role_is_known_then_serves_as_the_unix_socket_does() -> None:
-    """The same frames, the same answers."""
+    """TCP gives the same answers to the same frames."""
     world = World(PLACES)
     async with world.engine() as engine:
         await until_open(engine, *range(PLACES))

@@ -85,7 +85,7 @@ async def answer_to(wire: Wire, entry: Any) -> bytes:
 async def test_conversation_of_version_1_when_repeated_then_has_the_same_answers(
     tmp_path: Path,
 ) -> None:
-    """What a client of version 1 sent in a broker's day has the same answers from a new service."""
+    """A recorded conversation of version 1 gets the same answers from a new service."""
     found = {}
     async with service(tmp_path) as wire:
         for number, exchange in enumerate(CONVERSATION):
@@ -100,7 +100,7 @@ async def test_conversation_of_version_1_when_repeated_then_has_the_same_answers
 
 
 def test_conversation_of_version_1_then_has_every_method() -> None:
-    """Each method that version 1 has is asked in it, and each is also answered."""
+    """The conversation has every method of version 1 with an answer."""
     answered: dict[str, set[bool]] = {}
     for exchange in CONVERSATION:
         for (method, _), told in zip(exchange["asked"], exchange["told"], strict=True):
@@ -112,7 +112,7 @@ def test_conversation_of_version_1_then_has_every_method() -> None:
 
 @pytest.mark.parametrize("entry", REQUESTS, ids=lambda entry: entry["name"])
 async def test_request_of_version_1_when_it_comes_then_is_understood(entry: Any) -> None:
-    """It is answered by its id, refused what it asks for, or waits, and a ping passes it by."""
+    """A request of version 1 is answered by its id, refused, or waits while a ping passes it."""
     async with open_wire(50, is_greeted=entry["method"] != "hello") as wire:
         wire.writer.write(bytes.fromhex(entry["hex"]))
         request_id, error, _ = message_of(await answer_to(wire, LAST))
@@ -124,7 +124,7 @@ async def test_request_of_version_1_when_it_comes_then_is_understood(entry: Any)
 async def test_bytes_that_version_1_refuses_when_they_come_then_refused_by_the_same_code(
     entry: Any,
 ) -> None:
-    """Where the code is `protocol` the connection ends; behind everything else it goes on."""
+    """Each wrong frame has its code, and only `protocol` ends the connection."""
     is_hello = entry["name"].startswith("value-hello")
     async with open_wire(1, is_greeted=not is_hello) as wire:
         assert message_of(await answer_to(wire, entry))[1][0] == entry["code"]

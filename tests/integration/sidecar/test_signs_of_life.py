@@ -1,4 +1,4 @@
-"""Who says that a cluster is there: brokers that say hello, or what they lead; nobody else."""
+"""Signs of life of a cluster: hellos and assignments of brokers, and no other request."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_f95_broker_when_it_speaks_then_the_log_that_is_not_reached_is_tri
 
 
 async def test_f95_client_that_is_no_broker_when_it_speaks_then_it_is_no_sign() -> None:
-    """Who looks for the state of things knows nothing of Kafka."""
+    """Failure scenario F95: a client that is no broker gives no sign of life."""
     world = World(1)
     world.script.lose_brokers()
     async with world.engine() as engine:
@@ -80,7 +80,9 @@ async def test_f95_client_that_is_no_broker_when_it_speaks_then_it_is_no_sign() 
 
 
 async def test_f95_broker_of_one_cluster_when_it_speaks_then_it_is_no_sign_of_another() -> None:
-    """Where it is known whose log is whose; before, it may be the log of any of them."""
+    """
+    Once the clusters of the logs are known, a broker of one cluster gives no sign for another.
+    """
     one, two, silent = World(1), World(1), World(1)
     silent.script.lose_brokers()
     async with one.engine() as first, two.engine() as second, silent.engine() as third:

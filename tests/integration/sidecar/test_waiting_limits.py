@@ -37,7 +37,7 @@ async def refused_code(client: FrameClient, method: str, *args: Any) -> str:
 
 
 async def test_waiting_requests_when_they_keep_too_many_bytes_then_too_busy_and_counted() -> None:
-    """One connection may have few large requests waiting, and is told at the next one."""
+    """The waiting requests of one connection are bounded in bytes, and the next one is refused."""
     world = World(1)
     async with world.engine() as engine, listening(engine, waiting_bytes_max=3 * KEPT) as served:
         await until_open(engine, 0)
@@ -56,7 +56,7 @@ async def test_waiting_requests_when_they_keep_too_many_bytes_then_too_busy_and_
 
 
 async def test_waiting_requests_when_all_together_keep_too_many_bytes_then_too_busy() -> None:
-    """What waits is bounded over all connections, and each that is answered makes room."""
+    """Waiting requests are bounded over all connections, and each answered one frees its bytes."""
     world = World(1)
     async with (
         world.engine() as engine,
@@ -81,7 +81,9 @@ async def test_waiting_requests_when_all_together_keep_too_many_bytes_then_too_b
 
 
 async def test_waiting_request_when_it_is_the_only_one_then_is_never_too_large() -> None:
-    """What is allowed as a frame can be asked for, whatever the bounds; the next one cannot."""
+    """
+    A single request as large as a frame may wait, whatever the bounds, and the next one is refused.
+    """
     world = World(1)
     async with (
         world.engine() as engine,
@@ -95,7 +97,9 @@ async def test_waiting_request_when_it_is_the_only_one_then_is_never_too_large()
 
 
 async def test_request_whose_wait_is_over_when_it_stands_in_line_then_keeps_id_and_bytes() -> None:
-    """A client that takes no answers does not make room by that for what it asks next."""
+    """
+    The ended requests of a client that takes no answers keep their ids and bytes in the count.
+    """
     world = World(1)
     for label in range(40):
         one = segment_id(label, ORDERS)
@@ -134,7 +138,7 @@ async def test_request_whose_wait_is_over_when_it_stands_in_line_then_keeps_id_a
 async def test_wait_when_longer_than_the_service_allows_then_ends_there_as_any_that_took_too_long(
     method: str, args: list[Any]
 ) -> None:
-    """Whoever knows of no bound is not refused: it hears that it may ask again, only earlier."""
+    """The service ends a wait that is too long at its own bound with a retriable error."""
     world = World(1)
     async with (
         world.engine(assignment=Assignment.awaited()) as engine,
@@ -153,7 +157,7 @@ async def test_wait_when_longer_than_the_service_allows_then_ends_there_as_any_t
 
 
 async def test_write_when_its_timeout_is_longer_than_the_service_allows_then_is_stored() -> None:
-    """What is asked for in the form of version 1 is done."""
+    """A write in the form of version 1 with a longer timeout is stored."""
     world = World(1)
     async with (
         world.engine() as engine,
@@ -168,7 +172,9 @@ async def test_write_when_its_timeout_is_longer_than_the_service_allows_then_is_
 
 
 async def test_client_when_it_waits_longer_than_one_request_may_then_asks_again() -> None:
-    """What hello tells is asked for at most, and the caller's own deadline is what counts."""
+    """
+    The client asks for at most the time in hello and repeats the request until its own deadline.
+    """
     world = World(1)
     async with (
         world.engine() as engine,

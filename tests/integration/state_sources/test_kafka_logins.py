@@ -1,4 +1,4 @@
-"""A broker that asks who comes: every form of a Java `client.properties`, and what is refused."""
+"""A broker with authentication: every form of a Java `client.properties`, and the refusals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCRAM, PLAIN = (
 
 
 def properties_of(login: Login, *more: str) -> list[str]:
-    """What Java's own tools would be given for a login by password."""
+    """Return the properties of Java's own tools for a login by password."""
     module = PLAIN if login.mechanism == "PLAIN" else SCRAM
     return [
         f"security.protocol={login.protocol}",
@@ -54,7 +54,7 @@ def properties_of(login: Login, *more: str) -> list[str]:
 async def opened(
     folder: Path, login: Login, lines: list[str], **said: Any
 ) -> AsyncIterator[StateSource]:
-    """The cluster of *login*, by a file of *lines*."""
+    """Open the cluster of *login* with a file of *lines*."""
     file = folder / "client.properties"
     await asyncio.to_thread(file.write_text, "\n".join(lines))
     source = await open_source(
@@ -70,7 +70,7 @@ async def opened(
 
 @pytest.fixture
 async def metadata_topic(secured_kafka: SecuredKafka) -> SecuredKafka:
-    """The broker, whose metadata topic holds a few events."""
+    """Return the broker, whose metadata topic has a few events."""
     login = secured_kafka.admin_login
     try:
         await create_topic(login, TOPIC, partitions=1)
@@ -90,14 +90,14 @@ async def assert_read(source: StateSource) -> None:
 async def test_kafka_when_the_jaas_line_of_java_is_given_then_lets_us_in(
     metadata_topic: SecuredKafka, tmp_path: Path, way: Way
 ) -> None:
-    """As Kafka's tools take it, over several lines."""
+    """The source takes Kafka's JAAS line, also over several lines."""
     login = metadata_topic.login(way)
     async with opened(tmp_path, login, properties_of(login)) as source:
         await assert_read(source)
 
 
 def converted(login: Login, folder: Path, form: str) -> tuple[Path, Path | None]:
-    """Truststore and keystore of *login* as Java's own tool makes them, of one form."""
+    """Convert truststore and keystore of *login* to one form with Java's own tool."""
     assert login.ca_file is not None
     trust = folder / f"trust.{form}"
     keytool("-importcert", "-alias", "ca", "-file", login.ca_file, "-keystore", trust, form=form)
@@ -119,7 +119,6 @@ def converted(login: Login, folder: Path, form: str) -> tuple[Path, Path | None]
 
 
 def keytool(*arguments: object, form: str, is_import: bool = False) -> None:
-    """Run Java's tool for stores."""
     store = "-deststore" if is_import else "-store"
     said = [f"{store}type", form, f"{store}pass", PASSWORD, "-noprompt"]
     subprocess.run(
@@ -133,7 +132,7 @@ def keytool(*arguments: object, form: str, is_import: bool = False) -> None:
 async def test_kafka_when_stores_are_given_then_lets_us_in(
     metadata_topic: SecuredKafka, tmp_path: Path, way: Way, form: str
 ) -> None:
-    """PEM, and what keytool itself makes, with the password that opens it."""
+    """The broker accepts PEM files and a keytool store with its password."""
     login = metadata_topic.login(way)
     assert login.ca_file is not None
     trust, keys = login.ca_file, login.certificate_file
@@ -157,7 +156,7 @@ async def test_kafka_when_stores_are_given_then_lets_us_in(
 async def test_kafka_when_the_password_is_wrong_then_one_line_says_so_at_once(
     metadata_topic: SecuredKafka, tmp_path: Path, way: Way
 ) -> None:
-    """Exit code 3, and the secret is in no line."""
+    """The command ends with exit code 3, and no line shows the secret."""
     login = metadata_topic.wrong_login(way)
     async with opened(tmp_path, login, properties_of(login)) as source:
         for question in (source.now, source.standing):
@@ -174,7 +173,7 @@ async def test_kafka_when_the_password_is_wrong_then_one_line_says_so_at_once(
 async def test_kafka_when_the_protocol_is_another_then_says_which_port_that_is(
     metadata_topic: SecuredKafka,
 ) -> None:
-    """No login at a door that wants one, and no TLS where it is spoken."""
+    """The error names the protocol of the port: with login, without, or with TLS."""
     for way in (Way.PLAIN, Way.TLS):
         login = metadata_topic.login(way)
         source = await open_source(SourceSettings(bootstrap_servers=login.bootstrap, timeout_s=3.5))
@@ -189,8 +188,8 @@ async def test_kafka_when_a_reader_has_read_and_describe_then_that_is_enough(
     metadata_topic: SecuredKafka, tmp_path: Path
 ) -> None:
     """
-    Nothing is produced, no group is joined, no setting is read: two rights on one topic are enough
-    for the state. What they do not reach is not known, and no error.
+    Two rights on one topic are enough for the state: the source produces nothing, joins no group
+    and reads no setting, and facts beyond these rights are unknown.
     """
     login = metadata_topic.powerless_login(Way.SCRAM_512)
     await asyncio.to_thread(metadata_topic.allow, POWERLESS, "Read", "Describe", topic=TOPIC)
@@ -217,7 +216,7 @@ async def test_kafka_when_a_reader_has_read_and_describe_then_that_is_enough(
 async def test_kafka_when_a_right_is_missing_then_it_is_named(
     metadata_topic: SecuredKafka, tmp_path: Path
 ) -> None:
-    """DESCRIBE without READ tells who is asked which one to grant."""
+    """The error names DESCRIBE or READ, the right that is missing."""
     topic = own_topic("described")
     await create_topic(metadata_topic.admin_login, topic)
     await produce(metadata_topic.admin_login, topic, [b"event"])

@@ -1,4 +1,7 @@
-"""A real broker's topic, and copies of its folders: read as sources, and held to what it wrote."""
+"""
+A real broker's topic, and copies of its folders, read as sources and compared with the broker's
+events.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,6 @@ RECORDS = 60
 
 @asynccontextmanager
 async def opened(**said: Any) -> AsyncIterator[StateSource]:
-    """The source that is named, closed at the end."""
     source = await open_source(SourceSettings(timeout_s=ANSWER_S, **said))
     try:
         yield source
@@ -47,7 +49,7 @@ async def opened(**said: Any) -> AsyncIterator[StateSource]:
 
 
 async def tiered_topic(kafka: TieredKafka, partitions: int = 1) -> str:
-    """A topic of our own with segments of each partition in the tier."""
+    """Create a topic with segments of each partition in the tier."""
     topic = own_topic("looked-at")
     await kafka.create_topic(topic, partitions=partitions)
     for partition in range(partitions):
@@ -68,7 +70,7 @@ async def tiered_topic(kafka: TieredKafka, partitions: int = 1) -> str:
 
 
 def events_below(kafka: TieredKafka, positions: dict[int, int]) -> dict[int, bytes]:
-    """The state that the broker's own files make, of what lies below *positions*."""
+    """Return the state of the broker's own files below *positions*."""
     shards = {place: PythonShard(place) for place in positions}
     for found in kafka.metadata_events():
         if found.offset < positions.get(found.metadata_partition, 0):
@@ -77,12 +79,11 @@ def events_below(kafka: TieredKafka, positions: dict[int, int]) -> dict[int, byt
 
 
 def images_of(moment: Any) -> dict[int, bytes]:
-    """The state of each metadata partition."""
     return {place: one.shard.image() for place, one in moment.replays.items()}
 
 
 async def segments_of(moment: Moment, kafka: TieredKafka, topic: str) -> list[int]:
-    """Where the segments of a topic begin."""
+    """Return the start offsets of a topic's segments."""
     pages = [page async for page in moment.segments(kafka.user_partition(topic))]
     return [segment.start_offset for page in pages for segment in page]
 
@@ -91,8 +92,8 @@ async def test_topic_of_kafka_when_read_then_is_what_its_files_say(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
     """
-    The state, the standing, a metadata partition alone, a moment of the past; and with a cache the
-    next command reads what came since and comes to the same.
+    State, standing, one metadata partition and a past moment agree with the broker's files; and
+    with a cache the next command reads only later records and agrees, too.
     """
     topic = await tiered_topic(kafka_broker)
     said = {"bootstrap_servers": kafka_broker.bootstrap, "snapshot_cache": tmp_path / "cache"}
@@ -129,8 +130,8 @@ async def test_folders_of_kafka_when_copied_from_a_live_broker_then_answer_the_s
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
     """
-    Nothing has to be stopped: what was copied is read as far as it is whole, the number of
-    partitions is found out, and nothing in the copy changes.
+    Copies of a live broker's folders are read up to their last whole batch, the source finds the
+    partition count, and the copies stay unchanged.
     """
     topic = await tiered_topic(kafka_broker, partitions=4)
 
@@ -167,7 +168,7 @@ async def test_folders_of_kafka_when_copied_from_a_live_broker_then_answer_the_s
 async def test_cluster_of_kafka_when_asked_then_tells_topics_offsets_and_disks(
     kafka_broker: TieredKafka,
 ) -> None:
-    """All that a broker of 4.3 knows, asked as the commands do."""
+    """A broker of 4.3 returns topics, offsets and disks to the commands."""
     topic, plain = await tiered_topic(kafka_broker), own_topic("plain")
     waiting = own_topic("waiting")
     not_copied = {"remote.storage.enable": "true", "remote.log.copy.disable": "true"}
@@ -209,7 +210,10 @@ async def test_cluster_of_kafka_when_asked_then_tells_topics_offsets_and_disks(
 async def test_broker_of_kafka_when_asked_then_tells_settings_disks_and_rights(
     kafka_broker: TieredKafka,
 ) -> None:
-    """Its own settings, the disk that its logs lie on, and what a client without a name may do."""
+    """
+    The broker returns its own settings, the disk of its logs, and the rights of an anonymous
+    client.
+    """
     topic = own_topic("plain")
     await create_topic(kafka_broker.login, topic)
     await produce(kafka_broker.login, topic, [b"value"] * 3)
@@ -233,7 +237,7 @@ async def test_broker_of_kafka_when_asked_then_tells_settings_disks_and_rights(
 
 
 async def test_kafka_when_nobody_listens_then_ends_soon_with_what_to_look_at() -> None:
-    """A port where nothing is: one line, and the exit code of what cannot be connected to."""
+    """A closed port gives one line and the exit code of an unreachable source."""
     source = await open_source(SourceSettings(bootstrap_servers="127.0.0.1:1", timeout_s=3.0))
     try:
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""What is told of a service that cannot be asked: one line each, and the right exit code."""
+"""Errors for a service that cannot be asked: one line each, and the right exit code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NEW = {"list_partitions", "open_image", "read_image", "close_image", "log_bounds
 
 
 def in_one_line(error: RlmmError, exit_code: int) -> str:
-    """What is told, which is one line and ends a command with this code."""
+    """Return the error, which is one line and has this exit code."""
     assert "\n" not in str(error)
     assert error.exit_code == exit_code
     return str(error)
@@ -58,7 +58,7 @@ async def refused(sidecar: str, **settings: Any) -> RlmmError:
 
 @asynccontextmanager
 async def listener(told: Callable[[asyncio.StreamWriter], None]) -> AsyncIterator[str]:
-    """Somebody else at a port, who says this to everybody, as long as they stay."""
+    """A listener that calls *told* for each client, until the client leaves."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
@@ -75,7 +75,7 @@ async def listener(told: Callable[[asyncio.StreamWriter], None]) -> AsyncIterato
 
 
 async def free_port() -> int:
-    """A port where nobody listens."""
+    """Return a port without a listener."""
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port: int = server.sockets[0].getsockname()[1]
     server.close()
@@ -84,7 +84,7 @@ async def free_port() -> int:
 
 
 async def test_service_when_nobody_listens_then_is_told_at_once(tmp_path: Path) -> None:
-    """By address, and by what the system says."""
+    """A closed port gives an error with the address and the system's reason at once."""
     async with asyncio.timeout(10):
         error = await refused(f"{tmp_path}/none.sock", timeout_s=600)
         assert in_one_line(error, 3) == (
@@ -101,7 +101,7 @@ async def test_service_when_nobody_listens_then_is_told_at_once(tmp_path: Path) 
 
 
 async def test_service_when_another_protocol_is_spoken_there_then_says_so() -> None:
-    """What hangs up, what answers in HTTP, and what is silent."""
+    """A peer that hangs up, answers in HTTP or stays silent gives an error that says so."""
     async with listener(lambda writer: writer.close()) as where:
         told = in_one_line(await refused(where), 3)
         assert "it takes connections and does not greet (is it encrypted there? then --tls)" in told
@@ -132,7 +132,7 @@ async def test_service_when_another_protocol_is_spoken_there_then_says_so() -> N
 async def test_service_when_it_is_silent_then_is_not_waited_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever the deadline of calls is: who says nothing is not there."""
+    """A silent service gives an error long before the deadline of calls."""
     monkeypatch.setattr(sidecar_link, "CONNECT_S", 1.0)
     async with listener(lambda _: None) as where:
         async with asyncio.timeout(30):
@@ -141,7 +141,10 @@ async def test_service_when_it_is_silent_then_is_not_waited_for_long(
 
 
 async def test_service_when_the_token_is_wrong_or_missing_then_says_so(tmp_path: Path) -> None:
-    """And takes one that is known; what a file holds is never told."""
+    """
+    A wrong or missing token is refused, a known one is accepted, and no error shows the file's
+    text.
+    """
     world = world_of(started(segment_id(1)))
     door = Authenticator(
         AccessSettings(tokens=Secret(TOKENS), unix_role=UnixRole.NONE), TlsSettings()
@@ -171,7 +174,7 @@ async def test_service_when_the_token_is_wrong_or_missing_then_says_so(tmp_path:
 
 
 async def test_service_when_it_is_of_another_cluster_then_names_both() -> None:
-    """Whose metadata was asked for, and whose is served."""
+    """The error names the requested cluster and the served one."""
     world = world_of()
     async with served_world(world) as (_, served):
         error = await refused(address(served), cluster_id="another")
@@ -182,7 +185,7 @@ async def test_service_when_it_is_of_another_cluster_then_names_both() -> None:
 
 
 async def test_service_when_it_is_encrypted_then_is_asked_by_tls_alone(tmp_path: Path) -> None:
-    """On both sides of each mistake there is one line; a trusted service is answered."""
+    """A client without TLS, and one that does not trust the service, get one line each."""
     pki, world = Pki(tmp_path), world_of(started(segment_id(1)))
     token, ca_file = tmp_path / "token", tmp_path / "ca.pem"
     token.write_text(ADMIN)
@@ -210,7 +213,7 @@ async def test_service_when_it_is_encrypted_then_is_asked_by_tls_alone(tmp_path:
 async def test_service_when_clients_show_certificates_then_ours_says_who_we_are(
     tmp_path: Path,
 ) -> None:
-    """The files are those of the command line."""
+    """The certificates are those of the command line's files."""
     pki, world = Pki(tmp_path), world_of(started(segment_id(1)))
     ca_file, certificate, key = (tmp_path / name for name in ("ca.pem", "own.pem", "own.key"))
     pki.authority.cert_pem.write_to_path(str(ca_file))
@@ -237,7 +240,7 @@ async def test_service_when_clients_show_certificates_then_ours_says_who_we_are(
 async def test_service_when_it_is_older_than_the_command_then_that_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What it does not know is named, and who it is; what it knows is answered."""
+    """The error names the unknown method and the older version, and known methods are answered."""
     world = world_of(started(segment_id(1)))
     async with looking_into(world) as (source, _, served):
         known = {name: method for name, method in METHODS.items() if name not in NEW}
@@ -266,7 +269,7 @@ async def test_service_when_it_is_older_than_the_command_then_that_is_said(
 async def test_service_when_it_is_started_anew_then_is_asked_on_another_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In the middle of a listing, and of an image: all of it comes, and once."""
+    """A listing and an image that a restart interrupts arrive complete, each part once."""
     monkeypatch.setattr("rlmm.state_sources.sidecar_moment.PAGE", 10)
     monkeypatch.setattr("rlmm.state_sources.sidecar_moment.PIECE_BYTES_MAX", 1_000)
     events = [started(segment_id(n), n * 100, n * 100 + 99) for n in range(60)]
@@ -296,13 +299,13 @@ async def test_service_when_it_is_started_anew_then_is_asked_on_another_connecti
 
 
 def hang_up(served: Any) -> None:
-    """The service ends all connections."""
+    """End all connections of the service."""
     for connection in list(served.sidecar._connections):
         connection.abort()
 
 
 async def test_service_when_it_is_gone_then_that_is_told() -> None:
-    """Or when another topic has come under its address: offsets mean nothing there."""
+    """The error says that the service is gone, or that it serves another topic now."""
     world = world_of(started(segment_id(1)))
     async with looking_into(world) as (source, _, served):
         moment = await source.now()

@@ -54,12 +54,11 @@ GROWN_KB_MAX = 12 * 1024
 
 
 async def pages(moment: Moment, partition: Any, epoch: int | None = None) -> list[Any]:
-    """All segments of a partition."""
     return [one async for page in moment.segments(partition, epoch) for one in page]
 
 
 def random_world(seed: int, count: int) -> World:
-    """A history of everything that can happen, in no sensible order."""
+    """Make a history of every possible event in random order."""
     world, history = World(PLACES), DenseHistory(Random(seed))
     for _ in range(count):
         world.store(history.event())
@@ -71,7 +70,7 @@ def random_world(seed: int, count: int) -> World:
 
 @pytest.mark.parametrize("seed", range(6))
 async def test_moment_when_of_a_service_then_is_what_its_log_makes(seed: int) -> None:
-    """Figures, segments in their order, of each epoch too, look-ups: equal to a replay."""
+    """Sizes, segments by epoch and look-ups equal those of a replay."""
     world = random_world(seed, 150)
     async with looking_into(world) as (source, _, _):
         expected = await replay(world.log(), timeout_s=5)
@@ -93,7 +92,7 @@ async def test_moment_when_of_a_service_then_is_what_its_log_makes(seed: int) ->
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_log_when_of_a_service_then_its_replay_is_that_of_the_log(seed: int) -> None:
-    """Every event with its place, time and verdict; also of a moment in the past."""
+    """The replay has every event with place, time and verdict, also up to a past moment."""
     world = random_world(seed, 120)
     async with looking_into(world) as (source, _, _):
         for bound in (ReplayEnd(), ReplayEnd({0: 5, 1: 11, 2: 0})):
@@ -109,7 +108,9 @@ async def test_log_when_of_a_service_then_its_replay_is_that_of_the_log(seed: in
 
 
 async def test_moment_when_a_partition_is_deleted_or_never_was_then_tells_them_apart() -> None:
-    """Of what is deleted nothing is listed, and its deletion is remembered, as in a replay."""
+    """
+    A deleted partition has no segments and keeps its deletion, and one without events is unknown.
+    """
     gone, never = tp("gone", 1), tp("never", 1)
     world = world_of(*(partition_delete(state, gone) for state in PartitionDeleteState))
     async with looking_into(world) as (source, _, _):
@@ -125,7 +126,7 @@ async def test_moment_when_a_partition_is_deleted_or_never_was_then_tells_them_a
 
 
 async def test_moment_when_only_some_metadata_partitions_are_meant_then_tells_of_no_other() -> None:
-    """What was not asked for is not known, and not empty."""
+    """Unrequested metadata partitions are unknown, not empty."""
     world, place = World(PLACES), 1
     one, other = world.partition_on(1), world.partition_on(2)
     world.store(started(segment_id(1, one)), started(segment_id(2, other)))
@@ -144,7 +145,7 @@ async def test_moment_when_only_some_metadata_partitions_are_meant_then_tells_of
 async def test_state_when_its_image_is_large_then_comes_in_pieces(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And nothing of it stays open."""
+    """A large image arrives in pieces, and the service keeps nothing of it."""
     monkeypatch.setattr("rlmm.state_sources.sidecar_moment.PIECE_BYTES_MAX", 1_000)
     events = [started(segment_id(n), n * 100, n * 100 + 99) for n in range(400)]
     world = world_of(*events)
@@ -183,7 +184,9 @@ async def test_segments_when_there_are_very_many_then_memory_stays_flat() -> Non
 
 
 async def test_now_when_a_metadata_partition_is_behind_then_not_ready_and_named() -> None:
-    """Never a partial answer; what is asked of the others is answered."""
+    """
+    The answer is never partial: it is not ready for the lagging partition and complete for others.
+    """
     one = tp("one", 1)
     world = world_of(started(segment_id(1, one)))
     place = world.place(one)
@@ -201,7 +204,7 @@ async def test_now_when_a_metadata_partition_is_behind_then_not_ready_and_named(
 
 
 async def test_now_when_it_is_ready_soon_enough_then_waits_and_tells_how_far_it_is() -> None:
-    """As long as was said, and no longer."""
+    """The command waits up to its limit and shows the progress."""
     one = tp("one", 1)
     world = world_of(started(segment_id(1, one)), finished(segment_id(1, one)))
     place, told = world.place(one), []
@@ -219,7 +222,9 @@ async def test_now_when_it_is_ready_soon_enough_then_waits_and_tells_how_far_it_
 
 
 async def test_now_when_the_service_does_not_read_all_then_says_so_at_once() -> None:
-    """It was not given the rest, so waiting does not help; what it has is answered."""
+    """
+    The source says at once that the service is not assigned all, and answers for its partitions.
+    """
     one = tp("one", 1)
     world = world_of(started(segment_id(1, one)))
     place = world.place(one)
@@ -242,7 +247,7 @@ async def test_now_when_the_service_does_not_read_all_then_says_so_at_once() -> 
 
 
 async def test_now_when_nobody_has_said_what_is_assigned_then_that_is_waited_for() -> None:
-    """Brokers may be on their way."""
+    """The command waits, because brokers may still report their partitions."""
     world = world_of(started(segment_id(1)))
     async with looking_into(world, is_ready=False, assignment=Assignment.awaited()) as (
         source, engine, _,
@@ -256,7 +261,7 @@ async def test_now_when_nobody_has_said_what_is_assigned_then_that_is_waited_for
 
 
 async def test_source_when_the_log_was_never_reached_then_says_what_stands_in_the_way() -> None:
-    """Its standing is told all the same."""
+    """The source names the reason why the log was never reached, and still has a standing."""
     world = world_of()
     world.script.lose_brokers()
     async with looking_into(world, is_ready=False) as (source, engine, _):
@@ -273,7 +278,7 @@ async def test_source_when_the_log_was_never_reached_then_says_what_stands_in_th
 
 
 async def test_standing_then_says_what_a_replay_says() -> None:
-    """In the words of every source."""
+    """The standing of the service equals that of a replay."""
     world = random_world(3, 60)
     world.script.write(1, b"no event at all")
     settings = EngineSettings(PumpSettings(undecodable_share_max=1.0), memory=ROOM)
@@ -301,7 +306,7 @@ async def test_standing_then_says_what_a_replay_says() -> None:
 
 
 async def test_standing_when_it_lags_then_says_how_old_the_last_record_is() -> None:
-    """By the time of the record itself, to who may see it."""
+    """The standing has the time of the last record, for callers that may see it."""
     world = world_of(started(segment_id(1)), partition_count=1)
     stamp_ms = world.topic.clock.now_ms()
     async with served_world(world) as (engine, served):
@@ -329,7 +334,7 @@ async def test_standing_when_it_lags_then_says_how_old_the_last_record_is() -> N
 
 
 async def test_source_when_asked_as_a_reader_then_the_state_is_told_and_the_past_is_not() -> None:
-    """The role that is needed is named."""
+    """A reader may ask for the state, and the refusal of the past names the role that is needed."""
     world = world_of(started(segment_id(1)))
     async with looking_into(world, role="reader") as (source, _, _):
         moment = await source.now()
@@ -346,7 +351,7 @@ async def test_source_when_asked_as_a_reader_then_the_state_is_told_and_the_past
 
 
 async def test_partitions_when_a_reader_sees_only_some_then_none_is_shown_as_all() -> None:
-    """The role that sees them all is named."""
+    """The refusal names the role that may see all partitions."""
     world = World(1)
     for number in range(4):
         world.store(started(segment_id(1, tp("orders", number))))

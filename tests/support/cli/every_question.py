@@ -35,7 +35,7 @@ OF_CLUSTER = (
     Question("lag", ("--disks",)),
     Question("preflight reassign", ("orders",)),
 )
-"""What needs a cluster beside the source."""
+"""Questions that need a cluster beside the source."""
 WITHOUT_QUESTION = {
     "tier plan": "asks a service whether it may write, in its own words",
     "tier run": "the same",

@@ -1,4 +1,4 @@
-"""What goes wrong in practice, and the commands that show it."""
+"""Incidents of operation, and the commands that show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print, compared with a recording."""
+"""The output of commands, compared with a recording."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ MAY_DIFFER = {
     "source": "who was asked",
     "where": "and its address, or its folders",
 }
-"""What answers may differ in, whatever was asked, and why."""
+"""Fields in which the answers to any question may differ, with the reason."""
 OF_A_TOPIC = {
     "cluster_id": "a folder that was never a broker's has an id of its own",
     "topic_id": "the same, as long as it is not said of an item",
@@ -82,7 +82,7 @@ OF_A_TOPIC = {
     "items.*.full_in_s": "reckoned from that",
     "totals.first_full_in_s": "reckoned from that",
 }
-"""What else they may differ in where one source is a cluster, and another no copy of it."""
+"""Further fields that may differ where one source is a cluster and another no copy of it."""
 RESTORED = {
     **{
         f"{where}.{name}": "of what was read since the state was restored"
@@ -95,4 +95,4 @@ RESTORED = {
     "items.*.snapshot_age_s": "of the snapshot that it was restored from",
     "totals.snapshot_age_s": "the oldest of these",
 }
-"""What answers may differ in whose state was kept from one command to the next."""
+"""Fields that may differ when the state was kept from one command to the next."""

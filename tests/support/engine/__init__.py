@@ -1,8 +1,8 @@
 """
-Shards, snapshots, and what an engine answers; see `engines`, too.
+Shards, snapshots, and answers of an engine; see `engines`, too.
 
     engine_questions       refusals, ids and statistics of an engine in one call
-    claims                 what an engine acknowledged and answered, held against its log
+    claims                 acknowledgements and answers of an engine, compared with its log
     broker_writers         writers that copy and delete segments as brokers do
     shards                 shards that are validated after every test: a pytest plugin
     snapshots              shards to save, disks that crash while they are saved

@@ -1,7 +1,7 @@
 """
 Writers that live as brokers do: they copy segments, delete old ones, and now and then everything.
 
-A copier keeps nothing in mind: what to do next follows from what it is answered, so that it goes on
+A copier keeps no state: its next step follows from the answers that it gets, so that it goes on
 after a restart where the one before it was killed. Each has a user partition to itself, and has
 several events of it in flight.
 """

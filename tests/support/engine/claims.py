@@ -1,10 +1,9 @@
 """
-What an engine acknowledged and answered, held against its log.
+The acknowledgements and answers of an engine, compared with its log.
 
 A claim is one line of text, so that a process can make it through a pipe until it is killed. Every
-event of a test carries a number of its own as its time: `stamp`. The log alone decides what is
-true: it is replayed event by event into a shard, and each claim is held against the state at the
-very position that it names.
+event of a test carries a number of its own as its time: `stamp`. The log alone decides: a shard
+replays it event by event, and the test compares each claim with the state at its position.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def _run_watched(seed: int, first: int, stop: int) -> Outcome:
 
 
 def run(seed: int, groups: int, workers: int) -> Iterator[Outcome]:
-    """Yield what the groups did, a few at a time; with one worker in this process."""
+    """Yield the results of the groups, a few at a time; with one worker in this process."""
     tasks = [
         (seed, first, min(first + _GROUPS_PER_TASK, groups))
         for first in range(0, groups, _GROUPS_PER_TASK)
@@ -107,7 +107,7 @@ def run(seed: int, groups: int, workers: int) -> Iterator[Outcome]:
 @click.option("--workers", default=2, show_default=True, help="Processes.")
 @click.option("--group", type=int, help="Run this group alone, to see a crash again.")
 def main(count: int, seed: int, workers: int, group: int | None) -> None:
-    """Damage what may be damaged; exit code 1 when anything but a value comes of it."""
+    """Damage values; exit code 1 when the decoder gives anything but a value."""
     begin = time.monotonic()
     found = Outcome()
     if group is not None:

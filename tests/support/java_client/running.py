@@ -1,7 +1,7 @@
 """
-How the client in Java is run: as one source file, by any JDK from 17 on.
+Runs the client in Java: as one source file, by any JDK from 17 on.
 
-What it prints is read here: one JSON value a line.
+The client prints one JSON value a line.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ A Kafka cluster in this process, as far as the `kafka` log asks one: brokers, le
 
 It stands behind the log's dialer and takes its requests as objects. Every broker answers one
 connection's requests in order, waits for new records as long as it is asked to, and can be made to
-fail in each way that a test is about. What it was asked is written down.
+fail in each way that a test is about. It keeps the requests.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class FakeKafka:
         """Rings at every change."""
         self.partitions = self._made(partitions)
         self.down: set[int] = set()
-        """Brokers that nobody can connect to, and whose connections are cut."""
+        """Brokers that refuse connections, and whose connections are cut."""
         self.unregistered: set[int] = set()
         """Brokers that answer but are not registered yet."""
         self.refuses: dict[int, LogError] = {}

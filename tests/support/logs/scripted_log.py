@@ -23,12 +23,12 @@ class ScriptedLog(MemoryLog):
     def __init__(self, topic: MemoryTopic) -> None:
         super().__init__(topic)
         self.fails_reads: list[Exception] = []
-        """What the next reads end with, as soon as they would have an answer; one each."""
+        """Errors of the next reads, raised as soon as they would have an answer; one each."""
         self.disowned_s: dict[int, list[float]] = {}
         """Positions that are said to lie in another history, and when that was said."""
         self.fails_identity: list[Exception] = []
         self.told_late = asyncio.Event()
-        """Appends are stored at once, and their offset is told when this is set."""
+        """Appends are stored at once, and return their offset when this is set."""
         self.told_late.set()
         self.appends = 0
         self.bounds_asked = 0

@@ -1,5 +1,5 @@
 """
-Logs written record by record, with what a reader must get.
+Logs written record by record, with the records that a reader must get.
 
     log = WrittenLog(seed=3)
     log.fill(200)                  # batches of every codec, transactions among them; rolled

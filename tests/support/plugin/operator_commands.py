@@ -153,8 +153,9 @@ async def assert_spark_has(
     operator: Operator, ledgers: Sequence[Ledger], folder: Path, *ways: Mapping[str, str]
 ) -> None:
     """
-    Spark's data source reads from the tier what the ledgers say, in both isolation levels, once for
-    each of *ways*, which are more options, or for none. Uses one session.
+    Assert that Spark's data source reads from the tier the records in the ledgers, in both
+    isolation levels, once for each of *ways*, which are more options, or for none. Uses one
+    session.
     """
     place = {"includeHeaders": "true", **operator.place}
     asked = [*product(ledgers, LEVELS, ways or ({},))]

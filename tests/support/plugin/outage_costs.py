@@ -1,4 +1,4 @@
-"""What an outage costs the broker, and how much is too much. Pure."""
+"""The cost of an outage for the broker, and its limits. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
 Outages carried out on a broker that runs on rlmm, while records are written, copied and read.
 
-What is to hold after each of them is told by `Story.wrong` and `Story.steady`.
+`Story.wrong` and `Story.steady` check the state after each of them.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ class Story:
 
     def wrong(self) -> list[str]:
         """
-        Return what is wrong once everything is settled; empty is well. Every reader got what was
-        written, every range was copied once except by copies that the broker did not survive, and
+        Return the faults once everything is settled; empty is well. Every reader got every written
+        record, every range was copied once except by copies that the broker did not survive, and
         the tier has the objects of these copies and no others.
         """
         copies = self.copies()
@@ -220,8 +220,8 @@ class Story:
 
     async def steady(self) -> list[str]:
         """
-        Return what the broker complains of in steady work; empty is well. One late answer is
-        allowed on a busy machine.
+        Return the broker's complaints in steady work; empty is well. One late answer is allowed on
+        a busy machine.
         """
         complaints: list[str] = []
         for _ in range(STEADY_ROUNDS_MAX):

@@ -160,7 +160,7 @@ class Clients:
     ) -> None:
         self.ledger = Ledger(topic)
         self.broker = asyncio.Event()
-        """Whether there is a broker to connect to; who is connected already stays so."""
+        """Whether a broker accepts connections; existing connections stay."""
         self.broker.set()
         self.writing = Writing(
             login, self.ledger, chance, self.broker, is_transactional=is_transactional

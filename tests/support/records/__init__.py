@@ -6,7 +6,7 @@ Record values of the metadata topic, record batches, histories of events.
     batches                record batches with any field wrong and a valid CRC
     record_sets            record sets for shards: short lives, markers, holes, damage
     mutations              bytes changed as a bad disk or a bad peer changes them
-    strategies             what hypothesis draws: events, histories, damaged values
+    strategies             strategies of hypothesis: events, histories, damaged values
     histories              random histories over few ids, epochs and offsets
     rival_histories        random histories of one partition that several brokers copy at once
     console_text           events as Kafka's own tools print them

@@ -1,7 +1,7 @@
 """
-Record batches spelled out by hand, with any lie in them that a test wants, and a valid CRC on top.
+Record batches spelled out by hand, with any wrong field that a test needs, and a valid CRC on top.
 
-Independent of `rlmm.records.writer`: what this makes, the writer must be able to make or refuse.
+Independent of `rlmm.records.writer`: the writer must make or refuse the same batches.
 """
 
 from __future__ import annotations

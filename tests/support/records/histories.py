@@ -95,7 +95,7 @@ NEXT = {
     _CF: (_CF, _CF, _DS),
     _DS: (_DS, _DF, _DF),
 }
-"""What may come next of a segment, as often as it should."""
+"""The next states of a segment, repeated by their frequency."""
 HISTORIES = st.lists(EVENTS, max_size=40)
 
 

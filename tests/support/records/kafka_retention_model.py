@@ -1,8 +1,8 @@
 """
 Kafka's retention of a tiered partition, step by step.
 
-Of `RemoteLogManager` (Kafka 4.x) it does the run of the expiration task: sizes of what is valid in
-the leader's epochs, the scan epoch by epoch, and at the end what is older than the first epoch.
+Of `RemoteLogManager` (Kafka 4.x) it does the run of the expiration task: sizes of segments valid in
+the leader's epochs, the scan epoch by epoch, and at the end segments older than the first epoch.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _overwrite_with_extreme(rng: Random, data: bytearray, _others: Sequence[byte
 
 
 def _insert_extreme(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
-    """Replace one byte by an extreme length that keeps what follows it."""
+    """Replace one byte by an extreme length of the same encoding, and keep the bytes behind it."""
     at = rng.randint(0, len(data))
     data[at : at + 1] = rng.choice(EXTREMES)
 

@@ -1,4 +1,4 @@
-"""What hypothesis draws: events, histories, damaged values."""
+"""Strategies of hypothesis: events, histories, damaged values."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """
 The conformance corpus put to clients of `broker_adapter`.
 
-A user partition that is not loaded is one that its broker was not given; a loaded one that is not
-initialised is that of a broker which was started again and has said nothing yet. What a writer is
-refused by us and not by Kafka is stored beside the client, as a stock broker's event would be.
+A user partition that is not loaded is one without an assignment to its broker; a loaded one that is
+not initialised is that of a broker which was started again and has not assigned it yet. An event
+that we refuse and Kafka accepts is stored beside the client, as a stock broker's event would be.
 """
 
 from __future__ import annotations

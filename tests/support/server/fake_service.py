@@ -44,7 +44,7 @@ class FakeService:
         self.greetings: deque[RlmmError] = deque()
         """How the next hellos are refused."""
         self.partition_counts: deque[int | None] = deque()
-        """What the next hellos are told, where that is not the truth."""
+        """Partition counts in the next hellos, where they are not the true one."""
         self.hang_up_before: Counter[str] = Counter()
         """Methods whose next requests are not carried out: it hangs up instead."""
         self.hang_up_after: Counter[str] = Counter()

@@ -50,14 +50,14 @@ class Addresses:
     def __init__(self, folder: Path, clusters_max: int) -> None:
         self.folder = folder
         self.at: dict[str, MemoryTopic] = {}
-        """What is at each address; nobody answers at others."""
+        """The topic at each address; other addresses do not answer."""
         self.opened: list[tuple[str, str]] = []
         self.lost = False
         """Whether the logs that are open do not reach anybody."""
         self.opening: BaseException | None = None
-        """What opening a log fails of, while it is set."""
+        """The error of opening a log, while it is set."""
         self.failing: asyncio.Queue[BaseException] = asyncio.Queue()
-        """What a log that is followed fails of next."""
+        """The next error of a followed log."""
         self.engines = ProcessEngines(
             folder, self._plan, clusters_max=clusters_max, follows_brokers=lambda _: True
         )

@@ -39,7 +39,7 @@ ASKED: dict[str, tuple[str, dict[str, object] | None]] = {
     "readiness": ("/readyz", None),
     "life": ("/livez", None),
 }
-"""What is asked, and of which path; `None` where it is not about a partition."""
+"""The path and the parameters of each question; `None` where it is not about a partition."""
 
 
 async def answers() -> dict[str, Answer]:

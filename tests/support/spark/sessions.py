@@ -4,8 +4,8 @@ A session of Spark's on this machine for all tests of a process: a pytest plugin
     spark_session   session   two slots, retries, no network; it ends with the process
     spark_connect   session   the address of a Spark Connect server with two slots
 
-A session starts in seconds and Spark allows one in a process, so nobody stops it. Workers import
-the tests' own modules. Who asks for one of them gets more time.
+A session starts in seconds and Spark allows one in a process, so no test stops it. Workers import
+the tests' own modules. A test with one of them gets more time.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ A program that runs units on Spark, as a command of ours or spark-submit starts 
 
     python -m tests.support.spark.units_program [--times N] [--log FILE] [--meet FOLDER] [MASTER]
 
-It says what came back as one line of JSON; an error of ours ends it with its line and its status.
+It prints the results as one line of JSON; an error of ours ends it with its line and its status.
 With `--meet`, units wait for each other on two executors, and one of them is killed. Nothing of the
-tests is imported: workers elsewhere have only what was sent to them.
+tests is imported: workers elsewhere have only the code sent to them.
 """
 
 from __future__ import annotations

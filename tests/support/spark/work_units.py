@@ -1,7 +1,7 @@
 """
 Units of work that behave in every way, for engines: the functions that workers import.
 
-A unit is what it is to do. What happens in another process is told by files.
+A unit names its own work. Files report the work of another process.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 Segments as Kafka's storage plugin encrypts them, and key rings.
 
     keys = KeyFiles(folder)                     # two keys, and a ring that names both
-    seal_segment(store, segment, prefix, keys)  # what lies in a store, encrypted where it lies
+    seal_segment(store, segment, prefix, keys)  # encrypts the segment's objects in a store
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class MemoryStore:
         self.before = before
         self.calls: list[tuple[str, str]] = []
         self.next_puts: deque[str] = deque()
-        """What becomes of the next puts: `landed` and `lost` are unknown, `fine` is nothing."""
+        """The outcomes of the next puts: `landed` and `lost` are unknown, `fine` is no failure."""
         self.modified_ms: dict[str, int] = {}
         self.storage_classes: dict[str, str] = {}
         self.uploads: list[OpenUpload] = []

@@ -2,7 +2,7 @@
 An S3 server in this process that fails on command.
 
 It is held to the same contract as the real ones. A `Trouble` befalls the next requests of one
-operation; what a request said is kept.
+operation; the stub keeps each request.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Folder(Place):
 class Bucket(Place):
     settings: S3Settings = field(kw_only=True)
     pauses: list[float] = field(default_factory=list)
-    """Pauses that were asked for; nobody waits."""
+    """Requested pauses; no test waits for them."""
 
     def open(self) -> ObjectStore:
         return self.opened()

@@ -4,7 +4,7 @@ Jobs over the tier: copy, verify, audit, expire, adopt, rebuild, read plans.
     job_folders         a broker's log folder, a metadata log and a store in one scratch folder
     verified_tiers      a copied tier, damaged on purpose in one object
     copy_plans          inputs of copy plans, with defaults
-    copy_tasks          copy tasks, and what is in a store after one
+    copy_tasks          copy tasks, and the objects in a store after one
     jobs                jobs over one store, each with a clock of its own
     job_parts           the parts of a job in memory
     driver_process      drivers of copy jobs that are killed at a given point

@@ -3,8 +3,8 @@ An audit in a process of its own, whose memory is measured.
 
     python -m tests.support.tier.audit_process METADATA-FOLDER INVENTORY-FOLDER
 
-The answer is JSON. `bytes` is the most that the process took, above what reading the metadata once
-takes: whoever audits reads it.
+The answer is JSON. `bytes` is the most that the process took, above the memory that one read of
+the metadata takes, because every audit reads it.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def copied(
     txn_index_empty: bool = True,
     custom: bytes | None = None,
 ) -> SegmentMetadata:
-    """Build metadata of [base, behind) that equals what `segment` makes."""
+    """Build the metadata of [base, behind) as `segment` does."""
     return started(
         label,
         base,

@@ -1,4 +1,4 @@
-"""Copy tasks, and what is in a store after one."""
+"""Copy tasks, and the objects in a store after one."""
 
 from __future__ import annotations
 

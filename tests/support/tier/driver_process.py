@@ -7,8 +7,8 @@ Each line of its input is JSON: the arguments of `rlmm`, where to die, where out
 is a line with the status of the driver's process and the points that it passed. A driver is forked
 from a process that has imported everything, and dies of SIGKILL: nothing of it runs afterwards.
 
-A point is something that took effect outside: `event:...` published, an object written (by what it
-is) or in the middle of it (`writing:...`), one deleted, a result that came back.
+A point is something that took effect outside: `event:...` published, an object written (by its
+kind) or in the middle of it (`writing:...`), one deleted, a result that came back.
 """
 
 from __future__ import annotations

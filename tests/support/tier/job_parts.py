@@ -58,7 +58,7 @@ class HeldMetadata:
     segments: list[SegmentMetadata] = field(default_factory=list)
     absent: set[TopicIdPartition] = field(default_factory=set)
     error: RlmmError | None = None
-    """What every event, and every question about a segment, meets."""
+    """The error of every event and of every question about a segment."""
     asked: list[tuple[list[TopicIdPartition], dict[TopicIdPartition, list[int]]]] = field(
         default_factory=list
     )

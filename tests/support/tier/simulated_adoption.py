@@ -55,7 +55,7 @@ CS, CF, DS, DF = SegmentState
 
 @dataclass
 class AdoptedWorld(World):
-    """One topic that a broker tiers; *lost* names destroyed records and what destroyed them."""
+    """One topic that a broker tiers; *lost* maps destroyed records to their cause."""
 
     explicit: dict[str, str] = field(default_factory=dict)
     journals: list[AdoptionJournal] = field(default_factory=list)
@@ -126,7 +126,7 @@ class AdoptedWorld(World):
                 self._copy_task(one.partition)
 
     def _copy_task(self, partition: TopicIdPartition) -> None:
-        """Do what the first run of a leader's copy task does with the metadata it finds."""
+        """Act like the first run of a leader's copy task on the present metadata."""
         (source,) = (one for one in self.sources if one.partition == partition)
         segments = [one for one in self.segments.values() if one.id.partition == partition]
         starts = [one.start_offset for one in segments]

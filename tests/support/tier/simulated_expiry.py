@@ -47,7 +47,7 @@ class HeldHands:
     """By what is written into *done*: why it does not take effect."""
     not_ours: dict[TopicIdPartition, str] = field(default_factory=dict)
     changes: dict[SegmentId, list[SegmentMetadata | str | None]] = field(default_factory=dict)
-    """What the next looks at a segment find instead."""
+    """The states that the next reads of a segment find instead."""
     looks: list[SegmentId] = field(default_factory=list)
 
     def _took_effect(self, what: str) -> None:

@@ -2,7 +2,7 @@
 A metadata log, a store and a source in memory, in which plans are carried out and drivers die.
 
 Each thing that reaches outside is a step. A driver that is to die at a step dies before or after it
-took effect; whatever it leaves is what the next job finds.
+took effect; the next job finds whatever it leaves.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class World:
     events: list[tuple[SegmentId, SegmentState]] = field(default_factory=list)
     objects: dict[Uuid, StoredObjects] = field(default_factory=dict)
     outcomes: dict[int, UnitOutcome] = field(default_factory=dict)
-    """What becomes of the copy that begins at an offset; copied where nothing is said."""
+    """The outcome of the copy that begins at an offset; copied by default."""
     failures: dict[tuple[int, SegmentState], PublishFailure] = field(default_factory=dict)
-    """What becomes of an event about the copy that begins at an offset."""
+    """The outcome of an event about the copy that begins at an offset."""
     lost_at: int | None = None
     dies_at: int | None = None
     steps: int = 0

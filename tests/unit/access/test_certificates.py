@@ -1,4 +1,4 @@
-"""What is read of a certificate."""
+"""The names read from a certificate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CA = trustme.CA()
 
 
 def certificate(not_before: datetime, not_after: datetime) -> str:
-    """A PEM certificate that holds that long."""
+    """Return a PEM certificate of that lifetime."""
     made = CA.issue_cert("localhost", not_before=not_before, not_after=not_after)
     return made.cert_chain_pems[0].bytes().decode()
 
@@ -30,13 +30,15 @@ def certificate(not_before: datetime, not_after: datetime) -> str:
     ids=lambda moment: str(moment.year),
 )
 def test_validity_then_is_what_the_certificate_says(begin: datetime, end: datetime) -> None:
-    """Both forms of time, before and after 2050, in a file with text around them."""
+    """
+    The validity is read in both forms of time, before and after 2050, with other text in the file.
+    """
     found = validity_of(f"a comment\n{certificate(begin, end)}\n{CA.cert_pem.bytes().decode()}")
     assert (found.not_before_s, found.not_after_s) == (begin.timestamp(), end.timestamp())
 
 
 def test_validity_when_there_is_no_certificate_then_refused() -> None:
-    """Whatever stands there instead."""
+    """A file without a certificate is refused."""
     key = CA.issue_cert("localhost").private_key_pem.bytes().decode()
     for text in ("", "nonsense", key):
         with pytest.raises(ConfigError, match="no certificate"):
@@ -60,7 +62,9 @@ def test_validity_when_a_certificate_is_cut_anywhere_then_refused() -> None:
 
 
 def test_names_then_are_uris_dns_names_and_common_names_in_this_order() -> None:
-    """The most telling first, each once; what is empty or endless is no name."""
+    """
+    The names are URIs, DNS names and common names in this order, without empty or endless ones.
+    """
     said = {
         "subject": (
             (("countryName", "XX"),),

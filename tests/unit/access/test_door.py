@@ -1,4 +1,4 @@
-"""The door: who is let in by what, and what happens when files change."""
+"""The door: credentials, roles, and changes of files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def door(tokens: str | None = TOKENS, **access: Any) -> Authenticator:
 
 
 def certified(*names: str) -> Peer:
-    """Somebody with a certificate."""
+    """Return a client with a certificate."""
     return Peer("tcp", client_names=names)
 
 
@@ -61,7 +61,7 @@ def certified(*names: str) -> Peer:
 def test_identify_when_a_token_is_known_then_is_who_it_says_wherever_it_is_shown(
     token: str, name: str, role: Role, broker_id: int | None
 ) -> None:
-    """Over TCP, by the Unix socket and beside a certificate alike."""
+    """A known token gives its client over TCP, over a Unix socket, and beside a certificate."""
     keeper = door(client_names=("x=admin",))
     expected = Client(name, role, broker_id, token_digest=digest_of(token))
     for peer in (TCP, UNIX, certified("x")):
@@ -73,7 +73,7 @@ def test_identify_when_a_token_is_known_then_is_who_it_says_wherever_it_is_shown
 def test_identify_when_a_token_is_unknown_then_refused_wherever_it_is_shown(
     peer: Peer, token: str
 ) -> None:
-    """A token that was taken away does not become an administrator by the Unix socket."""
+    """A removed token is refused on the Unix socket, too."""
     keeper = door(client_names=("x=admin",))
     with pytest.raises(NotPermitted, match="this token is not known here"):
         keeper.identify(peer, token)
@@ -92,7 +92,7 @@ def test_identify_when_a_token_is_unknown_then_refused_wherever_it_is_shown(
 def test_identify_when_refused_then_a_line_of_level_debug_says_where_that_came_from(
     peer: Peer, where: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who rotates a token finds who still has the old one, and no token."""
+    """A debug line names the client that still has the old token, and never a token."""
     caplog.set_level(logging.DEBUG)
     with pytest.raises(NotPermitted):
         door().identify(peer, NEW)
@@ -100,7 +100,7 @@ def test_identify_when_refused_then_a_line_of_level_debug_says_where_that_came_f
 
 
 def test_identify_when_nothing_is_shown_over_tcp_then_refused() -> None:
-    """Off the Unix socket the default is to deny, whatever is configured."""
+    """A TCP client without credentials is refused, whatever the configuration."""
     for keeper in (door(), door(None), door(unix_role=UnixRole.ADMIN)):
         with pytest.raises(NotPermitted, match="a token is needed over TCP"):
             keeper.identify(TCP, None)
@@ -123,14 +123,14 @@ def test_identify_when_nothing_is_shown_by_the_unix_socket_then_what_is_configur
 
 
 def test_identify_when_a_token_comes_unencrypted_over_a_network_then_refused() -> None:
-    """Even a good one, for it may have been read; unless that is configured."""
+    """An unencrypted token from a network is refused, unless the configuration allows it."""
     with pytest.raises(NotPermitted, match="must come by TLS"):
         door().identify(OPEN_TCP, READER)
     assert door(plaintext_tokens=True).identify(OPEN_TCP, READER).name == "reader"
 
 
 def test_identify_when_a_certificate_is_shown_then_the_first_name_with_a_role_counts() -> None:
-    """Names that were given nothing give nothing."""
+    """The first name of a certificate that has a role gives the role."""
     keeper = door(client_names=("spiffe://b/7=broker:7", "ops=admin"))
     assert keeper.identify(certified("other", "spiffe://b/7", "ops"), None) == Client(
         "spiffe://b/7", Role.BROKER, 7
@@ -144,7 +144,7 @@ def test_identify_when_a_certificate_is_shown_then_the_first_name_with_a_role_co
 def test_tokens_when_the_file_is_replaced_then_old_ones_are_good_for_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The file counts as it is now; those of the environment stay."""
+    """The new file replaces all of its tokens, and those of the environment stay."""
     caplog.set_level(logging.DEBUG)
     path = write_tokens(tmp_path / "tokens", f"a reader {READER}\nb broker {BROKER}\n")
     keeper = door(f"ops admin {ADMIN}", tokens_file=path)
@@ -167,7 +167,7 @@ def test_tokens_when_the_file_is_replaced_then_old_ones_are_good_for_nothing(
 def test_tokens_when_the_new_file_is_broken_then_the_old_ones_stay_and_it_is_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
-    """One line for one change, without anything of the file; the next good file counts."""
+    """A broken file causes one log line without its text, and the next good file counts."""
     path = write_tokens(tmp_path / "tokens")
     keeper = door(f"other admin {NEW}", tokens_file=path)
     if how == "gone":
@@ -194,7 +194,7 @@ def test_tokens_when_the_new_file_is_broken_then_the_old_ones_stay_and_it_is_tol
 
 
 def test_tokens_when_the_first_file_is_broken_then_refused(tmp_path: Path) -> None:
-    """A service that would let nobody in is not started."""
+    """A service does not start with a broken tokens file."""
     with pytest.raises(ConfigError, match=r"^access\.tokens_file .* cannot be read"):
         door(tokens_file=tmp_path / "absent")
     with pytest.raises(ConfigError, match=r"^access\.tokens, line 1 must"):
@@ -204,7 +204,7 @@ def test_tokens_when_the_first_file_is_broken_then_refused(tmp_path: Path) -> No
 async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(
     tmp_path: Path,
 ) -> None:
-    """SIGHUP need not wait for the next look; who does not send one waits a bounded time."""
+    """SIGHUP makes the door read its files at once, and a timer does it otherwise."""
     path = write_tokens(tmp_path / "tokens")
     for refresh_ms, is_asked in ((100, False), (1_000_000, True)):
         keeper = door(None, tokens_file=path, refresh_ms=refresh_ms)
@@ -218,7 +218,7 @@ async def test_run_when_asked_then_looks_at_once_and_else_from_time_to_time(
 
 
 def test_statistics_then_count_who_came_and_hold_nothing_secret(tmp_path: Path) -> None:
-    """By role and by reason: as many figures as there are of these."""
+    """The statistics count by role and reason only."""
     pki = Pki(tmp_path)
     end = pki.replace_server()
     keeper = pki.door(tokens=Secret(TOKENS))
@@ -250,7 +250,7 @@ def test_certificate_when_it_ends_soon_then_told_once_a_day(
     level: str | None,
     said: str,
 ) -> None:
-    """Thirty days before, and at its end as an error."""
+    """The log warns once a day from thirty days before the end, and has an error at the end."""
     now_s = 1_750_000_000.0
     pki = Pki(tmp_path)
     end_s = pki.replace_server().timestamp()
@@ -272,7 +272,7 @@ def test_certificate_when_it_ends_soon_then_told_once_a_day(
 def test_certificate_when_the_new_one_is_broken_then_the_old_one_stays_and_it_is_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
-    """Half a change, an ended certificate, no certificate: one line, and nothing changes."""
+    """Half a change, an expired certificate or none causes one line, and the old one stays."""
     pki = Pki(tmp_path)
     end = pki.replace_server()
     keeper = pki.door(pki.settings("wanted"))  # type: ignore[arg-type]
@@ -322,7 +322,7 @@ def test_key_when_its_password_is_longer_than_one_can_be_then_refused_by_name(
 def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a_terminal(
     tmp_path: Path,
 ) -> None:
-    """From a file that is as private as the tokens', or from the environment."""
+    """The key's password comes from a private file or the environment, never from a terminal."""
     pki = Pki(tmp_path)
     encrypt(pki.key_file, b"open sesame")
     with pytest.raises(ConfigError, match=r"^tls\.certificate_file .* cannot be used"):
@@ -338,7 +338,9 @@ def test_key_when_encrypted_then_opened_by_its_password_and_never_asked_for_at_a
 def test_key_when_every_user_may_read_it_then_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is used all the same: mounted secrets often are like that."""
+    """
+    The door warns about a readable key and uses it, because mounted secrets often are readable.
+    """
     pki = Pki(tmp_path)
     pki.key_file.chmod(0o644)
     pki.door()
@@ -346,7 +348,7 @@ def test_key_when_every_user_may_read_it_then_told(
 
 
 def has_looked(keeper: Authenticator) -> bool:
-    """Whether a change was found."""
+    """Whether the door found a change."""
     return keeper.generation == 1
 
 

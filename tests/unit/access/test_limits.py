@@ -19,7 +19,7 @@ def test_bucket_then_lets_a_seconds_worth_pass_at_once_and_then_the_rate() -> No
 
 
 def test_bucket_when_time_goes_back_then_gives_nothing_for_it() -> None:
-    """A clock that was set back does not fill it twice."""
+    """A clock that is set back does not fill the allowance again."""
     bucket = TokenBucket(1, now_s=10.0)
     assert bucket.take(10.0)
     assert not bucket.take(5.0)
@@ -28,7 +28,7 @@ def test_bucket_when_time_goes_back_then_gives_nothing_for_it() -> None:
 
 
 def test_enter_when_a_client_has_enough_connections_then_only_that_one_is_refused() -> None:
-    """Counted by name: a neighbour is not held up, and who leaves makes room."""
+    """The connections of a client are counted by name, and a closed one frees its place."""
     limits = ClientLimits(2, None, lambda: 0.0)
     limits.enter(A)
     limits.enter(A)
@@ -45,7 +45,7 @@ def test_enter_when_a_client_has_enough_connections_then_only_that_one_is_refuse
 
 
 def test_meter_when_a_client_asks_too_often_then_all_its_connections_share_one_count() -> None:
-    """A second connection is no second allowance."""
+    """The connections of one client share its allowance."""
     now_s = 0.0
     limits = ClientLimits(9, 3, lambda: now_s)
     first, second, other = limits.meter(A), limits.meter(A), limits.meter(B)
@@ -64,13 +64,13 @@ def test_meter_when_a_client_asks_too_often_then_all_its_connections_share_one_c
 
 
 def test_meter_when_there_is_no_limit_then_there_is_none() -> None:
-    """Nothing is called for a request that need not be counted."""
+    """Without a limit the meter counts nothing."""
     assert ClientLimits(9, None, lambda: 0.0).meter(A) is None
     assert ClientLimits(9, 3, lambda: 0.0).meter(UNLIMITED) is None
 
 
 def test_keep_then_forgets_who_has_no_right_and_no_connection() -> None:
-    """As many names are counted as have rights, however often tokens change."""
+    """The limits keep only names with rights or connections, however often tokens change."""
     limits = ClientLimits(9, None, lambda: 0.0)
     for client in (A, B):
         limits.enter(client)

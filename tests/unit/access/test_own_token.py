@@ -20,7 +20,7 @@ KEY = "http.token_file"
 
 
 def test_own_token_when_there_is_none_then_is_made_for_its_user_alone(tmp_path: Path) -> None:
-    """Random, in a file that nobody else may read, and nothing is left beside it."""
+    """The token is random, its file is readable by its owner only, and no other file is left."""
     file = tmp_path / "http.token"
     token = own_token(file, KEY)
     assert own_token(tmp_path / "other", KEY) != token
@@ -30,7 +30,7 @@ def test_own_token_when_there_is_none_then_is_made_for_its_user_alone(tmp_path: 
 
 
 def test_own_token_when_there_is_one_then_stays_until_it_is_removed(tmp_path: Path) -> None:
-    """Scripts that read it go on; whoever wants another one removes the file."""
+    """The token stays until the operator removes its file."""
     file = tmp_path / "http.token"
     token = own_token(file, KEY)
     assert own_token(file, KEY) == token
@@ -39,7 +39,7 @@ def test_own_token_when_there_is_one_then_stays_until_it_is_removed(tmp_path: Pa
 
 
 def test_own_token_when_others_may_read_it_then_is_refused(tmp_path: Path) -> None:
-    """It would be a token of everybody."""
+    """The service refuses a token file that other users may read."""
     file = tmp_path / "http.token"
     own_token(file, KEY)
     file.chmod(0o644)
@@ -51,7 +51,9 @@ def test_own_token_when_others_may_read_it_then_is_refused(tmp_path: Path) -> No
 def test_own_token_when_the_file_holds_something_else_then_is_refused_and_not_shown(
     tmp_path: Path, text: str
 ) -> None:
-    """Nothing is overwritten that somebody else may have put there."""
+    """
+    The service refuses a file with other contents, does not overwrite it, and does not print it.
+    """
     file = tmp_path / "http.token"
     file.write_text(text)
     file.chmod(0o600)
@@ -62,13 +64,13 @@ def test_own_token_when_the_file_holds_something_else_then_is_refused_and_not_sh
 
 
 def test_own_token_when_it_cannot_be_written_then_that_is_a_named_refusal(tmp_path: Path) -> None:
-    """The key and the file are named."""
+    """The error names the key and the file."""
     with pytest.raises(ConfigError, match=r"http\.token_file .*cannot be written"):
         own_token(tmp_path / "missing/http.token", KEY)
 
 
 def test_own_token_when_taken_later_then_is_one_from_then_on() -> None:
-    """A data folder that hangs at the start costs nobody the token for good."""
+    """A token that is read later than the start is valid from then on."""
     token = "0123456789abcdef"
     door = Authenticator(AccessSettings(), TlsSettings())
     with pytest.raises(NotPermitted):
@@ -81,7 +83,7 @@ def test_own_token_when_taken_later_then_is_one_from_then_on() -> None:
 
 
 def test_own_token_when_shown_then_gives_the_role_of_a_reader() -> None:
-    """Wherever it is shown, and not without encryption over a network."""
+    """The own token gives the role reader, over a network only with encryption."""
     token = "0123456789abcdef"
     door = Authenticator(AccessSettings(), TlsSettings(), own_token=token)
     client = door.identify(Peer("tcp"), token)

@@ -9,7 +9,10 @@ from rlmm.wire.hello import ROLES
 
 
 def test_roles_then_are_those_of_the_protocol_and_each_may_what_the_one_before_may() -> None:
-    """Reader, broker, administrator: rising, and everybody may what takes no role."""
+    """
+    Each of reader, broker and administrator has the rights of the one before, and all have free
+    methods.
+    """
     assert tuple(Role) == ROLES
     allowed = {role.value: [least for least in ("any", *ROLES) if role.may(least)] for role in Role}
     assert allowed == {
@@ -22,7 +25,7 @@ def test_roles_then_are_those_of_the_protocol_and_each_may_what_the_one_before_m
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize("least", ["any", *ROLES])
 def test_require_role_when_less_than_asked_then_refused_by_name(role: Role, least: str) -> None:
-    """The refusal says what was asked, what it takes and what there is."""
+    """The refusal names the method, the required role and the present one."""
     client = Client("c", role)
     if role.may(least):
         client.require_role(least, "assign")
@@ -49,7 +52,7 @@ def test_require_role_when_less_than_asked_then_refused_by_name(role: Role, leas
 def test_require_broker_when_bound_then_only_that_broker(
     client: Client, broker_id: int | None, refusal: str | None
 ) -> None:
-    """Who is bound to a broker id claims that one; who is not may claim any, if a broker."""
+    """A client bound to a broker id may claim only that one, and another broker any."""
     if refusal is None:
         client.require_broker(broker_id)
         return
@@ -58,7 +61,7 @@ def test_require_broker_when_bound_then_only_that_broker(
 
 
 def test_require_author_when_bound_then_writes_in_no_other_name() -> None:
-    """An event of another broker is not written by who speaks for one."""
+    """A client bound to one broker may not write an event of another."""
     Client("c", Role.BROKER).require_author(7)
     bound = Client("c", Role.BROKER, 7)
     bound.require_author(7)
@@ -67,7 +70,7 @@ def test_require_author_when_bound_then_writes_in_no_other_name() -> None:
 
 
 def test_read_grants_when_well_written_then_by_name() -> None:
-    """Names may hold what URIs hold, an equals sign included."""
+    """Grants read by name, also with an equals sign in the name."""
     texts = ("spiffe://x/a=b=broker:0", "broker-1 = broker", "ops=admin")
     assert read_grants(texts) == {
         "spiffe://x/a=b": Grant("spiffe://x/a=b", Role.BROKER, 0),
@@ -85,7 +88,7 @@ def test_read_grants_when_well_written_then_by_name() -> None:
     ],
 )  # fmt: skip
 def test_read_grants_when_it_cannot_be_meant_then_refused(text: str) -> None:
-    """One line that names the key; settings refuse it as well."""
+    """One line names the key, and the settings refuse it as well."""
     with pytest.raises(ConfigError, match=r"^access\.client_names must"):
         read_grants((text,))
     with pytest.raises(ConfigError, match=r"^access\.client_names must"):
@@ -93,7 +96,7 @@ def test_read_grants_when_it_cannot_be_meant_then_refused(text: str) -> None:
 
 
 def test_read_grants_when_a_name_is_given_two_things_then_refused() -> None:
-    """Nobody could say which one counts; the same twice is harmless."""
+    """The file is refused when one name has two roles, and may repeat the same one."""
     assert len(read_grants(("a=reader", "a=reader"))) == 1
     with pytest.raises(ConfigError, match="got a twice"):
         read_grants(("a=reader", "a=admin"))

@@ -1,4 +1,4 @@
-"""What may be chosen about access and TLS."""
+"""The settings of access and TLS."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SOME_TOKEN = "the-token-nobody-may-see"
 def test_tls_when_it_contradicts_itself_then_refused(
     settings: dict[str, Any], refusal: str
 ) -> None:
-    """Before any file is opened."""
+    """The settings refuse contradictions before a file is opened."""
     with pytest.raises(ConfigError, match=f"^{refusal}"):
         TlsSettings(**settings)
 
@@ -57,13 +57,13 @@ def test_tls_when_it_contradicts_itself_then_refused(
     ids=str,
 )
 def test_access_when_a_number_means_nothing_then_refused(settings: dict[str, Any]) -> None:
-    """The key is named."""
+    """The refusal of a wrong number names the key."""
     with pytest.raises(ConfigError, match=rf"^access\.{next(iter(settings))} must be a whole"):
         AccessSettings(**settings)
 
 
 def test_configuration_then_has_both_sections_and_no_text_form_shows_a_secret() -> None:
-    """From the environment as from anywhere; what is shown of it is three stars."""
+    """Both sections can be set from the environment, and a printed secret is three stars."""
     loaded = load(
         environ={
             "RLMM_ACCESS_TOKENS": f"ops admin {SOME_TOKEN}",
@@ -84,7 +84,7 @@ def test_configuration_then_has_both_sections_and_no_text_form_shows_a_secret() 
 
 
 def test_configuration_when_a_cluster_says_who_may_come_in_then_refused() -> None:
-    """There is one door for all clusters."""
+    """A cluster may not have access settings, because all clusters share one door."""
     assert not {
         found.key.section for found in load().settings if found.key.is_of_cluster
     } & {"access", "tls"}  # fmt: skip

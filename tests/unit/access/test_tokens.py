@@ -1,4 +1,4 @@
-"""Tokens: how they are written, and who may see them."""
+"""Tokens: their form, and the rights on their file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_read_tokens_then_finds_whose_a_token_is_by_its_digest_alone() -> None:
 def test_find_then_compares_with_every_digest_in_constant_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Neither which one fits nor how far it fits is seen by how long it takes."""
+    """The comparison takes the same time for every token."""
     compared: list[bytes] = []
     compare = hmac.compare_digest
 
@@ -63,7 +63,7 @@ def test_read_tokens_when_divided_by_semicolons_then_as_by_lines() -> None:
 
 
 def test_read_tokens_when_a_name_has_two_then_both_are_taken() -> None:
-    """While one token takes the place of another, both are good."""
+    """A name may have two tokens, so that one can replace the other."""
     assert len(read_tokens(f"a reader {ONE}\na reader {TWO}", "x")) == 2
 
 
@@ -89,7 +89,7 @@ def test_read_tokens_when_a_name_has_two_then_both_are_taken() -> None:
 def test_read_tokens_when_a_line_cannot_be_meant_then_refused_by_its_number_alone(
     text: str, line: int
 ) -> None:
-    """Nothing of the line is repeated, as any word of it may be a token."""
+    """The error names the line number only, because any word of the line may be a token."""
     if not line:
         assert read_tokens(text, "x")
         return
@@ -101,7 +101,7 @@ def test_read_tokens_when_a_line_cannot_be_meant_then_refused_by_its_number_alon
 
 
 def test_read_tokens_when_there_are_too_many_then_refused() -> None:
-    """As each one that is shown is compared with all."""
+    """A tokens file above the maximum is refused, because each shown token is compared with all."""
     many = "\n".join(f"c{number} reader {number:032d}" for number in range(1_001))
     with pytest.raises(ConfigError, match="more than 1000 tokens, got 1001"):
         read_tokens(many, "x")
@@ -115,7 +115,9 @@ def test_read_tokens_when_there_are_too_many_then_refused() -> None:
 def test_read_tokens_file_when_everybody_may_read_it_then_refused(
     tmp_path: Path, mode: int, is_taken: bool
 ) -> None:
-    """A secret that every user of the machine may read is none; a group is somebody's choice."""
+    """
+    The service refuses a tokens file readable by all users, and takes one readable by a group.
+    """
     path = tmp_path / "tokens"
     path.write_text(LINES)
     path.chmod(mode)
@@ -130,7 +132,7 @@ def test_read_tokens_file_when_everybody_may_read_it_then_refused(
 def test_read_tokens_file_when_it_cannot_be_read_then_refused_by_its_path(
     tmp_path: Path, what: str
 ) -> None:
-    """One line that names key and path."""
+    """One line names key and path."""
     path = tmp_path / "tokens"
     if what == "folder":
         path.mkdir(mode=0o700)

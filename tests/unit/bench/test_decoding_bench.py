@@ -21,7 +21,7 @@ CODECS = [codec.name.lower() for codec in Compression]
 
 
 def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -> None:
-    """For each codec, with headers and without: both sides, and the ratio with its bound."""
+    """The run has both sides, the ratio and its bound for each codec, with and without headers."""
     output = tmp_path / "run.json"
     done = CliRunner().invoke(COMMANDS["decoding"], ["--quick", "--output", str(output)])
     assert done.exit_code == 0, done.output
@@ -42,7 +42,7 @@ def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -
 
 
 def test_run_when_codecs_are_named_then_only_these_are_measured(tmp_path: Path) -> None:
-    """One codec is looked at without waiting for all."""
+    """The run measures only the named codecs."""
     output = tmp_path / "run.json"
     arguments = ["--quick", "--codec", "lz4", "--output", str(output)]
     assert CliRunner().invoke(decoding.main, arguments).exit_code == 0

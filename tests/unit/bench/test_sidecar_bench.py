@@ -25,12 +25,12 @@ ASKED = {
     "memory of the server": 20_000.0,
     "p99 beside idle connections / without": 1.5,
 }
-"""What is asked for also where a replay is over too soon to be measured."""
+"""Figures that a run needs even if its replay is too short to be measured."""
 
 
 @has_compiler
 def test_quick_run_states_what_is_asked_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Every figure is there once and positive, with its bound where it has one."""
+    """Every figure is there once and positive, with its bound if it has one."""
     output = tmp_path / "run.json"
     arguments = ["sidecar", "--quick", "--folder", str(tmp_path), "--output", str(output)]
     done = CliRunner().invoke(main, arguments)
@@ -49,7 +49,7 @@ def test_quick_run_states_what_is_asked_and_leaves_nothing_behind(tmp_path: Path
 def test_run_when_there_is_no_compiler_then_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It ends before anything is measured, in words and without a traceback."""
+    """The run ends without a compiler before any measurement, with a message and no traceback."""
     monkeypatch.setattr(sidecar_ground, "COMPILERS", ("no-such-compiler",))
     done = CliRunner().invoke(main, ["sidecar", "--quick", "--folder", str(tmp_path)])
     assert done.exit_code == 1

@@ -1,4 +1,4 @@
-"""One connection without a socket: ids, and what its end means for what was sent."""
+"""One connection without a socket: ids, and the outcome of requests at its end."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ async def test_limit_of_the_service_when_greeted_then_holds_for_answers_too() ->
 
 
 async def test_end_then_each_request_is_told_what_is_true_of_it() -> None:
-    """A question was not answered; of an event nobody knows; what comes later is not sent."""
+    """
+    At the end a question is unavailable, an event uncertain, and a later event surely not sent.
+    """
     connection, wire = connected()
     question, event = connection.send("segment", []), connection.send("add_segment", [])
     connection.connection_lost(ConnectionResetError("reset"))
@@ -100,7 +102,7 @@ async def test_f101_refusal_of_a_service_that_stops_then_told_by_what_it_says_of
     ids=["an answer to nobody", "a refusal of everything", "an empty frame"],
 )
 async def test_bytes_when_they_cannot_be_meant_then_the_connection_ends(data: bytes) -> None:
-    """Who cannot be understood is not listened to any more."""
+    """The client closes a connection whose bytes it cannot understand."""
     connection, wire = connected()
     question = connection.send("segment", [])
     connection.data_received(data)

@@ -1,4 +1,4 @@
-"""What a link says of the assignment on its next connection, however the one before ended."""
+"""The assignment that a link sends on its next connection, however the one before ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FakeConnection:
-    """Takes whatever is sent; a test answers."""
+    """A connection that takes all bytes and leaves the answers to the test."""
 
     def __init__(self) -> None:
         self.is_lost = False
@@ -33,7 +33,7 @@ class FakeConnection:
 
 
 async def test_stop_when_the_connection_was_just_lost_then_said_on_the_next() -> None:
-    """What was taken away after the answer came, and never sent, is not taken as accepted by it."""
+    """A removal that was not sent before the connection was lost is sent on the next one."""
     link = ServiceLink(
         UnixAddress(Path("nowhere")),
         ClientHello((1,), "test"),

@@ -1,4 +1,4 @@
-"""Lost answers: what a state says of an event, and how a call settles what became of it."""
+"""Lost answers: the state of a segment, and how a call finds its outcome by it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ CASES: dict[str, tuple[Event, Any, LostWriteState]] = {
 def test_f54_event_when_its_answer_was_lost_then_the_state_tells(
     event: Event, found: Any, fate: LostWriteState
 ) -> None:
-    """Failure scenario F54: stored again is only what had no effect that can be seen."""
+    """
+    Failure scenario F54: the client stores an event again only if the state shows no effect of it.
+    """
     assert state_of_write(event, found) is fate
 
 
@@ -181,7 +183,9 @@ JOB_CASES: dict[str, tuple[Event, list[Answer], list[Found], object]] = {
 async def test_f54_event_of_a_job_when_its_verdict_is_lost_then_the_segment_decides(
     name: str,
 ) -> None:
-    """A success is one; what is open stays open, under the error that left it so (F126)."""
+    """
+    The segment shows whether a lost event took effect, and an open outcome keeps its error (F126).
+    """
     event, answers, found, expected = JOB_CASES[name]
     write = Scripted(list(answers), list(found))
     if isinstance(expected, WriteAnswer):
@@ -211,7 +215,9 @@ BROKER_CASES: dict[str, tuple[Event, list[Answer], list[Found], type[RlmmError]]
 async def test_f54_event_of_a_broker_when_its_outcome_is_open_then_the_broker_decides(
     name: str,
 ) -> None:
-    """A broker knows nothing of a segment that is gone, and looks itself for a stored event."""
+    """
+    A broker gets an open outcome for a missing segment, because it looks for stored events itself.
+    """
     event, answers, found, kind = BROKER_CASES[name]
     write = Scripted(list(answers), list(found))
     with pytest.raises(kind):
@@ -228,14 +234,16 @@ async def test_event_when_nothing_is_repeated_then_the_first_error_is_raised() -
 
 
 async def test_event_when_it_is_stored_then_looked_for_behind_its_offset() -> None:
-    """A state from before the event was applied says nothing of it."""
+    """
+    The client reads the state behind the event's offset, because an earlier one does not show it.
+    """
     write = Scripted([UNKNOWN], [COPYING])
     await write.settle(COPYING, is_job=True)
     assert write.at_least == [{2: 40}]
 
 
 async def test_event_when_it_had_no_effect_then_the_error_names_the_states() -> None:
-    """An operator reads what is there and what was wanted."""
+    """The error names the present state and the requested one."""
     with pytest.raises(EventRejected) as caught:
         await Scripted([UNKNOWN], [COPYING]).settle(finished("one"), is_job=True)
     assert caught.value.stored_at == AT

@@ -1,4 +1,4 @@
-"""What is tried again, how often and with what pauses; time is the test's."""
+"""Retries: which errors, how often and with which pauses; time is the test's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL = [
 
 
 class Trial:
-    """Attempts that fail as they are told, in a time that passes only while somebody waits."""
+    """Attempts with planned failures, in a time that passes only during waits."""
 
     def __init__(self, *outcomes: RlmmError | str) -> None:
         self.outcomes = list(outcomes)
@@ -59,7 +59,7 @@ class Trial:
 async def test_error_then_repeated_exactly_where_its_class_says_that_it_is_safe(
     policy: RetryPolicy, repeated: set[str], error: type[RlmmError]
 ) -> None:
-    """Every class of error has been decided about; what may be stored is not stored again."""
+    """Every class of error has a rule, and an event that may be stored is not stored again."""
     trial = Trial(error("x"), "done")
     if error.__name__ in repeated:
         assert await trial.run(policy) == "done"
@@ -71,7 +71,10 @@ async def test_error_then_repeated_exactly_where_its_class_says_that_it_is_safe(
 
 
 async def test_not_ready_then_asked_again_when_the_service_said() -> None:
-    """The hint of the service is the pause, give or take, so that nobody storms it (F33)."""
+    """
+    The pause is the service's hint with some jitter, so that clients do not all return at once
+    (F33).
+    """
     trial = Trial(NotReady("x", retry_after_ms=400), "done")
     await trial.run(READS)
     (pause_s,) = trial.pauses
@@ -89,7 +92,7 @@ async def test_pauses_then_grow_up_to_the_last_and_differ() -> None:
 
 
 async def test_deadline_then_no_attempt_behind_it_and_one_just_before() -> None:
-    """A hint that lies behind the deadline is not waited for, and the last moment is not lost."""
+    """The client makes no attempt behind the deadline and one just before it."""
     trial = Trial(NotReady("x", retry_after_ms=60_000))
     with pytest.raises(NotReady):
         await trial.run(READS, timeout_s=2.0)
@@ -98,7 +101,7 @@ async def test_deadline_then_no_attempt_behind_it_and_one_just_before() -> None:
 
 
 async def test_event_when_little_time_is_left_then_what_is_known_is_said() -> None:
-    """An event is not sent when its answer could hardly come back: it would be uncertain."""
+    """The client does not send an event whose answer could hardly arrive in time."""
     trial = Trial(NotReady("x", retry_after_ms=1))
     with pytest.raises(NotReady):
         await trial.run(WRITES, timeout_s=0.2)
@@ -106,7 +109,7 @@ async def test_event_when_little_time_is_left_then_what_is_known_is_said() -> No
 
 
 async def test_attempts_then_end_at_their_number() -> None:
-    """A service that refuses at once is not asked for ever."""
+    """Retries end at their maximum number."""
     trial = Trial(TooBusy("x"))
     with pytest.raises(TooBusy):
         await trial.run(
@@ -116,7 +119,7 @@ async def test_attempts_then_end_at_their_number() -> None:
 
 
 async def test_assignments_then_told_without_end() -> None:
-    """What a broker has is told until it is accepted, whatever the refusal."""
+    """The client repeats an assignment until it is accepted, whatever the refusal."""
     refusals = [TooBusy("x"), errors.NotPermitted("x"), SidecarUnavailable("x")] * 50
     trial = Trial(*refusals, "done")
     assert await trial.run(ASSIGNMENTS, timeout_s=None) == "done"
@@ -132,6 +135,6 @@ async def test_switch_when_off_then_one_attempt() -> None:
 
 
 def test_policies_then_there_are_three() -> None:
-    """What is tried again is decided in one place."""
+    """There are three retry policies, all in one module."""
     found = [one for one in vars(policies).values() if isinstance(one, RetryPolicy)]
     assert tuple(found) == policies.POLICIES

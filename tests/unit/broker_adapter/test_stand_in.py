@@ -1,4 +1,4 @@
-"""What goes wrong with the stand-in on purpose, and what a client makes of it."""
+"""Planned faults of the stand-in, and the errors that a client makes of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ONCE = ClientSettings(is_repeating=False)
 
 
 async def test_not_ready_then_every_question_and_write_is_refused_until_it_ends() -> None:
-    """A broker under test sees what a service that replays would answer."""
+    """While the stand-in is not ready, it refuses every question and write."""
     client = StandIn(settings=ONCE)
     await client.add_segment(started("a"))
     client.service.faults.is_not_ready = True
@@ -50,7 +50,10 @@ async def test_not_ready_then_every_question_and_write_is_refused_until_it_ends(
 
 
 async def test_unavailable_then_nothing_is_stored_and_changes_are_delivered_later() -> None:
-    """What is said while nobody is there is known when somebody is."""
+    """
+    While the stand-in is unavailable nothing is stored, and it learns of assignment changes
+    afterwards.
+    """
     service = StandInService()
     client = service.client(1, QUICK)
     service.faults.is_unavailable = True
@@ -64,7 +67,7 @@ async def test_unavailable_then_nothing_is_stored_and_changes_are_delivered_late
 
 
 async def test_rejection_then_told_with_its_reason() -> None:
-    """A broker under test sees what a state machine that refuses would answer."""
+    """The rejection of an event has its reason."""
     client = StandIn()
     client.service.faults.rejection = RejectReason.COPIED_BY_ANOTHER
     with pytest.raises(EventRejected) as caught:
@@ -91,7 +94,7 @@ async def test_lost_event_then_looked_for_and_there_once(fault: str) -> None:
 
 
 async def test_lost_event_when_the_state_has_moved_on_then_uncertain() -> None:
-    """A finish of which only a later deletion is seen may have been stored, or not."""
+    """A finish is uncertain when the state shows only a later deletion."""
     client = StandIn()
     await client.add_segment(started("a"))
     await client.update_segment(delete_started("a"))
@@ -101,7 +104,9 @@ async def test_lost_event_when_the_state_has_moved_on_then_uncertain() -> None:
 
 
 async def test_lost_event_when_the_repeat_is_refused_then_uncertain() -> None:
-    """What is said of the repeat is not said of the first: only that is told which is known."""
+    """
+    A lost event whose repeat is refused is uncertain, because the refusal is that of the repeat.
+    """
     client = StandIn()
     client.service.faults.lost_requests = 1
     with pytest.raises(AppendUncertain, match="unknown-segment"):
@@ -109,7 +114,9 @@ async def test_lost_event_when_the_repeat_is_refused_then_uncertain() -> None:
 
 
 async def test_lost_event_when_it_may_not_be_looked_at_then_uncertain() -> None:
-    """An event of another broker's partition cannot be looked for by who stored it."""
+    """
+    A lost event in another broker's partition is uncertain, because its writer may not read it.
+    """
     client = StandInService().client(1)
     client.on_partition_leadership_changes([], [])
     with pytest.raises(NotAssigned):
@@ -120,7 +127,7 @@ async def test_lost_event_when_it_may_not_be_looked_at_then_uncertain() -> None:
 
 
 async def test_lost_event_when_nothing_is_repeated_then_uncertain_at_once() -> None:
-    """The switch for tests leaves the first answer as it is."""
+    """With retries off the first lost answer is uncertain at once."""
     client = StandIn(settings=ONCE)
     client.service.faults.lost_answers = 1
     with pytest.raises(AppendUncertain):

@@ -1,4 +1,4 @@
-"""What a broker is told for each of our errors."""
+"""Kafka's error for each of our errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALL_ERRORS = sorted(
 
 
 def test_not_ready_is_the_one_answer_a_consumer_can_tell_from_damage() -> None:
-    """Not ready, and nothing else, becomes the class that makes clients wait and ask again."""
+    """Only not ready becomes the class on which clients wait and retry."""
     waits = "org.apache.kafka.common.errors.ReplicaNotAvailableException"
     told = {error: exception_for(error("x")) for error in ALL_ERRORS}
     assert [error.__name__ for error, says in told.items() if says.java_class == waits] == [
@@ -30,7 +30,7 @@ def test_not_ready_is_the_one_answer_a_consumer_can_tell_from_damage() -> None:
 
 
 def test_unknown_partition_is_told_as_a_missing_resource() -> None:
-    """A partition that is not here is not the same as one that is not ready."""
+    """An unknown partition becomes Kafka's missing resource, unlike one that is not ready."""
     assert exception_for(errors.UnknownPartition("x")) == BrokerException(
         "org.apache.kafka.server.log.remote.storage.RemoteResourceNotFoundException", False
     )
@@ -46,7 +46,7 @@ def test_every_error_is_told_with_its_own_retriability(error: type[RlmmError]) -
 def test_translation_agrees_with_kafkas_own_outcome_where_there_is_one(
     error: type[RlmmError],
 ) -> None:
-    """Where Kafka's classes raise something for the same thing, a broker is told just that."""
+    """The broker gets the error of Kafka's own classes where they have one."""
     outcome = error_of(error("x"))
     if outcome is not None:
         assert exception_for(error("x")).java_class == JAVA_CLASSES[outcome]
@@ -123,7 +123,7 @@ TOLD = {
 
 
 def test_every_error_has_its_place_in_the_table() -> None:
-    """No error is told without somebody having decided how: the table names them all."""
+    """The table has every class of error."""
     told = {
         error.__name__: exception_for(error("x")).java_class.rpartition(".")[2]
         for error in ALL_ERRORS
@@ -132,6 +132,6 @@ def test_every_error_has_its_place_in_the_table() -> None:
 
 
 def test_error_of_a_newer_service_then_told_by_what_it_says_of_itself() -> None:
-    """A class that is not known here is told as retriable where the service says that it is."""
+    """An unknown class of error is retriable if the service says so."""
     value = ["brand-new", "something else", True, {"base": "log"}]
     assert exception_for(read_error(value)).retriable is True

@@ -28,13 +28,13 @@ def test_size_when_written_with_a_unit_then_is_bytes(text: str, size_bytes: int)
     ("text", "time_ms"), [("250ms", 250), ("30s", 30_000), ("1.5h", 5_400_000), ("7d", 604_800_000)]
 )
 def test_time_when_written_with_a_unit_then_is_milliseconds(text: str, time_ms: int) -> None:
-    """A time has a unit: nobody guesses whether 7 are seconds or days."""
+    """A time needs a unit, and the parser returns milliseconds."""
     assert TIME.convert(text, None, None) == time_ms
 
 
 @pytest.mark.parametrize("text", ["", "-1", "5 parsecs", "1e3MB", "MB", "9" * 400, "nan", "inf"])
 def test_size_when_it_is_none_then_is_refused(text: str) -> None:
-    """What is no amount is refused, and so is one that nothing can have."""
+    """The parser refuses texts that are no size, and sizes out of range."""
     with pytest.raises(click.BadParameter):
         SIZE.convert(text, None, None)
 

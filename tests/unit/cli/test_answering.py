@@ -1,4 +1,4 @@
-"""From flags to an exit code: what a command does around its question."""
+"""From flags to an exit code: the work of a command around its question."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_answer_when_printed_ends_with_its_exit_code_and_a_closed_source(exit_co
 def test_error_when_it_ends_a_command_is_one_line_with_the_way_out(
     error: RlmmError, exit_code: int, hint: str
 ) -> None:
-    """Nothing on standard output that could be taken for an answer; the source is closed."""
+    """The error is one line with a remedy, standard output is empty, and the source is closed."""
     result, source = run(failing(error))
     assert (result.exit_code, result.stdout) == (exit_code, "")
     (line,) = result.stderr.splitlines()
@@ -124,7 +124,7 @@ def test_error_when_it_ends_a_command_is_one_line_with_the_way_out(
 
 
 def test_not_ready_when_numbers_are_known_says_them() -> None:
-    """Which metadata partition, where it is, where it has to be, and how much is left."""
+    """The error names the metadata partition, its position, its target and the records left."""
     error = NotReady("not yet", metadata_partition=7, position=12, target=40)
     result, _ = run(failing(error))
     assert "metadata partition 7 is at 12 of 40, 28 records are left" in result.stderr
@@ -144,8 +144,10 @@ def test_not_ready_when_numbers_are_known_says_them() -> None:
 def test_error_when_debugging_shows_where_it_comes_from(
     before: tuple[str, ...], words: list[str], environ: dict[str, str]
 ) -> None:
-    """Before the command, behind it, or by the environment; the line is the last one all the
-    same."""
+    """
+    Debugging, by a flag before or behind the command or by a variable, prints a traceback before
+    the error line.
+    """
     result, _ = run(failing(NotReady("x")), *words, before=before, **environ)
     assert "Traceback" in result.stderr
     assert "ask_answer" in result.stderr
@@ -154,7 +156,7 @@ def test_error_when_debugging_shows_where_it_comes_from(
 
 
 def test_error_when_the_items_meet_it_ends_the_command_as_well() -> None:
-    """What was printed is not whole, and the exit code says so."""
+    """An error while items are printed ends the command with the exit code of that error."""
 
     async def items() -> AsyncIterator[View]:
         yield {"n": 1}
@@ -167,14 +169,14 @@ def test_error_when_the_items_meet_it_ends_the_command_as_well() -> None:
 
 
 def test_interruption_when_it_comes_ends_quietly_with_130() -> None:
-    """Ctrl-C is no error."""
+    """Ctrl-C ends the command quietly with exit code 130."""
     result, source = run(failing(KeyboardInterrupt()))
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "")
     assert source.is_closed
 
 
 def test_bug_when_there_is_one_keeps_its_trace() -> None:
-    """Nobody can report what was hidden."""
+    """An unexpected exception keeps its traceback."""
     result, _ = run(failing(ZeroDivisionError()))
     assert isinstance(result.exception, ZeroDivisionError)
 
@@ -216,14 +218,16 @@ async def test_moment_when_an_offset_alone_is_meant_needs_one_metadata_partition
 
 
 async def test_moment_when_the_present_is_meant_is_the_sources_own() -> None:
-    """Nothing is replayed for it that a source can tell."""
+    """The source gives its present state without a replay."""
     looking = looking_at(await history_of_two())
     place = await looking.place_of(tp())
     assert (await looking.moment()).positions[place] == 3
 
 
 async def test_partition_when_named_is_looked_for_at_the_present() -> None:
-    """Whatever moment is asked about: a topic that is gone by then had a name all the same."""
+    """
+    A partition's name is looked up at present, so it works for a past moment of a deleted topic.
+    """
     history = await history_of_two()
     looking = looking_at(history, bound=ReplayEnd(time_ms=0))
     assert await looking.partition(parse_partition("orders-7")) == tp()

@@ -1,4 +1,4 @@
-"""`lag`, `offsets`, `preflight` and `support-bundle`: what they ask, and what they say."""
+"""`lag`, `offsets`, `preflight` and `support-bundle`: their questions and their output."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ async def test_lag_goes_by_the_log_and_by_finished_segments_not_by_the_leaders_w
 
 
 async def test_lag_of_disks_says_when_they_are_full() -> None:
-    """By what was copied in the window, and by what waits since."""
+    """
+    The time until a disk is full follows from the copied bytes in the window and the lag since.
+    """
     (disk,) = (await lag(shows_disks=True))["items"]
     rate = round((2_048 + 1_000) / (2 * DAY_MS / 1_000), 3)
     assert (disk["broker"], disk["rate_bytes_s"]) == (1, rate)
@@ -94,7 +96,7 @@ async def test_lag_of_disks_says_when_they_are_full() -> None:
 
 
 async def test_lag_without_a_cluster_is_refused_and_offsets_tell_the_tier_alone() -> None:
-    """One of them means nothing without the log's end."""
+    """The lag without a cluster is refused, and the offsets are those of the tier."""
     history = await a_history()
     with pytest.raises(ConfigError, match="--bootstrap-server"):
         await lag_answer(looking_at(history), topic=None, window_ms=1, shows_disks=False)
@@ -124,7 +126,9 @@ async def test_preflight_of_a_move_names_replicas_that_would_not_come_up() -> No
 
 
 async def test_preflight_of_a_move_when_stock_brokers_find_no_segment_then_says_so() -> None:
-    """Offset 249 is in the first segment, and the second one is asked for it."""
+    """
+    The check names offset 249 of the first segment, for which a stock broker asks the second one.
+    """
     history = History()
     await history.add(started("a", 0, 299), finished("a"), started("b", 50, 199), finished("b"))
     looking = looking_at(history, cluster=a_cluster())
@@ -134,7 +138,7 @@ async def test_preflight_of_a_move_when_stock_brokers_find_no_segment_then_says_
 
 
 async def test_preflight_of_a_deletion_names_what_only_the_tier_has() -> None:
-    """A cluster that is away costs the distinction, not the answer."""
+    """The check names data that only the tier has, and lacks that distinction without a cluster."""
     history = await a_history()
     for cluster in (None, a_cluster(), FakeCluster(is_away=True)):
         answer = await delete_answer(looking_at(history, cluster=cluster), topic="orders")
@@ -162,7 +166,7 @@ async def bundle(path: Path, *, keeps_names: bool = False, cluster: FakeCluster 
 async def test_f78_bundle_holds_standing_findings_and_refused_events_without_names(
     tmp_path: Path,
 ) -> None:
-    """Readable by its owner alone, and never over a file that is there."""
+    """The bundle is readable by its owner only and never overwrites a file."""
     path = tmp_path / "bundle.tar.gz"
     found = await bundle(path)
     assert set(found) == {
@@ -181,7 +185,7 @@ async def test_f78_bundle_holds_standing_findings_and_refused_events_without_nam
 async def test_bundle_when_names_are_kept_and_the_cluster_is_away_then_says_what_it_lacks(
     tmp_path: Path,
 ) -> None:
-    """What could not be asked is named, never left out silently."""
+    """The bundle names every question that the cluster did not answer."""
     found = await bundle(tmp_path / "a.tar.gz", keeps_names=True, cluster=FakeCluster(is_away=True))
     assert found["partitions.json"][0]["topic"] == "orders"
     assert list(found["about.json"]["not_asked"]) == ["findings of doctor"]

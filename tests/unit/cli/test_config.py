@@ -35,7 +35,7 @@ def shown(*arguments: str, env: dict[str, str] | None = None) -> dict[str, tuple
 
 
 def test_show_when_nothing_is_configured_then_shows_the_defaults() -> None:
-    """Every key with its value, and where it comes from."""
+    """The command prints every key with its value and source."""
     found = shown()
     assert found["data_dir"] == ("rlmm-data", "default")
     assert found["files.retention_ms"] == (None, "default")
@@ -57,7 +57,7 @@ def test_show_when_values_come_from_everywhere_then_names_each_source(tmp_path: 
 
 
 def test_show_when_there_are_secrets_then_masks_them() -> None:
-    """No password leaves, in no form."""
+    """The command masks every password in every form."""
     assert shown(env=SECRET)["kafka.sasl.password"] == ("***", "environment")
     for output in ("table", "json"):
         result = show("--output", output, env=SECRET)
@@ -66,7 +66,7 @@ def test_show_when_there_are_secrets_then_masks_them() -> None:
 
 
 def test_show_when_read_by_people_then_is_a_table() -> None:
-    """One line for each key; what is unset says so."""
+    """The table has one line for each key and marks unset keys."""
     lines = [line.split() for line in show("--files-segment-bytes", "1MiB").stdout.splitlines()]
     assert ["key", "value", "source"] in lines
     assert ["files.segment_bytes", "1048576", "flag"] in lines
@@ -74,7 +74,7 @@ def test_show_when_read_by_people_then_is_a_table() -> None:
 
 
 def test_show_when_a_java_file_has_more_then_tells_it_beside_the_answer(tmp_path: Path) -> None:
-    """What is not used stands on standard error, so that the answer stays what it is."""
+    """The command names unused keys on standard error and leaves the answer as it is."""
     java = tmp_path / "client.properties"
     java.write_text("acks=all\n")
     result = show("--command-config", str(java), "--bootstrap-server", "one:9092")
@@ -84,7 +84,7 @@ def test_show_when_a_java_file_has_more_then_tells_it_beside_the_answer(tmp_path
 
 
 def test_show_when_a_value_is_wrong_then_is_a_configuration_error() -> None:
-    """The error is ours, and becomes one line and exit code 2 at the root of the command line."""
+    """The command raises a ConfigError that names the flag of the wrong value."""
     result = show("--pump-read-bytes", "0")
     assert isinstance(result.exception, ConfigError)
     assert str(result.exception).startswith("--pump-read-bytes (flag) must be")
@@ -92,13 +92,13 @@ def test_show_when_a_value_is_wrong_then_is_a_configuration_error() -> None:
 
 @pytest.mark.parametrize("name", KEYS)
 def test_flag_of_a_key_when_asked_for_then_is_there(name: str) -> None:
-    """Every key is a flag, whether help shows it or not."""
+    """Every key has a flag, shown in the help or not."""
     flags = {flag for parameter in config.commands["show"].params for flag in parameter.opts}
     assert KEYS[name].flag in flags
 
 
 def test_help_when_asked_then_shows_the_few_that_everybody_needs() -> None:
-    """A hundred flags would hide the ten."""
+    """The help shows only the flags that most operators need."""
     text = show("--help").output
     assert "--bootstrap-server" in text
     assert "--pump-read-bytes" not in text

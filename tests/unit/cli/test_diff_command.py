@@ -1,4 +1,4 @@
-"""`rlmm diff`: what differs between two moments, and what is said of it."""
+"""`rlmm diff`: differences between two moments, and how the command prints them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def rows(document: Any) -> list[tuple[str, str, Any]]:
 
 
 async def test_diff_tells_every_change_and_counts_them() -> None:
-    """By metadata partition, user partition and offset; with what happened in between."""
+    """
+    The diff lists changes by metadata partition, user partition and offset, with the events
+    between.
+    """
     document = await asked(looking_at(await a_history()))
     assert sorted(rows(document), key=str) == sorted(
         [
@@ -88,7 +91,7 @@ async def test_diff_tells_every_change_and_counts_them() -> None:
 
 
 async def test_diff_golden_table() -> None:
-    """What people see, in 80 columns."""
+    """The diff prints this table in 80 columns."""
     looking = looking_at(await a_history())
     wanted = partition_filter("orders", None)
     answer = await diff_answer(looking, begin=BEGIN, to=None, wanted=wanted)
@@ -107,7 +110,7 @@ async def test_diff_golden_table() -> None:
 
 
 async def test_diff_summary_is_one_line_for_each_user_partition() -> None:
-    """With its figures at both moments."""
+    """The summary has the figures of both moments."""
     document = await asked(looking_at(await a_history()), is_summary=True)
     by_topic = {one["topic"]: one for one in document["items"]}
     assert by_topic["orders"]["before"] == {
@@ -127,7 +130,7 @@ async def test_diff_summary_is_one_line_for_each_user_partition() -> None:
 
 
 async def test_diff_between_offsets_reads_the_metadata_partitions_that_are_named() -> None:
-    """And no others."""
+    """The command reads only the named metadata partitions."""
     history = await a_history()
     place = next(n for n in range(3) if history.topic.partitions[n].next_offset > 8)
     begin, to = MomentSelector(offsets={place: 0}), MomentSelector(offsets={place: 1})
@@ -142,7 +145,7 @@ async def test_diff_between_offsets_reads_the_metadata_partitions_that_are_named
 
 
 async def test_diff_of_a_moment_with_itself_is_nothing() -> None:
-    """And says so."""
+    """The answer says that there is no difference."""
     looking = looking_at(await a_history())
     document = await asked(looking, BEGIN, BEGIN)
     assert (document["items"], document["partitions"], document["events"]) == ([], 0, {})
@@ -151,7 +154,7 @@ async def test_diff_of_a_moment_with_itself_is_nothing() -> None:
 
 
 async def test_diff_where_the_second_moment_is_the_earlier_one_is_refused() -> None:
-    """By time as by offset."""
+    """The command refuses an earlier second moment, by time and by offset."""
     looking = looking_at(await a_history())
     with pytest.raises(InvalidArgument, match="--to lies before --from"):
         await asked(looking, BEGIN, MomentSelector(time_ms=START_MS))

@@ -49,7 +49,9 @@ def places(found: Any) -> list[str]:
 
 
 async def test_events_are_shown_by_their_time_with_verdicts() -> None:
-    """Of all metadata partitions; poison in hex with its reason."""
+    """
+    The command shows the events of all metadata partitions by time, with undecodable bytes in hex.
+    """
     found = await document(looking_at(await a_history()), EventsQuestion(EVERYTHING))
     assert places(found) == ["0:0", "1:0", "0:1", "1:1", "0:2"]
     assert [one["verdict"] for one in found["items"]] == [
@@ -66,7 +68,7 @@ async def test_events_are_shown_by_their_time_with_verdicts() -> None:
 
 
 async def test_events_golden_table() -> None:
-    """What people see, in 80 columns."""
+    """The events are printed as this table in 80 columns."""
     answer = await events_answer(looking_at(await a_history()), asking=EventsQuestion(EVERYTHING))
     assert await printed(answer) == (
         "TIME                  PLACE  ABOUT                   EVENT AND OUTCOME\n"
@@ -87,7 +89,7 @@ async def test_events_golden_table() -> None:
 
 
 async def test_events_when_a_reason_is_wider_than_its_column_then_within_80_columns() -> None:
-    """The longest of them goes on behind a hyphen."""
+    """The longest reason is broken by a hyphen."""
     history = History()
     gone = partition_delete(PartitionDeleteState.DELETE_PARTITION_FINISHED)
     await history.add(started(segment_id(2, OTHER)), gone)
@@ -143,12 +145,12 @@ async def test_events_when_a_reason_is_wider_than_its_column_then_within_80_colu
 async def test_events_that_are_asked_for_are_shown(
     asking: EventsQuestion, expected: list[str]
 ) -> None:
-    """And no others."""
+    """The filter shows matching events only."""
     assert places(await document(looking_at(await a_history()), asking)) == expected
 
 
 async def test_events_without_verdicts_say_none_but_of_what_cannot_be_understood() -> None:
-    """Nothing was found out, so nothing is said to be applied."""
+    """Without verdicts the command prints only those of undecodable records."""
     found = await document(
         looking_at(await a_history()), EventsQuestion(EVERYTHING, knows_verdicts=False)
     )
@@ -164,7 +166,7 @@ async def test_events_without_verdicts_say_none_but_of_what_cannot_be_understood
 async def test_events_when_followed_go_on_with_what_is_written(
     begin: MomentSelector | None, knows_verdicts: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the end, unless it is said from when."""
+    """The command starts at the log end unless a moment is given, and prints new events."""
     monkeypatch.setattr("rlmm.inspection.event_stream.LOOK_S", 0.0)
     history = await a_history()
     looking = looking_at(history)
@@ -191,7 +193,7 @@ async def test_events_when_followed_go_on_with_what_is_written(
 
 
 async def test_events_followed_without_verdicts_read_nothing_of_what_was() -> None:
-    """It begins at once, however long the log is."""
+    """The command starts at once, however long the log is."""
     history = await a_history()
     looking = looking_at(history)
     looking.source.kind = StateSourceKind.SIDECAR  # type: ignore[misc]  # as if it were one
@@ -215,7 +217,7 @@ async def _places_of(items: Any) -> Any:
 
 
 async def test_events_that_cannot_be_followed_say_why() -> None:
-    """A past moment does not go on, and copies do not grow."""
+    """A past moment and copied folders cannot be followed."""
     history = await a_history()
     with pytest.raises(ConfigError, match="copied folders do not grow"):
         await document(looking_at(history), EventsQuestion(EVERYTHING, follows=True))
@@ -225,7 +227,9 @@ async def test_events_that_cannot_be_followed_say_why() -> None:
 
 
 async def test_events_of_no_partition_are_refused() -> None:
-    """So is an offset of which nobody can say where it is."""
+    """
+    The command refuses a question without a partition, and an offset without a metadata partition.
+    """
     history = await a_history()
     with pytest.raises(InvalidArgument, match="there is no metadata partition 3"):
         await document(looking_at(history), EventsQuestion(EVERYTHING, (3,)))
@@ -236,7 +240,7 @@ async def test_events_of_no_partition_are_refused() -> None:
 
 
 async def test_f65_events_where_the_head_is_gone_say_so() -> None:
-    """And a moment before is not known."""
+    """The answer notes the trimmed head of the log, and an earlier moment is unknown."""
     history = await a_history()
     history.topic.partitions[0].truncate_head(1)
     found = await document(looking_at(history), EventsQuestion(EVERYTHING))

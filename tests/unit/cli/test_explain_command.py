@@ -1,4 +1,6 @@
-"""`rlmm explain`: which partition is meant, what is known of it, and one screen with it all."""
+"""
+`rlmm explain`: the choice of the partition, the facts about it, and one screen with all of it.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def codes(document: Any) -> list[str]:
 
 
 async def test_explain_golden_screen_of_what_only_cover_lookup_finds() -> None:
-    """KAFKA-20932 and its neighbours: the slot, the rule, what a stock broker finds, who did it."""
+    """
+    KAFKA-20932: the screen names the slot, the rule, the answer of a stock broker, and the cause.
+    """
     answer = await answered(looking_at(await a_history()), "orders-7@150")
     assert await printed(answer, width=200) == (
         "orders-7@150 is found, and can be read from the tier\n"
@@ -116,7 +120,7 @@ async def test_explain_golden_screen_of_what_only_cover_lookup_finds() -> None:
 
 
 async def test_explain_of_what_is_fine_is_short_and_ends_with_0() -> None:
-    """Found by its slot, with nothing to say against it."""
+    """The answer has no finding and exit code 0."""
     answer = await answered(looking_at(await a_history()), "orders-7@50")
     text = await printed(answer)
     assert text.startswith("orders-7@50 is found, and can be read from the tier\n")
@@ -138,7 +142,7 @@ async def test_explain_of_what_is_fine_is_short_and_ends_with_0() -> None:
     ],
 )
 async def test_explain_of_nothing_found_says_why(position: str, expected: list[str]) -> None:
-    """A code for each reason; exit code 1 unless that is how it should be."""
+    """Each miss has its code, and exit code 1 unless the miss is normal."""
     document = await explained(looking_at(await a_history()), position)
     assert codes(document) == expected
     answer = await answered(looking_at(await a_history()), position)
@@ -148,7 +152,7 @@ async def test_explain_of_nothing_found_says_why(position: str, expected: list[s
 
 
 async def test_explain_tells_who_deleted_it_and_when() -> None:
-    """From the log: the state does not know it any more."""
+    """The answer has the broker and time of the deletion from the log."""
     document = await explained(looking_at(await a_history()), "orders-7@450")
     fields = document["items"][0]["fields"]
     assert (fields["broker_id"], fields["timestamp_ms"]) == (3, START_MS + 8_000)
@@ -158,12 +162,15 @@ async def test_explain_tells_who_deleted_it_and_when() -> None:
 
 
 async def test_explain_where_the_log_may_not_be_read_says_what_is_missing() -> None:
-    """The state is there all the same; nobody is told that nothing happened."""
+    """
+    Without the right to read the log the answer has the state and notes that the history is
+    missing.
+    """
     history = await a_history()
     looking = looking_at(history)
 
     class Closed:
-        """A log that tells its identity alone."""
+        """A log that gives its identity and nothing else."""
 
         identity = history.log.identity
 
@@ -186,7 +193,7 @@ async def test_explain_where_the_log_may_not_be_read_says_what_is_missing() -> N
 
 
 async def test_explain_where_the_cluster_tells_goes_by_its_settings_and_offsets() -> None:
-    """What is local, what retention does next."""
+    """The explanation uses the cluster's offsets and settings for local data and retention."""
     cluster = a_cluster(retention_ms="3600000", retention_bytes="-1")
     looking = looking_at(await a_history(), cluster=cluster, now_ms=START_MS + 1_000)
     document = await explained(looking, "orders-7@560")
@@ -208,7 +215,7 @@ async def test_explain_where_the_cluster_tells_goes_by_its_settings_and_offsets(
 
 
 async def test_explain_of_a_past_moment_is_as_it_was_then() -> None:
-    """The cluster is of now, and is not asked."""
+    """A past moment is answered without the cluster, which knows only the present."""
     at = ReplayEnd(time_ms=START_MS + 1_500)
     looking = looking_at(await a_history(), bound=at, cluster=a_cluster())
     document = await explained(looking, "orders-7@150")
@@ -221,7 +228,7 @@ async def test_explain_of_a_past_moment_is_as_it_was_then() -> None:
 
 
 async def test_explain_of_a_topic_that_was_made_again_explains_the_one_of_the_cluster() -> None:
-    """And names the other: by its name alone it is not found any more."""
+    """The answer is about the cluster's topic id and names the former one."""
     history = await a_history()
     await history.add(started(segment_id(8, AGAIN), 0, 99), finished(segment_id(8, AGAIN)))
     document = await explained(looking_at(history, cluster=a_cluster()), "orders-7@50")
@@ -239,7 +246,7 @@ async def test_explain_of_a_topic_that_was_made_again_explains_the_one_of_the_cl
 
 
 async def test_explain_of_a_new_topic_without_any_event_names_the_old_one() -> None:
-    """Whoever looks for what was there before finds it under the other id."""
+    """The explanation of a new topic without events names the older topic id of the same name."""
     cluster = FakeCluster({"orders": TopicFacts("orders", AGAIN.topic_id, {})})
     looking = looking_at(await a_history(), cluster=cluster)
     for kind in (StateSourceKind.KAFKA, StateSourceKind.FOLDERS):
@@ -249,7 +256,7 @@ async def test_explain_of_a_new_topic_without_any_event_names_the_old_one() -> N
 
 
 async def test_explain_of_several_topics_without_a_cluster_takes_the_one_that_lives() -> None:
-    """Not one whose deletion was marked."""
+    """Without a cluster the command takes the topic that is not marked as deleted."""
     history = await a_history()
     await history.add(started(segment_id(8, AGAIN), 0, 99), finished(segment_id(8, AGAIN)))
     mark = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED)
@@ -267,7 +274,9 @@ def standing_of(place: int, state: str, detail: str) -> SourceStatus:
 
 
 async def test_explain_where_the_metadata_partition_is_not_read_says_so() -> None:
-    """What the log tells all the same is told; where it tells nothing, that is all."""
+    """
+    The explanation uses the log where the state is not read, and fails if neither can be read.
+    """
     history = await a_history()
     standing = standing_of(2, "absent", "it is not one of those assigned")
     looking = looking_at(history, standing=standing)
@@ -286,7 +295,7 @@ async def test_explain_where_the_metadata_partition_is_not_read_says_so() -> Non
 
 
 async def test_explain_where_the_service_is_not_caught_up_says_that_it_does_not_answer() -> None:
-    """What is explained is the log's; the service itself refuses for now."""
+    """The explanation comes from the log, and a note says that the service is not caught up."""
     standing = standing_of(2, "replaying", "37 records are left")
     document = await explained(looking_at(await a_history(), standing=standing), "orders-7@50")
     assert codes(document) == []

@@ -1,4 +1,4 @@
-"""`stuck`, `verify`, `check`, `usage`, `rehearse-compaction`: what they ask and what they say."""
+"""`stuck`, `verify`, `check`, `usage`, `rehearse-compaction`: their questions and their output."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def stuck(
 
 
 async def test_f80_stuck_when_the_log_may_be_read_then_says_that_the_finish_came_first() -> None:
-    """And without it only that the copy is open."""
+    """With the log the finding names the rejected finish, and without it only the open copy."""
     history = await a_history()
     later = START_MS + 2 * HOUR_MS
     answer = await stuck(looking_at(history, now_ms=later))
@@ -95,7 +95,7 @@ async def test_f80_stuck_when_the_log_may_be_read_then_says_that_the_finish_came
 
 
 async def test_f102_stuck_when_the_cluster_tells_then_says_who_leads_now() -> None:
-    """A cluster that is away costs the cause, not the answer."""
+    """`stuck` names the new leader, and a note says when the cluster was not asked."""
     history = await a_history()
     looking = looking_at(history, cluster=a_cluster(), now_ms=START_MS + 2 * HOUR_MS)
     text = await printed(await stuck(looking, reads_history=False))
@@ -122,7 +122,7 @@ async def test_stuck_when_nothing_is_then_says_so() -> None:
 
 
 async def test_stuck_at_a_moment_in_the_past_goes_by_its_clock() -> None:
-    """What was open then is judged as it was then."""
+    """The command judges the copies that were open at that moment by the clock of that moment."""
     history = await a_history()
     at = ReplayEnd(time_ms=START_MS + 10_000)
     answer = await stuck(looking_at(history, bound=at, now_ms=START_MS + 99 * HOUR_MS))
@@ -130,7 +130,7 @@ async def test_stuck_at_a_moment_in_the_past_goes_by_its_clock() -> None:
 
 
 async def test_verify_tells_holes_and_against_the_cluster_what_is_nowhere() -> None:
-    """Each with a code; the exit code says that there is something."""
+    """Each finding has a code, and the exit code says that there are findings."""
     history = await a_history()
     answer = await verify_answer(looking_at(history), topic=None, is_strict=False)
     document = await document_of(answer)
@@ -145,7 +145,7 @@ async def test_verify_tells_holes_and_against_the_cluster_what_is_nowhere() -> N
 
 
 async def test_f44_verify_when_the_partition_count_was_another_then_names_the_right_place() -> None:
-    """The events are where nobody looks for them."""
+    """The finding names the metadata partition where readers look for the misplaced events."""
     history = History()
     for place in range(3):
         await history.add(started(f"s{place}"), finished(f"s{place}"), place=place)
@@ -155,7 +155,7 @@ async def test_f44_verify_when_the_partition_count_was_another_then_names_the_ri
 
 
 async def test_verify_when_there_are_notes_alone_then_only_strict_fails() -> None:
-    """An overlap of two leaders does nobody harm."""
+    """An overlap of two leaders is only a note and fails the check only with `--strict`."""
     history = History()
     await history.add(started("a", 0, 99), finished("a"), started("b", 50, 199), finished("b"))
     for is_strict in (False, True):
@@ -200,7 +200,7 @@ async def test_usage_tells_sums_and_what_the_metadata_topic_could_do_without() -
 
 
 async def test_f117_usage_when_the_cluster_tells_retention_then_says_what_is_due() -> None:
-    """Within the time that was asked for, and by the topic's own settings."""
+    """The answer has the segments due within the given time by the topic's own settings."""
     history = await a_history()
     cluster = a_cluster(retention_ms=str(2 * HOUR_MS), retention_bytes="-1")
     looking = looking_at(history, cluster=cluster, now_ms=START_MS + HOUR_MS)
@@ -214,7 +214,7 @@ async def test_f117_usage_when_the_cluster_tells_retention_then_says_what_is_due
 
 
 async def test_usage_when_prices_are_given_then_tells_cost() -> None:
-    """In the user's own money."""
+    """The command prints the cost in the currency of the given prices."""
     history = await a_history()
     document = await usage(looking_at(history), gib_month=2.0**30, put_thousand=1_000.0)
     assert document["totals"]["cost_month"] == 3_072.0
@@ -222,7 +222,7 @@ async def test_usage_when_prices_are_given_then_tells_cost() -> None:
 
 
 async def test_rehearsal_tells_each_level_and_on_demand_each_segment() -> None:
-    """On the topic as brokers write it today, compaction alone loses everything."""
+    """On today's topic without keys compaction alone would lose every event."""
     history = await a_history()
     cluster = FakeCluster({
         "__remote_log_metadata": TopicFacts("__remote_log_metadata", TOPIC_ID, {},
@@ -251,7 +251,7 @@ async def test_rehearsal_tells_each_level_and_on_demand_each_segment() -> None:
 
 
 async def test_f70_doctor_asks_the_cluster_and_counts_keys_where_that_matters() -> None:
-    """Without a cluster there is nothing to examine; where it is compacted, keys count."""
+    """The command needs a cluster, and counts keys only for a compacted topic."""
     history = await a_history()
     with pytest.raises(ConfigError, match="--bootstrap-server"):
         await doctor_answer(looking_at(history), is_strict=False)
@@ -273,7 +273,7 @@ async def test_f70_doctor_asks_the_cluster_and_counts_keys_where_that_matters() 
 
 
 async def test_usage_on_a_terminal_ends_with_totals_in_words() -> None:
-    """And with what is not known."""
+    """The output ends with totals in words, and names values that are not known."""
     history = await a_history()
     answer = await usage_answer(
         looking_at(history, now_ms=START_MS + 2 * HOUR_MS), topic=None, grouping="topic",
@@ -290,7 +290,7 @@ async def test_usage_on_a_terminal_ends_with_totals_in_words() -> None:
 async def test_f44_commands_when_events_lie_where_nobody_looks_then_leave_them_out_and_say_so() -> (
     None
 ):
-    """None of them counts twice, and none of them keeps the rest from being told."""
+    """The commands count no misplaced event twice, note it, and still report all other events."""
     history = History()
     for place in range(3):
         await history.add(started(f"s{place}"), finished(f"s{place}"), place=place)
@@ -314,7 +314,7 @@ async def test_f44_commands_when_events_lie_where_nobody_looks_then_leave_them_o
 
 
 class MovingCluster(FakeCluster):
-    """The log goes on between two questions: it is what it is told to be after the first one."""
+    """A cluster whose offsets change after the first question."""
 
     later: PartitionOffsets = PartitionOffsets(earliest=150, earliest_local=400, latest=500)
 
@@ -330,7 +330,7 @@ class MovingCluster(FakeCluster):
 async def test_verify_when_the_log_moves_on_meanwhile_then_looks_a_second_time(
     *, is_copied: bool
 ) -> None:
-    """What left the local disk after the first look at the metadata was copied before it did."""
+    """The check reads the metadata again, and finds segments that left the local disk meanwhile."""
     history = History()
     await history.add(started("a", 0, 149), finished("a"))
     before = PartitionOffsets(earliest=0, earliest_local=300, latest=400)
@@ -351,7 +351,9 @@ async def test_verify_when_the_log_moves_on_meanwhile_then_looks_a_second_time(
 
 
 async def test_f117_usage_when_size_is_limited_then_counts_what_only_local_disks_have() -> None:
-    """As a leader does; where nobody tells the disks a note says so."""
+    """
+    The size limit counts local bytes as a leader does, and a note says when sizes are unknown.
+    """
     history = await a_history()
     cluster = a_cluster(retention_ms="-1", retention_bytes="3000")
     # Of 180 local offsets 180 are not tiered; with them the two segments are too much by one.
@@ -366,7 +368,7 @@ async def test_f117_usage_when_size_is_limited_then_counts_what_only_local_disks
 
 
 async def test_f116_stuck_when_topics_are_not_shown_to_us_then_says_that_it_cannot_know() -> None:
-    """Instead of calling every one of them gone."""
+    """Without the right to see topics the command does not call them gone."""
     history = History()
     await history.add(started("a"), finished("a"))
     for rights, codes in ((frozenset[str](), []), (None, ["TOPIC-GONE"])):

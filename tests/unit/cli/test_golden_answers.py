@@ -1,4 +1,4 @@
-"""What the commands that judge and sum up print, to the letter, as a table and as JSON."""
+"""The exact output, as a table and as JSON, of the commands that judge and sum up."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def begun(label: str, start: int, last: int, at_ms: int) -> SegmentMetadata:
 
 
 async def a_history() -> History:
-    """A hole, a segment that a shorter one hides, a copy that never ends, a refused event."""
+    """
+    Return a hole, a segment that a shorter one hides, a copy that never ends, a rejected event.
+    """
     history = History()
     history.topic.cluster_id = CLUSTER_ID
     history.topic.topic_id = METADATA_TOPIC_ID

@@ -23,7 +23,7 @@ from rlmm.cli.common.error_hints import hint_of
 def test_hint_names_what_helps_and_nothing_where_nothing_does(
     error: errors.RlmmError, said: str
 ) -> None:
-    """Waiting is not advised where it brings nothing."""
+    """The hint does not advise waiting where it does not help."""
     hint = hint_of(error)
     assert said in hint
     assert bool(hint) == bool(said)

@@ -1,4 +1,4 @@
-"""`rlmm history`: where a subject is looked for, and what is said of it."""
+"""`rlmm history`: where the command looks for a subject, and what it prints."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def offsets(document: Any) -> list[int]:
 
 
 async def test_f78_history_of_an_id_alone_is_found_wherever_it_is() -> None:
-    """Although it was deleted, and with what was refused before it was there."""
+    """The command finds a deleted segment by its id alone, with events refused before its start."""
     document = await asked(looking_at(await a_history()), ID)
     rows = [(one["offset"], one["verdict"], one["reason"]) for one in document["items"]]
     assert rows[0] == (0, "rejected", "unknown-segment")
@@ -72,7 +72,7 @@ async def test_f78_history_of_an_id_alone_is_found_wherever_it_is() -> None:
 
 
 async def test_history_of_a_partition_is_every_event_of_it_with_who_lost_a_place() -> None:
-    """By its name, as far as the log goes; another one of it is not there."""
+    """The history has every event of the named partition and no event of another."""
     document = await asked(looking_at(await a_history()), "orders-7")
     assert offsets(document) == [0, 1, 2, 3, 4, 5, 6, 7, 8]
     assert document["items"][-1]["displaced"] == [
@@ -85,7 +85,7 @@ async def test_history_of_a_partition_is_every_event_of_it_with_who_lost_a_place
 
 
 async def test_history_golden_table_of_a_segment() -> None:
-    """What people see, in 80 columns."""
+    """The history is printed as this table in 80 columns."""
     answer = await history_answer(looking_at(await a_history()), what=parse_subject(ID))
     assert await printed(answer) == (
         "TIME                  OFFSET  EVENT AND OUTCOME\n"
@@ -101,7 +101,10 @@ async def test_history_golden_table_of_a_segment() -> None:
 
 
 async def test_history_golden_table_of_a_displaced_segment() -> None:
-    """Whoever took its place is named; so is what nobody understands and names it."""
+    """
+    The table names the segment that replaced this one, and an undecodable event that contains its
+    id.
+    """
     history = await a_history()
     await history.add(encode(finished(2))[:-3], place=2)
     what = parse_subject(str(segment_id(2).uuid))
@@ -139,7 +142,7 @@ async def test_history_golden_table_of_a_displaced_segment() -> None:
 async def test_history_between_bounds_shows_those_with_the_verdicts_of_all(
     more: dict[str, Any], expected: list[int]
 ) -> None:
-    """What is left out at the beginning counts for what comes behind."""
+    """Events before the lower bound are hidden and still count for the verdicts of later ones."""
     place = ("--metadata-partition", 2)[1]
     document = await asked(looking_at(await a_history()), "orders-7", place=place, **more)
     assert offsets(document) == expected
@@ -147,7 +150,7 @@ async def test_history_between_bounds_shows_those_with_the_verdicts_of_all(
 
 
 async def test_history_at_a_moment_ends_there_and_contradicts_to() -> None:
-    """Both flags say the same."""
+    """The history ends at the moment of `--at`, which excludes `--to`."""
     history = await a_history()
     at = ReplayEnd(time_ms=START_MS + 2_500)
     assert offsets(await asked(looking_at(history, bound=at), "orders-7")) == [0, 1, 2]
@@ -156,7 +159,7 @@ async def test_history_at_a_moment_ends_there_and_contradicts_to() -> None:
 
 
 async def test_history_of_nothing_says_so() -> None:
-    """And that the beginning of the log is gone, where it is."""
+    """The answer says that there is no event, and that the log is trimmed if it is."""
     history = await a_history()
     unknown = str(Uuid.of(9, 9))
     with pytest.raises(NotFound, match=f"no event about {unknown} is in the log$"):
@@ -167,7 +170,7 @@ async def test_history_of_nothing_says_so() -> None:
 
 
 async def test_f65_history_where_the_head_of_the_log_is_gone_says_so() -> None:
-    """What is left of the segment are updates without their base."""
+    """The history of a trimmed segment has only updates without their start, and says so."""
     history = await a_history()
     history.topic.partitions[2].truncate_head(2)
     document = await asked(looking_at(history), ID)
@@ -181,7 +184,7 @@ async def test_f65_history_where_the_head_of_the_log_is_gone_says_so() -> None:
 
 
 async def test_history_of_a_name_that_two_topics_had_is_of_both() -> None:
-    """By its topic id it is of one."""
+    """A name gives the events of both topics, and a topic id those of one."""
     history = await a_history()
     again = tp(topic_id=Uuid.of(7, 7))
     await history.add(started(segment_id(8, again)))
@@ -194,7 +197,7 @@ async def test_history_of_a_name_that_two_topics_had_is_of_both() -> None:
 
 
 async def test_history_of_a_segment_with_its_partition_is_of_that_one_alone() -> None:
-    """The same id elsewhere is another segment."""
+    """The same uuid in another partition is another segment."""
     history = await a_history()
     await history.add(started(segment_id(1, OTHER)))
     document = await asked(looking_at(history), f"other-1/{ID}")
@@ -202,7 +205,10 @@ async def test_history_of_a_segment_with_its_partition_is_of_that_one_alone() ->
 
 
 async def test_history_of_the_beginning_of_an_id_is_of_the_segment_that_is_there() -> None:
-    """Of one that is gone the whole id must be said, and of several which one."""
+    """
+    A beginning of an id selects a living segment if it is the only one, and a gone one needs its
+    whole id.
+    """
     history = History()
     await history.add(started("a", 0, 9), started("b", 10, 19), started("c"), finished("c"),
                       delete_started("c"), delete_finished("c"))  # fmt: skip
@@ -218,13 +224,13 @@ async def test_history_of_the_beginning_of_an_id_is_of_the_segment_that_is_there
 
 
 async def test_history_in_a_metadata_partition_that_there_is_not_is_refused() -> None:
-    """Numbers begin with 0."""
+    """A metadata partition beyond the count is refused."""
     with pytest.raises(InvalidArgument, match="there is no metadata partition 3"):
         await asked(looking_at(await a_history()), ID, place=3)
 
 
 async def test_history_by_name_of_a_service_reads_no_more_than_its_metadata_partition() -> None:
-    """It knows where its user partitions are; of whom it does not know all is searched."""
+    """The command reads one metadata partition if the service knows it, and otherwise all."""
     history = await a_history()
     looking = looking_at(history)
     looking.source.kind = StateSourceKind.SIDECAR  # type: ignore[misc]  # as if it were one
@@ -262,7 +268,7 @@ def _has_records(history: History, place: int) -> bool:
 def test_subject_is_a_segment_or_a_partition(
     text: str, expected: SegmentLabel | PartitionLabel
 ) -> None:
-    """No id ends in a digit, so a name of 22 characters is no id."""
+    """A text of 22 characters is an id unless it ends in a digit."""
     assert parse_subject(text) == expected
     with pytest.raises(InvalidArgument, match="neither a partition, orders-3, nor"):
         parse_subject("a b")

@@ -78,7 +78,7 @@ def test_command_in_every_output_has_the_same_rows(words: list[str], output: str
 
 
 def test_history_of_an_id_that_begins_with_a_dash_is_an_option() -> None:
-    """Else it would be taken for flags; behind two dashes it is not."""
+    """An id with a leading dash is the value of an option, or stands behind a double dash."""
     for words in (["--segment-id", str(DASHED)], ["--", str(DASHED)]):
         result = result_of("history", "--output", "json", *words)
         assert result.exit_code == 0, result.stderr
@@ -118,7 +118,7 @@ def test_history_of_an_id_that_begins_with_a_dash_is_an_option() -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
 def test_command_that_cannot_be_meant_says_so_and_ends_with_2(words: list[str], said: str) -> None:
-    """One line, and nothing on standard output."""
+    """A wrong command ends with one line, an empty standard output and exit code 2."""
     result = result_of(*words)
     assert result.exit_code == 2, result.output
     assert said in " ".join(result.stderr.split())
@@ -126,7 +126,7 @@ def test_command_that_cannot_be_meant_says_so_and_ends_with_2(words: list[str], 
 
 
 def test_events_are_filtered_by_every_flag() -> None:
-    """All of them together."""
+    """Each filter flag works, and together they must all match."""
     words = [
         "events", "--partition", "2", "--topic-partitions", "orders:7", "--kind", "update",
         "--state", "copy_segment_finished", "--verdict", "applied", "--broker", "2",
@@ -143,21 +143,21 @@ def test_flags_are_variables_of_the_environment_as_well() -> None:
 
 
 def test_explain_at_a_moment_ends_as_it_was_then() -> None:
-    """Before the hole was made there was none."""
+    """The answer is that of the moment, before the hole existed."""
     assert result_of("explain", "orders-7@120").exit_code == 1
     assert result_of("explain", "orders-7@120", "--at", "2").exit_code == 0
     assert result_of("history", "orders-7", "--at", "2:1", "--quiet").exit_code == 0
 
 
 def test_explain_of_what_is_readable_has_no_rows_and_its_help_says_so() -> None:
-    """All that there is to say of it is in the document."""
+    """The answer has no rows, because everything about the offset is in the document."""
     assert result_of("explain", "orders-7@50", "--output", "jsonl").stdout == ""
     said = " ".join(result_of("explain", "--help").stdout.split())
     assert "findings, so a readable offset has none: all of it is in json and yaml." in said
 
 
 def test_nothing_found_ends_with_an_error_line() -> None:
-    """One line that says what was looked for."""
+    """The error line names the subject that the command did not find."""
     result = result_of("history", str(Uuid.of(9, 9)))
     assert result.exit_code == 1
     assert result.stderr.startswith("rlmm: not-found: no event about")

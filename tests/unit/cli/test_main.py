@@ -161,7 +161,7 @@ def test_completion_script_is_given_when_a_shell_asks(shell: str) -> None:
 
 
 def test_interruption_ends_any_command_with_130(failing: list[BaseException]) -> None:
-    """Ctrl-C says nothing, and its exit code is not the one for findings."""
+    """Ctrl-C prints nothing and gives an exit code of its own."""
     failing.append(KeyboardInterrupt())
     result = CliRunner().invoke(main.cli, ["fail"])
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "")
@@ -170,7 +170,7 @@ def test_interruption_ends_any_command_with_130(failing: list[BaseException]) ->
 def test_error_when_debugging_shows_its_trace_before_its_line(
     failing: list[BaseException],
 ) -> None:
-    """Also of commands that look at no state."""
+    """`--debug` shows the traceback for commands without a source, too."""
     failing.append(NotReady("3 records to go"))
     result = CliRunner().invoke(main.cli, ["--debug", "fail"])
     assert "Traceback" in result.stderr

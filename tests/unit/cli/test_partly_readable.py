@@ -67,7 +67,9 @@ async def copied(tmp_path: Path) -> Copied:
 def test_one_when_its_place_is_copied_then_answered_with_a_note(
     copied: Copied, words: tuple[str, ...]
 ) -> None:
-    """The answer is whole, and standard error names what was not looked at."""
+    """
+    The answer is complete, and standard error names the metadata partitions that were not read.
+    """
     result = copied.asked(*words)
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
@@ -88,7 +90,7 @@ async def copied_one(tmp_path: Path) -> Copied:
 def test_id_when_its_place_is_copied_then_answered(
     copied_one: Copied, command: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An id alone does not say where it lies; rows have no notes, so standard error has them."""
+    """The segment of an id is found, and standard error names the unread places."""
     result = copied_one.asked(*command, ID_HERE)
     assert NOT_LOOKED_AT in caplog.text
     assert result.exit_code == 0, result.stderr
@@ -114,7 +116,7 @@ def test_id_when_its_place_is_copied_then_answered(
 def test_what_may_be_where_nobody_looked_when_asked_for_then_not_ready(
     copied: Copied, words: tuple[str, ...]
 ) -> None:
-    """Nothing found is no answer while a place was not looked at."""
+    """A missing partition is not ready as long as a place was not read."""
     result = copied.asked(*words)
     assert (result.exit_code, result.stdout) == (4, ""), result.stderr
     assert result.stderr.startswith("rlmm: not-ready: "), result.stderr
@@ -128,7 +130,7 @@ def test_what_may_be_where_nobody_looked_when_asked_for_then_not_ready(
 def test_table_when_standard_error_has_the_note_then_it_does_not_say_it_again(
     copied: Copied, words: tuple[str, ...]
 ) -> None:
-    """The note is said once."""
+    """The note is printed once."""
     where = ("--log-dirs", str(copied.folder), "--partition-count", str(COUNT))
     result = called(*words, *where, output="table")
     assert "2 events: 2 applied" in result.stdout, result.stderr
@@ -138,7 +140,7 @@ def test_table_when_standard_error_has_the_note_then_it_does_not_say_it_again(
 def test_events_when_none_of_a_partition_that_is_there_is_meant_then_none_are_shown(
     copied: Copied,
 ) -> None:
-    """It was found, only not what is asked of it."""
+    """The command finds the partition, and prints no event because none matches the filter."""
     result = copied.asked(
         "events", "--topic-partitions", f"orders:{HERE}", "--verdict", "rejected"
     )  # fmt: skip
@@ -148,7 +150,7 @@ def test_events_when_none_of_a_partition_that_is_there_is_meant_then_none_are_sh
 def test_explain_when_another_place_is_not_copied_then_answered_with_a_note(
     copied: Copied, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Only the metadata partition of what is asked about has to be there."""
+    """Only the metadata partition of the requested user partition must be readable."""
     result = copied.asked("explain", f"orders-{HERE}@5")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout)["explained"]["segment"]["segment_id"]
@@ -159,7 +161,9 @@ def test_explain_when_another_place_is_not_copied_then_answered_with_a_note(
 async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
     copied: Copied,
 ) -> None:
-    """Its own metadata partition is read and knows nothing of it; a note says the rest, once."""
+    """
+    The metadata partition of the topic is read and has no event of it, and one note names the rest.
+    """
     new = next(
         one for one in (user_partition(number, "new") for number in NUMBERS)
         if place_of(one, COUNT) == 1
@@ -182,7 +186,7 @@ async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
 
 
 async def test_history_when_a_service_is_not_ready_for_all_then_the_log_is_searched() -> None:
-    """The log tells where the partition is, whatever the service answers for."""
+    """The log gives the partition's place, whatever the service answers for."""
     world = World(COUNT)
     world.store(*events_of(NUMBERS))
     mine = Assignment.of_user([user_partition(HERE)])
@@ -200,7 +204,7 @@ async def test_history_when_a_service_is_not_ready_for_all_then_the_log_is_searc
 
 
 def test_history_when_a_metadata_partition_has_no_leader_then_others_are_searched() -> None:
-    """A place that nobody leads is stepped over, and named."""
+    """The search skips a metadata partition without a leader and names it."""
 
     async def ask() -> None:
         kafka = cluster_of(events_of([HERE]))

@@ -39,7 +39,7 @@ ELSEWHERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) 
 
 
 class Copied(NamedTuple):
-    """Metadata partition 1 alone, of three."""
+    """A copy of metadata partition 1 of three."""
 
     folder: Path
 
@@ -67,7 +67,7 @@ def of_one(number: int) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize("words", of_one(HERE), ids=" ".join)
 def test_one_when_its_place_is_copied_then_answered(copied: Copied, words: tuple[str, ...]) -> None:
-    """What is meant is there, and other places do not matter."""
+    """The answer needs only the metadata partition of its subject to be copied."""
     result = copied.asked(*words)
     assert (result.exit_code, result.stdout.count('"segment_id"')) == (0, 1), result.stderr
     assert '"as_of_offsets": {"1": ' in result.stdout, "what it stands on"
@@ -76,7 +76,7 @@ def test_one_when_its_place_is_copied_then_answered(copied: Copied, words: tuple
 def test_one_when_its_place_is_copied_then_a_note_names_the_others(
     copied: Copied, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who reads the answer knows what was not looked at."""
+    """A note names the metadata partitions that were not read."""
     copied.asked("segments", "find", f"orders-{HERE}", "--offset", "5")
     assert "not looked at, because it is not ready: metadata partition 0, 2;" in caplog.text
 
@@ -85,14 +85,16 @@ def test_one_when_its_place_is_copied_then_a_note_names_the_others(
 def test_one_when_it_may_be_where_nobody_looked_then_not_ready(
     copied: Copied, words: tuple[str, ...]
 ) -> None:
-    """Not found here may mean found there."""
+    """A name that was not found may lie in an unread place, so the answer is not ready."""
     result = copied.asked(*words)
     assert (result.exit_code, result.stdout) == (4, ""), result.stderr
     assert len(result.stderr.splitlines()) == 1, result.stderr
 
 
 async def test_one_when_what_is_found_was_deleted_then_not_ready(tmp_path: Path) -> None:
-    """The topic may have been made again, and lie where nobody looked."""
+    """
+    A deleted topic is answered with not ready, because a newer one may lie in an unread partition.
+    """
     mark = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, user_partition(HERE))
     await write_ours(tmp_path / "all", [*events_of(NUMBERS), mark], COUNT)
     copy_partition(tmp_path / "all", 1, tmp_path / "some")
@@ -134,7 +136,7 @@ def test_several_when_not_all_are_copied_then_not_ready(copied: Copied) -> None:
 def test_topic_partitions_when_one_is_named_then_it_is_told_from_patterns(
     text: str, is_one: bool
 ) -> None:
-    """One name with one number is one user partition."""
+    """One name with one number is a user partition, and any other form is a pattern."""
     assert parse_topic_partitions(text).is_of_one is is_one
 
 
@@ -151,7 +153,7 @@ async def found(source: StateSource, number: int) -> bool:
 
 
 def test_kafka_when_a_metadata_partition_has_no_leader_then_the_others_are_answered() -> None:
-    """A place that nobody leads concerns its own user partitions alone."""
+    """A metadata partition without a leader affects only its own user partitions."""
 
     async def ask() -> None:
         kafka = cluster_of(events_of(NUMBERS))
@@ -168,7 +170,7 @@ def test_kafka_when_a_metadata_partition_has_no_leader_then_the_others_are_answe
 def test_kafka_when_nobody_answers_then_it_is_not_waited_for_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A cluster that is away is told after one wait."""
+    """The command reports an unreachable cluster after one timeout, not two."""
 
     async def standing() -> None:
         raise AssertionError("asked once more how it stands")

@@ -39,7 +39,7 @@ def imported(*words: str, **environ: str) -> tuple[str, set[str]]:
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"]], ids=["help", "version"])
 def test_root_when_asked_for_help_imports_no_command_and_nothing_heavy(words: list[str]) -> None:
-    """The list of commands says its lines by itself."""
+    """The list of commands has its help lines without an import of the commands."""
     text, modules = imported(*words)
     assert text
     assert not HEAVY & modules
@@ -51,7 +51,7 @@ def test_root_when_asked_for_help_imports_no_command_and_nothing_heavy(words: li
     "words", [["status"], ["segments"], ["segments", "list"], ["segments", "find"]]
 )
 def test_command_when_asked_for_help_imports_nothing_heavy(words: list[str]) -> None:
-    """What a command needs for its answer it takes when it answers."""
+    """`--help` imports no heavy module; a command imports them when it runs."""
     text, modules = imported(*words, "--help")
     assert "Usage: " in text
     assert not HEAVY & modules
@@ -64,7 +64,10 @@ def test_command_when_asked_for_help_imports_nothing_heavy(words: list[str]) -> 
 def test_completion_when_a_shell_asks_offers_values_and_imports_nothing_heavy(
     shell: str, index: str, offered: str
 ) -> None:
-    """Each press of the tab key starts the program."""
+    """
+    Completion offers values without heavy imports, because each press of the tab key starts the
+    program.
+    """
     text, modules = imported(
         _RLMM_COMPLETE=f"{shell}_complete",
         COMP_WORDS="rlmm segments list --output ",
@@ -75,7 +78,9 @@ def test_completion_when_a_shell_asks_offers_values_and_imports_nothing_heavy(
 
 
 def test_asking_a_service_imports_no_client_of_kafka_and_no_configuration() -> None:
-    """What only other sources need is not waited for: the first line is out within a second."""
+    """
+    A command that asks a service imports no Kafka client and prints its first line within a second.
+    """
     done = subprocess.run(
         [sys.executable, "-c", "import rlmm.cli.common.query_command, sys; "
          "import rlmm.state_sources.sidecar_source; print(*sys.modules)"],

@@ -32,7 +32,7 @@ SETTINGS = LoggingSettings(format=LogFormat.JSON, repeats_max=1)
 
 
 class Said:
-    """A configuration that is whatever *load* gives."""
+    """A configuration with the result of *load*."""
 
     def __init__(self, load: Callable[[], LoadedConfiguration]) -> None:
         self.load = load
@@ -61,7 +61,7 @@ def reloading(
 def test_reload_when_reading_fails_in_a_way_of_its_own_then_is_told_each_time(
     error: Exception, stream: io.StringIO, lines: LogLines
 ) -> None:
-    """No file ends what serves; and no answer is held back as a repeat of the one before."""
+    """A failed reload leaves the service running, and each failure is reported."""
 
     def broken() -> LoadedConfiguration:
         raise error
@@ -78,7 +78,9 @@ def test_reload_when_reading_fails_in_a_way_of_its_own_then_is_told_each_time(
 def test_reload_when_the_file_hangs_then_is_given_up_and_named(
     stream: io.StringIO, lines: LogLines
 ) -> None:
-    """A pipe that nobody writes to; while it hangs no second thread hangs beside it."""
+    """
+    A reload gives up a pipe without a writer, names it, and starts no second thread meanwhile.
+    """
     released, loads = threading.Event(), []
 
     def hanging() -> LoadedConfiguration:

@@ -1,4 +1,4 @@
-"""`rlmm segments`: what is listed, described and found, as people and programs see it."""
+"""`rlmm segments`: lists, descriptions and look-ups, for people and for programs."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def test_command_when_asked_prints_what_it_printed_before(name: str, words: list
 
 
 def test_list_when_shown_fits_into_80_columns() -> None:
-    """With names and offsets of the usual length."""
+    """The list fits for names and offsets of the usual length."""
     lines = command_on(EVENTS, "segments", "list", "--output", "table").stdout.splitlines()
     assert max(map(len, lines)) <= 80
 
 
 def test_list_when_written_as_csv_has_every_column_and_raw_values() -> None:
-    """What a spreadsheet wants: names of JSON, bytes, milliseconds."""
+    """CSV has the names of JSON, sizes in bytes and times in milliseconds."""
     text = command_on(EVENTS, "segments", "list", "--output", "csv").stdout
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 5
@@ -120,7 +120,7 @@ def test_list_when_written_as_csv_has_every_column_and_raw_values() -> None:
     ],
 )
 def test_list_when_filtered_has_what_is_meant(words: list[str], expected: list[str]) -> None:
-    """Each flag alone; without one, all by topic, partition, topic id and offset."""
+    """Each flag filters alone, and the order is topic, partition, topic id and offset."""
     found = listed(*words)
     assert sorted(found) == sorted(expected)
     if "--sort=-size" in words or "--limit" in words:
@@ -128,7 +128,7 @@ def test_list_when_filtered_has_what_is_meant(words: list[str], expected: list[s
 
 
 def test_list_when_sorted_and_limited_is_the_beginning_of_the_sorted_list() -> None:
-    """However many there are, and whatever order they come in."""
+    """The limit takes the first items of the sorted list."""
     events = [started(n, n, n, {0: n}, size_bytes=(n * 7_919) % 4_001) for n in range(3_000)]
     whole = document("list", "--sort", "size", events=events)["items"]
     first = document("list", "--sort", "size", "--limit", "7", events=events)["items"]
@@ -137,20 +137,20 @@ def test_list_when_sorted_and_limited_is_the_beginning_of_the_sorted_list() -> N
 
 
 def test_list_when_totals_are_made_counts_what_is_listed() -> None:
-    """Sums are of the segments that are meant, not of all."""
+    """The totals are those of the filtered segments."""
     totals = document("list", "--topic", "orders", "--limit", "2")["totals"]
     assert (totals["segments"], totals["size_bytes"]) == (2, 1_505_000)
 
 
 def test_list_with_an_offset_alone_is_refused() -> None:
-    """It is asked about all metadata partitions: which one is meant, nobody can say."""
+    """The command refuses an offset without a metadata partition."""
     result = command_on(EVENTS, "segments", "list", "--at", "3")
     assert result.exit_code == 2
     assert "--at PARTITION:3" in result.stderr
 
 
 def test_segment_when_described_by_what_its_id_begins_with_is_found() -> None:
-    """As long as no other one begins like it."""
+    """A beginning of an id is enough while no other segment has it."""
     whole = str(segment_id("a").uuid)
     assert document("describe", whole[:6])["items"][0]["segment_id"] == whole
     found = document("describe", f"{OLD}/{whole[:6]}")["items"]
@@ -158,7 +158,7 @@ def test_segment_when_described_by_what_its_id_begins_with_is_found() -> None:
 
 
 def test_segment_when_several_begin_alike_is_refused_with_their_names() -> None:
-    """And the partition of each."""
+    """The refusal lists the ids with their partitions."""
     events = [started(1, 0, 9), started(2, 10, 19)]
     result = command_on(events, "segments", "describe", "AAAA")
     assert result.exit_code == 2
@@ -166,7 +166,7 @@ def test_segment_when_several_begin_alike_is_refused_with_their_names() -> None:
 
 
 def test_segment_whose_id_begins_with_a_dash_is_described() -> None:
-    """Behind a double dash, or as the value of a flag."""
+    """An id with a leading dash works behind a double dash or as the value of a flag."""
     for words in (["--", str(DASHED)], [f"--segment-id={DASHED}"], ["--segment-id=-AAA"]):
         result = command_on(EVENTS, "segments", "describe", "--output", "json", *words)
         assert result.exit_code == 0, result.stderr
@@ -174,7 +174,7 @@ def test_segment_whose_id_begins_with_a_dash_is_described() -> None:
 
 
 def test_segment_that_is_not_there_says_where_its_history_is() -> None:
-    """One line, and no answer."""
+    """One line names `history` as the command to use."""
     result = command_on(EVENTS, "segments", "describe", str(Uuid(bytes(16))))
     assert (result.exit_code, result.stdout) == (1, "")
     assert "rlmm history" in result.stderr
@@ -182,14 +182,14 @@ def test_segment_that_is_not_there_says_where_its_history_is() -> None:
 
 
 def test_segment_with_an_offset_alone_is_described_as_it_was() -> None:
-    """Its partition says which metadata partition is meant."""
+    """The segment's own partition gives the metadata partition of the offset."""
     label = f"{OLD}/{segment_id('a').uuid}"
     assert document("describe", label, "--at", "0")["items"][0]["state"] == "COPY_SEGMENT_STARTED"
     assert document("describe", label)["items"][0]["state"] == "COPY_SEGMENT_FINISHED"
 
 
 def test_partition_whose_topic_was_made_again_is_refused_without_its_id() -> None:
-    """Both are named, and each can be asked for, by id with or without the name."""
+    """The refusal names both topic ids, and each works with or without the name."""
     result = command_on(EVENTS, "segments", "find", "orders-7", "--offset", "5")
     assert result.exit_code == 2
     assert str(TOPIC_ID) in result.stderr
@@ -232,7 +232,7 @@ def test_find_when_not_said_what_is_wrong_usage() -> None:
 
 
 def test_partition_of_which_nothing_is_known_is_told_in_one_line() -> None:
-    """Nothing is printed that could be taken for an answer."""
+    """One line says that the partition is unknown, and standard output is empty."""
     result = command_on(EVENTS, "segments", "find", "absent-0", "--offset", "1")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("rlmm: unknown-partition: absent-0")

@@ -1,4 +1,6 @@
-"""What `rlmm segments list` holds while it lists, and what it says of segments that are astray."""
+"""
+`rlmm segments list`: the memory it uses while it lists, and its findings about astray segments.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ PAGES = 5
 
 
 class PagedMoment:
-    """A moment with two user partitions that counts the pages that were taken."""
+    """A moment with two user partitions that counts requested pages."""
 
     identity = LogIdentity("cluster", Uuid(bytes(16)), PLACES)
 
@@ -55,7 +57,7 @@ class PagedMoment:
 
 
 async def test_list_when_it_begins_has_taken_one_page() -> None:
-    """The first segment is out before the second page is asked for, however many there are."""
+    """The first segment is printed before the second page is requested."""
     moment = PagedMoment()
     found = segments_of(moment, SegmentFilter())
     await anext(found)
@@ -67,7 +69,7 @@ async def test_list_when_it_begins_has_taken_one_page() -> None:
 
 
 async def test_list_when_a_partition_cannot_hold_what_is_meant_does_not_ask_for_it() -> None:
-    """Figures are there already: ten thousand partitions are not asked one by one for nothing."""
+    """The command skips partitions whose figures exclude a match."""
     moment = PagedMoment()
     open_ones = replace(
         SegmentFilter(), states=frozenset(one for one in SegmentFilter().states if one == 0)

@@ -28,7 +28,7 @@ COMMANDS = ("status", "segments", "support-bundle")
     ],
 )
 def test_shared_flags_before_a_command_stand_behind_it(words: str, expected: str) -> None:
-    """With their values, before a double dash; everything else stays where it was."""
+    """Shared flags move with their values behind the command, and a double dash ends them."""
     assert " ".join(flags_behind(words.split(), COMMANDS)) == expected
 
 
@@ -47,5 +47,5 @@ def test_shared_flags_before_a_command_stand_behind_it(words: str, expected: str
     ],
 )
 def test_variable_of_a_flag_is_told_from_others(variable: str, expected: bool) -> None:
-    """Shared ones by their whole name, those of a command by what they begin with."""
+    """A shared flag has one variable for all commands, and an own flag has the command's prefix."""
     assert is_of_commands(variable, COMMANDS) is expected

@@ -1,4 +1,4 @@
-"""`rlmm snapshot`: what it prints, and how it ends."""
+"""`rlmm snapshot`: its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def newest_of(root: Path) -> Path:
 
 
 def test_list_shows_every_snapshot_and_ends_with_0(root: Path) -> None:
-    """One line each, the newest of a metadata partition first."""
+    """The command prints one line for each snapshot, the newest of a metadata partition first."""
     result = run("list", root)
     assert result.exit_code == 0, result.output
     assert f"cluster {IDENTITY.cluster_id}, topic {IDENTITY.topic_id}, 50 partitions" in (
@@ -88,7 +88,7 @@ def test_list_as_json_has_every_field(root: Path) -> None:
 
 
 def test_list_when_a_header_is_damaged_then_ends_with_1(root: Path) -> None:
-    """What cannot be used is named with its code; the others are listed."""
+    """The command names each unusable snapshot with its code and lists the others."""
     newest_of(root).write_bytes(b"\x1b[2Jno snapshot" + bytes(500))
     result = run("list", root)
     assert result.exit_code == 1
@@ -98,7 +98,7 @@ def test_list_when_a_header_is_damaged_then_ends_with_1(root: Path) -> None:
 
 
 def test_verify_when_all_are_sound_then_ends_with_0(root: Path) -> None:
-    """Folders and single files are taken, as many as are named."""
+    """The command takes any number of folders and files."""
     result = run("verify", root, newest_of(root))
     assert result.exit_code == 0
     assert "4 snapshots, 0 not usable" in result.stdout
@@ -118,7 +118,7 @@ def test_verify_when_one_bit_differs_then_ends_with_1(root: Path) -> None:
 
 
 def test_export_then_import_gives_the_same_snapshots(root: Path, tmp_path: Path) -> None:
-    """Out and in again, each command says how many; a second import changes nothing."""
+    """Each command prints the number of snapshots, and a second import changes nothing."""
     exported = run("export", root, tmp_path / "backup.tar")
     assert exported.exit_code == 0
     assert exported.stdout.endswith("2 exported, 0 unchanged, 0 refused, 0 in_the_way\n")
@@ -145,7 +145,7 @@ def test_import_when_something_is_in_the_way_then_ends_with_1(root: Path, tmp_pa
 
 
 def test_f19_import_when_one_is_refused_then_ends_with_1(root: Path, tmp_path: Path) -> None:
-    """A backup that is not what was written is refused by name."""
+    """The import refuses a damaged backup and names it."""
     assert run("export", root, tmp_path / "backup").exit_code == 0
     newest_of(tmp_path / "backup").write_bytes(b"x")
     result = run("import", tmp_path / "backup", tmp_path / "new")
@@ -170,7 +170,7 @@ def test_f19_import_when_one_is_refused_then_ends_with_1(root: Path, tmp_path: P
     ids=" ".join,
 )
 def test_wrong_usage_ends_with_2(root: Path, arguments: list[str]) -> None:
-    """A place that is not there, a target that is, and a log that nobody knows end with 2."""
+    """A missing folder, an existing target and an unknown log end the command with exit code 2."""
     before = files_below(root)
     result = run(*(argument.format(root=root) for argument in arguments))
     assert result.exit_code == 2, result.output

@@ -54,7 +54,7 @@ def answer_with(data_dir: Path, *answers: tuple[int, int]) -> Callable[[], None]
 def test_ask_when_a_report_is_of_what_was_begun_before_then_is_not_taken(
     tmp_path: Path, asked: list[Callable[[], None]]
 ) -> None:
-    """A flush that ran already knows nothing of what came after it."""
+    """The caller ignores a report whose write began before the request, and takes the next one."""
     hour_ns = 3_600 * 10**9
     asked.append(answer_with(tmp_path, (1, hour_ns), (2, 0), (3, 0)))
     with folder_lock(tmp_path):
@@ -64,7 +64,7 @@ def test_ask_when_a_report_is_of_what_was_begun_before_then_is_not_taken(
 def test_ask_when_only_an_older_report_comes_then_waits_to_the_end(
     tmp_path: Path, asked: list[Callable[[], None]]
 ) -> None:
-    """Nobody is told of what was not done for him."""
+    """A caller that finds only an older report waits until its timeout."""
     asked.append(answer_with(tmp_path, (1, 3_600 * 10**9)))
     with folder_lock(tmp_path), pytest.raises(NotReady, match="has written no snapshots"):
         ask(tmp_path, os.getpid(), 0.2)
@@ -73,7 +73,7 @@ def test_ask_when_only_an_older_report_comes_then_waits_to_the_end(
 def test_ask_when_a_report_is_there_already_then_is_not_taken(
     tmp_path: Path, asked: list[Callable[[], None]]
 ) -> None:
-    """Not even one whose clock ran ahead, as that of a machine that was started anew."""
+    """The caller ignores an older report even if its clock ran ahead."""
     answer_with(tmp_path, (1, -3_600 * 10**9))()
     asked.append(lambda: None)
     with folder_lock(tmp_path), pytest.raises(NotReady, match="has written no snapshots"):
@@ -83,7 +83,7 @@ def test_ask_when_a_report_is_there_already_then_is_not_taken(
 def test_ask_when_two_ask_at_once_then_each_is_told_of_the_first_one_that_is_for_him(
     tmp_path: Path, asked: list[Callable[[], None]]
 ) -> None:
-    """A second report does not take the place of the one that somebody still looks for."""
+    """Each of two callers gets the first report that is newer than its own request."""
     asked.append(answer_with(tmp_path, (7, 0), (8, 0)))
     with folder_lock(tmp_path):
         assert ask(tmp_path, os.getpid(), WAIT_S)["files"]["written"] == [7]
@@ -93,7 +93,7 @@ def test_ask_when_two_ask_at_once_then_each_is_told_of_the_first_one_that_is_for
 def test_ask_when_what_is_there_is_no_report_then_waits(
     tmp_path: Path, asked: list[Callable[[], None]], content: str
 ) -> None:
-    """Also what another version wrote there."""
+    """The caller waits on when the file is no report, or a report of another version."""
     (tmp_path / snapshot_asking.REPORT).write_text(content)
     asked.append(answer_with(tmp_path, (5, 0)))
     with folder_lock(tmp_path):
@@ -103,7 +103,7 @@ def test_ask_when_what_is_there_is_no_report_then_waits(
 def test_ask_when_the_process_does_not_hold_the_folder_then_is_refused(
     tmp_path: Path, asked: list[Callable[[], None]]
 ) -> None:
-    """It is not enough that it has the file open; it must have the lock, and nothing is sent."""
+    """The command sends no signal to a process that has the file open without its lock."""
     (tmp_path / "rlmm.lock").touch()
     with (
         (tmp_path / "rlmm.lock").open(),
@@ -114,7 +114,7 @@ def test_ask_when_the_process_does_not_hold_the_folder_then_is_refused(
 
 
 async def test_reports_then_are_the_latest_ones(tmp_path: Path) -> None:
-    """The file does not grow for ever."""
+    """The folder keeps a bounded number of the latest reports."""
     reports = SnapshotReports(tmp_path)
     for number in range(REPORTS_MAX + 3):
         await reports.add(done(number), number)

@@ -69,7 +69,7 @@ def clusters(tmp_path: Path) -> Path:
 def test_data_folder_when_looked_at_then_its_snapshots_are_found(
     data: Path, clusters: Path, command: str
 ) -> None:
-    """Those of a service, those of each of its clusters, and of both where it has both."""
+    """The command finds the snapshots of a service and those of each of its clusters."""
     for folder, count in (
         (data, 2),
         (data / "snapshots", 2),
@@ -97,7 +97,7 @@ def test_data_folder_when_looked_at_then_its_snapshots_are_found(
 def test_folder_when_there_are_no_snapshots_then_ends_with_2_and_says_where_it_looked(
     tmp_path: Path, command: str, folders: list[str]
 ) -> None:
-    """Nothing found is not the same as all is well."""
+    """The command ends with exit code 2 when it finds no snapshot."""
     data = tmp_path / "data"
     data.mkdir()
     for name in folders:
@@ -120,7 +120,7 @@ def test_verify_when_one_of_several_folders_has_none_then_ends_with_2(
 def test_export_when_folders_without_snapshots_stand_beside_then_they_do_not_count(
     data: Path, tmp_path: Path
 ) -> None:
-    """One log has snapshots, so it is the one that is meant, whatever else has a folder."""
+    """Folders without snapshots do not count as further clusters."""
     (data / "snapshots" / "was-here" / str(OTHER.topic_id) / "3").mkdir(parents=True)
     result = run("export", data, tmp_path / "backup.tar")
     assert result.exit_code == 0, result.output
@@ -169,7 +169,7 @@ def test_export_when_several_clusters_have_some_then_one_must_be_named(
 def test_import_when_given_a_data_folder_then_fills_its_snapshots(
     data: Path, clusters: Path, tmp_path: Path, target: str, place: str
 ) -> None:
-    """They go to where the service looks for them."""
+    """The import writes to the folder in which the service looks."""
     del clusters
     (tmp_path / "with-log" / "log").mkdir(parents=True)
     (tmp_path / "with-snapshots" / "snapshots").mkdir(parents=True)
@@ -203,7 +203,10 @@ def test_import_when_given_a_data_folder_then_fills_its_snapshots(
 def test_import_when_the_folder_is_no_place_for_snapshots_then_is_refused_by_name(
     tmp_path: Path, target: str, names: list[str], message: str
 ) -> None:
-    """A log with anything else in it would never be opened again; nothing is made."""
+    """
+    The import refuses a log's folder, which could not be opened with foreign files, and makes
+    nothing.
+    """
     fill(tmp_path / "source", IDENTITY, 9)
     for name in names:
         path = tmp_path / name
@@ -222,7 +225,7 @@ def test_import_when_the_folder_is_no_place_for_snapshots_then_is_refused_by_nam
 def test_import_when_somebody_holds_a_folder_above_then_is_refused(
     data: Path, tmp_path: Path
 ) -> None:
-    """Whatever lies in the data folder of a running service is not for others to fill."""
+    """The import refuses a folder below one that a service holds."""
     fill(tmp_path / "source", IDENTITY, 9)
     with folder_lock(data):
         result = run("import", tmp_path / "source", data / "some" / "where")
@@ -235,7 +238,7 @@ def test_import_when_somebody_holds_a_folder_above_then_is_refused(
 def test_tar_of_an_export_when_looked_at_then_its_snapshots_are_found(
     data: Path, tmp_path: Path, command: str
 ) -> None:
-    """What was copied out can be looked at as it is; a tar without any is no success."""
+    """The command lists the snapshots in a tar of an export, and fails for a tar without any."""
     assert run("export", data, tmp_path / "backup.tar").exit_code == 0
     result = run(command, tmp_path / "backup.tar", "--output", "json")
     assert (result.exit_code, counted(result)) == (0, 2), result.output
@@ -265,7 +268,7 @@ def test_tar_of_an_export_when_a_bit_differs_then_only_verify_finds_it(
 
 @pytest.mark.parametrize("command", ["list", "verify"])
 def test_single_snapshot_when_looked_at_then_is_one(data: Path, command: str) -> None:
-    """A file is taken wherever it lies."""
+    """The command takes a snapshot file anywhere."""
     result = run(command, next(data.rglob("3/*.snapshot")), "--output", "json")
     assert (result.exit_code, counted(result)) == (0, 1), result.output
 
@@ -273,7 +276,7 @@ def test_single_snapshot_when_looked_at_then_is_one(data: Path, command: str) ->
 def test_import_when_the_folder_is_that_of_several_clusters_then_one_must_be_named(
     data: Path, clusters: Path
 ) -> None:
-    """Nobody guesses which is meant."""
+    """An import into a folder of several clusters needs the name of one."""
     before = sorted(clusters.rglob("*"))
     result = run("import", data, clusters)
     assert result.exit_code == 2
@@ -284,7 +287,7 @@ def test_import_when_the_folder_is_that_of_several_clusters_then_one_must_be_nam
 def test_import_when_asked_for_snapshots_meanwhile_then_goes_on(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever finds the lock may send the signal; an import has nothing to do with it."""
+    """An import ignores the signal by which another process requests snapshots."""
     fill(tmp_path / "source", IDENTITY, 9)
     before = signal.signal(signal.SIGUSR1, signal.SIG_DFL)
     seen: list[object] = []
@@ -320,7 +323,9 @@ def lock_of(place: Path) -> AbstractContextManager[None]:
 def test_import_when_the_folder_is_in_use_then_is_refused_by_name(
     data: Path, clusters: Path, tmp_path: Path, held: str, target: str
 ) -> None:
-    """Who holds the data folder, or the snapshots alone, is named, and nothing is installed."""
+    """
+    The refusal names the process that locks the data folder or the snapshots, and installs nothing.
+    """
     fill(tmp_path / "source", IDENTITY, 9)
     del data, clusters
     with lock_of(tmp_path / held):
@@ -335,7 +340,7 @@ def test_import_when_the_folder_is_in_use_then_is_refused_by_name(
 def test_import_when_nobody_holds_the_folder_then_holds_it_meanwhile(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No service begins on a folder that is being filled."""
+    """The import holds the lock, so no service starts on the folder."""
     fill(tmp_path / "source", IDENTITY, 9)
     tried: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The flags that every command shares which looks at the state: what they mean, from where."""
+"""The flags that all commands share which read the state: their meaning and their sources."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def asked(*arguments: str, **environ: str) -> SourceChoice:
 
 
 def test_source_when_none_is_named_is_the_service_of_this_machine() -> None:
-    """Nobody has to say anything beside a service."""
+    """Without a source flag the command asks the service of this machine."""
     assert asked().settings.sidecar == str(Path("rlmm-data") / "rlmm.sock")
 
 
@@ -87,7 +87,7 @@ def test_service_of_this_machine_is_where_its_own_variables_say(tmp_path: Path) 
 
 
 def test_flags_of_a_source_are_its_settings() -> None:
-    """Each flag arrives."""
+    """Each flag sets its setting."""
     found = asked(
         "--sidecar", "host:1", "--cluster", "abc", "--token-file", "t", "--tls", "--ca-file", "ca",
         "--cert-file", "cert", "--key-file", "key", "--bootstrap-server", "b:9092",
@@ -123,19 +123,19 @@ def test_source_on_the_command_line_stands_above_another_one_of_the_environment(
 
 
 def test_cluster_of_the_environment_stays_beside_a_source_of_the_command_line() -> None:
-    """It is asked for its own facts."""
+    """The cluster of the environment stays, because it answers for its own facts."""
     found = asked("--sidecar", "host:1", RLMM_BOOTSTRAP_SERVER="b:1").settings
     assert (found.sidecar, found.bootstrap_servers) == ("host:1", "b:1")
 
 
 def test_flags_of_another_kind_of_source_that_the_environment_has_do_not_count() -> None:
-    """The file with a cluster's credentials may stand in the environment for good."""
+    """Variables of another kind of source, such as cluster credentials, do not count."""
     found = asked("--sidecar", "h:1", RLMM_COMMAND_CONFIG="c", RLMM_PARTITION_COUNT="3").settings
     assert (found.command_config, found.partition_count) == (None, None)
 
 
 def test_two_sources_at_once_are_refused() -> None:
-    """Which of them is meant, nobody can say."""
+    """The command refuses two sources, because it cannot choose one."""
     result = run("look", "--sidecar", "host:1", "--log-dirs", "a")
     assert result.exit_code == 2
     assert result.stderr.startswith("rlmm: config: ")
@@ -152,7 +152,7 @@ def test_moment_when_named_is_understood() -> None:
 
 
 def test_output_when_nobody_looks_is_json() -> None:
-    """A table is for terminals; a script that says nothing gets one whole document."""
+    """Without a terminal the output is one JSON document."""
     assert asked().printing == PrintSettings("json")
     assert asked("--output", "table").printing == PrintSettings("table")
 
@@ -173,7 +173,7 @@ def test_output_on_a_terminal_is_a_table_as_wide_as_that(monkeypatch: pytest.Mon
 
 
 def test_flags_of_printing_arrive() -> None:
-    """And `--debug` with them."""
+    """Each flag of printing, and `--debug`, sets its setting."""
     found = asked("--wide", "--no-headers", "--quiet", "--debug")
     assert found.printing == PrintSettings("json", is_wide=True, has_headers=False, is_quiet=True)
     assert found.is_debug
@@ -213,7 +213,7 @@ def test_variable_of_a_shared_flag_that_stands_alone_counts_as_the_flag(name: st
 
 
 def test_variable_of_a_commands_own_flag_is_called_as_the_flag_is() -> None:
-    """Not as the program calls its value, which nobody knows."""
+    """The variable has the name of the flag, not the name of the parameter in the code."""
     assert run("look", RLMM_LOOK_BY="topic").stdout == "by topic\n"
     assert run("look", RLMM_LOOK_GROUPING="topic").stdout == "by None\n"
 
@@ -226,7 +226,7 @@ def test_variable_of_a_command_below_another_has_both_names() -> None:
 
 
 def test_shared_flags_are_those_of_the_list_and_of_nothing_else() -> None:
-    """What may stand before a command, and be a variable, is what commands take."""
+    """Commands take exactly the shared flags on the list, with or without a value as listed."""
     flags = {one.name: one for one in look.params if isinstance(one, SharedOption)}
     assert set(flags) == {*WITH_VALUE, *ALONE}
     for name in ALONE:
@@ -236,7 +236,7 @@ def test_shared_flags_are_those_of_the_list_and_of_nothing_else() -> None:
 
 
 def test_shared_flags_are_taken_before_the_command_as_well() -> None:
-    """As Kafka's tools are typed: who first, then what."""
+    """Shared flags may stand before the command, as in Kafka's tools."""
     for words in (
         ["--sidecar", "h:1", "--wide", "nested", "deep-look"],
         ["--sidecar=h:1", "nested", "deep-look", "--wide"],
@@ -248,7 +248,7 @@ def test_shared_flags_are_taken_before_the_command_as_well() -> None:
 
 
 def test_own_flags_come_first_in_help() -> None:
-    """What a command is about stands above what all have."""
+    """The help lists a command's own flags above the shared ones."""
     lines = run("look", "--help").stdout
     assert lines.index("--by") < lines.index("--sidecar") < lines.index("--at")
     assert lines.index("--at") < lines.index("--output")
@@ -268,7 +268,7 @@ def test_configuration_of_a_service_passes_over_variables_of_commands() -> None:
 
 
 def test_no_variable_of_a_command_is_one_of_the_configuration() -> None:
-    """A name means one thing."""
+    """No variable of a command is one of the configuration."""
     commands = commands_table.COMMANDS_OF_VARIABLES
     assert [key.env for key in KEYS.values() if is_of_commands(key.env, commands)] == []
 

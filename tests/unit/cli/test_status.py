@@ -85,13 +85,13 @@ def test_status_when_asked_prints_what_it_printed_before(
 
 
 def test_status_when_shown_fits_into_80_columns() -> None:
-    """With positions of eight digits."""
+    """The status fits with positions of eight digits."""
     text = run(BEHIND, "--output", "table").stdout
     assert max(map(len, text.splitlines())) <= 80
 
 
 def test_totals_when_a_partition_does_not_say_are_not_known() -> None:
-    """What one of them cannot tell is no zero; what is counted apart adds up."""
+    """A total is unknown when one partition has no value, and other totals add up."""
     totals = standing_totals(BEHIND.places)
     assert (totals.segments, totals.size_bytes) == (None, None)
     assert (totals.open, totals.metadata_partitions, totals.lag_records) == (1, 2, 502)
@@ -102,7 +102,7 @@ def test_totals_when_a_partition_does_not_say_are_not_known() -> None:
 
 
 class Changing(MemorySource):
-    """A source that stands otherwise each time it is asked, the last one for good."""
+    """A source with another standing at each question; the last one stays."""
 
     def __init__(self, *found: SourceStatus | RlmmError) -> None:
         super().__init__(History())
@@ -127,7 +127,7 @@ async def test_status_when_it_waits_looks_until_all_is_answered_from() -> None:
 
 
 async def test_status_when_the_time_is_up_says_how_it_stands() -> None:
-    """Not ready after `--wait` is an answer, with its own exit code."""
+    """After `--wait` the command prints the status and ends with the exit code of not ready."""
     source = Changing(BEHIND)
     looking = replace(looking_at(source.history), source=source, wait_s=0.01)
     assert (await status_answer(looking, is_waiting=True)).exit_code == 4
@@ -153,7 +153,7 @@ async def test_watching_when_positions_move_shows_how_fast() -> None:
 
 
 async def test_watching_elsewhere_than_on_a_terminal_is_a_line_for_each_look() -> None:
-    """JSON lines with the time of the look, each a whole document; trouble that passes is told."""
+    """Each look prints one JSON document with its time, and passing errors are reported."""
     stream = StringIO()
     source = Changing(READY, SidecarUnavailable("gone"), BEHIND)
     told: list[RlmmError] = []
@@ -172,7 +172,7 @@ async def test_watching_elsewhere_than_on_a_terminal_is_a_line_for_each_look() -
 
 
 async def test_watching_when_waiting_does_not_help_ends() -> None:
-    """What is wrong for good is no reason to try for ever."""
+    """The watch ends at an error that waiting cannot cure."""
     with pytest.raises(ConfigError):
         await keep_asking(
             ASKED,
@@ -184,7 +184,7 @@ async def test_watching_when_waiting_does_not_help_ends() -> None:
 
 
 async def test_watching_when_nobody_reads_any_more_ends() -> None:
-    """As for `| head`."""
+    """The watch ends when its pipe is closed, as with `| head`."""
     closed = StringIO()
     closed.close()
     with pytest.raises(ReaderGone):
@@ -202,7 +202,7 @@ def live() -> Iterator[tuple[Live, StringIO]]:
 
 
 async def test_watching_on_a_terminal_draws_the_table_anew(live: tuple[Live, StringIO]) -> None:
-    """Sums above, the table below; trouble above what was seen last."""
+    """The screen has sums above the table, and an error above the table of the last answer."""
     view, stream = live
     source = Changing(READY, SidecarUnavailable("gone"))
     screen = WatchView(view, PrintSettings())

@@ -1,4 +1,4 @@
-"""What surrounds every job of `rlmm tier`: a report is kept whoever reads what is printed."""
+"""The frame around every job of `rlmm tier`: the report is kept even if the reader stops early."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DOCUMENT = {"deleted": 3}
 def test_report_when_its_reader_has_gone_then_is_kept_all_the_same(
     tmp_path: Path, output: str
 ) -> None:
-    """As by `| head -1`: whoever deletes something has its report."""
+    """A job whose output goes to `| head -1` still writes its report."""
     file = tmp_path / "report.json"
     gone = BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
     with patch("click.echo", side_effect=gone), pytest.raises(BrokenPipeError):
@@ -34,7 +34,7 @@ def test_report_when_its_reader_has_gone_then_is_kept_all_the_same(
 def test_report_when_the_disk_of_what_is_printed_is_full_then_that_is_one_line(
     tmp_path: Path,
 ) -> None:
-    """And it is kept where there is room."""
+    """The error is one line, and the report is kept."""
     file = tmp_path / "report.json"
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with patch("click.echo", side_effect=full), pytest.raises(ConfigError) as caught:

@@ -1,4 +1,4 @@
-"""What `--help` of `rlmm tier` ends with: examples that are taken as they stand, and variables."""
+"""The end of `rlmm tier --help`: examples that run as they stand, and variables."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def called(words: Sequence[str], *, is_resilient: bool = False) -> click.Context
 
 @pytest.mark.parametrize("name", ALL)
 def test_help_when_asked_for_then_ends_with_examples_as_they_can_be_copied(name: str) -> None:
-    """Each on lines of its own, none so long that it would be broken."""
+    """Each example has lines of its own, short enough to stay unbroken."""
     shown = CliRunner().invoke(cli, ["tier", *name.split(), "--help"]).stdout.splitlines()
     for lines in EXAMPLES[name]:
         for number, line in enumerate(lines):
@@ -101,7 +101,7 @@ def test_example_when_read_then_is_taken_as_it_stands(example: str) -> None:
 def test_flag_when_its_variable_is_set_then_has_its_value(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every flag of every command, by the name that the help says."""
+    """Every flag of every command takes its value from the variable in its help."""
     context = called(name.split(), is_resilient=True)
     for option in context.command.params:
         if isinstance(option, ExplicitFlag):
@@ -117,7 +117,7 @@ def test_flag_when_its_variable_is_set_then_has_its_value(
 def test_flags_that_destroy_or_publish_when_a_variable_is_set_then_are_not_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A variable that was left in a container deletes nothing."""
+    """A variable alone never enables a deletion."""
     aloud = []
     for name in ALL:
         context = called(name.split(), is_resilient=True)

@@ -1,4 +1,4 @@
-"""From flags of `rlmm tier` to what is asked of a job."""
+"""From flags of `rlmm tier` to the request of a job."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def without(*names: str) -> tuple[str, ...]:
 
 
 def test_job_when_only_what_must_be_said_is_said_then_is_an_archive_of_everything() -> None:
-    """Whatever is not said is what does least harm: all topics, plain, no limits, no broker."""
+    """The defaults are an archive of all topics: plain, without limits and without a broker."""
     found = request()
     assert found.mode is CopyMode.ARCHIVE
     assert found.source == LogDirSettings(("/kafka",))
@@ -114,7 +114,7 @@ def test_job_when_everything_is_said_then_is_as_it_was_said() -> None:
 
 
 def test_log_folders_when_they_are_relative_then_executors_find_them_as_well() -> None:
-    """Workers run elsewhere than the command: what is sent to them is a whole path."""
+    """The job turns relative log folders into absolute paths, because executors run elsewhere."""
     found = request("--log-dir", "data", fewest=without("--log-dir"))
     assert found.source == LogDirSettings((str(Path("data").absolute()),))
 
@@ -142,7 +142,7 @@ def test_metadata_when_a_service_has_it_then_is_asked_by_its_address() -> None:
 
 
 def test_cluster_when_named_alone_then_has_the_metadata_as_well() -> None:
-    """Its topic is followed by this process; with a service or a folder beside it, it is not."""
+    """The job reads the cluster's metadata topic itself unless a service or a folder is given."""
     fewest = without("--embedded", "--offline")
     flags = ("--bootstrap-server", "a:9092", "--command-config", "/client.properties")
     found = request(*flags, fewest=fewest)
@@ -156,7 +156,7 @@ def test_cluster_when_named_alone_then_has_the_metadata_as_well() -> None:
 
 
 def test_bucket_when_named_then_with_everything_that_is_said_of_it() -> None:
-    """The prefix is behind the bucket, and goes into keys as it is."""
+    """The prefix behind the bucket goes into keys unchanged."""
     choice = handed_over(
         store_options,
         *("--store", "s3://bucket/kafka/", "--endpoint", "http://e:1", "--region", "eu"),
@@ -210,7 +210,7 @@ def test_spark_when_asked_for_then_with_its_settings(monkeypatch: pytest.MonkeyP
 def test_flags_that_contradict_when_given_then_are_refused(
     flags: tuple[str, ...], fewest: tuple[str, ...], says: str
 ) -> None:
-    """Said before anything is opened, and without a secret in it."""
+    """The error comes before any I/O and shows no secret."""
     with pytest.raises(Exception, match=says) as raised:
         request(*flags, fewest=fewest)
     assert getattr(raised.value, "exit_code", None) == 2
@@ -236,7 +236,9 @@ def test_flags_of_a_job_when_listed_then_none_takes_a_secret() -> None:
 
 
 def test_job_that_only_looks_when_made_of_another_then_makes_no_folder() -> None:
-    """Everything else is as it was; buckets and services are never made by anybody."""
+    """
+    A dry run made of another job keeps all other options, and never creates a bucket or a folder.
+    """
     found = only_looking(request())
     assert found.store == LocalSettings(Path("/objects"), is_made=False)
     assert isinstance(found.metadata, EmbeddedAccess)
@@ -246,7 +248,7 @@ def test_job_that_only_looks_when_made_of_another_then_makes_no_folder() -> None
 
 
 def test_job_for_brokers_when_made_of_another_then_needs_the_cluster() -> None:
-    """Copies that brokers adopt are planned by what the cluster says."""
+    """A job that brokers adopt needs the cluster for its plan."""
     with pytest.raises(ConfigError, match="need the cluster"):
         adopting(request())
     found = adopting(request("--bootstrap-server", "a:9092", fewest=without("--offline")))
@@ -254,7 +256,7 @@ def test_job_for_brokers_when_made_of_another_then_needs_the_cluster() -> None:
 
 
 def test_flags_given_when_asked_for_then_are_those_of_the_command_line() -> None:
-    """Defaults and variables are not what somebody has just typed."""
+    """The list of given flags leaves out defaults and variables."""
     told: list[list[str]] = []
 
     @click.command(context_settings={"auto_envvar_prefix": "JOB"})
@@ -279,7 +281,10 @@ def test_flags_given_when_asked_for_then_are_those_of_the_command_line() -> None
     ids=lambda flags: flags[0],
 )
 def test_folder_when_something_is_said_of_a_bucket_then_is_refused(flags: tuple[str, ...]) -> None:
-    """Who forgot s3:// does not get a folder of that name, unencrypted, on this machine."""
+    """
+    Options of a bucket with a store that has no `s3://` are refused, so no folder is made by
+    mistake.
+    """
     with pytest.raises(ConfigError, match=r"the store my-bucket is a folder.*s3://BUCKET"):
         handed_over(store_options, "--store", "my-bucket", *flags)
     assert isinstance(handed_over(store_options, "--store", "s3://b/", *flags), StoreChoice)

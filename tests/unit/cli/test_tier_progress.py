@@ -30,7 +30,7 @@ def progress(done: int, failed: int = 0) -> Progress:
 
 
 def test_line_on_a_terminal_when_shown_again_then_is_written_over_the_last_one() -> None:
-    """One line, never two, and nothing of it is left at the end."""
+    """The line replaces the last one, and is cleared at the end."""
     out, clock = io.StringIO(), Clock()
     line = ProgressLine(out, clock, is_terminal=True)
     line.show(progress(1))
@@ -58,7 +58,9 @@ def test_line_on_a_terminal_when_much_comes_back_at_once_then_is_not_written_eac
 def test_line_elsewhere_when_shown_then_is_one_of_the_log_every_few_seconds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What reads a log gets lines and no control characters; the last of all is one of them."""
+    """
+    Without a terminal the progress is one log line every few seconds, and the last line is printed.
+    """
     out, clock = io.StringIO(), Clock()
     line = ProgressLine(out, clock)
     with caplog.at_level(logging.INFO, "rlmm.cli.tier.progress"):
@@ -100,7 +102,7 @@ def test_line_when_its_block_fails_then_is_taken_away_as_well(
 def test_line_of_the_log_when_written_meanwhile_then_begins_where_the_other_one_stood(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A warning is not glued to what was shown of the progress; that is shown again later."""
+    """A log line starts on a line of its own, and the progress is drawn again later."""
     out = io.StringIO()
     out.isatty = lambda: True  # type: ignore[method-assign]  # what it is on a terminal
     monkeypatch.setattr("sys.stderr", out)
@@ -119,7 +121,7 @@ def test_line_of_the_log_when_written_meanwhile_then_begins_where_the_other_one_
 def test_line_when_nothing_comes_back_for_long_then_is_shown_again_with_the_time_that_passed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A segment of some gigabytes takes minutes: who looks sees that the job is alive."""
+    """Without results for a long time the progress line is drawn again with the elapsed time."""
     clock = Clock()
     line = ProgressLine(io.StringIO(), clock, is_terminal=False)
     with caplog.at_level(logging.INFO, "rlmm.cli.tier.progress"):
@@ -142,7 +144,7 @@ def test_line_when_nothing_comes_back_for_long_then_is_shown_again_with_the_time
 def test_line_on_a_terminal_when_a_block_runs_then_is_shown_again_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Until the block ends, and not behind it."""
+    """The line is drawn again until the block ends."""
     monkeypatch.setattr(tier_progress, "TICK_S", 0.001)
     monkeypatch.setattr(tier_progress, "REDRAW_S", 0.0)
     shown = threading.Semaphore(0)

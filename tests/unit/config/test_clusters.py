@@ -1,4 +1,4 @@
-"""Several clusters in one configuration: what is their own, what they share, what is refused."""
+"""Several clusters in one configuration: own settings, shared ones, and refusals."""
 
 from __future__ import annotations
 
@@ -47,12 +47,11 @@ log.kind = "files"
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where a test writes its configuration file."""
     return tmp_path / "rlmm.toml"
 
 
 def refused(file: Path, text: str, **sources: dict[str, str]) -> str:
-    """The one line with which a configuration is refused."""
+    """Return the one line of the refusal."""
     file.write_text(text)
     with pytest.raises(ConfigError) as error:
         load(file=file, **sources)  # type: ignore[arg-type]
@@ -60,7 +59,7 @@ def refused(file: Path, text: str, **sources: dict[str, str]) -> str:
 
 
 def test_clusters_when_named_then_each_has_a_whole_configuration(file: Path) -> None:
-    """What a cluster says counts for it alone; what it does not say it takes from the top."""
+    """The settings of a cluster override the common ones for that cluster only."""
     file.write_text(TWO)
     clusters = load(file=file).clusters
     assert list(clusters) == ["prod", "eu.test", "own"]
@@ -79,7 +78,7 @@ def test_clusters_when_named_then_each_has_a_whole_configuration(file: Path) -> 
 
 
 def test_clusters_when_none_are_named_then_there_are_none(file: Path) -> None:
-    """Without the table there is one configuration, as ever."""
+    """Without the table there is one configuration."""
     file.write_text("mode = 'observer'")
     loaded = load(file=file)
     assert loaded.clusters == {}
@@ -89,7 +88,9 @@ def test_clusters_when_none_are_named_then_there_are_none(file: Path) -> None:
 def test_value_of_a_cluster_when_given_everywhere_then_its_own_sources_are_above_the_common(
     file: Path,
 ) -> None:
-    """Its own variable, its table, and only then flags, variables and the file for all of them."""
+    """
+    A cluster's own variable and table override flags, variables and the file for all clusters.
+    """
     file.write_text(
         "[pump]\nread_bytes = 1\nslice_events = 1\nread_timeout_ms = 1\ndamage_reads = 1\n"
         "[clusters.a.pump]\nread_bytes = 4\nslice_events = 4\n[clusters.b]\n"
@@ -125,7 +126,7 @@ def test_variable_of_a_cluster_when_names_begin_alike_then_is_that_of_the_key_th
 def test_java_file_of_a_cluster_when_named_then_is_above_the_common_and_in_place_of_its_file(
     file: Path, tmp_path: Path
 ) -> None:
-    """A cluster's own `client.properties` says something of that cluster; nobody else reads it."""
+    """A cluster's own `client.properties` counts only for it and replaces its common file."""
     own, common = tmp_path / "own.properties", tmp_path / "common.properties"
     own.write_text("bootstrap.servers=own:1\nrequest.timeout.ms=2\nacks=all\n")
     common.write_text("bootstrap.servers=common:1\nrequest.timeout.ms=3\nfetch.max.bytes=3\n")
@@ -146,7 +147,9 @@ def test_java_file_of_a_cluster_when_named_then_is_above_the_common_and_in_place
 
 
 def test_kind_of_log_when_a_cluster_names_none_then_is_the_common_one(file: Path) -> None:
-    """Its own kind counts; keys of other kinds that are meant for others do not touch it."""
+    """
+    A cluster without a kind of log has the common one, and keys of other kinds do not affect it.
+    """
     file.write_text(
         "log.num_partitions = 2\nfiles.segment_ms = 5\nkafka.node.id = 1\n"
         "[clusters.a]\nkafka.bootstrap.servers = 'a:1'\n"
@@ -227,7 +230,9 @@ REFUSED = {
 def test_f97_cluster_when_it_cannot_be_meant_then_is_refused_by_its_key(
     text: str, message: str, file: Path
 ) -> None:
-    """Failure scenario F97: the key as it was written, with its cluster, and what is allowed."""
+    """
+    Failure scenario F97: the error has the key as written, its cluster, and the allowed values.
+    """
     assert refused(file, text).startswith(message)
 
 
@@ -276,7 +281,7 @@ def test_show_when_there_are_clusters_then_shows_each_of_them_and_no_secret(file
 
 
 def test_open_files_when_several_logs_are_embedded_then_are_shared_out(file: Path) -> None:
-    """No log takes what the others need; what is said is said."""
+    """Embedded logs share the limit of open files, and a set value counts."""
     file.write_text(
         "[clusters.a]\n[clusters.b]\n[clusters.c.files]\nopen_files_max = 7\n"
         "[clusters.d.log]\nkind = 'memory'\n"

@@ -51,7 +51,7 @@ WRONG = {
 def test_login_when_it_cannot_be_read_then_is_refused_without_its_text(
     text: str, said: str
 ) -> None:
-    """What is wrong is told, and no part of a line that holds a password is shown."""
+    """The error does not show any part of a login line."""
     with pytest.raises(ConfigError, match=said) as refused:
         parse_login(text)
     assert "s3cret" not in str(refused.value)

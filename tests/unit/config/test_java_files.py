@@ -24,7 +24,7 @@ CONSUMER = "rlmm.config.remote.log.metadata.consumer."
 
 @pytest.fixture
 def written(tmp_path: Path) -> Written:
-    """Writes a properties file and names it."""
+    """Write a properties file; return its path."""
 
     def write(text: str) -> Path:
         path = tmp_path / "kafka.properties"
@@ -35,7 +35,7 @@ def written(tmp_path: Path) -> Written:
 
 
 def values(layer: Layer) -> dict[str, object]:
-    """What a layer sets, by name."""
+    """Return the values that a layer sets, by name."""
     return {name: given.value for name, given in layer.values.items()}
 
 
@@ -59,7 +59,9 @@ group.id=me
 def test_client_file_when_given_as_it_is_then_everything_about_the_connection_is_taken(
     written: Written,
 ) -> None:
-    """Addresses, protocol, login, stores and the check of names; the rest is told by name."""
+    """
+    Addresses, protocol, login, stores and host name checks are taken, and other keys are named.
+    """
     layer = client_layer(written(MSK))
     assert values(layer) == {
         "kafka_bootstrap_servers": "b-1:9096,b-2:9096",
@@ -126,7 +128,7 @@ OTHER_SPELLINGS = {
 def test_client_file_when_it_spells_otherwise_then_means_the_same(
     text: str, expected: dict[str, object], written: Written
 ) -> None:
-    """Other clients' names of what we have are known."""
+    """The file may use the names that other clients have for the same settings."""
     layer = client_layer(written(text))
     assert values(layer) == expected
     assert not layer.unused
@@ -171,7 +173,7 @@ REFUSED = {
 def test_client_file_when_it_cannot_be_followed_then_is_refused_with_what_to_do(
     text: str, said: str, written: Written
 ) -> None:
-    """What decides who is trusted is never left out, and no value is shown."""
+    """The file is refused when a setting of trust is not supported, and no value is shown."""
     with pytest.raises(ConfigError, match=said) as refused:
         client_layer(written(text))
     assert "s3cret" not in str(refused.value)
@@ -204,7 +206,9 @@ rlmm.config.security.protocol=SSL
 def test_server_file_when_given_as_it_is_then_what_its_manager_gets_is_taken(
     written: Written,
 ) -> None:
-    """The manager's own part, the listener it uses, and the broker's id; the rest is told."""
+    """
+    The manager's settings, its listener and the broker id are taken, and other keys are named.
+    """
     layer = server_layer(written(BROKER))
     assert values(layer) == {
         "kafka_bootstrap_servers": "broker-3:9094",
@@ -276,7 +280,7 @@ def test_server_file_when_it_says_where_the_brokers_are_then_that_is_taken(
 
 
 def test_server_file_when_its_clients_differ_then_is_refused(written: Written) -> None:
-    """There is one client here: it cannot be two at once."""
+    """A file with two different clients is refused, because the service has one."""
     text = f"{PRODUCER}security.protocol=SSL\n{CONSUMER}security.protocol=PLAINTEXT\n"
     with pytest.raises(ConfigError, match=r"there is one client here, so give security\.protocol"):
         server_layer(written(text))

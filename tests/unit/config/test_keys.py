@@ -62,7 +62,7 @@ def test_name_when_spelled_with_other_signs_then_is_the_same() -> None:
 
 @pytest.mark.parametrize("derived", ["kafka_is_observer", "kafka_token_provider"])
 def test_field_when_it_follows_from_others_then_is_no_key(derived: str) -> None:
-    """What `mode` and the file of tokens decide cannot be set a second time."""
+    """Fields that follow from `mode` and the tokens file are no keys."""
     assert derived not in KEYS
 
 

@@ -21,12 +21,11 @@ SERVERS = {"kafka_bootstrap_servers": "one:9092"}
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where a test writes its configuration file."""
     return tmp_path / "rlmm.toml"
 
 
 def source(loaded: LoadedConfiguration, path: str) -> str:
-    """Where the value of a key comes from."""
+    """Return the source of a key's value."""
     return next(found.source for found in loaded.settings if found.key.path == path)
 
 
@@ -74,7 +73,7 @@ def test_java_file_when_given_then_stands_below_the_toml_file(file: Path, tmp_pa
 def test_file_when_named_by_the_environment_then_is_read_unless_a_flag_names_one(
     file: Path, tmp_path: Path
 ) -> None:
-    """`RLMM_CONFIG` names the file for whoever cannot give a flag."""
+    """`RLMM_CONFIG` names the file unless a flag does."""
     file.write_text("[write]\npending_max = 5\n")
     assert load(environ={"RLMM_CONFIG": str(file)}).config.write.pending_max == 5
     other = tmp_path / "other.toml"
@@ -84,7 +83,7 @@ def test_file_when_named_by_the_environment_then_is_read_unless_a_flag_names_one
 
 
 def test_kafka_when_its_servers_are_named_then_is_observed() -> None:
-    """Who names a cluster means it, and attaches to it without the power to write (D18)."""
+    """Servers in the configuration select the Kafka log as an observer (D18)."""
     loaded = load(SERVERS)
     assert loaded.config.log.kind is LogKind.KAFKA
     assert loaded.config.process.mode is ServiceMode.OBSERVER
@@ -142,7 +141,7 @@ def test_toml_when_it_has_kafkas_keys_then_they_are_taken_as_they_are(file: Path
 
 
 def test_environment_when_it_has_kafkas_login_line_then_it_is_taken() -> None:
-    """What stands for several of our keys is a variable, too."""
+    """A variable may hold Kafka's login line, which stands for several keys."""
     environ = {
         "RLMM_KAFKA_BOOTSTRAP_SERVERS": "one:9092",
         "RLMM_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
@@ -157,7 +156,7 @@ def test_environment_when_it_has_kafkas_login_line_then_it_is_taken() -> None:
 
 
 def test_command_property_when_given_then_is_above_everything_but_flags() -> None:
-    """Single properties of a Java client come from the command line, as with Kafka's tools."""
+    """Single properties on the command line override everything except flags."""
     kafka = load(
         {**SERVERS, "kafka_fetch_max_bytes": "1"},
         {"RLMM_KAFKA_REQUEST_TIMEOUT_MS": "3"},
@@ -168,7 +167,7 @@ def test_command_property_when_given_then_is_above_everything_but_flags() -> Non
 
 
 def test_variables_of_kubernetes_when_set_then_mean_nothing_here() -> None:
-    """A cluster that has a service of our name sets variables that look like ours."""
+    """Kubernetes' own variables for a service named rlmm are ignored."""
     environ = {
         "RLMM_SERVICE_HOST": "10.0.0.1",
         "RLMM_SERVICE_PORT": "80",
@@ -200,7 +199,7 @@ def test_number_when_it_has_a_unit_then_is_counted_in_that_of_its_key(
 
 
 def test_value_when_none_then_unsets_what_a_lower_source_sets(file: Path) -> None:
-    """What a file limits, a flag can leave without a limit."""
+    """A flag with the value none removes a limit that the file sets."""
     file.write_text("[files]\nretention_ms = 5\n")
     assert load(file=file).config.files.retention_ms == 5
     assert load({"files_retention_ms": "none"}, file=file).config.files.retention_ms is None
@@ -221,7 +220,7 @@ def test_token_file_when_named_then_gives_the_tokens() -> None:
 
 
 def test_notices_when_a_java_file_has_more_then_name_it_in_one_line(tmp_path: Path) -> None:
-    """What has no equivalent is told, and not its value."""
+    """One line names the keys without an equivalent, and not their values."""
     client = tmp_path / "client.properties"
     client.write_text("acks=s3cret\nretries=3\nrequest.timeout.ms=5\n")
     (notice,) = load({**SERVERS, "kafka_command_config": str(client)}).notices

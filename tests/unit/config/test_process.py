@@ -1,4 +1,4 @@
-"""What can be chosen about the process as a whole."""
+"""The settings of the process as a whole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USER = TopicIdPartition(Uuid.parse(TOPIC_ID), "with-dash", 7)
 
 
 def test_process_when_nothing_is_said_then_answers_for_everything() -> None:
-    """The defaults need no argument: a folder beside us, and every partition."""
+    """The defaults are a folder in the working directory and every partition."""
     settings = ProcessSettings()
     assert settings.data_dir == Path("rlmm-data")
     assert settings.listed() == Assignment.everything()
@@ -43,7 +43,7 @@ ASSIGNMENTS: dict[str, tuple[dict[str, Any], AssignmentKind, Assignment, int | N
 def test_assignment_when_said_then_is_understood(
     said: dict[str, Any], kind: AssignmentKind, listed: Assignment, broker: int | None
 ) -> None:
-    """Each kind is known by its word, and says what is assigned before anybody reports."""
+    """Each kind of assignment has its word and its value before the first report."""
     settings = ProcessSettings(**said)
     assert (settings.assignment_kind, settings.listed(), settings.cluster_broker) == (
         kind,
@@ -84,7 +84,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 def test_f97_process_setting_when_it_cannot_be_meant_then_is_refused_by_its_key(
     wrong: dict[str, Any], said: str
 ) -> None:
-    """Failure scenario F97: named at once, with what is possible."""
+    """Failure scenario F97: the error names the key and the possible values at once."""
     with pytest.raises(ConfigError, match=said):
         ProcessSettings(**wrong)
 

@@ -1,4 +1,4 @@
-"""What is refused before anything is started, and in which words."""
+"""The refusals before any part starts, and their texts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def refused(
     file: Path | None = None,
     command_properties: tuple[str, ...] = (),
 ) -> str:
-    """The one line with which a configuration is refused."""
+    """Return the one line of the refusal."""
     with pytest.raises(ConfigError) as error:
         load(flags, environ, file, command_properties)
     message = str(error.value)
@@ -51,7 +51,7 @@ def test_f97_number_when_it_means_nothing_then_is_refused_by_its_flag(name: str,
 
 @pytest.mark.parametrize("raw", NO_NUMBERS, ids=lambda raw: ascii(raw[:8]))
 def test_f97_text_when_it_is_no_number_then_is_refused_with_what_is(raw: str) -> None:
-    """Failure scenario F97: only digits are a number, and a unit of the key behind them."""
+    """Failure scenario F97: a number is digits with an optional unit of its key."""
     message = refused(environ={"RLMM_FILES_SEGMENT_MS": raw})
     assert message.startswith(
         "RLMM_FILES_SEGMENT_MS (environment) must be a whole number of 64 bits, or one with a unit "
@@ -93,7 +93,10 @@ TYPED = {
 def test_f97_value_when_of_another_type_then_is_refused_by_the_key_in_the_file(
     text: str, key: str, found: str, tmp_path: Path
 ) -> None:
-    """Failure scenario F97: key as written, file, what is allowed, what was found."""
+    """
+    Failure scenario F97: the error has the key as written, the file, the allowed type and the
+    value.
+    """
     file = tmp_path / "rlmm.toml"
     file.write_text(text)
     message = refused(SERVERS if "kafka" in key else {}, file=file)
@@ -192,7 +195,7 @@ STUCK = {
 def test_f97_heartbeat_when_it_is_slower_than_who_listens_then_is_refused(
     flags: dict[str, str], said: str
 ) -> None:
-    """A supervisor would start a process anew, again and again, that does nothing wrong."""
+    """The configuration refuses a watchdog time that a healthy service could miss."""
     message = refused(flags)
     assert message.startswith(said)
     assert "must be at least 3 times pump.bounds_interval_ms" in message
@@ -286,7 +289,7 @@ FILES = {
 def test_file_when_it_has_what_means_nothing_then_is_refused(
     text: str, said: str, tmp_path: Path
 ) -> None:
-    """Unknown keys, keys that are given twice, and what is no TOML."""
+    """The file is refused with unknown keys, with keys given twice, and when it is no TOML."""
     file = tmp_path / "rlmm.toml"
     file.write_text(text)
     assert re.search(said, refused(file=file))
@@ -320,12 +323,12 @@ PROPERTIES = {
 def test_command_property_when_it_means_nothing_then_is_refused(
     given: tuple[str, ...], said: str
 ) -> None:
-    """What is said on the command line is meant: it is never left out."""
+    """A wrong property on the command line is refused, not ignored."""
     assert refused(SERVERS, command_properties=given).startswith(said)
 
 
 def test_secret_when_it_is_of_no_use_then_is_not_shown(tmp_path: Path) -> None:
-    """No message has a password in it, whatever is wrong with it."""
+    """No error shows a password."""
     file = tmp_path / "rlmm.toml"
     file.write_text("[kafka]\nsasl.password = ['s3cret']")
     message = refused(SERVERS, file=file)
@@ -334,11 +337,11 @@ def test_secret_when_it_is_of_no_use_then_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_value_when_it_fills_pages_then_is_cut() -> None:
-    """One line stays one line."""
+    """The error cuts a long value and stays one line."""
     assert len(refused({"mode": "x" * 100_000})) < 250
 
 
 def test_message_when_a_path_has_line_breaks_then_is_one_line(tmp_path: Path) -> None:
-    """What is printed is one line, whatever somebody has called a file."""
+    """The message is one line, even if a path has line breaks."""
     message = refused(file=tmp_path / "a\n\x1bb")
     assert message.endswith(r"a\n\x1bb cannot be read: No such file or directory")

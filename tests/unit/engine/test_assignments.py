@@ -1,4 +1,4 @@
-"""What an engine is given, and what is taken from it: at once, each partition by itself."""
+"""Changes of an engine's assignment: immediate, and each partition on its own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ async def test_f35_segment_that_was_deleted_then_is_never_seen_during_a_replay()
 
 
 async def test_f36_partition_when_removed_and_added_then_applies_nothing_twice() -> None:
-    """One entry, and the highest offset is what it was."""
+    """
+    After three removals and additions the engine lists each segment once, with the same highest
+    offset.
+    """
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -80,7 +83,7 @@ async def test_f36_partition_when_removed_and_added_then_applies_nothing_twice()
 async def test_f37_partition_that_does_not_exist_then_is_refused_and_nothing_changes(
     number: int,
 ) -> None:
-    """The call is refused by name; nothing is asked of the log for it, now or later."""
+    """The engine refuses the call by name and never asks the log about that partition."""
     world = World()
     log = ScriptedLog(world.topic)
     async with world.engine(log=log, assignment=Assignment.of_metadata([1])) as engine:
@@ -145,7 +148,10 @@ async def test_f40_leaders_when_they_move_one_after_another_then_each_is_followe
 
 
 async def test_f41_brokers_down_while_assigning_then_recovers_by_itself() -> None:
-    """Nobody has to assign anything again; and doing so changes nothing and hurts nothing."""
+    """
+    The assignment takes effect by itself when the brokers return, and a second call changes
+    nothing.
+    """
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -162,7 +168,9 @@ async def test_f41_brokers_down_while_assigning_then_recovers_by_itself() -> Non
 
 
 async def test_f42_removal_when_an_addition_hangs_then_takes_effect_at_once() -> None:
-    """Removals wait for nothing; the outcome of each addition is told within its deadline."""
+    """
+    A removal takes effect while an addition hangs, and each addition reports within its deadline.
+    """
     world = World(partition_count=3)
     loop = asyncio.get_running_loop()
     async with world.engine(assignment=Assignment.of_metadata([0])) as engine:
@@ -181,7 +189,9 @@ async def test_f42_removal_when_an_addition_hangs_then_takes_effect_at_once() ->
 
 
 async def test_f43_last_partition_when_removed_then_that_takes_effect() -> None:
-    """Reads answer not assigned, readiness is false, writes fail at once, nothing is asked."""
+    """
+    Reads and writes get not assigned, readiness is false, and the engine asks the log nothing.
+    """
     world = World()
     log = ScriptedLog(world.topic)
     loop = asyncio.get_running_loop()
@@ -205,7 +215,9 @@ async def test_f43_last_partition_when_removed_then_that_takes_effect() -> None:
 
 
 async def test_f44_f7_topic_with_another_count_then_refuses_to_start_naming_both() -> None:
-    """Configured 50, real 16: nothing is served, and both numbers are told."""
+    """
+    The engine refuses to start with 50 configured and 16 real partitions and names both numbers.
+    """
     world = World(partition_count=16)
     refused = pytest.RaisesExc(ConfigError, match=r"16 partitions, the configuration says 50")
     with pytest.RaisesGroup(refused, flatten_subgroups=True):
@@ -216,7 +228,9 @@ async def test_f44_f7_topic_with_another_count_then_refuses_to_start_naming_both
 
 
 async def test_f44_needed_partitions_then_are_those_of_the_real_count() -> None:
-    """What is read for a user partition is where its events really are."""
+    """
+    The engine reads the metadata partition in which the events of the user partition really lie.
+    """
     for count in (1, 16, 50):
         world = World(partition_count=count)
         world.store(started("a"))
@@ -276,7 +290,7 @@ async def test_f47_reconcile_when_called_from_many_places_then_the_last_call_hol
 
 
 async def test_f47_generation_when_settled_then_callers_are_told() -> None:
-    """A caller waits for what it asked for, or for anything later; at the deadline it is told."""
+    """A caller waits for its generation or a later one, and gets an error at its deadline."""
     world = World()
     world.script.lose_brokers()
     async with world.engine(assignment=Assignment.nothing()) as engine:
@@ -293,7 +307,7 @@ async def test_f47_generation_when_settled_then_callers_are_told() -> None:
 
 
 async def test_f47_reconcile_while_the_topic_is_made_anew_then_is_not_lost() -> None:
-    """Whatever happens beneath, what was asked for last is what is read in the end."""
+    """After the topic was made anew the engine reads the partitions of the last assignment."""
     for steps in range(12):
         world = World(partition_count=3)
         async with world.engine(assignment=Assignment.of_metadata([0])) as engine:
@@ -326,7 +340,9 @@ async def test_f48_engines_with_disjoint_assignments_then_each_answers_its_own()
 
 
 async def test_f48_engines_with_one_assignment_then_converge_at_once() -> None:
-    """What one writes the other tells of, without any coordination but the log."""
+    """
+    Two engines see each other's writes within two seconds, with the log as their only connection.
+    """
     world = World()
     place = world.place(TP)
     loop = asyncio.get_running_loop()
@@ -343,7 +359,9 @@ async def test_f48_engines_with_one_assignment_then_converge_at_once() -> None:
 
 
 async def test_f49_ends_that_cannot_be_asked_for_300_ms_then_heal_by_themselves() -> None:
-    """Not ready all along, then ready; no restart, and no second call by anybody."""
+    """
+    The partitions become ready when the log end can be read again, without a restart or a new call.
+    """
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -364,7 +382,7 @@ async def test_f49_ends_that_cannot_be_asked_for_300_ms_then_heal_by_themselves(
 
 
 async def test_wait_for_a_generation_when_all_ends_then_says_so() -> None:
-    """A wait ends with what makes it pointless, not with its deadline."""
+    """A stop ends the wait with its own error before the deadline."""
     world = World()
     world.script.lose_brokers()
     loop = asyncio.get_running_loop()

@@ -1,4 +1,6 @@
-"""An engine that nobody has told yet what is its own: it sends nobody away, and lets nobody in."""
+"""
+An engine without a first assignment: it answers not ready, and refuses nothing as not assigned.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ async def connected(engine: Engine) -> None:
 
 
 async def test_d17_question_before_the_first_answer_then_is_not_ready_and_not_sent_away() -> None:
-    """Every question meets `NotReady` with a reason and a place; nothing is read meanwhile."""
+    """Every question gets `NotReady` with reason and place, and the engine reads nothing."""
     world = World()
     world.store(started("a"))
     async with world.engine(assignment=AWAITED) as engine:
@@ -59,7 +61,7 @@ async def test_d17_question_before_the_first_answer_then_is_not_ready_and_not_se
 async def test_d17_question_after_the_first_answer_then_has_what_is_true(
     told: Assignment, refused: type[NotAssigned] | None
 ) -> None:
-    """An answer, or `NotAssigned`, also where the answer is that nothing is ours."""
+    """Every question gets an answer or `NotAssigned`, even with an empty assignment."""
     world = World()
     world.store(started("a"))
     async with world.engine(assignment=AWAITED) as engine:
@@ -99,7 +101,7 @@ async def test_d17_wait_when_nobody_says_it_then_ends_by_its_deadline_with_that_
 
 
 async def test_d17_write_when_the_answer_comes_meanwhile_then_is_written() -> None:
-    """A writer that came too early is stored and judged as soon as the partition is ours."""
+    """A waiting write is stored as soon as the partition is assigned."""
     world = World()
     async with world.engine(assignment=AWAITED) as engine:
         await connected(engine)
@@ -122,7 +124,10 @@ async def test_d17_write_when_the_answer_comes_meanwhile_then_is_written() -> No
 
 
 async def test_d17_reader_when_the_answer_comes_meanwhile_then_is_told_what_is_true() -> None:
-    """Who waits for an offset waits on, or hears that the metadata partition is not read here."""
+    """
+    A reader that waits for an offset goes on waiting, or gets the error that the partition is not
+    read.
+    """
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -142,7 +147,7 @@ async def test_d17_reader_when_the_answer_comes_meanwhile_then_is_told_what_is_t
 
 
 async def test_d17_reader_when_all_ends_before_the_first_answer_then_says_so() -> None:
-    """A stop ends every wait for what nobody has said."""
+    """A stop ends the wait of every reader before the first assignment arrives."""
     world = World()
     async with world.engine(assignment=AWAITED) as engine:
         await connected(engine)

@@ -56,7 +56,7 @@ async def refused(engine: Engine) -> set[str]:
 
 
 async def test_f93_calls_before_the_log_is_reached_then_are_all_refused() -> None:
-    """Reads, waits and writes: nothing is accepted that would be dropped later."""
+    """Before the log is reached every read, wait and write is refused."""
     world = World()
     world.store(started("a"))
     world.script.lose_brokers()
@@ -128,7 +128,7 @@ async def test_f95_log_that_is_not_up_then_is_asked_for_ever_with_growing_pauses
 
 @pytest.mark.parametrize("error", [LogUnavailable, LogNotPermitted], ids=lambda kind: kind.code)
 async def test_f95_failed_first_attempt_then_is_not_the_last(error: type[Exception]) -> None:
-    """Whatever one attempt fails with that may pass, the next one is made."""
+    """The engine tries again after every temporary error."""
     world = World()
     log = ScriptedLog(world.topic)
     log.fails_identity = [error("not yet"), error("not yet")]
@@ -138,7 +138,7 @@ async def test_f95_failed_first_attempt_then_is_not_the_last(error: type[Excepti
 
 
 async def test_f95_stop_in_the_middle_of_connecting_then_ends_at_once() -> None:
-    """A pause between attempts holds nothing up, and who waits is told."""
+    """A stop ends the pause between two attempts, and each waiting caller gets an error."""
     world = World()
     world.script.lose_brokers()
     loop = asyncio.get_running_loop()
@@ -153,7 +153,9 @@ async def test_f95_stop_in_the_middle_of_connecting_then_ends_at_once() -> None:
 
 
 async def test_f37_assignment_that_the_topic_contradicts_then_ends_the_engine_by_name() -> None:
-    """What could not be checked before the log was reached is refused when it is."""
+    """
+    The engine ends with an error when the topic contradicts an assignment made before it connected.
+    """
     world = World(partition_count=3)
     refusal = pytest.RaisesExc(InvalidArgument, match="no metadata partition 7")
     with pytest.RaisesGroup(refusal, flatten_subgroups=True):
@@ -162,7 +164,7 @@ async def test_f37_assignment_that_the_topic_contradicts_then_ends_the_engine_by
 
 
 async def test_f37_assignment_asked_for_before_the_log_is_reached_then_is_refused_by_name() -> None:
-    """Its caller hears it, the engine goes on with what it had before, and later calls hold."""
+    """The caller gets the error, the engine keeps its former assignment, and later calls work."""
     world = World(partition_count=3)
     world.store(started("a"))
     world.script.lose_brokers()
@@ -183,7 +185,7 @@ async def test_f37_assignment_asked_for_before_the_log_is_reached_then_is_refuse
 async def test_f37_assignment_when_another_follows_before_the_log_is_reached_then_that_holds() -> (
     None
 ):
-    """What was taken back by its own caller cannot end the engine, nor hide what followed it."""
+    """A withdrawn assignment neither ends the engine nor hides the one that replaced it."""
     world = World(partition_count=3)
     world.script.lose_brokers()
     for last in (Assignment.of_metadata([1]), Assignment.of_user([TP]), Assignment.everything()):
@@ -201,7 +203,7 @@ async def test_f37_assignment_when_another_follows_before_the_log_is_reached_the
 async def test_wait_that_cannot_be_meant_then_is_refused_and_nothing_changes(
     timeout_s: Any,
 ) -> None:
-    """No wait is without an end, whatever it waits for; an assignment is not changed for one."""
+    """Every wait needs a finite deadline, and a wrong one changes no assignment."""
     world = World()
     async with world.engine(assignment=Assignment.nothing()) as engine:
         await until(lambda: engine.identity is not None)
@@ -219,7 +221,7 @@ async def test_wait_that_cannot_be_meant_then_is_refused_and_nothing_changes(
 
 
 async def test_f95_topic_that_is_absent_at_the_start_then_is_waited_for() -> None:
-    """Failure scenario F95: beside a new cluster the topic is made later, by who tiers first."""
+    """Failure scenario F95: the engine waits for a topic that a broker creates later."""
     world = World()
     log = world.log()
     world.script.delete_topic()

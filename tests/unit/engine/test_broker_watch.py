@@ -1,4 +1,4 @@
-"""An assignment that follows what a broker leads and follows."""
+"""An assignment that follows the partitions that a broker leads and follows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def assigned(
 
 
 async def test_watch_when_the_broker_gets_another_partition_then_it_is_assigned() -> None:
-    """Every answer is the whole assignment; the cluster is asked at the interval."""
+    """Each answer replaces the assignment, and the cluster is asked at the interval."""
     cluster = TalkingCluster({A}, {A, B}, set())
     watch, found = await assigned(cluster, 3)
     assert found == [Assignment.of_user([A]), Assignment.of_user([A, B]), Assignment.of_user([])]
@@ -73,7 +73,7 @@ async def test_watch_when_the_broker_gets_another_partition_then_it_is_assigned(
 async def test_watch_when_no_partition_is_shown_then_warns_what_may_hide_them(
     before: list[set[TopicIdPartition]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A service without rights is told of no topic, and would send everybody away in silence."""
+    """The watch warns that missing rights may hide all topics from the service."""
     caplog.set_level("INFO")
     await assigned(TalkingCluster(*before, set(), set(), {B}), len(before) + 3)
     warnings = [found.getMessage() for found in caplog.records if found.levelname == "WARNING"]
@@ -106,7 +106,7 @@ async def test_d17_watch_before_the_first_answer_then_asks_sooner_and_later_at_t
 async def test_watch_when_never_answered_then_no_pause_is_longer_than_the_interval(
     refresh_s: float, waited_s: list[float]
 ) -> None:
-    """The interval bounds the first pause, too; nothing was heard yet, and why is told."""
+    """The interval bounds the first pause, too, and the log line says why there is no answer."""
     cluster = TalkingCluster(LogNotPermitted("no right"))
     watch, found = await assigned(cluster, 4, refresh_s=refresh_s)
     times = [at_s for _, at_s in cluster.asked]
@@ -119,7 +119,7 @@ async def test_watch_when_never_answered_then_no_pause_is_longer_than_the_interv
 
 
 async def test_watch_when_the_cluster_does_not_answer_then_nothing_is_taken_away() -> None:
-    """An answer that does not come, or that we have no right to, changes nothing; it is counted."""
+    """A missing answer, or one without rights, changes nothing and is counted."""
     cluster = TalkingCluster({A}, LogUnavailable("away"), LogNotPermitted("no right"), {B})
     watch, found = await assigned(cluster, 4)
     assert found == [Assignment.of_user([A]), Assignment.of_user([B])]

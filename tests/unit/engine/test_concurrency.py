@@ -1,4 +1,4 @@
-"""Many partitions, readers and writers at once: nobody waits for what is not his."""
+"""Many partitions, readers and writers at once: each waits only for its own records."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_f85_listing_of_a_large_partition_then_others_have_their_turns_in_
 
 
 async def test_f86_unassignment_while_reading_then_every_answer_is_right_or_refused() -> None:
-    """Check and answer are one step: no answer is empty because its partition was taken away."""
+    """Admission and answer are one step, so an answer is never empty because of a removal."""
     world = World()
     world.store(started("a"), finished("a"))
     outcomes: set[object] = set()
@@ -138,7 +138,7 @@ async def test_f86_unassignment_while_reading_then_every_answer_is_right_or_refu
 
 
 async def test_f88_reader_while_events_are_applied_then_sees_before_or_after() -> None:
-    """Never a mapping without its state, never a listing from which an id has vanished."""
+    """A reader never sees a mapping without its state or a listing that lacks an id."""
     world = World()
     place = world.place(TP)
     seen: list[tuple[object, ...]] = []
@@ -196,7 +196,7 @@ async def test_f91_replay_of_many_partitions_then_the_slow_one_holds_up_no_other
 
 
 async def test_f91_partition_whose_reads_hang_then_holds_up_no_other() -> None:
-    """Each metadata partition is read by itself."""
+    """A metadata partition whose reads hang delays no other."""
     world = World(partition_count=5)
     world.store(started(segment_id("a", world.partition_on(2))))
     world.script.stall(2)

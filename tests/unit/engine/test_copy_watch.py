@@ -1,4 +1,4 @@
-"""Tiered topics that brokers were told not to copy, seen and warned of."""
+"""Tiered topics whose copying is disabled: detection and warning."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_topic_when_not_copied_for_long_then_is_warned_of_once(
 async def test_topic_when_copied_again_in_time_then_nobody_is_warned(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A job that opens and closes its window is none of our business."""
+    """A topic that is copied again in time causes no warning."""
     caplog.set_level("INFO")
     stands = await watched(TalkingCluster(set(), {"orders"}, {"orders"}, set(), {"orders"}), 6)
     assert lines(caplog, "WARNING") == []
@@ -76,7 +76,9 @@ async def test_topic_when_copied_again_in_time_then_nobody_is_warned(
 async def test_topic_when_copied_again_after_a_warning_then_is_said_and_counts_anew(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """What was warned of is taken back, and warned of again when it comes again."""
+    """
+    The watch takes back its warning when copying resumes, and warns again when it stops again.
+    """
     caplog.set_level("INFO")
     await watched(TalkingCluster(*[{"orders"}] * 6, set(), {"orders"}), 14)
     assert len(lines(caplog, "WARNING")) == 2
@@ -87,7 +89,7 @@ async def test_topic_when_copied_again_after_a_warning_then_is_said_and_counts_a
 async def test_watch_when_the_cluster_does_not_answer_then_what_is_known_stays(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The time goes on, the failures are counted, and are told once."""
+    """The watch keeps its last result, counts the failures, and logs them once."""
     caplog.set_level("INFO")
     stands = await watched(TalkingCluster({"orders"}, error), 4)
     assert (stands.answers, stands.failures, stands.last_trouble) == (1, 3, str(error))
@@ -96,7 +98,7 @@ async def test_watch_when_the_cluster_does_not_answer_then_what_is_known_stays(
 
 
 async def test_watch_when_it_asks_then_often_enough_to_warn_in_time() -> None:
-    """Every five minutes at the latest, and some times within the time after which is warned."""
+    """The interval is at most five minutes and a fraction of the time before a warning."""
     cluster = TalkingCluster(set())
     await watched(cluster, 4, warn_s=40.0)
     pauses = [after - before for before, after in pairwise(cluster.asked_s)]

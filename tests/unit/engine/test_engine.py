@@ -1,4 +1,4 @@
-"""The whole engine over a topic in memory: what a user of it sees."""
+"""The whole engine over a topic in memory, as a caller sees it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TP = tp()
 
 
 async def test_engine_when_the_history_is_read_then_answers() -> None:
-    """What was stored before the start is found once the gate opens."""
+    """The engine finds events stored before its start once the gate opens."""
     world = World()
     world.store(started("a"), finished("a"))
     async with world.engine() as engine:
@@ -52,7 +52,7 @@ async def test_write_when_accepted_then_is_visible_at_once() -> None:
 
 
 async def test_write_when_the_reader_stalls_then_the_outcome_is_unknown() -> None:
-    """The error says where the event is; what became of it shows when reading goes on."""
+    """The error names the place of the event, and its verdict appears when reading goes on."""
     world = World()
     async with world.engine() as engine:
         await until_open(engine, world.place(TP))
@@ -97,7 +97,7 @@ async def test_engine_when_the_topic_is_another_one_then_reads_it_anew() -> None
 
 
 async def test_reconcile_when_taken_away_then_is_not_assigned_at_once() -> None:
-    """What is not wanted any more is refused when the call returns."""
+    """The engine refuses a removed partition as soon as `reconcile` returns."""
     world = World()
     world.store(started("a"))
     async with world.engine() as engine:

@@ -1,4 +1,4 @@
-"""What an engine is built from, as its configuration says."""
+"""The parts of an engine, as its configuration names them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 async def test_log_of_kafka_when_the_data_folder_has_snapshots_then_knows_that_there_was_a_topic(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_created: bool
 ) -> None:
-    """In such a cluster no empty topic takes the place of one that is lost."""
+    """The engine never makes a new topic in place of a lost one when snapshots exist."""
     told: list[frozenset[str]] = []
 
     async def opened(_settings: Any, remember: Remember) -> None:

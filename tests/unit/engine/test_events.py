@@ -33,7 +33,7 @@ WAYS = pytest.mark.parametrize("live", [False, True], ids=["in-the-history", "li
 async def test_f80_finish_before_its_start_then_is_rejected_and_the_copy_stays_open(
     *, live: bool
 ) -> None:
-    """As in Kafka the finish is lost; who looks for stuck copies finds the reason."""
+    """The engine rejects the finish as Kafka does, and the list of open copies shows the reason."""
     world = World()
     place = world.place(TP)
     events: list[Event] = [finished("a"), started("a")]
@@ -53,7 +53,7 @@ async def test_f80_finish_before_its_start_then_is_rejected_and_the_copy_stays_o
 
 @WAYS
 async def test_f81_events_after_the_end_of_a_partition_then_stop_nothing(*, live: bool) -> None:
-    """Neither pump nor readiness is broken by what brokers' consumers stop on; it is counted."""
+    """Events that stop a broker's consumer are counted and stop neither the pump nor readiness."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"), *WHOLE_DELETION)

@@ -1,4 +1,4 @@
-"""What an engine says of itself: the figures that an operator's metrics and status are made of."""
+"""Statistics of an engine: the source of metrics and status."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_f34_counts_when_the_state_is_read_anew_then_are_true_of_it_and_to
 
 
 async def test_f34_counts_when_redelivered_or_compacted_then_have_each_offset_once() -> None:
-    """A redelivery is not counted twice, and holes are told apart from events."""
+    """The statistics count each offset once, and count gaps apart from events."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(5)))
@@ -137,7 +137,7 @@ async def test_f34_counts_when_redelivered_or_compacted_then_have_each_offset_on
 async def test_f34_snapshots_then_are_told_with_age_size_and_what_was_restored(
     tmp_path: Path,
 ) -> None:
-    """Failure scenario F34: statistics hold age and size of snapshots, and what was restored."""
+    """Failure scenario F34: statistics hold age and size of snapshots, and the restored ones."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -194,7 +194,9 @@ async def test_f34_questions_then_are_counted_by_what_became_of_them() -> None:
 
 
 async def test_f34_waits_for_an_offset_then_are_counted_by_how_they_ended() -> None:
-    """Released, timed out, cancelled, ended by what makes them pointless, and not let in."""
+    """
+    Waits are counted as released, timed out, cancelled, ended by a stop or removal, and refused.
+    """
     world = World()
     settings = EngineSettings(memory=ROOM, gate=GateSettings(waiting_max=4))
     async with world.engine(settings) as engine:
@@ -221,7 +223,7 @@ async def test_f34_waits_for_an_offset_then_are_counted_by_how_they_ended() -> N
 
 
 async def test_f34_writers_then_are_told_where_they_wait_and_how_they_ended() -> None:
-    """Who waits for a verdict stands with its metadata partition."""
+    """The statistics list each waiting writer under its metadata partition."""
     world = World()
     place = world.place(TP)
     async with world.engine(assignment=Assignment.of_user([TP])) as engine:
@@ -241,7 +243,10 @@ async def test_f34_writers_then_are_told_where_they_wait_and_how_they_ended() ->
 
 
 async def test_f34_engine_then_tells_its_log_its_assignment_and_that_it_is_alive() -> None:
-    """The log's own figures, what is answered for, and a heartbeat that goes on without events."""
+    """
+    The statistics hold the log's figures, the assignment, and a heartbeat that advances without
+    events.
+    """
     world = World()
     loop = asyncio.get_running_loop()
     world.store(started("a"))

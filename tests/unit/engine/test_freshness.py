@@ -76,7 +76,7 @@ async def by_library(
 async def test_question_when_it_waits_twice_then_one_deadline_bounds_both_waits(
     wait: Waiting, timeout_ms: int | None
 ) -> None:
-    """The log is not given the whole time once more when the offsets have taken most of it."""
+    """The second wait gets the rest of the deadline."""
     world = World(PLACES)
     partitions = [world.partition_on(place) for place in range(PLACES)]
     loop = asyncio.get_running_loop()
@@ -95,7 +95,9 @@ async def test_question_when_it_waits_twice_then_one_deadline_bounds_both_waits(
 async def test_question_about_many_metadata_partitions_then_one_deadline_bounds_them_all(
     wait: Waiting,
 ) -> None:
-    """Each does not have the time that is configured for itself; the last is told as behind."""
+    """
+    One deadline covers all metadata partitions, and the error names the last one that is behind.
+    """
     world = World(PLACES)
     partitions = [world.partition_on(place) for place in range(PLACES)]
     world.store(started(segment_id(1, partitions[0])))
@@ -115,7 +117,7 @@ async def test_question_about_many_metadata_partitions_then_one_deadline_bounds_
 
 
 async def test_question_about_many_then_asks_the_log_once_and_sees_what_all_of_them_hold() -> None:
-    """However many metadata partitions are asked about, the log is asked one question."""
+    """The engine asks the log one question for all metadata partitions."""
     world = World(PLACES)
     partitions = [world.partition_on(place) for place in range(PLACES)]
     log = world.log()
@@ -140,7 +142,7 @@ async def test_question_about_many_then_asks_the_log_once_and_sees_what_all_of_t
 
 
 async def test_look_ups_at_once_by_the_library_then_are_as_fresh_as_one() -> None:
-    """All of them wait for what was stored before the call, and each has its own answer."""
+    """Each look-up of a batch sees every event stored before the call and has its own answer."""
     world = World(PLACES)
     place = world.place(TP)
     running = asyncio.current_task()

@@ -1,4 +1,4 @@
-"""What an engine's log lines say of where they come from, as JSON."""
+"""The fields of an engine's log lines that name their origin, as JSON."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_lines_of_an_engine_when_it_reads_and_keeps_then_say_where(tmp_pat
 
 
 async def test_lines_of_an_engine_when_the_log_fails_then_say_where() -> None:
-    """What goes wrong is told with its partition and how far it was read, once each."""
+    """The engine logs each failure once, with the partition and the position."""
     world = World(2)
     history(world, 1, 3)
     settings = EngineSettings(memory=ROOM, pump=PumpSettings(end_age_ms_max=1_000))
@@ -94,7 +94,9 @@ async def test_lines_of_an_engine_when_the_log_fails_then_say_where() -> None:
 
 
 async def test_lines_of_a_follower_when_another_task_begins_it_then_are_its_engines() -> None:
-    """A caller that assigns has fields of its own; they are not those of what it begins."""
+    """
+    The log lines of a follower have the engine's fields, not those of the caller that assigned it.
+    """
     world = World(2)
     history(world, 0, 2)
     with logging() as lines:

@@ -1,4 +1,4 @@
-"""A log that is trimmed, cut or made anew: what was read of it is given up, and read anew."""
+"""A log that is trimmed, truncated or made anew: the engine drops its state and reads again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 async def test_f65_updates_whose_first_record_was_trimmed_then_are_reported() -> None:
-    """They are dropped and counted, and the history is told to be incomplete."""
+    """The engine drops and counts updates without a start, and marks the history as incomplete."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"), delete_started("a"), started("b", 100, 199))
@@ -44,7 +44,9 @@ async def test_f65_updates_whose_first_record_was_trimmed_then_are_reported() ->
 
 
 async def test_f66_log_start_when_it_passes_us_by_then_rebuilds_behind_a_closed_gate() -> None:
-    """Never an endless fetch out of range; what may be missing is said."""
+    """
+    The engine rebuilds behind a closed gate instead of fetching out of range, and logs the gap.
+    """
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -71,7 +73,7 @@ def begins_at(engine: Engine, world: World, offset: int) -> bool:
 
 
 async def test_f67_watermark_when_rebuilt_from_fewer_records_then_does_not_go_down() -> None:
-    """However often the state is rebuilt, and also when a rebuild is cut short by the next one."""
+    """The high watermark does not go down, however often the state is rebuilt."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -92,7 +94,7 @@ async def test_f67_watermark_when_rebuilt_from_fewer_records_then_does_not_go_do
 
 
 async def test_log_when_its_tail_is_lost_then_nothing_of_that_tail_is_answered() -> None:
-    """A leader without the last events takes over: what was read of them is void."""
+    """After an unclean election the engine answers nothing from the lost tail."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"), started("b", 100, 199), finished("b"))
@@ -105,7 +107,7 @@ async def test_log_when_its_tail_is_lost_then_nothing_of_that_tail_is_answered()
 
 
 async def test_log_when_it_was_cut_and_has_grown_again_then_is_read_anew_all_the_same() -> None:
-    """The position lies within the log again: what was read below it is void nevertheless."""
+    """The engine reads a truncated log anew even if its position lies within the log again."""
     world = World()
     log = ScriptedLog(world.topic)
     place = world.place(TP)
@@ -123,7 +125,7 @@ async def test_log_when_it_was_cut_and_has_grown_again_then_is_read_anew_all_the
 
 
 async def test_f6_write_when_the_log_was_cut_unnoticed_then_is_not_called_applied() -> None:
-    """The event got an offset that was passed before: nothing that was read there is about it."""
+    """An event whose offset was read before a truncation has an unknown outcome."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -173,7 +175,7 @@ async def test_log_when_a_seen_end_is_cut_off_then_the_gate_opens_again() -> Non
 
 
 async def test_f6_topic_when_made_anew_then_nothing_of_the_old_one_is_answered() -> None:
-    """From the moment that it is noticed: not ready, rebuilt, writes stored in the new one."""
+    """The partition is not ready, is rebuilt, and stores writes in the new topic."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -203,7 +205,7 @@ async def test_f6_topic_when_made_anew_then_nothing_of_the_old_one_is_answered()
 
 
 async def test_f6_topic_when_deleted_for_a_while_then_is_waited_for() -> None:
-    """A topic that is being made anew may be away, and may come back with another count."""
+    """The engine waits for a deleted topic, which may return with another count."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -220,7 +222,9 @@ async def test_f6_topic_when_deleted_for_a_while_then_is_waited_for() -> None:
 
 
 async def test_f44_topic_when_made_anew_with_a_wrong_count_then_is_waited_for_by_name() -> None:
-    """Somebody is in the middle of making it anew: what ends a first start does not end this."""
+    """
+    A wrong partition count after a start does not end the engine; it waits and names the count.
+    """
     world = World()
     place = world.place(TP)
     world.store(started("a"))

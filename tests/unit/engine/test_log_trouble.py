@@ -50,7 +50,7 @@ async def test_f68_permanent_trouble_then_closes_the_gate_by_name_until_it_is_cu
 
 
 async def test_f68_damaged_partition_then_is_closed_and_the_others_go_on() -> None:
-    """Stored bytes that are not what was written concern one partition."""
+    """Damaged bytes in one metadata partition close only that partition."""
     world = World()
     place = world.place(TP)
     other = world.partition_on((place + 1) % 3)

@@ -26,7 +26,7 @@ class Resident:
 
 
 async def test_assignment_when_memory_is_used_up_then_grows_no_more_but_shrinks() -> None:
-    """What would take more is refused by name; giving back is always possible."""
+    """The engine refuses an addition when its memory is used up, and always allows a removal."""
     world = World(partition_count=3)
     memory = Resident()
     limits = EngineSettings(memory=MemorySettings(alert_bytes=800, limit_bytes=900))
@@ -48,7 +48,7 @@ async def test_assignment_when_memory_is_used_up_then_grows_no_more_but_shrinks(
 
 
 async def test_replay_when_memory_is_used_up_then_pauses_and_says_why() -> None:
-    """Nothing more is read, the refusal names the reason, and reading goes on by itself."""
+    """The replay pauses, the refusal names the memory, and reading resumes by itself."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(10)))
@@ -67,7 +67,7 @@ async def test_replay_when_memory_is_used_up_then_pauses_and_says_why() -> None:
 
 
 async def test_open_partition_when_memory_is_used_up_then_closes_when_it_is_late() -> None:
-    """What is held is answered until it is too old; then the reason is the memory."""
+    """The partition answers until its state is too old, and then names the memory as the reason."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))

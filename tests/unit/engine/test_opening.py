@@ -39,7 +39,7 @@ class Slow:
 
 
 async def test_call_when_the_log_is_not_open_then_says_what_is_waited_for_within_its_time() -> None:
-    """Nothing waits beyond its deadline, and nothing is stored; who asks first hears it at once."""
+    """Each call fails within its deadline and names the cause, and an append stores nothing."""
     slow = Slow()
     log, loop = slow.stand_in, asyncio.get_running_loop()
     with pytest.raises(LogUnavailable, match="not open yet, after 0 s: waiting for a slow disk"):
@@ -64,7 +64,7 @@ async def test_call_when_the_log_is_not_open_then_says_what_is_waited_for_within
 
 
 async def test_call_when_the_log_opens_meanwhile_then_is_answered_by_it() -> None:
-    """Who waits has the answer as soon as it is there; what runs beside the log runs."""
+    """A waiting call is answered as soon as the log opens, and the log's own tasks run."""
     slow = Slow()
     log = slow.stand_in
     running = asyncio.create_task(log.run())
@@ -89,7 +89,7 @@ async def test_call_when_the_log_opens_meanwhile_then_is_answered_by_it() -> Non
 
 
 async def test_run_when_the_log_cannot_be_opened_then_raises_its_error() -> None:
-    """Late is not lost: what stands in the way ends who runs it."""
+    """`run` raises the error of an opening that failed."""
     slow = Slow(LogDamaged("not what was written"))
     running = asyncio.create_task(slow.stand_in.run())
     slow.may_open.set()
@@ -117,7 +117,7 @@ class Woken(MemoryLog):
 
 
 async def test_f95_sign_of_life_when_the_log_is_open_then_it_is_told_and_else_nobody() -> None:
-    """Failure scenario F95: a log that is still being opened looks for nobody yet."""
+    """Failure scenario F95: a sign of life reaches the log only once it is open."""
     slow = Slow()
     log = slow.log = Woken(MemoryTopic(2))
     slow.stand_in.wake()

@@ -77,7 +77,7 @@ async def test_f62_poison_then_is_set_aside_and_the_good_records_of_the_fetch_ap
 
 
 async def test_f62_oversized_record_then_is_set_aside_and_its_beginning_is_kept() -> None:
-    """Larger than anything this service is willing to hold: it is named, and the next applies."""
+    """The engine sets aside a record larger than its limit and applies the next one."""
     world = World()
     place = world.place(TP)
     world.topic.batch_bytes_max = 2 * VALUE_BYTES_MAX
@@ -95,7 +95,10 @@ async def test_f62_oversized_record_then_is_set_aside_and_its_beginning_is_kept(
 async def test_f62_poison_then_is_named_in_the_log_with_its_first_bytes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Who runs a service sees there what it was; a line for each slice, none for tombstones."""
+    """
+    The log has one line per slice with the first bytes of each poison record, and none for
+    tombstones.
+    """
     world = World()
     place = world.place(TP)
     bad = POISON[UndecodableReason.TRUNCATED]
@@ -148,7 +151,7 @@ async def test_f62_poison_while_open_then_stops_nothing() -> None:
 
 
 async def test_f62_update_to_started_then_is_rejected_and_no_poison() -> None:
-    """What would stop a stock broker's consumer stops nothing here."""
+    """An update to STARTED is rejected and, unlike in a stock broker, does not stop the reader."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), update("a", SegmentState.COPY_SEGMENT_STARTED), finished("a"))
@@ -182,7 +185,7 @@ async def test_f63_history_when_too_much_was_not_understood_then_stays_closed_fo
 
 
 async def test_f78_rejected_event_then_is_counted_and_shown_with_its_segment() -> None:
-    """Partition, offset, segment, reason and both states are there for who asks."""
+    """The incident shows partition, offset, segment, reason and both states."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), delete_finished("a"), finished("a"))
@@ -198,7 +201,7 @@ async def test_f78_rejected_event_then_is_counted_and_shown_with_its_segment() -
 
 
 async def test_f78_incidents_when_the_state_is_read_anew_then_are_not_told_twice() -> None:
-    """What is read a second time is seen a second time, and remembered once."""
+    """A record that is read twice is one incident."""
     world = World()
     place = world.place(TP)
     world.store(finished("gone"), started("a"))
@@ -230,7 +233,7 @@ async def test_f62_damaged_batch_then_is_read_anew_and_set_aside_at_last() -> No
 
 
 async def test_f62_damaged_tail_then_is_passed_to_where_the_log_goes_on() -> None:
-    """Also where nothing sound follows: the log says where the set ends, and what comes is read."""
+    """The reader passes a damaged tail to the end that the log names, and reads later records."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -259,7 +262,7 @@ async def test_f62_damage_that_was_in_transit_then_is_not_counted() -> None:
 
 
 async def test_redelivery_then_is_stepped_over() -> None:
-    """What is delivered a second time changes nothing, and is counted in no verdict."""
+    """A redelivered record changes nothing and counts in no verdict."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"), delete_started("a"), delete_finished("a"))

@@ -58,7 +58,7 @@ async def test_f20_question_when_half_of_the_history_is_read_then_none_is_answer
 
 
 async def test_f21_question_when_unassigned_then_each_says_not_assigned() -> None:
-    """All of them give the same answer, at once and later, and none still tells of segments."""
+    """Every question gets not assigned, at once and later."""
     world = World()
     world.store(started("a"), finished("a"))
     async with world.engine() as engine:
@@ -73,7 +73,7 @@ async def test_f21_question_when_unassigned_then_each_says_not_assigned() -> Non
 
 @pytest.mark.parametrize("fault", list(BoundsFault), ids=lambda fault: fault.value)
 async def test_f22_list_while_the_end_is_not_known_then_is_not_ready(fault: BoundsFault) -> None:
-    """Wanted and not loaded, while the end is asked for, is neither empty nor not wanted."""
+    """A listing before the log end is known is not ready, neither empty nor not assigned."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -94,7 +94,10 @@ async def test_f22_list_while_the_end_is_not_known_then_is_not_ready(fault: Boun
 
 
 async def test_f23_engine_that_was_given_nothing_then_says_not_assigned() -> None:
-    """Before the log is reached it is not ready; from then on, what was never given is refused."""
+    """
+    The engine is not ready before it reaches the log, and then refuses partitions not assigned to
+    it.
+    """
     world = World()
     async with world.engine(assignment=Assignment.nothing()) as engine:
         assert refusals(engine) == {NotReady}
@@ -104,7 +107,7 @@ async def test_f23_engine_that_was_given_nothing_then_says_not_assigned() -> Non
 
 
 async def test_f24_partition_when_unassigned_before_its_first_event_then_begins_closed() -> None:
-    """Readiness is reset by every assignment; what was uploaded meanwhile is there afterwards."""
+    """Each assignment resets readiness, and events stored meanwhile are found afterwards."""
     world = World()
     place = world.place(TP)
     mine = Assignment.of_user([TP])
@@ -160,7 +163,7 @@ async def test_f25_quiet_log_then_the_gate_stays_open() -> None:
 
 
 async def test_f69_end_when_nobody_says_it_any_more_then_the_gate_closes_and_opens() -> None:
-    """A state of which nobody can say whether it is current is not answered from."""
+    """The gate closes while the log end is unknown and opens when it is known again."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -176,7 +179,7 @@ async def test_f69_end_when_nobody_says_it_any_more_then_the_gate_closes_and_ope
 
 
 async def test_f26_f50_engine_when_its_reader_has_died_then_refuses_by_that_name() -> None:
-    """A fault of ours ends the engine: what is frozen is never answered from, nor written to."""
+    """After its reader has died the engine refuses reads and writes and names the cause."""
     world = World()
     world.store(started("a"))
 
@@ -204,7 +207,7 @@ async def test_f26_f50_engine_when_its_reader_has_died_then_refuses_by_that_name
 
 
 async def test_f26_engine_when_stopped_then_refuses_by_that_name() -> None:
-    """After the stop nothing is answered, however current it was."""
+    """A stopped engine refuses every question with Stopped."""
     world = World()
     world.store(started("a"))
     async with world.engine() as engine:
@@ -214,7 +217,7 @@ async def test_f26_engine_when_stopped_then_refuses_by_that_name() -> None:
 
 
 async def test_f32_refusal_while_loading_then_has_its_fields() -> None:
-    """User partition and metadata partition are separate; numbers are there as soon as known."""
+    """The refusal has user partition, metadata partition, and each number once it is known."""
     world = World()
     place = world.place(TP)
     last = world.store(*(started(number) for number in range(50)))

@@ -38,7 +38,7 @@ async def test_read_your_writes_in_another_process_then_sees_them() -> None:
 
 
 async def test_wait_when_already_reached_then_ends_without_a_turn_of_the_loop() -> None:
-    """Nothing is waited for that is there; -1 is the token of an empty partition."""
+    """The wait ends without a turn of the loop, also for -1 of an empty partition."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -52,7 +52,7 @@ async def test_wait_when_already_reached_then_ends_without_a_turn_of_the_loop() 
 
 
 async def test_wait_for_many_partitions_then_ends_when_all_are_reached() -> None:
-    """The slowest decides."""
+    """The wait ends with the slowest partition."""
     world = World()
     mine = [world.partition_on(place) for place in range(3)]
     async with world.engine() as engine:
@@ -67,7 +67,7 @@ async def test_wait_for_many_partitions_then_ends_when_all_are_reached() -> None
 
 
 async def test_wait_when_not_reached_in_time_then_says_how_far_it_is() -> None:
-    """At the deadline the reader hears position and target, and may come back."""
+    """At its deadline the reader gets an error with position and target and may call again."""
     world = World()
     place = world.place(TP)
     loop = asyncio.get_running_loop()
@@ -88,7 +88,7 @@ async def test_wait_when_not_reached_in_time_then_says_how_far_it_is() -> None:
 
 @pytest.mark.parametrize("offset", [-2, 1.0, "0", True, None], ids=repr)
 async def test_wait_for_what_is_no_offset_then_is_refused(offset: object) -> None:
-    """What cannot be meant is not waited for."""
+    """The engine refuses a wait for a number that cannot be an offset."""
     world = World()
     async with world.engine() as engine:
         await until_open(engine, 0)
@@ -97,7 +97,10 @@ async def test_wait_for_what_is_no_offset_then_is_refused(offset: object) -> Non
 
 
 async def test_f61_wait_for_a_metadata_partition_that_there_is_not_then_is_no_argument() -> None:
-    """Failure scenario F61: nobody has it, so nobody is told that another service might."""
+    """
+    Failure scenario F61: a wait for a metadata partition that does not exist is an invalid
+    argument.
+    """
     world = World()
     async with world.engine() as engine:
         await until_open(engine, 0)
@@ -108,7 +111,7 @@ async def test_f61_wait_for_a_metadata_partition_that_there_is_not_then_is_no_ar
 
 
 async def test_f50_wait_when_unassigned_meanwhile_then_says_so_at_once() -> None:
-    """A position that may never come is not waited for; nor is one that is not read here."""
+    """The wait ends at once with an error, also for a partition that is not read here."""
     world = World()
     async with world.engine() as engine:
         await until_open(engine, 0, 1, 2)
@@ -125,7 +128,7 @@ async def test_f50_wait_when_unassigned_meanwhile_then_says_so_at_once() -> None
 
 
 async def test_f101_wait_when_the_engine_stops_then_says_so() -> None:
-    """Whatever a reader waits for, a stop ends it."""
+    """A stop ends every wait of a reader."""
     world = World()
     loop = asyncio.get_running_loop()
     place = world.place(TP)
@@ -147,7 +150,7 @@ async def test_f101_wait_when_the_engine_stops_then_says_so() -> None:
 
 
 async def test_f90_readers_that_wait_then_survive_one_anothers_end() -> None:
-    """Cancelled or timed out, a reader leaves nothing behind and disturbs nobody."""
+    """A cancelled or timed-out reader leaves nothing behind and disturbs no other reader."""
     world = World()
     place = world.place(TP)
     async with world.engine() as engine:
@@ -175,7 +178,7 @@ async def test_f90_readers_that_wait_then_survive_one_anothers_end() -> None:
 
 
 async def test_readers_when_too_many_wait_then_one_more_is_refused_at_once() -> None:
-    """A bound on what waits, with its own name; who need not wait is let through."""
+    """The engine refuses one reader above the limit, and lets a reader pass that need not wait."""
     world = World()
     place = world.place(TP)
     settings = EngineSettings(memory=ROOM, gate=GateSettings(waiting_max=2))
@@ -191,7 +194,7 @@ async def test_readers_when_too_many_wait_then_one_more_is_refused_at_once() -> 
 
 
 async def test_wait_when_reached_behind_a_closed_gate_then_the_question_is_still_refused() -> None:
-    """To have been reached is no readiness: the gate decides."""
+    """The gate refuses the question although the offset is reached."""
     world = World()
     place = world.place(TP)
     world.script.write(place, b"\x07", b"\x07")
@@ -203,7 +206,7 @@ async def test_wait_when_reached_behind_a_closed_gate_then_the_question_is_still
 
 
 async def test_wait_when_the_state_is_read_anew_meanwhile_then_waits_for_that() -> None:
-    """A position counts only while the state behind it does."""
+    """The wait goes on until the state that is read anew has reached the offset."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(4)))
@@ -220,7 +223,7 @@ async def test_wait_when_the_state_is_read_anew_meanwhile_then_waits_for_that() 
 
 
 async def test_wait_for_two_when_the_first_is_read_anew_meanwhile_then_waits_for_both() -> None:
-    """What was reached while the other was waited for has to be there in the end."""
+    """A wait for two offsets ends only when both are reached at the same time."""
     world = World()
     mine = [world.partition_on(place) for place in range(2)]
     async with world.engine() as engine:
@@ -243,7 +246,7 @@ async def test_wait_for_two_when_the_first_is_read_anew_meanwhile_then_waits_for
 
 
 async def test_current_read_then_sees_everything_that_was_stored_before_it() -> None:
-    """The end of the log is asked for first, whoever wrote."""
+    """A current read first asks the log for its end, so it sees the events of every writer."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -260,7 +263,7 @@ async def test_current_read_then_sees_everything_that_was_stored_before_it() -> 
 
 
 async def test_current_read_of_what_is_not_assigned_then_asks_nobody() -> None:
-    """Assignment is judged before the log is asked."""
+    """The engine checks the assignment before it asks the log."""
     world = World()
     world.script.fail_bounds(world.place(TP), BoundsFault.HANGS)
     async with world.engine(assignment=Assignment.nothing()) as engine:
@@ -273,7 +276,7 @@ async def test_current_read_of_what_is_not_assigned_then_asks_nobody() -> None:
 async def test_current_read_when_the_end_is_not_told_then_ends_by_its_deadline(
     fault: BoundsFault,
 ) -> None:
-    """Without an end nothing can be promised, and nothing is answered as if it were."""
+    """Without a log end the read ends with an error at its deadline."""
     world = World()
     place = world.place(TP)
     loop = asyncio.get_running_loop()

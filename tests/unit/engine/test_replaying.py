@@ -29,7 +29,9 @@ def failures_of(engine: Engine, place: int) -> int:
 
 
 async def test_f27_history_when_nothing_of_it_is_understood_then_is_not_an_empty_tier() -> None:
-    """The partition is closed and says how much was not understood; a setting lets it in."""
+    """
+    The partition stays closed with the count of undecodable records, unless a setting allows them.
+    """
     world = World()
     place = world.place(TP)
     for _ in range(5):
@@ -50,7 +52,7 @@ async def test_f27_history_when_nothing_of_it_is_understood_then_is_not_an_empty
 
 
 async def test_f27_history_of_tombstones_and_later_versions_then_is_let_in() -> None:
-    """What compaction removed, and a known later form, are counted apart."""
+    """The statistics count compacted records and records of a later version apart."""
     world = World()
     place = world.place(TP)
     world.script.write(place, segment_value(head=b"\x01\x00\x01"))
@@ -62,7 +64,7 @@ async def test_f27_history_of_tombstones_and_later_versions_then_is_let_in() -> 
 
 
 async def test_f28_log_that_starts_at_40_then_is_read_from_there() -> None:
-    """No endless loop at offset 0: reading begins where the log does."""
+    """Reading begins at the log start, not at offset 0."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(40)))
@@ -77,7 +79,7 @@ async def test_f28_log_that_starts_at_40_then_is_read_from_there() -> None:
 
 
 async def test_f28_log_that_starts_and_ends_at_40_then_is_ready_at_once() -> None:
-    """There is nothing to wait for, and whoever waits for its last offset is let go."""
+    """An empty log is ready at once, and a reader that waits for its last offset is released."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(40)))
@@ -90,7 +92,7 @@ async def test_f28_log_that_starts_and_ends_at_40_then_is_ready_at_once() -> Non
 
 
 async def test_f29_end_when_asking_fails_once_then_is_asked_again_within_seconds() -> None:
-    """One retriable failure costs a pause of 250 ms, not 300 s."""
+    """The engine asks again after 250 ms, not after 300 s."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -164,7 +166,7 @@ async def test_f31_aborted_transaction_then_is_applied_as_kafka_applies_it() -> 
 
 
 async def test_replay_when_it_takes_longer_than_the_lag_allowed_then_opens_once() -> None:
-    """A log that grew for minutes behind the target is read to its end before anything opens."""
+    """The gate opens once, after the log is read to its present end."""
     world = World()
     place = world.place(TP)
     world.store(*(started(number) for number in range(5)))
@@ -182,7 +184,7 @@ async def test_replay_when_it_takes_longer_than_the_lag_allowed_then_opens_once(
 
 
 async def test_replay_when_events_are_applied_then_state_is_set_apart() -> None:
-    """What the process had is out of the collector's sight from the first events on."""
+    """The engine freezes the garbage collector's view once, at the first applied event."""
     world = World()
     done: list[int] = []
     async with world.engine(set_apart=lambda: done.append(1)) as engine:

@@ -1,4 +1,4 @@
-"""A broker that speaks to us: whoever pauses before it tries the log again pauses no longer."""
+"""A request from a broker: it ends the pause before the next attempt to reach the log."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Woken(ScriptedLog):
 
 
 async def test_f95_sign_of_life_when_the_log_has_pauses_of_its_own_then_it_is_told() -> None:
-    """Failure scenario F95: also where it is reached, since its brokers may be away since."""
+    """Failure scenario F95: the log gets the sign of life even if it was reached before."""
     world = World()
     log = Woken(world.topic)
     world.script.lose_brokers()
@@ -56,7 +56,9 @@ async def test_f95_sign_of_life_when_the_log_has_pauses_of_its_own_then_it_is_to
 
 
 async def test_f95_log_when_signs_of_life_come_in_a_flood_then_keeps_the_first_pause() -> None:
-    """Failure scenario F95: four attempts a second, whoever says hello how often."""
+    """
+    Failure scenario F95: the log makes at most four attempts a second, however many signs arrive.
+    """
     world = World()
     log = ScriptedLog(world.topic)
     world.script.lose_brokers()

@@ -33,7 +33,7 @@ from tests.support.logs.scripted_log import ScriptedLog
 
 
 async def test_f50_write_when_not_assigned_then_fails_before_anything_is_stored() -> None:
-    """(a) Nobody here reads that metadata partition: refused at once, and the log is unchanged."""
+    """(a) The engine refuses the write at once and the log is unchanged."""
     world = World()
     loop = asyncio.get_running_loop()
     async with world.engine(assignment=Assignment.nothing()) as engine:
@@ -46,7 +46,7 @@ async def test_f50_write_when_not_assigned_then_fails_before_anything_is_stored(
 
 
 async def test_f50_store_when_not_assigned_then_is_stored_as_kafka_does_it() -> None:
-    """(a) Who asks for Kafka's way has the event stored, and hears that its verdict is unknown."""
+    """(a) `store` appends the event as Kafka does and returns an unknown verdict."""
     world = World()
     place = world.place(TP)
     async with world.engine(assignment=Assignment.nothing()) as engine:
@@ -60,7 +60,7 @@ async def test_f50_store_when_not_assigned_then_is_stored_as_kafka_does_it() -> 
 
 
 async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_it_is() -> None:
-    """(b) Taken away between append and verdict: the event is stored, and the error says where."""
+    """(b) The error of a write that lost its assignment names the offset of the stored event."""
     world = World()
     place = world.place(TP)
     loop = asyncio.get_running_loop()
@@ -81,7 +81,7 @@ async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_i
 
 
 async def test_f50_write_when_unassigned_while_it_appends_then_is_told_the_same() -> None:
-    """(b) Also where the log tells the offset only after the partition was taken away."""
+    """(b) The error names the offset that the log returned after the partition was removed."""
     world = World()
     log = ScriptedLog(world.topic)
     place = world.place(TP)
@@ -103,7 +103,7 @@ async def test_f50_write_when_unassigned_while_it_appends_then_is_told_the_same(
 async def test_f50_f101_write_when_the_engine_stops_then_is_told_and_where_it_is(
     *, told: bool
 ) -> None:
-    """(c) Waiters end with stopped, whether or not the log had told them the offset by then."""
+    """(c) Waiting writers get Stopped, with the offset if the log had returned it."""
     world = World()
     log = ScriptedLog(world.topic)
     place = world.place(TP)
@@ -135,7 +135,7 @@ async def test_f50_write_when_the_engine_has_stopped_then_stores_nothing() -> No
 
 
 async def test_f50_write_when_the_topic_is_made_anew_meanwhile_then_is_unknown() -> None:
-    """The event was stored in a topic that is gone: nobody will ever say what became of it."""
+    """The outcome of an event in a deleted topic is unknown."""
     world = World()
     place = world.place(TP)
     async with world.engine() as engine:
@@ -153,7 +153,7 @@ async def test_f50_write_when_the_topic_is_made_anew_meanwhile_then_is_unknown()
 
 
 async def test_f54_write_when_not_heard_in_time_then_a_retry_makes_no_second_segment() -> None:
-    """The error says where the event is; asked again, it is a repeat of what is there."""
+    """The error names the place of the event, and the retry is a duplicate."""
     world = World()
     place = world.place(TP)
     loop = asyncio.get_running_loop()
@@ -204,7 +204,7 @@ async def test_f54_append_when_it_fails_then_the_writer_hears_how_much_is_known(
 async def test_write_when_its_event_is_trimmed_before_it_is_read_then_is_not_called_applied() -> (
     None
 ):
-    """What retention removed before it was read took no effect here: its outcome is unknown."""
+    """The outcome of an event that retention removed before it was read is unknown."""
     world = World()
     place = world.place(TP)
     async with world.engine() as engine:
@@ -245,7 +245,7 @@ async def test_write_when_the_log_loses_its_event_then_hears_no_verdict_on_anoth
 
 
 async def test_write_when_cancelled_while_it_waits_to_be_admitted_then_has_failed() -> None:
-    """Nothing was handed to the log: it is surely not stored, and counted so."""
+    """A write cancelled before admission is not stored, and counts as failed."""
     world = World()
     world.script.stall(world.place(TP))
     world.store(started("before"))
@@ -260,7 +260,9 @@ async def test_write_when_cancelled_while_it_waits_to_be_admitted_then_has_faile
 
 
 async def test_writes_when_handed_to_the_log_then_it_is_known_how_long_they_took() -> None:
-    """Until their verdict, or until it was given up to wait; what was refused before is not in."""
+    """
+    Durations end at the verdict or at the timeout, and leave out events refused before the append.
+    """
     world = World()
     place = world.place(TP)
     async with world.engine() as engine:

@@ -1,4 +1,4 @@
-"""What a write that waits costs, how long it waits, and how many may."""
+"""The cost, the deadline and the number of waiting writes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_f55_write_on_the_loop_then_others_go_on_meanwhile() -> None:
 
 
 async def test_f90_writes_that_wait_then_cost_no_thread_and_no_polling() -> None:
-    """A thousand writes that wait wake nobody up: the loop has as few turns as with one."""
+    """A thousand waiting writes cause no more turns of the event loop than one."""
     world = World()
     place = world.place(TP)
 
@@ -83,7 +83,7 @@ async def test_f90_writes_that_wait_then_cost_no_thread_and_no_polling() -> None
 
 
 async def test_writes_when_too_many_wait_then_one_more_is_refused_at_once() -> None:
-    """A bound on what waits, with its own name."""
+    """The engine refuses one write above the limit at once, with an error of its own."""
     world = World()
     place = world.place(TP)
     settings = EngineSettings(memory=ROOM, write=WriteSettings(pending_max=2))

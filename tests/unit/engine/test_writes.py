@@ -1,4 +1,4 @@
-"""Writing through an engine: every writer is told what became of exactly its event."""
+"""Writes through an engine: every writer gets the verdict on its own event."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ async def test_f51_event_that_would_be_rejected_then_never_becomes_durable(
     current: str | None,
     requested: str,
 ) -> None:
-    """The writer hears reason, current and requested state; no junk is stored."""
+    """
+    The writer gets the reason with the current and the requested state, and nothing is stored.
+    """
     world = World()
     async with world.engine() as engine:
         for before in stored:
@@ -101,7 +103,7 @@ async def test_f51_event_that_would_be_rejected_then_never_becomes_durable(
 
 
 async def test_f51_event_when_another_comes_first_then_is_told_after_it_was_stored() -> None:
-    """What could not be known beforehand is the verdict on exactly that event, with its place."""
+    """The writer gets the verdict on its own stored event, with its place."""
     world = World()
     log = ScriptedLog(world.topic)
     place = world.place(TP)
@@ -163,7 +165,7 @@ async def test_f51_writers_at_once_then_each_hears_of_its_own_event() -> None:
 
 
 async def test_f52_exact_retry_then_is_a_success_that_is_told_as_a_repeat() -> None:
-    """A writer that asks again hears that nothing changed."""
+    """A writer that repeats its event gets a success marked as a duplicate."""
     world = World()
     async with world.engine() as engine:
         for event in (started("a"), finished("a"), partition_delete(MARKED)):
@@ -183,7 +185,7 @@ async def test_f52_exact_retry_then_is_a_success_that_is_told_as_a_repeat() -> N
 async def test_f53_event_in_the_wrong_state_then_is_refused_and_the_log_end_stays(
     event: Event,
 ) -> None:
-    """What a broker's consumer could not digest is refused before anything else is looked at."""
+    """An event that would stop a broker's consumer is refused before any other check."""
     world = World()
     for assignment in (Assignment.everything(), Assignment.nothing()):
         async with world.engine(assignment=assignment) as engine:
@@ -196,7 +198,7 @@ async def test_f53_event_in_the_wrong_state_then_is_refused_and_the_log_end_stay
 async def test_f58_add_to_a_partition_under_deletion_then_is_refused_and_counted_in_replay() -> (
     None
 ):
-    """A writer is told; what others stored all the same is applied and remembered."""
+    """The writer is refused, and such an event in the log is applied and counted in replay."""
     world = World()
     place = world.place(TP)
     async with world.engine() as engine:
@@ -213,7 +215,9 @@ async def test_f58_add_to_a_partition_under_deletion_then_is_refused_and_counted
 
 
 async def test_f60_deletion_without_custom_metadata_then_repeats_what_is_stored() -> None:
-    """Without it the objects would not be found; what others write without it erases it."""
+    """
+    A deletion event without custom metadata repeats the stored metadata and does not erase it.
+    """
     world = World()
     async with world.engine() as engine:
         for label in ("a", "b"):

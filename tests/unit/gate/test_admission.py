@@ -1,4 +1,4 @@
-"""Who may ask now: four answers that a caller must tell apart."""
+"""The admission of a question: four answers that a caller must distinguish."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def refusal(gate: Gate) -> NotReady:
 
 
 def test_f23_gate_when_never_told_anything_then_is_not_ready() -> None:
-    """Before the log is reached nobody knows what is assigned: every question has to wait."""
+    """Every question is not ready before the log is reached, because the assignment is unknown."""
     gate = Gate()
     error = refusal(gate)
     assert (error.reason, error.metadata_partition) == ("connecting", None)
@@ -72,7 +72,7 @@ def test_f23_gate_when_never_told_anything_then_is_not_ready() -> None:
 
 
 def test_f23_gate_when_nothing_is_assigned_then_says_so() -> None:
-    """A service that was given nothing says that it is not assigned, not that it is not ready."""
+    """A service with an empty assignment answers not assigned, not not ready."""
     gate = Gate()
     gate.connect(COUNT)
     with pytest.raises(NotAssigned, match="answers for none") as caught:
@@ -103,7 +103,7 @@ def test_d17_gate_when_nobody_has_said_what_is_assigned_then_sends_nobody_away()
 
 
 def test_f22_partition_when_wanted_but_not_begun_then_is_not_ready() -> None:
-    """Wanted and not loaded is something else than not wanted."""
+    """An assigned partition that is not loaded is not ready, which differs from not assigned."""
     gate = Gate()
     gate.connect(COUNT)
     gate.assign(Assignment.of_user([TP]))
@@ -114,7 +114,7 @@ def test_f22_partition_when_wanted_but_not_begun_then_is_not_ready() -> None:
 
 
 def test_f21_partition_when_taken_away_then_is_not_assigned_at_once() -> None:
-    """The assignment decides before the gate does: what is held is not answered from."""
+    """A removed partition is not assigned at once, even while its state is in memory."""
     gate = opened()
     gate.admit(TP)
     gate.assign(Assignment.of_user([tp("other")]))
@@ -138,7 +138,7 @@ def test_f21_partition_when_taken_away_then_is_not_assigned_at_once() -> None:
 def test_f20_question_when_the_gate_is_not_open_then_is_refused(
     fact: CaughtUp | FellBehind | StateLost | PartitionReassigned, state: GateState
 ) -> None:
-    """Only an open gate lets anything through, whatever is held behind it."""
+    """Only an open gate admits a question, whatever state lies behind it."""
     gate = opened()
     gate.take_fact(PLACE, fact, progress(0, 0, 0))
     assert gate.state(PLACE) is state
@@ -150,7 +150,9 @@ def test_f20_question_when_the_gate_is_not_open_then_is_refused(
 
 
 def test_f32_refusal_then_has_everything_a_caller_needs_in_fields() -> None:
-    """User partition and metadata partition apart, position, target, what is left, a hint."""
+    """
+    The refusal has user partition, metadata partition, position, target, records left, and a hint.
+    """
     gate = loading()
     gate.take_fact(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, 500, 600))
     error = refusal(gate)
@@ -163,7 +165,7 @@ def test_f32_refusal_then_has_everything_a_caller_needs_in_fields() -> None:
 
 
 def test_f32_position_then_is_the_shards_own_and_not_the_one_told_last() -> None:
-    """What is told on a timer is older than what is held."""
+    """The refusal has the shard's present position, not the one of the last timer."""
     gate = loading()
     shard = PythonShard(PLACE, 123)
     gate.set_shard(PLACE, shard)
@@ -173,7 +175,7 @@ def test_f32_position_then_is_the_shards_own_and_not_the_one_told_last() -> None
 
 
 def test_f32_stale_refusal_then_tells_what_is_left_to_the_end_known_now() -> None:
-    """Who fell behind has passed the target of its beginning long ago; the end is what counts."""
+    """A refusal of a replay that fell behind counts the records up to the present log end."""
     gate = opened()
     gate.set_shard(PLACE, PythonShard(PLACE, 500))
     gate.take_fact(PLACE, FellBehind(NotReadyReason.BEHIND, "late"), progress(500, 400, 900))
@@ -184,7 +186,7 @@ def test_f32_stale_refusal_then_tells_what_is_left_to_the_end_known_now() -> Non
 
 
 def test_f66_state_that_is_given_up_then_tells_no_position() -> None:
-    """What was read is void: neither its position nor its target mean anything to a caller."""
+    """The refusal of a dropped state has neither position nor target."""
     gate = opened()
     gate.set_shard(PLACE, PythonShard(PLACE, 500))
     gate.take_fact(
@@ -202,14 +204,14 @@ def test_f66_state_that_is_given_up_then_tells_no_position() -> None:
     ids=["nothing", "little", "much", "very-much"],
 )
 def test_f33_hint_then_grows_with_what_is_left_within_bounds(left: int, hint_ms: int) -> None:
-    """The more is left to be read, the later is asked again; never at once, never too late."""
+    """The hint grows with the records left, between its bounds."""
     gate = loading()
     gate.take_fact(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, left, left))
     assert refusal(gate).retry_after_ms == hint_ms
 
 
 def test_f33_hint_when_chosen_then_is_given() -> None:
-    """Also while the log has not been reached, and while nobody knows how much is left."""
+    """The configured hint counts even before the log is reached."""
     gate = Gate(retry_after_ms=77, retry_after_ms_max=99)
     assert refusal(gate).retry_after_ms == 77
     gate = loading(retry_after_ms=77, retry_after_ms_max=99)
@@ -228,7 +230,7 @@ def test_f94_gate_when_connected_then_nothing_of_another_topic_is_answered() -> 
 
 
 def test_f6_gate_when_the_topic_is_gone_then_is_not_ready_and_says_why() -> None:
-    """A topic that is not known any more is answered from by nobody."""
+    """The gate closes with the reason when the topic is gone."""
     gate = opened()
     gate.disconnect("another topic")
     error = refusal(gate)
@@ -238,7 +240,7 @@ def test_f6_gate_when_the_topic_is_gone_then_is_not_ready_and_says_why() -> None
 
 
 def test_place_when_the_count_changes_then_is_computed_anew() -> None:
-    """What was remembered of a topic with another partition count is forgotten."""
+    """A changed partition count drops the remembered metadata partitions."""
     gate = opened()
     assert gate.place_of(TP) == PLACE
     gate.connect(COUNT + 3)
@@ -249,7 +251,7 @@ def test_place_when_the_count_changes_then_is_computed_anew() -> None:
 def test_f26_gate_when_all_has_ended_then_refuses_everything_by_that_name(
     error: type[Stopped | PumpFailed],
 ) -> None:
-    """Frozen state is never served as current, whether it was open or not even connected."""
+    """An ended gate refuses every question, whatever its state was."""
     for gate in (opened(), loading(), Gate()):
         gate.stop(error, "over")
         for ask in (gate.admit, gate.require_assigned, gate.place_of):
@@ -263,7 +265,7 @@ def test_f26_gate_when_all_has_ended_then_refuses_everything_by_that_name(
 
 
 async def test_wait_when_the_gate_opens_then_ends() -> None:
-    """Who waits is woken by the opening itself, not by looking again."""
+    """The opening of the gate wakes the waiter without polling."""
     gate = loading()
     waiting = asyncio.create_task(gate.wait_open(TP))
     await asyncio.sleep(0)
@@ -285,7 +287,7 @@ async def test_wait_when_the_gate_opens_then_ends() -> None:
 async def test_f50_wait_when_it_cannot_open_any_more_then_says_why(
     end: Callable[[Gate], None], error: type[Exception]
 ) -> None:
-    """A wait for readiness ends with what makes it pointless."""
+    """A wait for readiness ends with the error that prevents it."""
     gate = loading()
     waiting = asyncio.create_task(gate.wait_open(TP))
     await asyncio.sleep(0)
@@ -326,7 +328,7 @@ async def test_d17_wait_for_the_assignment_then_ends_when_both_it_and_the_topic_
 
 
 def test_f83_partition_then_is_unknown_until_something_of_it_was_stored() -> None:
-    """Never heard of, known without a segment, and deleted are told apart."""
+    """A partition without events, one without segments and a deleted one have different answers."""
     shard = PythonShard(PLACE)
     with pytest.raises(UnknownPartition, match="no event of it was ever stored"):
         require_known(shard, TP)
@@ -369,7 +371,7 @@ CHANGES: dict[str, tuple[Callable[[Gate], object], type[Exception]]] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_who_was_let_in_when_anything_changes_then_is_judged_anew(what: str) -> None:
-    """That a question was answered a moment ago says nothing: each is admitted by how it is now."""
+    """Each question is admitted anew by the present state."""
     gate = opened()
     asked = [gate.admit, gate.admit_stored]
     assert [admit(TP) for admit in asked] == [admit(TP) for admit in asked]
@@ -383,7 +385,7 @@ def test_who_was_let_in_when_anything_changes_then_is_judged_anew(what: str) -> 
 
 
 def test_who_was_let_in_when_another_shard_is_held_then_is_answered_from_that() -> None:
-    """Never from the shard of before."""
+    """The answer comes from the new shard, never from the former one."""
     gate = opened()
     before = gate.admit(TP), gate.admit_stored(TP)
     gate.set_shard(PLACE, PythonShard(PLACE))

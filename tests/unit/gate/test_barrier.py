@@ -42,7 +42,7 @@ async def test_advance_then_wakes_exactly_who_is_passed() -> None:
 
 
 async def test_advance_when_on_another_partition_then_wakes_nobody() -> None:
-    """Offsets of one metadata partition say nothing of another."""
+    """An offset of one metadata partition wakes no waiter of another."""
     barrier = OffsetWaits()
     (task,) = await waiting_for(barrier, 3, partition=1)
     barrier.advance(0, 100)
@@ -110,7 +110,7 @@ async def test_f90_waiters_when_very_many_leave_one_by_one_then_each_costs_littl
 
 
 async def test_f50_fail_then_ends_one_partition_and_the_rest_wait_on() -> None:
-    """Where a position may never come, whoever waits for it is told why."""
+    """The waiters of a removed partition get its error, and the others wait on."""
     barrier = OffsetWaits()
     (here,) = await waiting_for(barrier, 5, partition=0)
     (there,) = await waiting_for(barrier, 5, partition=1)
@@ -125,7 +125,7 @@ async def test_f50_fail_then_ends_one_partition_and_the_rest_wait_on() -> None:
 
 
 async def test_waiters_then_are_counted_by_how_they_ended() -> None:
-    """Each is counted once, and a deadline is told apart from a reader who has left."""
+    """Each waiter counts once, and a timeout differs from a cancellation."""
     barrier = OffsetWaits()
     loop = asyncio.get_running_loop()
     late = asyncio.create_task(barrier.wait(0, 9, deadline_s=loop.time() + 1))
@@ -144,7 +144,7 @@ async def test_waiters_then_are_counted_by_how_they_ended() -> None:
 
 
 async def test_fail_when_a_waiter_was_woken_or_cancelled_then_it_is_left_alone() -> None:
-    """Each waiter ends once, and by what came first."""
+    """Each waiter ends once, by the first cause."""
     barrier = OffsetWaits()
     woken, cancelled, failed = await waiting_for(barrier, 1, 2, 3)
     barrier.advance(0, 1)

@@ -1,4 +1,4 @@
-"""Every question that is answered: what is wrong in itself, who may ask, and what the answer is."""
+"""Every question of the gate: the check of its arguments, the admission, and the answer."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_questions_when_open_then_are_answered_as_the_shard_answers() -> None:
 def test_f20_question_when_not_caught_up_then_is_refused(
     ask: Callable[[PartitionQueries], Any],
 ) -> None:
-    """One gate decides for all of them: no partial list, no empty answer while behind."""
+    """The gate refuses every question of a lagging partition, without partial or empty answers."""
     with pytest.raises(NotReady) as caught:
         ask(Asked(is_open=False).reads)
     assert caught.value.metadata_partition == PLACE
@@ -125,7 +125,7 @@ def test_f26_question_when_all_has_ended_then_is_refused(
 def test_f83_question_about_an_unknown_partition_then_is_told_apart(
     ask: Callable[[PartitionQueries], Any],
 ) -> None:
-    """Unknown is neither empty nor not ready."""
+    """An unknown partition differs from an empty one and from one that is not ready."""
     asked = Asked()
     asked.gate.set_shard(PLACE, PythonShard(PLACE, 3))
     with pytest.raises(UnknownPartition):
@@ -192,7 +192,7 @@ BAD_OFFSETS = [-1, 2**63, True, 1.0, "0", None]
 def test_question_that_cannot_be_meant_then_is_refused_before_anything_else(
     ask: Callable[[PartitionQueries, Any], Any], bad: object
 ) -> None:
-    """Validation comes before assignment and readiness: the same answer in every state."""
+    """A wrong argument gets the same refusal in every state."""
     closed = Asked(is_open=False)
     closed.gate.assign(Assignment.nothing())
     for asked in (Asked(), closed):
@@ -201,12 +201,12 @@ def test_question_that_cannot_be_meant_then_is_refused_before_anything_else(
 
 
 def test_largest_epoch_and_offset_then_can_be_asked_for() -> None:
-    """The limits of Kafka's own numbers are within what can be meant."""
+    """The largest epoch and offset of Kafka are valid arguments."""
     assert Asked().reads.segment_for(TP, 2**31 - 1, 2**63 - 1) is None
 
 
 def test_lookups_in_one_call_then_each_has_its_own_answer_in_order() -> None:
-    """One that is refused spoils no other."""
+    """A refused look-up does not affect the others."""
     reads = Asked().reads
     answers = reads.segments_for(
         [(TP, 0, 50), (TP, -1, 0), (TP, 0, 150), (UNKNOWN, 0, 0), (TP, 0, 99)]
@@ -219,13 +219,13 @@ def test_lookups_in_one_call_then_each_has_its_own_answer_in_order() -> None:
 
 
 def test_lookups_when_closed_then_each_is_refused() -> None:
-    """A batch is no way around the gate."""
+    """A closed gate refuses each look-up of a batch."""
     answers = Asked(is_open=False).reads.segments_for([(TP, 0, 50)] * 3)
     assert all(isinstance(answer, NotReady) for answer in answers)
 
 
 def test_lookups_when_too_many_then_none_is_answered() -> None:
-    """One call must not hold up everybody else."""
+    """Too many look-ups in one call are refused as a whole."""
     reads = Asked().reads
     assert len(reads.segments_for([(TP, 0, 50)] * LOOKUPS_MAX)) == LOOKUPS_MAX
     with pytest.raises(InvalidArgument, match=f"{LOOKUPS_MAX + 1} look-ups"):
@@ -233,7 +233,9 @@ def test_lookups_when_too_many_then_none_is_answered() -> None:
 
 
 def test_f43_readiness_then_is_false_wherever_a_question_would_be_refused() -> None:
-    """Not assigned and not ready are both not ready; unknown is ready, for there is an answer."""
+    """
+    Readiness is false for not assigned and not ready, and true for a partition without events.
+    """
     assert Asked().reads.is_ready(TP)
     assert not Asked(is_open=False).reads.is_ready(TP)
     away = Asked()
@@ -242,7 +244,7 @@ def test_f43_readiness_then_is_false_wherever_a_question_would_be_refused() -> N
 
 
 def test_f88_answer_then_stays_what_it_was_when_the_next_event_is_applied() -> None:
-    """An answer is made of values: what happens afterwards does not reach into it."""
+    """Later events do not change an answer."""
     asked = Asked()
     listed, found = asked.reads.segments(TP), asked.reads.segment_for(TP, 0, 50)
     kept = list(listed)
@@ -254,7 +256,7 @@ def test_f88_answer_then_stays_what_it_was_when_the_next_event_is_applied() -> N
 
 @pytest.mark.parametrize("epoch", [None, 0], ids=["all", "epoch"])
 def test_f85_f88_listing_then_is_what_was_there_when_it_was_asked_for(epoch: int | None) -> None:
-    """Taken piece by piece while events are applied, it is the list of one moment, in order."""
+    """The pieces of a listing together are the list of one moment, in order."""
     asked = Asked()
     for number in range(100):
         asked.shard.apply_event(started(number, 1_000 - number, 2_000))
@@ -284,7 +286,7 @@ def test_f92_sizes_then_are_read_from_counters(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_state_when_of_a_deleted_partition_then_is_there_as_long_as_it_is_known() -> None:
-    """An image tells what is remembered of it, where nothing is left to be listed."""
+    """The image of a deleted partition exists as long as its deletion is remembered."""
     asked = Asked()
     shard = PythonShard(PLACE)
     for state in PartitionDeleteState:
@@ -296,7 +298,7 @@ def test_state_when_of_a_deleted_partition_then_is_there_as_long_as_it_is_known(
 
 
 def test_metadata_partition_when_it_is_not_open_then_nobody_goes_through_it() -> None:
-    """Not caught up, not read here, none at all, over: each is told apart; assigned or not."""
+    """A listing of a metadata partition is refused by its state, whether or not it is assigned."""
     asked = Asked()
     assert asked.reads.place(PLACE) is asked.shard
     assert asked.reads.of_everyone().place(PLACE) is asked.shard

@@ -36,7 +36,7 @@ def gate_in(state: GateState) -> ShardGate:
 
 
 def test_gate_when_new_then_is_closed_with_a_reason() -> None:
-    """Nothing is answered before anything is known."""
+    """A new gate is closed with a reason."""
     gate = ShardGate()
     assert (gate.state, gate.why, gate.openings) == (REPLAYING, NotReadyReason.LOADING, 0)
 
@@ -66,7 +66,9 @@ def test_gate_when_new_then_is_closed_with_a_reason() -> None:
 def test_f25_fact_when_met_then_leads_where_the_table_says(
     before: GateState, fact: Fact, after: GateState
 ) -> None:
-    """Every state and every fact: only what has caught up is open, and what was open can close."""
+    """
+    Each fact leads each state to the table's next state, and only a caught-up partition is open.
+    """
     gate = gate_in(before)
     assert gate.meet(fact) is (before is not after)
     assert gate.state is after
@@ -74,7 +76,7 @@ def test_f25_fact_when_met_then_leads_where_the_table_says(
 
 
 def test_table_then_opens_by_caught_up_alone() -> None:
-    """No other fact leads to open, and a gate that is closed needs a new beginning first."""
+    """Only the fact caught up opens a gate, and a closed one must begin anew first."""
     for state, following in TRANSITIONS.items():
         for fact, target in following.items():
             assert (target is OPEN) is (fact is CaughtUp)
@@ -92,7 +94,7 @@ def test_f32_reason_when_there_is_a_newer_one_then_it_is_told(state: GateState) 
 
 
 def test_f68_closed_gate_then_keeps_the_reason_an_operator_must_see() -> None:
-    """That it is late as well does not hide why it was closed; a newer loss does."""
+    """A closed gate keeps its reason when it is also late, and takes a newer one."""
     gate = gate_in(CLOSED)
     gate.meet(FellBehind(NotReadyReason.BEHIND, "late"))
     assert (gate.why, gate.detail) == (NotReadyReason.NOT_PERMITTED, "refused")

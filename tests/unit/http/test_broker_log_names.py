@@ -47,7 +47,7 @@ def readable(stable: int | None, names: frozenset[str] = NAMES) -> set[str]:
 
 @pytest.mark.parametrize("name", ODD, ids=ascii)
 def test_name_when_it_is_no_name_of_a_segment_s_file_then_is_never_read(name: str) -> None:
-    """Only what matches as a whole is looked for at all, whatever the folder holds."""
+    """Only a name that matches as a whole is read, whatever the folder holds."""
     assert not is_ever_read(name)
     needs = SealedFiles({*NAMES, name}).needs(name)
     assert needs == "files of this kind are not served"
@@ -86,26 +86,26 @@ def test_segment_when_it_ends_above_the_last_stable_offset_then_is_not_read(
 def test_snapshot_when_it_is_at_or_below_the_last_stable_offset_then_is_read(
     stable: int | None, expected: set[int]
 ) -> None:
-    """A producer snapshot tells of what lies below its offset."""
+    """A producer snapshot is readable when its offset is at most the last stable offset."""
     snapshots = {name for name in readable(stable) if name.endswith(".snapshot")}
     assert snapshots == {f"{offset:020d}.snapshot" for offset in expected}
 
 
 def test_small_files_when_the_last_stable_offset_is_not_known_then_are_not_read() -> None:
-    """Nothing of a partition is served of which nobody knows what is stable."""
+    """Small files are not readable while the last stable offset is unknown."""
     small = {"leader-epoch-checkpoint", "partition.metadata"}
     assert small <= readable(0)
     assert readable(None) == set()
 
 
 def test_index_when_its_log_is_not_there_then_is_not_read() -> None:
-    """Where the segment ends is told by logs alone."""
+    """An index without its log is not readable, because only the log shows the segment's end."""
     name = f"{60:020d}.index"
     assert SealedFiles({*NAMES, name}).needs(name) == WITHOUT_LOG
 
 
 def test_segment_when_a_log_beyond_all_offsets_follows_then_is_still_the_active_one() -> None:
-    """No broker names a file so: it ends nothing."""
+    """A file with an impossible offset does not seal the segment before it."""
     assert SealedFiles({*NAMES, f"{10**20 - 1}.log"}).needs(f"{251:020d}.log") == ACTIVE
 
 

@@ -27,7 +27,7 @@ SIZE = 100
 def test_range_when_it_lies_in_the_file_then_is_that_part(
     header: str, start: int, end: int
 ) -> None:
-    """What reaches beyond the end goes to the end."""
+    """A range beyond the end of the file ends at its end."""
     asked = bytes_asked(header, SIZE)
     assert asked is not None
     assert asked == (start, end, True)
@@ -36,7 +36,7 @@ def test_range_when_it_lies_in_the_file_then_is_that_part(
 
 @pytest.mark.parametrize("header", ["bytes=100-", "bytes=100-200", "bytes=-0"])
 def test_range_when_it_lies_outside_then_cannot_be_answered(header: str) -> None:
-    """There is no byte of the file in it."""
+    """A range outside the file cannot be answered."""
     assert bytes_asked(header, SIZE) is None
 
 
@@ -66,5 +66,5 @@ def test_range_when_the_file_is_empty_then_cannot_be_answered() -> None:
     ],
 )
 def test_range_when_it_is_not_understood_then_is_passed_over(header: str | None) -> None:
-    """As HTTP wants it: the whole file is the answer."""
+    """A range that HTTP does not define is ignored, and the whole file is the answer."""
     assert bytes_asked(header, SIZE) == (0, SIZE, False)

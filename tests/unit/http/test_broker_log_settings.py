@@ -1,4 +1,4 @@
-"""The settings of what is served of brokers' folders refuse what cannot work."""
+"""The settings of brokers' log folders refuse impossible values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVERS = {"broker_log_bootstrap_servers": "broker:9092"}
 )
 @pytest.mark.parametrize("value", [0, -1, 2**31, True])
 def test_number_when_it_cannot_work_then_it_is_refused_by_name(name: str, value: int) -> None:
-    """Nothing is opened with a limit that means nothing."""
+    """The settings refuse an impossible number by key."""
     with pytest.raises(ConfigError, match=rf"broker_log\.{name}"):
         BrokerLogSettings(**{name: value})  # type: ignore[arg-type]
 
@@ -38,18 +38,18 @@ def test_number_when_it_cannot_work_then_it_is_refused_by_name(name: str, value:
 def test_setting_when_it_cannot_be_meant_then_it_is_refused_by_name(
     wrong: dict[str, Any], key: str
 ) -> None:
-    """Whoever names a folder names it whole, and once."""
+    """The settings refuse a relative folder and a repeated one by key."""
     with pytest.raises(ConfigError, match=rf"broker_log\.{key} must"):
         BrokerLogSettings(**wrong)
 
 
 def test_folders_when_nothing_is_said_then_none_is_served() -> None:
-    """Records are shown to nobody before somebody says so."""
+    """By default the service serves no log folder."""
     assert load().config.broker_log.folders == ()
 
 
 def test_folders_when_nobody_can_tell_what_is_stable_then_are_refused() -> None:
-    """An embedded log knows no cluster; with several, which one is meant has to be said."""
+    """The settings refuse log folders without a cluster that knows last stable offsets."""
     with pytest.raises(ConfigError, match=r"--broker-log-folders .* broker_log\.bootstrap_servers"):
         load(FOLDER)
     assert load({**FOLDER, **SERVERS}).config.broker_log.bootstrap_servers == ("broker:9092",)
@@ -58,6 +58,6 @@ def test_folders_when_nobody_can_tell_what_is_stable_then_are_refused() -> None:
 
 
 def test_folders_when_there_is_no_http_then_are_refused() -> None:
-    """They would be served to nobody."""
+    """The settings refuse log folders without HTTP."""
     with pytest.raises(ConfigError, match=r"http\.listen is none"):
         load({**FOLDER, **SERVERS, "http_listen": "none"})

@@ -1,4 +1,4 @@
-"""Last stable offsets: kept for a moment, asked for once, and not known where nobody tells."""
+"""Last stable offsets: kept for a moment, requested once, and unknown without an answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AGE_S = 5.0
 
 
 class World:
-    """A clock, who tells, and who remembers."""
+    """A clock, a cluster that answers, and the memory of its answers."""
 
     def __init__(self, told: int | LogUnavailable) -> None:
         self.now_s = 100.0
@@ -26,7 +26,7 @@ class World:
 
 
 async def test_offset_when_it_was_told_then_is_not_asked_for_until_it_is_old() -> None:
-    """One question serves all reads of a partition for that time."""
+    """One request serves all reads of a partition for that time."""
     world = World(50)
     for after_s in (0.0, 1.0, AGE_S - 1.1):
         world.now_s += after_s
@@ -39,7 +39,7 @@ async def test_offset_when_it_was_told_then_is_not_asked_for_until_it_is_old() -
 
 
 async def test_offset_when_it_would_refuse_then_is_asked_for_anew() -> None:
-    """It only rises, so an old one permits, and does not refuse."""
+    """A cached offset that would refuse is requested anew, because the offset only rises."""
     world = World(50)
     assert await world.offsets.of(PARTITION, 40) == KnownStableOffset(50)
     world.teller.told = 60
@@ -52,7 +52,7 @@ async def test_offset_when_it_would_refuse_then_is_asked_for_anew() -> None:
 
 
 async def test_offset_when_nobody_tells_then_is_not_known_and_not_asked_at_once() -> None:
-    """What was known before counts no more; the reason is kept as long as an answer."""
+    """Without an answer the old offset is dropped, and the reason is kept as long as an answer."""
     world = World(50)
     await world.offsets.of(PARTITION)
     world.now_s += AGE_S
@@ -66,7 +66,7 @@ async def test_offset_when_nobody_tells_then_is_not_known_and_not_asked_at_once(
 
 
 async def test_question_when_many_wait_for_it_then_is_asked_once() -> None:
-    """Whoever goes away meanwhile leaves it to the others."""
+    """Several waiters share one request, and a cancelled one does not end it for the others."""
     world = World(50)
     world.teller.answers.clear()
     waiting = [asyncio.create_task(world.offsets.of(PARTITION, 60)) for _ in range(5)]

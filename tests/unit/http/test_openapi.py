@@ -15,7 +15,7 @@ from rlmm.http.schemas import SCHEMAS
 
 
 def test_document_when_made_then_every_reference_is_there_and_every_schema_is_used() -> None:
-    """Nothing dangles, and nothing is described that nobody answers."""
+    """The document refers to every schema and to no missing one."""
     text = json.dumps(document("1"))
     referred = set(re.findall(r"#/components/schemas/(\w+)", text))
     assert referred == set(SCHEMAS)
@@ -24,7 +24,7 @@ def test_document_when_made_then_every_reference_is_there_and_every_schema_is_us
 
 
 def test_document_when_made_then_every_route_and_parameter_is_in_it() -> None:
-    """The table of routes is what is described, each by a name of its own."""
+    """The document has every route with its parameters, each under its own name."""
     paths: Any = document("1")["paths"]
     assert set(paths) == {route.path for route in ROUTES}
     assert len({route.name for route in ROUTES}) == len(ROUTES)
@@ -36,7 +36,7 @@ def test_document_when_made_then_every_route_and_parameter_is_in_it() -> None:
 
 
 def test_routes_when_they_ask_about_a_partition_then_somebody_answers() -> None:
-    """Each path is either a question of the table or has an answer of its own."""
+    """Each path has an answer, as a question of the table or on its own."""
     own = {
         "ready", "read-token", "segments", "segments-for", "status",
         "broker-log/file", "broker-log/files", "broker-log/partitions",

@@ -15,19 +15,19 @@ from rlmm.http.parameters import EPOCH, FRESHNESS, OFFSET, read_offsets, read_pa
 def test_token_when_well_formed_then_it_is_offsets_by_partition(
     text: str, offsets: dict[int, int]
 ) -> None:
-    """What a read token says."""
+    """A well-formed read token is a map of offsets by metadata partition."""
     assert read_offsets("at_least", text) == offsets
 
 
 @pytest.mark.parametrize("text", ["", "5", "0:", ":5", "0:5,0:6", "0:-2", "a:1", "0:1,", "0:1e3"])
 def test_token_when_it_means_nothing_then_it_is_refused(text: str) -> None:
-    """No part of it is passed over."""
+    """A wrong token is refused as a whole."""
     with pytest.raises(InvalidArgument, match="at_least"):
         read_offsets("at_least", text)
 
 
 def test_parameters_when_said_twice_then_they_are_refused() -> None:
-    """Which of the two was meant is not guessed."""
+    """A parameter that is given twice is refused."""
     with pytest.raises(InvalidArgument, match="epoch is said twice"):
         read_parameters((EPOCH,), [("epoch", "1"), ("epoch", "1")])
 

@@ -42,7 +42,7 @@ def test_recorded_answer_then_is_as_the_document_describes_it(name: str, openapi
 
 
 def test_document_when_made_then_paths_are_those_of_the_release() -> None:
-    """All but descriptions stands as it was released, and so do component names."""
+    """Paths and component names equal those of the release, except for descriptions."""
     today = document("1")
     assert without_texts(today["paths"]) == without_texts(RELEASED["paths"])
     components: Any = today["components"]

@@ -1,4 +1,4 @@
-"""Every error of rlmm has a status, and nothing that it says is lost."""
+"""Every error of rlmm has a status, and its JSON has all its fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlmm.wire.errors import classes
 
 @pytest.mark.parametrize("cls", list(classes()), ids=lambda cls: cls.code)
 def test_status_of_any_error_says_whose_fault_it_is(cls: type[RlmmError]) -> None:
-    """What may succeed later is never a fault of the client, and every status is an error's."""
+    """A retriable error is never a status of the client, and every status is 4xx or 5xx."""
     error = cls("it did not work")
     status = status_of(error)
     assert 400 <= status <= 599
@@ -41,13 +41,13 @@ def test_status_when_an_answer_would_be_somewhere_else_or_later_then_it_says_so(
 
 
 def test_retry_when_the_error_says_when_then_that_is_said_in_whole_seconds() -> None:
-    """Never earlier than the hint, and never at once."""
+    """The header rounds the hint up to whole seconds and is at least one."""
     assert headers_of(NotReady("later", retry_after_ms=2_001), 503) == {"Retry-After": "3"}
     assert headers_of(NotReady("later", retry_after_ms=1), 503) == {"Retry-After": "1"}
 
 
 def test_error_when_shown_then_its_fields_are_there_by_name() -> None:
-    """Whoever reads JSON gets what a client of the frame protocol gets."""
+    """The JSON of an error has the same fields as the frame protocol."""
     error = NotReady("later", position=3, target=10, metadata_partition=1)
     shown = plain(refused_view(error).error)
     assert shown["retriable"] is True

@@ -15,7 +15,7 @@ from tests.support.builders import segment_id, started, tp
     ids=["plain", "ascii", "unicode", "quotes"],
 )  # fmt: skip
 def test_segment_when_it_is_listed_is_written_as_any_other_answer(topic: str) -> None:
-    """Both ways of writing a segment give the same text, whatever its topic is called."""
+    """Both writers of a segment give the same text for any topic name."""
     segment = started(
         segment_id("a", tp(topic, 3)), 5, INT64_MAX, {0: 5, 2: 7}, custom_metadata=b"\x00\xff"
     )

@@ -1,4 +1,4 @@
-"""The settings of HTTP refuse what cannot work."""
+"""The settings of HTTP refuse impossible values."""
 
 import pytest
 
@@ -19,13 +19,13 @@ from rlmm.http.settings import HttpSettings, LocalRole
 def test_listen_when_it_is_an_address_then_it_is_split(
     listen: str, address: tuple[str, int] | None
 ) -> None:
-    """Host and port, or nowhere."""
+    """The address is host and port, or none."""
     assert HttpSettings(listen=listen).address == address
 
 
 @pytest.mark.parametrize("listen", ["", "7405", ":7405", "::1:80", "h:70000", "h:x", "h:"])
 def test_listen_when_it_is_no_address_then_it_is_refused(listen: str) -> None:
-    """The key is named."""
+    """The error names the key."""
     with pytest.raises(ConfigError, match=r"http\.listen"):
         HttpSettings(listen=listen)
 
@@ -41,13 +41,13 @@ def test_listen_when_it_is_no_address_then_it_is_refused(listen: str) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("value", [0, -1, 2**31, True])
 def test_number_when_it_cannot_work_then_it_is_refused_by_name(name: str, value: int) -> None:
-    """Nothing is opened with a limit that means nothing."""
+    """The settings refuse an impossible number by key."""
     with pytest.raises(ConfigError, match=rf"http\.{name}"):
         HttpSettings(**{name: value})  # type: ignore[arg-type]
 
 
 def test_questions_when_nothing_is_said_then_are_closed_and_health_and_metrics_open() -> None:
-    """Default deny; probes and scrapes have no token, and are told no segment."""
+    """By default questions are closed, and health and metrics are open and show no segment."""
     settings = HttpSettings()
     assert settings.local_role is LocalRole.NONE
     assert (settings.health_open, settings.metrics_open) == (True, True)

@@ -1,4 +1,4 @@
-"""What differs between two states of a user partition."""
+"""Differences between two states of a user partition."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AFTER = (
 
 
 def test_changes_tell_each_segment_once_in_the_order_of_offsets() -> None:
-    """One that moved stands where it was; one that is as it was is not told."""
+    """The list has each changed segment once, at its former offset, and no unchanged one."""
     found = list(changes_of(shard_of(*BEFORE), shard_of(*AFTER), tp()))
     assert [
         (one.kind, one.segment.start_offset) for one in found if isinstance(one, SegmentChange)
@@ -49,7 +49,7 @@ def test_changes_tell_each_segment_once_in_the_order_of_offsets() -> None:
 
 
 def test_changes_of_equal_states_are_none() -> None:
-    """Also of one that nobody knows."""
+    """Equal states have no change, and neither do two empty ones."""
     assert list(changes_of(shard_of(*AFTER), shard_of(*AFTER), tp())) == []
     assert list(changes_of(shard_of(), shard_of(), tp())) == []
 
@@ -65,7 +65,7 @@ def test_changes_of_a_deleted_partition_are_its_deletion_and_all_that_is_gone() 
 
 
 def test_changes_of_a_new_partition_say_so_first() -> None:
-    """Before what is in it."""
+    """The first change of a new partition is the partition itself."""
     found = list(changes_of(shard_of(), shard_of(*BEFORE[:1]), tp()))
     assert [one.kind for one in found] == [
         ChangeKind.PARTITION_APPEARED, ChangeKind.SEGMENT_APPEARED

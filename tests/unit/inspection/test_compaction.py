@@ -1,4 +1,4 @@
-"""What the cleaner would leave of the metadata topic, and which segments that would cost."""
+"""The events that the cleaner would keep, and the segments that compaction would lose."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def short(harms: Iterable[CompactionHarm]) -> list[tuple[str, int]]:
 async def test_rehearsal_at_each_level_then_names_what_would_be_lost(
     level: FeatureLevel, kept: int, harms: list[tuple[str, int]]
 ) -> None:
-    """Brokers write no keys: the last level as it stands takes everything."""
+    """Brokers write no keys, so the last level would lose every event."""
     history, place = await a_history()
     found = await rehearse(
         history.log, place, level, RehearsalTopic(START_MS + DAY_MS), timeout_s=5
@@ -95,7 +95,10 @@ async def test_rehearsal_when_retention_takes_records_of_what_lives_then_it_is_l
 async def test_rehearsal_when_two_segments_share_a_key_then_the_last_update_hides_the_others() -> (
     None
 ):
-    """What is left finishes nobody: the copy that is there would look like one that is not."""
+    """
+    After compaction the last update belongs to the deleted segment, so the finished copy looks
+    open.
+    """
     history = History()
     (place, _), *_ = await history.add(
         started("old", 0, 99), finished("old"), delete_started("old"), delete_finished("old"),
@@ -110,7 +113,7 @@ def record(offset: int, value: bytes | None = b"v", at_ms: int = 0) -> EventReco
 
 
 def test_cleaner_keeps_the_last_of_each_key_below_its_bound_and_all_above() -> None:
-    """What lies above shadows nothing below; tombstones and what has no key go."""
+    """The cleaner keeps the last record of each key below its bound and every record above it."""
     keyed = [(record(0), b"a"), (record(1), b"b"), (record(2), b"a"), (record(3), None),
              (record(4, None), b"c"), (record(5), b"b"), (record(6), None)]  # fmt: skip
     cleaner = LogCleaner(5)
@@ -121,7 +124,7 @@ def test_cleaner_keeps_the_last_of_each_key_below_its_bound_and_all_above() -> N
 
 
 def test_keys_of_the_levels_are_those_of_the_proposals() -> None:
-    """Only the last level has keys that are not written yet."""
+    """Only the last level has keys that brokers do not write yet."""
     assert [level.keys for level in LEVELS] == [
         RecordKeys.AS_WRITTEN,
         RecordKeys.AS_WRITTEN,
@@ -132,7 +135,7 @@ def test_keys_of_the_levels_are_those_of_the_proposals() -> None:
 
 
 async def test_rehearsal_when_bounded_then_goes_by_what_was_there_at_that_moment() -> None:
-    """By offset and by time; what came later neither shadows nor is counted."""
+    """A bound by offset or time leaves out later records, which neither replace nor count."""
     history, place = await a_history()
     for bound in (ReplayEnd({place: 4}), ReplayEnd(time_ms=START_MS + 4_000)):
         topic = RehearsalTopic(START_MS + 4_000, bound=bound)

@@ -114,7 +114,7 @@ RULES: list[tuple[str, Callable[[], DoctorFacts], str]] = [
 
 
 def test_f70_doctor_when_all_is_well_then_finds_nothing() -> None:
-    """The reference configuration."""
+    """The reference configuration has no finding."""
     assert examine(WELL) == []
 
 
@@ -122,20 +122,20 @@ def test_f70_doctor_when_all_is_well_then_finds_nothing() -> None:
 def test_f70_doctor_when_one_thing_is_wrong_then_names_it_with_reason_and_fix(
     code: str, facts: Callable[[], DoctorFacts], said: str
 ) -> None:
-    """That, and nothing else."""
+    """The check finds exactly the one fault, with reason and fix."""
     found = examine(facts())
     assert {one.kind.code for one in found} == {code}
     assert said in found[0].detail
 
 
 def test_doctor_has_a_failing_case_for_every_kind() -> None:
-    """And every kind a code of its own, a reason and a fix."""
+    """Each kind of finding has a code, a reason, a fix, and a failing case."""
     assert {code for code, _, _ in RULES} == {kind.code for kind in KINDS}
     assert all(kind.reason and kind.fix for kind in KINDS)
 
 
 def test_doctor_when_nobody_was_allowed_to_tell_then_judges_nothing_else() -> None:
-    """Missing is unknown, never wrong."""
+    """Settings that the client may not read are unknown and cause no finding."""
     silent = DoctorFacts(
         replace(METADATA, settings=None), {"orders": replace(ORDERS, settings=None)}
     )
@@ -150,7 +150,7 @@ def test_doctor_when_nobody_was_allowed_to_tell_then_judges_nothing_else() -> No
 def test_doctor_when_brokers_keep_the_partition_count_to_themselves_then_does_not_judge_it() -> (
     None
 ):
-    """A broker tells the values of no settings but its own: what is set is not the default then."""
+    """The check does not judge the partition count when a broker does not return its setting."""
     facts = with_broker(COUNT, None)
     few = replace(METADATA, partitions=dict.fromkeys(range(5), WELL_PLACED))
     for one in (facts, replace(facts, metadata_topic=few)):
@@ -165,13 +165,13 @@ def test_doctor_when_brokers_keep_the_partition_count_to_themselves_then_does_no
 
 
 def test_doctor_when_the_metadata_topic_is_not_shown_to_us_then_is_not_called_absent() -> None:
-    """Who may not DESCRIBE a topic is told of none."""
+    """A topic may look absent to a client without the right to DESCRIBE it."""
     facts = replace(with_rights(), metadata_topic=None)
     assert {one.kind.code for one in examine(facts)} == {"RIGHTS-MISSING"}
 
 
 def test_doctor_when_the_metadata_topic_is_absent_then_says_what_may_be_the_reason() -> None:
-    """Brokers are looked at all the same."""
+    """The check names the absent metadata topic and still examines the brokers."""
     facts = replace(with_broker("remote.log.storage.system.enable", "false"), metadata_topic=None)
     codes = {one.kind.code for one in examine(facts)}
     assert codes == {"METADATA-TOPIC-ABSENT", "TIERING-OFF"}
@@ -181,6 +181,8 @@ def test_doctor_when_the_metadata_topic_is_absent_then_says_what_may_be_the_reas
 def test_f70_doctor_when_metadata_outlives_all_tiered_data_then_finite_retention_is_fine(
     days: int, *, is_found: bool
 ) -> None:
-    """As Kafka's documentation asks for, with the week that `rlmm usage` advises."""
+    """
+    Finite retention is no finding when it exceeds that of all tiered data by the advised week.
+    """
     found = examine(with_metadata(retention_ms=str(days * 86_400_000)))
     assert bool(found) is is_found

@@ -48,7 +48,7 @@ ALL = (STARTED, FINISHED, DISPLACING, DELETE, SNAPSHOT, LOST)
 
 
 def test_kinds_and_words_of_every_event() -> None:
-    """Each has one kind, one verdict, and perhaps a reason."""
+    """Each event has one kind, one verdict, and perhaps a reason."""
     assert [kind_of(one) for one in ALL] == [
         EventKind.SEGMENT, EventKind.UPDATE, EventKind.UPDATE, EventKind.PARTITION_DELETE,
         EventKind.SNAPSHOT, EventKind.UNREADABLE,
@@ -85,19 +85,19 @@ def test_kinds_and_words_of_every_event() -> None:
     ],
 )  # fmt: skip
 def test_filter_allows_what_all_of_it_allows(wanted: EventFilter, offsets: list[int]) -> None:
-    """What says no partition, broker or state is not of any."""
+    """An event passes when every part of the filter matches, and a missing field matches none."""
     assert [one.offset for one in ALL if wanted.allows(one)] == offsets
 
 
 def test_filter_by_verdict_needs_to_know_verdicts_unless_bytes_alone_say_it() -> None:
-    """What cannot be understood is seen without a state."""
+    """A filter for undecodable or truncated records needs no state."""
     assert not EventFilter().needs_verdicts
     assert not EventFilter(verdicts=frozenset(["undecodable", "truncated"])).needs_verdicts
     assert EventFilter(verdicts=frozenset(["undecodable", "rejected"])).needs_verdicts
 
 
 def test_verdict_word_that_there_is_not_is_refused() -> None:
-    """A filter that matches nothing would look like peace."""
+    """The filter refuses an unknown verdict."""
     assert verdict_words(sorted(VERDICT_WORDS)) == VERDICT_WORDS
     with pytest.raises(InvalidArgument, match="no verdict is 'refused'"):
         verdict_words(["applied", "refused"])

@@ -61,7 +61,7 @@ def codes(explanation: Explanation) -> list[str]:
 
 
 async def test_explain_where_a_slot_has_it_then_says_so_and_nothing_else() -> None:
-    """As a stock broker finds it."""
+    """The answer is the slot's segment, as a stock broker finds it."""
     found = await explained(50, *TWO)
     assert codes(found) == []
     assert (found.is_read, found.is_fine, found.epoch, found.is_epoch_said) == (
@@ -81,7 +81,9 @@ async def test_explain_where_a_slot_has_it_then_says_so_and_nothing_else() -> No
 
 
 async def test_f75_explain_where_only_cover_lookup_finds_it_then_names_the_rule() -> None:
-    """A stock broker answers nothing there: a late, shorter copy has taken the slot."""
+    """
+    The finding says that a stock broker finds nothing, because a late, shorter copy has the slot.
+    """
     events = (started("a", 0, 200), finished("a"), started("b", 0, 100), finished("b"))
     found = await explained(150, *events)
     assert codes(found) == ["STOCK-LOOKUP-EMPTY", "HIDDEN-SEGMENT"]
@@ -95,7 +97,9 @@ async def test_f75_explain_where_only_cover_lookup_finds_it_then_names_the_rule(
 
 
 async def test_f74_explain_where_another_took_its_place_then_shows_the_hidden_one_as_well() -> None:
-    """KAFKA-20932: found is the other one, and what is hidden holds the offset, too."""
+    """
+    KAFKA-20932: the answer has the segment found and the hidden one that also holds the offset.
+    """
     found = await explained(50, *TWO, started("c", 0, 150), finished("c"))
     assert codes(found) == []
     assert [(one.segment.id, one.epochs) for one in found.held.held] == [
@@ -104,7 +108,7 @@ async def test_f74_explain_where_another_took_its_place_then_shows_the_hidden_on
 
 
 async def test_explain_of_a_hole_says_from_where_to_where() -> None:
-    """And where to look for what was there."""
+    """The finding names both ends of the hole and the command that searches its history."""
     found = await explained(150, *TWO[:2], started("z", 300, 399), finished("z"))
     assert codes(found) == ["LOOKUP-HOLE"]
     assert found.findings[0].detail == "offsets 100 to 299"
@@ -119,14 +123,14 @@ async def test_explain_of_a_hole_says_from_where_to_where() -> None:
 async def test_explain_outside_of_what_is_tiered_says_on_which_side(
     offset: int, code: str, severity: Severity
 ) -> None:
-    """Behind the end is how it should be; before the beginning may be a loss."""
+    """An offset behind the tier's end is normal, and one before its start may be lost."""
     found = await explained(offset, started("a", 10, 99), finished("a"))
     assert codes(found) == [code]
     assert found.findings[0].kind.severity is severity
 
 
 async def test_explain_of_an_open_copy_says_whose_it_is_and_since_when() -> None:
-    """It is never an answer."""
+    """The answer has the broker and start of the open copy, which no look-up returns."""
     facts = ExplainFacts(START_MS + HOUR_MS)
     found = await explained(
         50, started("a", 0, 99, broker_id=3, event_timestamp_ms=START_MS), facts=facts
@@ -137,14 +141,14 @@ async def test_explain_of_an_open_copy_says_whose_it_is_and_since_when() -> None
 
 
 async def test_f80_explain_of_a_copy_whose_finish_came_first_says_where_that_is() -> None:
-    """It stays open; only the log knows why."""
+    """The finding names the place of the rejected finish, from the log."""
     found = await explained(50, finished("a"), started("a", 0, 99))
     assert codes(found) == ["COPY-FINISHED-FIRST"]
     assert "its finish at offset 0 came first" in found.findings[0].detail
 
 
 async def test_explain_of_a_deleted_segment_says_by_whom_and_when() -> None:
-    """Also while it is being deleted."""
+    """The answer has the broker and time of the deletion, also while it is going on."""
     gone = (delete_started("a", broker_id=5), delete_finished("a", broker_id=6))
     found = await explained(50, *TWO, gone[0])
     assert codes(found) == ["SEGMENT-BEING-DELETED"]
@@ -156,7 +160,7 @@ async def test_explain_of_a_deleted_segment_says_by_whom_and_when() -> None:
 
 
 async def test_explain_of_a_deleted_copy_that_was_never_finished_is_no_deletion_of_data() -> None:
-    """It was never read."""
+    """A deleted copy that was never finished held no readable record."""
     found = await explained(
         150, *TWO[:2], started("x", 100, 199), delete_started("x"), delete_finished("x"),
         started("z", 200, 299), finished("z"),
@@ -165,7 +169,7 @@ async def test_explain_of_a_deleted_copy_that_was_never_finished_is_no_deletion_
 
 
 async def test_f110_explain_goes_by_the_leader_epoch() -> None:
-    """In one that nobody knows nothing is found; in which it is found is said."""
+    """An unknown epoch finds nothing, and the answer names the epoch that holds the offset."""
     events = (started("a", 0, 99, {1: 0, 4: 50}), finished("a"))
     assert (await explained(20, *events)).epoch == 1
     assert (await explained(70, *events)).epoch == 4
@@ -180,7 +184,7 @@ async def test_f110_explain_goes_by_the_leader_epoch() -> None:
 
 
 async def test_explain_where_a_segment_has_the_offset_in_no_epoch_then_says_that() -> None:
-    """What it lists begins behind the offset."""
+    """The finding says that the segment's epochs begin behind the offset."""
     found = await explained(5, started("a", 0, 99, {0: 10}), finished("a"))
     assert codes(found) == ["NOT-IN-EPOCH"]
 
@@ -232,14 +236,14 @@ async def test_f65_explain_where_the_head_of_the_log_is_gone_then_says_what_that
 async def test_explain_where_the_cluster_tells_the_ends_of_the_log_then_goes_by_them(
     offsets: PartitionOffsets, offset: int, expected: list[str], is_read: bool
 ) -> None:
-    """Without a cluster nothing of it is said."""
+    """The answer uses the cluster's log ends, and says nothing of them without a cluster."""
     found = await explained(offset, *TWO, facts=ExplainFacts(START_MS, offsets=offsets))
     assert codes(found) == expected
     assert found.is_read is is_read
 
 
 async def test_explain_where_the_cluster_tells_retention_then_says_what_comes_next() -> None:
-    """And what comes before; what is not told is named."""
+    """The answer names the limits of retention that come next and notes those that are unknown."""
     events = (
         started("a", 0, 99, max_timestamp_ms=START_MS), finished("a"),
         started("b", 100, 199, max_timestamp_ms=START_MS + HOUR_MS), finished("b"),
@@ -259,7 +263,7 @@ async def test_explain_where_the_cluster_tells_retention_then_says_what_comes_ne
 
 
 def test_topic_of_another_id_in_the_cluster_is_gone_or_was_made_again() -> None:
-    """By its name alone it is not found any more."""
+    """The finding says whether the topic is gone or made anew under another id."""
     other = tp(topic_id=Uuid.of(7, 7))
     now = TopicFacts("orders", other.topic_id, {})
     known = ExplainFacts(START_MS, topic=now, is_cluster_known=True, same_name=(other,))
@@ -294,7 +298,7 @@ def test_topic_of_another_id_in_the_cluster_is_gone_or_was_made_again() -> None:
 def test_partition_of_which_nothing_is_known_says_what_the_cluster_knows(
     facts: ExplainFacts, detail: str
 ) -> None:
-    """And that the log begins late, where it does."""
+    """The answer has the cluster's facts and notes that the log is trimmed."""
     (found,) = of_unknown("orders-7", 50, facts)
     assert found.kind.code == "PARTITION-UNKNOWN"
     assert detail in found.detail

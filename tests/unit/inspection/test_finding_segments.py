@@ -23,7 +23,7 @@ def whole(label: str, start: int, last: int, epoch: int = 0, newest_ms: int = -1
 
 
 async def test_offset_when_one_segment_holds_it_is_found_in_its_epoch() -> None:
-    """Without an epoch it is said which one."""
+    """Without an epoch the answer names the epoch that it used."""
     shard = await shard_of(*whole("a", 0, 99), *whole("b", 100, 199, epoch=2))
     found = holding(shard, tp(), 150)
     assert [(one.segment.id, one.epochs) for one in found.held] == [(segment_id("b"), (2,))]
@@ -33,7 +33,7 @@ async def test_offset_when_one_segment_holds_it_is_found_in_its_epoch() -> None:
 
 
 async def test_offset_when_asked_in_another_epoch_is_not_found_there() -> None:
-    """A follower of another lineage is told what Kafka would tell it."""
+    """A follower of another lineage gets the answer that Kafka gives."""
     shard = await shard_of(*whole("a", 0, 99), *whole("b", 100, 199, epoch=2))
     assert not holding(shard, tp(), 150, epoch=0).is_found
     assert holding(shard, tp(), 150, epoch=2).is_found
@@ -64,7 +64,7 @@ async def test_offset_when_only_an_open_copy_holds_it_is_shown_and_not_found() -
 
 
 async def test_offset_when_it_lies_in_a_hole_has_the_finished_neighbours() -> None:
-    """Where the tier ends before it, and where it goes on."""
+    """The answer names the finished segments before and behind the hole."""
     shard = await shard_of(
         *whole("a", 0, 99), *whole("b", 200, 299), *whole("c", 300, 399), started("open", 150, 180)
     )
@@ -76,14 +76,14 @@ async def test_offset_when_it_lies_in_a_hole_has_the_finished_neighbours() -> No
 
 
 async def test_offset_when_found_and_open_has_the_found_one_first() -> None:
-    """What answers stands before what does not, whatever its id or start."""
+    """The segment that a look-up returns stands before the others, whatever their ids or starts."""
     shard = await shard_of(started("open", 0, 199), *whole("b", 50, 149))
     found = holding(shard, tp(), 60)
     assert [one.segment.id for one in found.held] == [segment_id("b"), segment_id("open")]
 
 
 async def test_time_when_asked_has_the_first_finished_segment_with_such_a_record() -> None:
-    """As brokers look: by rising offset, the first whose newest record is not older."""
+    """The answer is the first finished segment by offset whose newest record is not older."""
     shard = await shard_of(
         *whole("a", 0, 99, newest_ms=1_000),
         started("open", 100, 199, max_timestamp_ms=3_000),
@@ -99,7 +99,7 @@ async def test_time_when_asked_has_the_first_finished_segment_with_such_a_record
 
 
 async def test_time_when_no_look_up_finds_the_segment_passes_it_over() -> None:
-    """A copy that another one took the place of has the time as well, and nobody would read it."""
+    """The search by time skips a segment that another one replaced."""
     shard = await shard_of(
         *whole("hidden", 0, 99, newest_ms=1_000), *whole("shown", 0, 199, newest_ms=2_000)
     )

@@ -1,4 +1,4 @@
-"""The history of a segment, or of a user partition: every event, and what it did to others."""
+"""The history of a segment or a user partition: every event, and its effect on other segments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def lines_of(sought: HistorySubject, *events: Event | bytes) -> list[Histo
 
 
 async def test_history_of_a_segment_tells_each_event_and_the_state_around_it() -> None:
-    """Its deletion included; other segments and other partitions are not there."""
+    """The history has each event of the segment with its deletion, and no other segment."""
     lines = await lines_of(
         HistorySubject.of(tp(), A.uuid),
         started("a", 0, 99), started("b", 100, 199), finished("a"),
@@ -63,7 +63,7 @@ async def test_history_of_a_segment_tells_each_event_and_the_state_around_it() -
 
 
 async def test_f78_history_of_a_segment_shows_what_was_refused_with_its_reason() -> None:
-    """Nothing changed by it, and it is there all the same."""
+    """A rejected event is in the history and changes no state."""
     lines = await lines_of(
         HistorySubject.of(tp(), A.uuid),
         finished("a"),
@@ -98,7 +98,9 @@ async def test_history_tells_who_lost_its_place_to_whom() -> None:
 
 
 async def test_f79_history_of_a_repeated_finish_tells_whom_it_has_displaced() -> None:
-    """It is a duplicate to its writer, and counts as the newest all the same."""
+    """
+    The repeated finish is a duplicate for its writer, and the history names the displaced segment.
+    """
     events = (
         started("a", 0, 100), finished("a"), started("b", 0, 200), finished("b"), finished("a"),
     )  # fmt: skip
@@ -112,7 +114,7 @@ async def test_f79_history_of_a_repeated_finish_tells_whom_it_has_displaced() ->
 async def test_history_where_an_epoch_has_too_many_slots_does_not_say_who_lost_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Not found out is another thing than nobody."""
+    """With too many slots the replaced segments are unknown, which differs from none."""
     monkeypatch.setattr("rlmm.inspection.history.SLOTS_MAX", 0)
     assert SLOTS_MAX > 0
     lines = await lines_of(
@@ -126,7 +128,7 @@ async def test_history_where_an_epoch_has_too_many_slots_does_not_say_who_lost_o
 
 
 async def test_history_of_a_segment_tells_when_its_whole_partition_was_deleted() -> None:
-    """From its first event on, and until it is gone with the rest."""
+    """The history has the deletion of the whole partition, from its first event to its end."""
     marked, begun, ended = PartitionDeleteState
     lines = await lines_of(
         HistorySubject.of(tp(), A.uuid),
@@ -142,7 +144,7 @@ async def test_history_of_a_segment_tells_when_its_whole_partition_was_deleted()
 
 
 async def test_history_shows_poison_that_names_what_is_sought() -> None:
-    """Nobody can say what it was to do; who looks for the segment must see it."""
+    """The history shows undecodable records that contain the id."""
     poison = encode(finished("a"))[:-3]
     lines = await lines_of(HistorySubject.of(tp(), A.uuid), started("a"), poison, b"\x01\xff")
     assert [(line.happened.offset, line.part) for line in lines] == [
@@ -152,7 +154,7 @@ async def test_history_shows_poison_that_names_what_is_sought() -> None:
 
 
 async def test_history_shows_snapshot_records_of_the_segment() -> None:
-    """They say no partition, and are refused."""
+    """Snapshot records of the segment are in the history as rejected."""
     snapshot = SegmentSnapshot(A.uuid, 0, 9, 1, -1, 0, ((0, 0),), 10, None, CF)
     other = SegmentSnapshot(B.uuid, 0, 9, 1, -1, 0, ((0, 0),), 10, None, CF)
     lines = await lines_of(HistorySubject.of(tp(), A.uuid), encode_any(snapshot), encode_any(other))

@@ -45,7 +45,7 @@ def test_kinds_when_collected_then_are_all_there_are_and_each_once() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.code)
 def test_kind_when_read_then_is_a_code_and_three_texts(kind: FindingKind) -> None:
-    """Texts go on in the middle of a line and are joined to others, so they end without a stop."""
+    """The texts of a kind end without a full stop, because messages join them."""
     assert re.fullmatch(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)*", kind.code)
     for text in (kind.title, kind.reason, kind.fix):
         assert text
@@ -54,7 +54,7 @@ def test_kind_when_read_then_is_a_code_and_three_texts(kind: FindingKind) -> Non
 
 
 def test_kinds_when_they_name_a_command_then_there_is_one() -> None:
-    """Also with its flags as they are now."""
+    """Every command in a text exists, with its flags."""
     named = {
         command
         for kind in KINDS
@@ -66,7 +66,7 @@ def test_kinds_when_they_name_a_command_then_there_is_one() -> None:
 
 
 def test_kinds_when_looked_for_in_the_tests_then_each_is_met() -> None:
-    """By its code, or by its constant."""
+    """The tests meet each kind by its code or its constant."""
     names = registered()
     text = "\n".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
     words = set(re.findall(r"[A-Z][A-Z0-9_-]+", text))
@@ -74,7 +74,7 @@ def test_kinds_when_looked_for_in_the_tests_then_each_is_met() -> None:
 
 
 class Contradicting:
-    """A shard that finds fault with itself."""
+    """A shard whose own check finds a fault."""
 
     partition = 7
 
@@ -83,7 +83,7 @@ class Contradicting:
 
 
 def test_broken_rules_when_a_shard_contradicts_itself_then_names_its_metadata_partition() -> None:
-    """The code is BROKEN-RULE: a fault of ours, so people are asked to report it."""
+    """The finding BROKEN-RULE names the metadata partition and asks the operator to report it."""
     (found,) = broken_rules(cast("Shard", Contradicting()))
     assert found.kind.code == "BROKEN-RULE"
     assert found.subject == "__remote_log_metadata-7"

@@ -22,7 +22,10 @@ SEGMENTS = [
 
 
 def test_lag_is_what_is_stable_and_in_no_finished_segment() -> None:
-    """The open copy counts for nothing; the rate is of what came in the window, copied or not."""
+    """
+    The lag counts stable records in no finished segment, and the rate counts all records of the
+    window.
+    """
     lag = lag_of(tp(), SEGMENTS, ENDS, 1_000, WINDOW)
     assert lag.lag_offsets == 190
     assert (lag.tier_start, lag.tier_end, lag.open_copies) == (0, 199, 1)
@@ -43,7 +46,7 @@ def test_lag_is_what_is_stable_and_in_no_finished_segment() -> None:
 def test_lag_when_copies_stand_still_then_what_waits_is_the_rate(
     window: tuple[int, int], local_bytes: int | None, expected: float
 ) -> None:
-    """That is when it is asked how long the disk lasts."""
+    """The rate counts waiting records even if copies stand still."""
     lag = lag_of(tp(), SEGMENTS, ENDS, local_bytes, window)
     assert lag.rate_bytes_s == pytest.approx(expected, abs=1e-3)
 
@@ -73,7 +76,7 @@ def test_lag_of_idle_short_and_trimmed_partitions(
 
 
 def test_lag_of_a_partition_without_a_copy_is_all_that_is_stable() -> None:
-    """From the log's start on."""
+    """The lag counts from the log start up to the last stable offset."""
     lag = lag_of(tp(), [], PartitionOffsets(earliest=10, latest=50, last_stable=50), 7, WINDOW)
     assert (lag.lag_offsets, lag.tier_end, lag.last_copied_ms, lag.rate_bytes_s) == (
         40, None, None, 0.0
@@ -87,7 +90,7 @@ def test_lag_of_a_partition_without_a_copy_is_all_that_is_stable() -> None:
 def test_lag_when_the_leader_believes_in_another_end_then_says_so(
     told: int | None, differs: bool
 ) -> None:
-    """A leader whose figure is wrong copies again, or not at all."""
+    """The lag shows that the leader's tiered end differs from the metadata."""
     ends = PartitionOffsets(earliest=0, latest=400, latest_tiered=told)
     assert lag_of(tp(), SEGMENTS, ends, None, WINDOW).is_told_otherwise is differs
 
@@ -99,7 +102,10 @@ DIRS = [
 
 
 def test_disk_is_full_when_what_comes_in_has_used_up_what_is_free() -> None:
-    """By the partitions of tiered topics that are there; unknown where the broker does not say."""
+    """
+    The time follows from all tiered partitions on the disk, and is unknown without a broker's
+    answer.
+    """
     one, two = disks(DIRS, {("orders", 7): 50.0})
     assert (one.tiered_bytes, one.rate_bytes_s, one.full_in_s) == (600, 50.0, 20.0)
     assert (two.usable_bytes, two.full_in_s) == (None, None)
@@ -107,7 +113,7 @@ def test_disk_is_full_when_what_comes_in_has_used_up_what_is_free() -> None:
 
 
 def test_local_size_is_the_leaders_else_the_largest() -> None:
-    """Replicas differ, the leader is what is copied from."""
+    """The local size is the leader's, or the largest replica's when the leader's is unknown."""
     key = ("orders", 7)
     assert local_sizes(DIRS, {key: 1})[key] == 600
     assert local_sizes(DIRS[::-1], {key: 1})[key] == 600

@@ -1,4 +1,4 @@
-"""Who finished late, by the order of events and by who wrote them."""
+"""Late finishes, by the order of events and by their brokers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ IN_TURN = (begun("old", OLD), ended("old", OLD), begun("new", NEW), ended("new",
 def test_f57_copies_when_told_in_order_then_late_is_who_began_first_and_ended_last(
     events: tuple[Event, ...], at: list[int]
 ) -> None:
-    """Of two brokers, whatever else was repeated or refused; what is deleted troubles nobody."""
+    """A late finish is one of a copy that began first and ended last, of another broker."""
     assert late_among(*events) == at
 
 

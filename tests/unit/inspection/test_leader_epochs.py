@@ -1,4 +1,4 @@
-"""The leader epochs of a log, as its leader keeps them, and what fits them."""
+"""The leader epochs of a log, as its leader keeps them, and the segments that fit them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OVERLAPPED = LogLeaderEpochs(((7, 51), (9, 100)), 210)
 def test_segment_when_held_against_the_epochs_then_fits_as_for_a_broker(
     log: LogLeaderEpochs, start: int, last: int, epochs: dict[int, int], is_held: bool
 ) -> None:
-    """The cases of Kafka's own tests, and a log whose end nobody tells."""
+    """Segments fit the epochs as in Kafka's own tests, also for a log whose end is unknown."""
     assert log.holds(started("one", start, last, epochs)) is is_held
 
 
@@ -71,14 +71,16 @@ def test_epochs_when_the_log_start_moves_then_begin_there(
 
 
 def test_epochs_when_the_log_starts_before_all_that_is_known_then_stay() -> None:
-    """Nothing is made up for what nobody tells of."""
+    """The epochs stay unchanged when the log starts before all known ones."""
     log = LogLeaderEpochs(((3, 100),))
     assert log.from_start(50) == log
     assert LogLeaderEpochs(()).from_start(50).earliest is None
 
 
 def test_epochs_of_segments_when_some_are_finished_then_those_alone_tell_them() -> None:
-    """What is open may never have been; where nothing else is there it is all that is known."""
+    """
+    Finished segments define the epochs, and open ones do only when there are no finished ones.
+    """
     finished = started("a", 0, 99, {1: 0, 2: 50}, state=CF)
     opened = started("b", 100, 199, {9: 100})
     assert LogLeaderEpochs.of_segments([finished, opened]).entries == ((1, 0), (2, 50))

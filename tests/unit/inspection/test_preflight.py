@@ -1,4 +1,4 @@
-"""What depends on the tier before a partition is moved, or a topic deleted."""
+"""Dependencies on the tier before a partition is reassigned or a topic is deleted."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ WHOLE = [started("a", 0, 99, {0: 0}, state=CF), started("b", 100, 199, {3: 100},
 def test_reassignment_needs_the_segment_right_before_the_local_start(
     local: int, leader_epoch: int | None, codes: list[str]
 ) -> None:
-    """In an epoch that the leader has."""
+    """The segment before the local start is needed in an epoch that the leader has."""
     ends = PartitionOffsets(earliest=0, earliest_local=local, latest=300, last_stable=200)
     found = before_reassignment(tp(), WHOLE, ends, leader_epoch)
     assert [one.kind.code for one in found] == codes
 
 
 def test_reassignment_when_copies_are_open_or_behind_then_says_so() -> None:
-    """Both are worth knowing, and stand in nobody's way."""
+    """Open copies and lag are notes, and do not prevent a reassignment."""
     segments = [*WHOLE, started("open", 200, 299, {3: 200})]
     ends = PartitionOffsets(earliest=0, earliest_local=150, latest=400, last_stable=350)
     found = before_reassignment(tp(), segments, ends, 3)
@@ -53,7 +53,9 @@ def test_reassignment_when_copies_are_open_or_behind_then_says_so() -> None:
 
 
 def test_reassignment_to_a_broker_that_does_not_tier_is_an_error() -> None:
-    """What is not known is not judged."""
+    """
+    A reassignment to a broker without tiering is an error, and an unknown broker is not judged.
+    """
     found = targets_without_tier({1: True, 2: False, 3: None}, [1, 2, 3, 4])
     assert [one.subject for one in found] == ["broker 2"]
 
@@ -71,5 +73,5 @@ def test_deletion_names_what_only_the_tier_has_and_what_would_stay_behind() -> N
 
 
 def test_kinds_have_codes_of_their_own() -> None:
-    """They are an interface."""
+    """Each kind has its own code, because codes are an interface."""
     assert len({kind.code for kind in KINDS}) == len(KINDS)

@@ -1,4 +1,4 @@
-"""Names out of what is passed on, and the same stand-in for the same name."""
+"""Names replaced in a support bundle, with the same stand-in for the same name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NAMES = NameRedaction(b"key", ["orders", "orders-eu", "a.b", "__remote_log_metad
 
 
 def test_redaction_takes_topics_hosts_paths_and_opaque_bytes_out_of_any_text() -> None:
-    """Wherever they stand; ids, numbers and Kafka's own topics stay."""
+    """Redaction removes them anywhere in a text, and leaves ids, numbers and Kafka's own topics."""
     found = NAMES.of({
         "topic": "orders-eu", "subject": "orders-3 AAAAAAAAAAAAAAAAAAAAyg", "size_bytes": 7,
         "detail": "kafka-1.example.com:9092 and 10.0.0.7:9092 hold /var/lib/kafka/orders-3/a.log",
@@ -28,7 +28,9 @@ def test_redaction_takes_topics_hosts_paths_and_opaque_bytes_out_of_any_text() -
 
 
 def test_redaction_gives_one_name_one_stand_in_and_another_bundle_another() -> None:
-    """What belongs together is seen to; what a name was is not guessed by trying names."""
+    """
+    A name has one stand-in in a bundle and another in the next, so trying names does not reveal it.
+    """
     one = NAMES.of(["orders-3", {"topic": "orders"}, "of orders."])
     assert isinstance(one, list)
     standin = one[1]["topic"]
@@ -38,11 +40,11 @@ def test_redaction_gives_one_name_one_stand_in_and_another_bundle_another() -> N
 
 
 def test_redaction_when_it_is_off_then_changes_nothing() -> None:
-    """Where names may be passed on."""
+    """Redaction changes nothing when it is off."""
     document = {"topic": "orders", "detail": "kafka:9092"}
     assert NameRedaction(b"key", ["orders"], is_on=False).of(document) is document
 
 
 def test_redaction_leaves_longer_words_that_begin_like_a_topic_alone() -> None:
-    """A topic's name is a word, not a part of one; other topics are told for themselves."""
+    """Redaction replaces a topic's name only as a whole word."""
     assert NAMES.of("ordersX reorders orders_x") == "ordersX reorders orders_x"

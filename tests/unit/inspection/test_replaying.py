@@ -1,4 +1,4 @@
-"""A log replayed up to a bound: the state there and what became of each event are the engine's."""
+"""A log replayed up to a bound: state and verdicts are the engine's."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def the_history() -> tuple[History, int]:
 async def test_replay_when_bounded_by_offset_or_time_then_is_the_state_of_what_lies_before(
     last: int, at_once: int
 ) -> None:
-    """Whether each event has a batch of its own or all are in one."""
+    """The state is that of the records before the bound, in single batches or in one."""
     history = History()
     place = metadata_partition_for(tp().topic_id, tp().partition, 3)
     if at_once == 1:
@@ -58,7 +58,10 @@ async def test_replay_when_bounded_by_offset_or_time_then_is_the_state_of_what_l
 
 
 async def test_happened_when_read_then_has_place_time_and_verdict_of_each() -> None:
-    """What was not simply applied says why; poison comes with its bytes."""
+    """
+    Each event has place, time and verdict, a rejected one its reason, and an undecodable one its
+    bytes.
+    """
     history, place = await the_history()
     await history.add(b"\x01\xff", place=place)
     one = PartitionReplay(history.log, place, ReplayEnd(), timeout_s=5)
@@ -89,7 +92,7 @@ async def test_moment_when_asked_then_tells_partitions_segments_and_who_is_unkno
 
 
 async def test_f65_state_before_the_log_begins_is_refused_not_shown_empty() -> None:
-    """What retention took is not known, by offset or by time; what is left counts as before."""
+    """A moment before the log start is refused, and the kept records count as before."""
     history, place = await the_history()
     history.topic.partitions[place].truncate_head(3)
     for bound in (
@@ -106,7 +109,7 @@ async def test_f65_state_before_the_log_begins_is_refused_not_shown_empty() -> N
 
 
 async def test_replay_when_the_log_begins_at_its_beginning_then_may_be_asked_before_all() -> None:
-    """Then nothing was there, and that is known."""
+    """A moment before the first record of a complete log is an empty state."""
     history, place = await the_history()
     found = await replay(history.log, [place], ReplayEnd(time_ms=START_MS - 1), timeout_s=5)
     assert found.positions == {place: 0}
@@ -114,7 +117,7 @@ async def test_replay_when_the_log_begins_at_its_beginning_then_may_be_asked_bef
 
 
 async def test_replay_when_it_is_to_go_on_to_an_earlier_moment_then_refuses() -> None:
-    """Nothing that was applied is taken back."""
+    """The replay refuses an earlier moment, because it cannot take back events."""
     history, place = await the_history()
     one = PartitionReplay(history.log, place, ReplayEnd({place: 4}), timeout_s=5)
     await one.run()
@@ -127,7 +130,7 @@ async def test_replay_when_it_is_to_go_on_to_an_earlier_moment_then_refuses() ->
 async def test_replay_when_the_log_does_not_hold_where_it_stands_any_more_then_refuses(
     cut: str,
 ) -> None:
-    """It would else begin anew, and what it had said before would be of another state."""
+    """The replay refuses to go on when the log no longer has its position."""
     history, place = await the_history()
     one = PartitionReplay(history.log, place, ReplayEnd({place: 2}), timeout_s=5)
     await one.run()
@@ -154,7 +157,7 @@ async def test_replay_where_a_hole_reaches_beyond_the_bound_then_ends_at_the_bou
 
 
 async def test_replay_where_what_was_lost_reaches_beyond_the_bound_then_tells_its_part() -> None:
-    """Nothing is passed silently."""
+    """The replay reports the lost part below the bound."""
     history, place = await the_history()
     held = history.topic.partitions[place]
     held.store(broken(batch_of(EVENTS[:4], held.next_offset)), 4)
@@ -166,7 +169,7 @@ async def test_replay_where_what_was_lost_reaches_beyond_the_bound_then_tells_it
 
 
 async def test_happened_when_bytes_are_wanted_then_decodes_no_others() -> None:
-    """But tells whatever was lost, for nobody knows what was in it."""
+    """The filter decodes only records that contain the bytes, and passes on lost ones."""
     history, place = await the_history()
     held = history.topic.partitions[place]
     held.store(broken(batch_of(EVENTS[:2], held.next_offset)), 2)
@@ -177,7 +180,7 @@ async def test_happened_when_bytes_are_wanted_then_decodes_no_others() -> None:
 
 
 async def test_replay_when_bounded_in_a_metadata_partition_that_is_not_there_then_refused() -> None:
-    """Else the present would be shown as the past."""
+    """The replay refuses a bound in an absent metadata partition."""
     history, place = await the_history()
     with pytest.raises(InvalidArgument, match="0 to 2, got 3"):
         await replay(history.log, [place], ReplayEnd({3: 1}), timeout_s=5)

@@ -1,4 +1,4 @@
-"""What retention does next, as a leader would."""
+"""The next steps of retention, as a leader takes them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def fates(segments: list, rules: RetentionSettings) -> list[str]:  # type: ignor
 def test_f117_retention_goes_strictly_beyond_its_limits_and_stops_at_the_first_that_stays(
     rules: RetentionSettings, expected: list[str]
 ) -> None:
-    """What goes by time pays for what would go by size."""
+    """A segment deleted by time also counts as deleted for the limit by size."""
     assert fates(three(), rules) == expected
 
 
@@ -73,7 +73,7 @@ def test_retention_when_the_first_stays_then_older_ones_behind_it_stay_too() -> 
 
 
 def test_retention_when_an_epoch_was_replaced_then_its_segments_go() -> None:
-    """Whatever their age."""
+    """Segments of a replaced epoch go at any age."""
     found = [
         started("old", 50, 99, {1: 50}, state=CF),
         started("new", 40, 149, {2: 40}, state=CF),
@@ -85,7 +85,7 @@ def test_retention_when_an_epoch_was_replaced_then_its_segments_go() -> None:
 
 
 def test_due_time_is_the_first_millisecond_in_which_a_segment_is_too_old() -> None:
-    """None where nobody knows, or nothing ever is."""
+    """The due time is absent when it is unknown or retention is unlimited."""
     first = due_of(three(), RetentionSettings(retention_ms=500), NOW_MS)[0]
     assert (first.segment.id, first.due_ms) == (segment_id("a"), 1_501)
     assert due_of(three(), RetentionSettings(retention_ms=-1), NOW_MS)[0].due_ms is None
@@ -93,7 +93,7 @@ def test_due_time_is_the_first_millisecond_in_which_a_segment_is_too_old() -> No
 
 
 def test_rules_of_a_topic_are_what_the_cluster_tells() -> None:
-    """And what it does not tell has a name."""
+    """The rules are the cluster's settings, and unknown ones are named."""
     topic = TopicFacts("orders", TOPIC_ID, {}, {"retention.ms": ClusterSetting("500", True)})
     rules = RetentionSettings.of(topic, PartitionOffsets(earliest=7), 9)
     assert rules == RetentionSettings(500, None, 7, 9)
@@ -109,8 +109,8 @@ def test_rules_of_a_topic_are_what_the_cluster_tells() -> None:
 
 def kafka_case(**states: SegmentState) -> list:  # type: ignore[type-arg]
     """
-    The case of Kafka's own test for KAFKA-17062: copies that failed, and eleven that did not, of
-    100 bytes each.
+    Return the case of Kafka's own test for KAFKA-17062: failed copies, and eleven good ones of 100
+    bytes each.
     """
     open_state = SegmentState.COPY_SEGMENT_STARTED
     again = SegmentState.DELETE_SEGMENT_STARTED
@@ -134,7 +134,9 @@ def gone(segments: list, rules: RetentionSettings, **more: object) -> list[str]:
 
 
 def test_f117_size_when_copies_failed_then_good_segments_do_not_go_early() -> None:
-    """Eleven are there and ten may be: the dangling copy pays, and the first good one stays."""
+    """
+    With eleven segments for a limit of ten the unfinished copy goes, and the first good one stays.
+    """
     found = gone(kafka_case(), RetentionSettings(retention_bytes=1_000))
     assert set(found) == {"s3", min("s1", "f0", key=lambda label: segment_id(label).uuid)}
     # Now there are twelve, of which two have to go.
@@ -143,7 +145,10 @@ def test_f117_size_when_copies_failed_then_good_segments_do_not_go_early() -> No
 
 
 def test_f120_scan_when_a_copy_is_at_work_then_stops_there() -> None:
-    """As a leader does for what it is copying itself; begun deletions are gone on with."""
+    """
+    Like a leader, the scan stops at a copy that is at work and goes on with deletions that have
+    begun.
+    """
     found = three(a=SegmentState.COPY_SEGMENT_STARTED, c=SegmentState.DELETE_SEGMENT_STARTED)
     at_work = [found[0].id]
     rules = RetentionSettings(retention_ms=0)
@@ -154,7 +159,10 @@ def test_f120_scan_when_a_copy_is_at_work_then_stops_there() -> None:
 
 
 def test_retention_when_the_log_start_has_moved_over_epochs_then_all_before_it_goes() -> None:
-    """Also what has none of the epochs that the leader still knows."""
+    """
+    Retention deletes every segment below the log start, also those of epochs that the leader
+    dropped.
+    """
     found = [
         started("old", 0, 99, {0: 0}, state=CF),
         started("over", 100, 199, {1: 100, 2: 150}, state=CF),
@@ -168,7 +176,7 @@ def test_retention_when_the_log_start_has_moved_over_epochs_then_all_before_it_g
 
 
 def test_retention_when_a_segment_is_of_another_log_then_it_is_passed_by() -> None:
-    """It neither goes nor stops the scan, and does not count for the size."""
+    """Retention skips a segment of another lineage and does not count its size."""
     log = LogLeaderEpochs(((0, 0), (1, 200)), 300)
     found = [
         started("a", 0, 99, {0: 0}, size_bytes=100, state=CF),

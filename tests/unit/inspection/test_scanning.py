@@ -39,7 +39,7 @@ async def mention(
 
 
 async def test_mention_of_a_segment_names_the_partition_of_its_first_event() -> None:
-    """Whatever was read before; and none beyond the bound."""
+    """The mention has the partition of the segment's first event below the bound."""
     sought = HistorySubject(segment=A.uuid)
     events = (started(B), encode_any(SNAPSHOT), finished(segment_id("a", OTHER)), started(A))
     assert await mention(sought, *events) == PartitionMention(0, OTHER)
@@ -48,7 +48,7 @@ async def test_mention_of_a_segment_names_the_partition_of_its_first_event() -> 
 
 
 async def test_mention_in_what_nobody_understands_names_no_partition() -> None:
-    """It may be all that is left of the segment."""
+    """A mention in undecodable bytes has no partition."""
     poison = encode(finished(A))[:-3]
     assert await mention(HistorySubject(segment=A.uuid), started(B), poison) == PartitionMention(
         0, None
@@ -66,7 +66,7 @@ async def test_mention_of_a_partition_by_name_is_of_that_partition() -> None:
 
 @pytest.mark.parametrize("codec", [Compression.GZIP, Compression.ZSTD])
 async def test_mention_in_a_compressed_batch_is_found(codec: Compression) -> None:
-    """Its bytes do not show it."""
+    """The scan decompresses batches to find the id."""
     history = History(1)
     values = [encode(started(segment_id(n))) for n in range(1, 30)] + [encode(started(A))]
     history.topic.write(history.topic.partitions[0], values, compression=codec)
@@ -77,7 +77,7 @@ async def test_mention_in_a_compressed_batch_is_found(codec: Compression) -> Non
 
 
 async def test_mention_in_a_damaged_batch_is_one() -> None:
-    """Nobody can say of whom it spoke, so whoever asks for the segment must see it."""
+    """A damaged batch counts as a mention, because it may hold events of the segment."""
     history = History(1)
     history.topic.partitions[0].store(broken(batch_of([started(A)], 0)), 1)
     found = await find_mention(
@@ -87,7 +87,7 @@ async def test_mention_in_a_damaged_batch_is_one() -> None:
 
 
 async def test_scan_tells_progress_up_to_the_end() -> None:
-    """So that somebody who waits sees that there is an end."""
+    """The scan reports its progress up to the end of the log."""
     history = History(1)
     await history.add(started(A), finished(A), place=0)
     heard: list[tuple[int, int, int]] = []
@@ -100,7 +100,7 @@ async def test_scan_tells_progress_up_to_the_end() -> None:
 
 
 async def test_scan_when_begun_at_an_offset_then_reads_from_there_and_goes_on() -> None:
-    """No record before it is read; what is appended comes with the next call."""
+    """The scan reads no record before its offset, and the next call reads appended ones."""
     history = History(1)
     await history.add(started(1), started(2), b"\x01\xff", place=0)
     scan = LogScan(history.log, 0, ReplayEnd(), timeout_s=5, first=1, bytes_max=1)
@@ -114,7 +114,7 @@ async def test_scan_when_begun_at_an_offset_then_reads_from_there_and_goes_on() 
 
 
 async def test_scan_of_damage_tells_what_was_lost_as_the_engine_does() -> None:
-    """As one piece, with its bytes, up to where the log goes on."""
+    """The scan reports the damage as one piece with its bytes, up to the next sound batch."""
     history = History(1)
     held = history.topic.partitions[0]
     damaged = broken(batch_of([started(1), started(2)], 0))
@@ -128,7 +128,7 @@ async def test_scan_of_damage_tells_what_was_lost_as_the_engine_does() -> None:
 
 
 async def test_scan_when_the_log_gives_nothing_then_is_not_ready() -> None:
-    """And what the log raises is raised."""
+    """The scan answers not ready for a silent log, and passes on the log's errors."""
     history = History(1)
     await history.add(started(1), place=0)
     held = history.topic.partitions[0]

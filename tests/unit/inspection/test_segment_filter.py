@@ -44,24 +44,24 @@ SEGMENT = started(
 def test_segment_when_a_condition_is_set_has_to_meet_it(
     condition: dict[str, Any], expected: bool
 ) -> None:
-    """Each condition alone, on both sides of its bound; bounds are inclusive."""
+    """Each condition works alone on both sides of its inclusive bound."""
     assert SegmentFilter(**condition).allows(SEGMENT) is expected
 
 
 def test_segment_when_it_does_not_say_its_time_meets_no_bound_of_time() -> None:
-    """-1 is no time long ago."""
+    """A segment with timestamp -1 meets no bound of time."""
     unknown = replace(SEGMENT, max_timestamp_ms=-1)
     assert SegmentFilter().allows(unknown)
     assert not SegmentFilter(newest_to_ms=5).allows(unknown)
 
 
 def test_segment_with_custom_metadata_that_is_empty_has_some() -> None:
-    """Empty is not absent."""
+    """A segment with empty custom metadata counts as one that has some."""
     assert SegmentFilter(has_custom_metadata=True).allows(replace(SEGMENT, custom_metadata=b""))
 
 
 def test_partition_when_it_cannot_hold_a_segment_that_is_meant_is_passed_over() -> None:
-    """Nothing is asked of user partitions whose figures say that there is nothing."""
+    """The filter excludes user partitions whose figures show no match."""
     summary = PartitionSummary(tp(), 0, started=1, finished=0, being_deleted=0, size_bytes=1)
     finished = frozenset({SegmentState.COPY_SEGMENT_FINISHED})
     assert SegmentFilter().may_hold(summary)
@@ -74,14 +74,14 @@ def test_partition_when_it_cannot_hold_a_segment_that_is_meant_is_passed_over() 
     "ranges", [{"newest_from_ms": 2, "newest_to_ms": 1}, {"size_min": 2, "size_max": 1}]
 )
 def test_filter_when_a_range_is_empty_is_refused(ranges: dict[str, Any]) -> None:
-    """Whoever mixed up the two is told, not answered with nothing."""
+    """The filter refuses a range whose end lies before its start."""
     with pytest.raises(InvalidArgument, match="between 2 and 1"):
         SegmentFilter(**ranges)
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_order_when_named_sorts_by_what_it_says(order: str) -> None:
-    """Every order tells two segments apart, and a dash turns it round."""
+    """Every order is total, and a dash reverses it."""
     later = started(
         2, 100, 199, {6: 100}, broker_id=3, max_timestamp_ms=2_000, event_timestamp_ms=1,
         size_bytes=501, state=SegmentState.COPY_SEGMENT_FINISHED,
@@ -93,7 +93,7 @@ def test_order_when_named_sorts_by_what_it_says(order: str) -> None:
 
 
 def test_totals_when_segments_are_added_count_by_state() -> None:
-    """Every state that can be is named, also those that nobody is in."""
+    """The totals name every possible state, also those without segments."""
     totals = SegmentTotals()
     totals.add(SEGMENT)
     totals.add(SEGMENT)

@@ -1,4 +1,4 @@
-"""What people mean by a time, a moment, a partition or a segment that they typed."""
+"""The texts that a person types for a time, a moment, a partition or a segment."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ OTHER_ID = Uuid(bytes(range(16)))
     ],
 )
 def test_time_when_written_in_any_form_is_milliseconds(text: str, time_ms: int) -> None:
-    """ISO 8601, in UTC where no zone is said; milliseconds; so long ago; now."""
+    """The parser takes ISO 8601 with UTC by default, milliseconds, an age, and now."""
     assert parse_time(text, NOW_MS) == time_ms
 
 
 def test_time_when_no_zone_is_said_is_utc_wherever_the_machine_stands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The same command means the same moment on every machine."""
+    """A time without a zone means the same moment on every machine."""
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
@@ -89,7 +89,7 @@ def test_moment_when_written_is_offset_offsets_or_time(text: str, at: MomentSele
 
 @pytest.mark.parametrize("text", ["-5", "7:", ":5", "7:1500,7:2", "7:-1", "x:1", ""])
 def test_moment_when_it_is_none_is_refused(text: str) -> None:
-    """Half of a pair, a partition twice, and what is no time."""
+    """The parser refuses half a pair, a partition that stands twice, and texts that are no time."""
     with pytest.raises(InvalidArgument):
         parse_at(text, NOW_MS)
 
@@ -123,7 +123,7 @@ def test_topic_partitions_when_written_as_kafkas_tool_has_them_mean_the_same(
 
 @pytest.mark.parametrize("pattern", ["t1:a", "t1:1-2-3", "t1:1:2", "t1: 1", "(:1"])
 def test_topic_partitions_when_they_mean_nothing_are_refused(pattern: str) -> None:
-    """As kafka-get-offsets refuses them."""
+    """The parser refuses the forms that kafka-get-offsets refuses."""
     with pytest.raises(InvalidArgument):
         parse_topic_partitions(pattern)
 
@@ -168,7 +168,7 @@ def test_partition_when_written_as_kafka_prints_it_is_understood(
 
 @pytest.mark.parametrize("text", ["orders", "orders-", "-3", "orders-x", "orders-99999999999", ""])
 def test_partition_when_it_is_none_is_refused(text: str) -> None:
-    """Without a number, or with one that no partition has."""
+    """A partition without a number or with an impossible one is refused."""
     with pytest.raises(InvalidArgument, match="orders-3"):
         parse_partition(text)
 
@@ -182,7 +182,7 @@ def test_position_when_written_has_a_partition_and_an_offset() -> None:
 
 
 def test_partition_when_only_one_is_known_is_that_one() -> None:
-    """A name is enough as long as nobody else has it."""
+    """A topic name alone selects the partition when only one topic has it."""
     assert resolve(parse_partition("orders-7"), [tp(), tp("orders", 8)]) == tp()
     assert resolve(parse_partition(f"{TOPIC_ID}:7"), [tp(), tp("orders", 8)]) == tp()
 
@@ -198,7 +198,7 @@ def test_partition_when_several_topics_had_the_name_is_refused_with_each_id() ->
 
 
 def test_partition_when_nothing_is_known_of_it_says_which_there_are() -> None:
-    """A wrong number is told from a wrong name."""
+    """The error distinguishes an unknown partition number from an unknown topic name."""
     known = [tp("orders", number) for number in range(12)]
     with pytest.raises(UnknownPartition, match=r"there are partitions 0, 1, .* and 2 more"):
         resolve(parse_partition("orders-99"), known)
@@ -208,7 +208,7 @@ def test_partition_when_nothing_is_known_of_it_says_which_there_are() -> None:
 
 
 def test_segment_when_written_is_an_id_or_its_beginning() -> None:
-    """22 characters are the id; fewer are what it begins with; a dash is a character like any."""
+    """The parser takes 22 characters as an id and fewer as its beginning, dashes included."""
     uuid = Uuid(b"\xf8" + bytes(15))
     assert str(uuid).startswith("-")
     whole, beginning = parse_segment(str(uuid)), parse_segment("-A")

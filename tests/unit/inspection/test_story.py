@@ -1,4 +1,4 @@
-"""What the log tells about one offset: every copy that held it, and what was refused."""
+"""The log's events about one offset: every copy that held it, and every refusal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ async def story_of(offset: int, *events: Event) -> OffsetHistory:
 
 
 async def test_story_tells_each_copy_that_ever_held_the_offset() -> None:
-    """Gone ones as well, with who ended them; others are not kept."""
+    """
+    The story has every copy that held the offset, also deleted ones with their end, and no others.
+    """
     story = await story_of(
         50,
         started("a", 0, 99), finished("a"), started("b", 100, 199), finished("b"),
@@ -58,7 +60,7 @@ async def test_story_tells_each_copy_that_ever_held_the_offset() -> None:
 
 
 async def test_f80_story_remembers_a_finish_that_came_before_its_copy() -> None:
-    """It was refused when nobody knew what it would hold."""
+    """The story has a finish that was refused because it came before its start."""
     story = await story_of(50, finished("a"), finished("b"), started("a", 0, 99))
     (copy,) = story.copies.values()
     early = copy.refused_finish
@@ -69,7 +71,7 @@ async def test_f80_story_remembers_a_finish_that_came_before_its_copy() -> None:
 
 
 async def test_story_tells_who_lost_its_place() -> None:
-    """In the story of both."""
+    """The stories of both segments have the displacement."""
     story = await story_of(
         50, started("a", 0, 99), finished("a"), started("b", 0, 150), finished("b")
     )
@@ -83,7 +85,7 @@ async def test_story_tells_who_lost_its_place() -> None:
 
 
 async def test_story_of_a_deleted_partition_ends_every_copy() -> None:
-    """With the events of its deletion beside them."""
+    """The deletion of the partition ends every copy in the story."""
     marked, begun, ended = PartitionDeleteState
     story = await story_of(
         50, started("a", 0, 99), finished("a"),
@@ -95,7 +97,7 @@ async def test_story_of_a_deleted_partition_ends_every_copy() -> None:
 
 
 async def test_story_of_endless_repeats_keeps_the_first_and_the_last_events() -> None:
-    """And says how many are missing."""
+    """The story counts the repeats that it leaves out."""
     repeats = 3 * LINES_MAX
     story = await story_of(50, started("a", 0, 99), *[finished("a")] * repeats)
     (copy,) = story.copies.values()
@@ -107,7 +109,7 @@ async def test_story_of_endless_repeats_keeps_the_first_and_the_last_events() ->
 
 
 async def test_story_of_many_copies_keeps_the_last_ones() -> None:
-    """Retries of years do not pile up."""
+    """The story keeps the last copies up to a maximum."""
     story = await story_of(5, *(started(n, 0, 9) for n in range(COPIES_MAX + 3)))
     assert len(story.copies) == COPIES_MAX
     assert segment_id(2).uuid not in story.copies
@@ -115,7 +117,7 @@ async def test_story_of_many_copies_keeps_the_last_ones() -> None:
 
 
 async def test_story_of_many_refused_updates_counts_all_and_keeps_few() -> None:
-    """As in a log whose head is gone."""
+    """The story counts all rejected updates and keeps a few of them."""
     assert REFUSED_MAX > 0
     story = await story_of(5, *(finished(n) for n in range(REFUSED_MAX + 5)))
     assert story.without_base == REFUSED_MAX + 5

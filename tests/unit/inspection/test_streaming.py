@@ -1,4 +1,4 @@
-"""Events of several metadata partitions as one stream, and what comes behind it."""
+"""Events of several metadata partitions as one stream, and waiting at its end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def streams_of(readers: Sequence[EventReader]) -> list[AsyncGenerator[EventRecor
 
 
 async def test_merged_streams_are_in_the_order_of_their_records_times() -> None:
-    """However many there are; each partition stays in its own order."""
+    """The merged stream is ordered by time, and each partition keeps its own order."""
     history = await a_history()
     readers = readers_of(history.log, {0: NOWHERE, 1: NOWHERE}, timeout_s=5)
     async with aclosing(merged(streams_of(list(readers.values())))) as stream:
@@ -55,7 +55,7 @@ async def test_merged_streams_are_in_the_order_of_their_records_times() -> None:
 
 
 async def test_merged_where_times_go_back_keeps_each_partition_in_its_own_order() -> None:
-    """The log says the order, times only say who comes next."""
+    """The stream keeps the order of each partition, and times only choose between partitions."""
     history = History(2)
     await history.add(started(1), place=0)
     history.clock.at_ms -= 10_000
@@ -68,7 +68,7 @@ async def test_merged_where_times_go_back_keeps_each_partition_in_its_own_order(
 
 
 def test_readers_of_many_partitions_hold_little_of_each() -> None:
-    """What is held does not grow with their number."""
+    """The memory of the merged readers does not grow with the number of partitions."""
     log = History(1).log
     for count in (1, 50, 5_000):
         readers = readers_of(log, dict.fromkeys(range(count), NOWHERE), timeout_s=5)
@@ -80,7 +80,7 @@ def test_readers_of_many_partitions_hold_little_of_each() -> None:
 async def test_followed_tells_what_is_appended_with_its_verdict(
     places: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one metadata partition the log is asked to wait, of several whether one has grown."""
+    """The follower lets the log wait for one metadata partition and polls several for growth."""
     monkeypatch.setattr(streaming, "POLL_S", 0.05)
     history = await a_history()
     readers = readers_of(history.log, dict.fromkeys(places, NOWHERE), timeout_s=5)
@@ -99,7 +99,7 @@ async def test_followed_tells_what_is_appended_with_its_verdict(
 
 
 async def test_followed_without_verdicts_begins_where_it_is_told() -> None:
-    """Nothing before it is read at all."""
+    """Without verdicts the follower reads no record before its start."""
     history = await a_history()
     readers = readers_of(history.log, {0: NOWHERE, 1: NOWHERE}, timeout_s=5, firsts={0: 2, 1: 3})
     async with aclosing(followed(history.log, readers, timeout_s=5, look_s=0.001)) as coming:
@@ -111,7 +111,7 @@ async def test_followed_without_verdicts_begins_where_it_is_told() -> None:
 
 
 async def test_followed_when_the_log_is_away_then_waits_for_it() -> None:
-    """And goes on where it was."""
+    """The follower waits for the log and goes on at its position."""
     history = await a_history()
     readers = readers_of(history.log, {0: NOWHERE, 1: NOWHERE}, timeout_s=5)
     for reader in readers.values():
@@ -129,7 +129,7 @@ async def test_followed_when_the_log_is_away_then_waits_for_it() -> None:
 async def test_followed_when_the_log_stays_away_then_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Who watches must not take silence for peace."""
+    """The follower reports a log that cannot be read."""
     monkeypatch.setattr(streaming, "AWAY_S", 0.0)
     history = await a_history()
     readers = readers_of(history.log, {0: NOWHERE, 1: NOWHERE}, timeout_s=5)
@@ -142,7 +142,7 @@ async def test_followed_when_the_log_stays_away_then_says_so(
 @pytest.mark.parametrize("knows_verdicts", [True, False])
 @pytest.mark.parametrize("end", ["head", "tail"])
 async def test_followed_when_the_log_was_cut_then_says_so(knows_verdicts: bool, end: str) -> None:
-    """What it told is not the log's any more, or what it would tell next is gone."""
+    """The follower reports a log that was truncated below or trimmed above its position."""
     history = await a_history()
     firsts = None if knows_verdicts else {0: 0, 1: 0}
     readers = readers_of(history.log, {0: NOWHERE, 1: NOWHERE}, timeout_s=5, firsts=firsts)

@@ -1,4 +1,4 @@
-"""What is open for too long, and what is behind it."""
+"""Copies and deletions that are open for too long, with their causes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ async def segments_of(*events: object) -> list:  # type: ignore[type-arg]
 async def test_f102_copy_that_never_ends_when_nothing_followed_then_is_stalled(
     leader: int | None, brokers: set[int], why: str
 ) -> None:
-    """What is finished before it makes no difference; who is at it does."""
+    """
+    An open copy with no later event is stalled, and the finding says why by leader and brokers.
+    """
     segments = await segments_of(
         started("before", 0, 99), finished("before"), started("open", 100, 199)
     )
@@ -64,7 +66,7 @@ async def test_f102_copy_that_never_ends_when_nothing_followed_then_is_stalled(
 
 
 async def test_f102_copy_when_it_was_made_again_then_is_abandoned_and_says_by_whom() -> None:
-    """As one segment, or in other pieces."""
+    """A later copy of the same offsets, whole or in pieces, names the broker that made it."""
     segments = await segments_of(
         started("open", 0, 99),
         started("again", 0, 149, broker_id=2),
@@ -83,7 +85,9 @@ async def test_f102_copy_when_it_was_made_again_then_is_abandoned_and_says_by_wh
 
 
 async def test_f102_copy_when_the_clock_of_the_next_broker_is_behind_then_is_abandoned() -> None:
-    """In the same epoch, or a later one, copies go forward; in an earlier one they are others."""
+    """
+    A copy is abandoned when a copy of the same or a later epoch went further, whatever its clock.
+    """
     for epoch, code in ((3, "COPY-ABANDONED"), (2, "COPY-ABANDONED"), (1, "COPY-STALLED")):
         segments = await segments_of(
             started("open", 100, 199, {2: 100}, event_timestamp_ms=HOUR_MS),
@@ -95,7 +99,7 @@ async def test_f102_copy_when_the_clock_of_the_next_broker_is_behind_then_is_aba
 
 
 async def test_f80_copy_whose_finish_came_first_then_is_told_so() -> None:
-    """The refused event is what tells it from any other open copy."""
+    """The finding names the refused finish that came before its start."""
     history = History()
     (place, _), *_ = await history.add(finished("early"), started("early", 0, 99))
     moment = await history.moment()
@@ -109,7 +113,7 @@ async def test_f80_copy_whose_finish_came_first_then_is_told_so() -> None:
 
 
 async def test_f114_deletion_that_was_begun_when_open_for_long_then_is_stalled() -> None:
-    """It has a limit of its own."""
+    """Deletions have a limit of their own."""
     segments = await segments_of(started("a"), finished("a"), delete_started("a"))
     (found,) = stuck_in(segments, KNOWN)
     assert found.kind.code == "DELETE-STALLED"
@@ -125,7 +129,7 @@ async def test_what_is_open_for_less_than_the_threshold_is_no_finding() -> None:
 async def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last_event() -> (
     None
 ):
-    """By topic id, all partitions together, until every segment is gone."""
+    """The list has one entry for each topic id until every segment is gone."""
     moment = await moment_of(
         [
             started("a", size_bytes=1_000), finished("a"), started("b", 100, 199, size_bytes=500),
@@ -160,14 +164,17 @@ def summary(segments: int) -> PartitionSummary:
 def test_f116_topic_id_that_the_cluster_does_not_know_then_is_gone(
     topics: dict[str, TopicFacts] | None, codes: list[str]
 ) -> None:
-    """Whoever did not ask the cluster says nothing; a new topic of the name is another topic."""
+    """
+    A topic id unknown to the cluster is gone, also if a new topic has its name; without answer it
+    is not.
+    """
     found = half_deleted([summary(3)], {}, replace(KNOWN, topics=topics))
     assert [one.kind.code for one in found] == codes
     assert half_deleted([summary(0)], {}, replace(KNOWN, topics=topics)) == []
 
 
 def test_f116_topic_that_we_may_not_see_is_not_called_gone() -> None:
-    """A cluster lists no topic to who lacks the right to DESCRIBE it."""
+    """A topic may look gone to a client without the right to DESCRIBE it."""
     known = replace(KNOWN, topics={})
     assert half_deleted([summary(1)], {}, known) != []
     assert half_deleted([summary(1)], {}, replace(known, untold=frozenset({"orders"}))) == []

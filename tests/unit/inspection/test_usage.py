@@ -1,4 +1,4 @@
-"""Sums of the tier: by what they are made, what is waste, what goes soon, what it costs."""
+"""Totals of the tier: their groups, waste, bytes that retention deletes soon, and cost."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ PAYMENTS = TopicIdPartition(Uuid.of(0, 5), "payments", 0)
 
 async def summed(grouping: Grouping, rules: RetentionSettings | None = None) -> UsageSums:
     """
-    Two topics: a segment of two days and one of 40, one that is displaced, one copy that was never
-    finished; and one of another topic.
+    Sum two topics: a segment of two days, one of 40, a displaced one, and an unfinished copy; and
+    one of another topic.
     """
     other = segment_id("p", PAYMENTS)
     events: list[Event] = [
@@ -74,7 +74,7 @@ async def test_usage_by_what_is_asked_for_adds_up_to_the_total(
 
 
 async def test_usage_when_copies_were_given_up_or_displaced_then_they_are_waste() -> None:
-    """`a` lies wholly in `b`, which came later; `open` is open for a day."""
+    """The waste is `a`, which lies wholly in the later `b`, and `open`, open for a day."""
     total = (await summed(Grouping.TOPIC)).total
     assert total.displaced.size_bytes == 1_000
     assert total.abandoned.size_bytes == 500
@@ -85,7 +85,7 @@ async def test_usage_when_copies_were_given_up_or_displaced_then_they_are_waste(
 
 
 async def test_f117_usage_when_retention_is_known_then_says_what_goes() -> None:
-    """By the same rules as a leader."""
+    """The answer has the segments that a leader's retention would delete."""
     total = (await summed(Grouping.TOPIC, RetentionSettings(retention_ms=30 * DAY_MS))).total
     assert (total.due.segments, total.due.size_bytes) == (1, 1_000)
 
@@ -99,7 +99,7 @@ async def test_usage_when_prices_are_given_then_reckons_with_them() -> None:
 
 
 def test_metadata_topic_tells_dead_records_and_the_retention_that_loses_nothing() -> None:
-    """Each segment that is there needs its first record and its last."""
+    """Retention loses nothing if it keeps the first and the last record of each living segment."""
     counts = {SegmentState.COPY_SEGMENT_STARTED: 1, SegmentState.COPY_SEGMENT_FINISHED: 3}
     assert live_records(counts, 2) == 9
     topic = TopicUsage(36, 9, NOW_MS - 40 * DAY_MS, 30 * DAY_MS)
@@ -111,7 +111,7 @@ def test_metadata_topic_tells_dead_records_and_the_retention_that_loses_nothing(
 
 
 def test_longest_retention_is_unlimited_or_unknown_as_soon_as_one_is() -> None:
-    """What nobody told could be the longest."""
+    """The longest retention is unknown or unlimited as soon as one of the topics is."""
     assert longest_of([5, 7]) == 7
     assert longest_of([5, -1]) == -1
     assert longest_of([5, None]) is None

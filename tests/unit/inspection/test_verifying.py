@@ -1,4 +1,4 @@
-"""Whether what the tier is said to hold makes sense, as a stock broker would meet it."""
+"""Checks of the tier's metadata, by what a stock broker would find."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_verify_when_leaders_changed_and_all_is_there_then_finds_nothing()
 
 
 async def test_verify_when_a_range_is_missing_then_names_the_hole_and_its_epoch() -> None:
-    """What is started, or being deleted, covers nothing."""
+    """The finding names the hole and its epoch, and open or deleted segments do not fill it."""
     found = await found_in(
         copied("a", 0, 99), (started("open", 100, 149),), copied("b", 150, 199, {0: 150, 1: 180}),
         copied("c", 200, 299, {1: 200}), (delete_started("c"),), copied("d", 300, 399, {1: 300}),
@@ -76,7 +76,9 @@ async def test_verify_when_a_range_is_missing_then_names_the_hole_and_its_epoch(
 
 
 async def test_verify_when_a_segment_is_displaced_then_it_is_hidden_and_overlaps() -> None:
-    """KAFKA-20932: 0-100 and 101-200, then 0-150; what 0-100 covered is covered still."""
+    """
+    KAFKA-20932: 0-150 hides 0-100 and overlaps 101-200, and offsets of 0-100 are still covered.
+    """
     found = await found_in(copied("a", 0, 100), copied("b", 101, 200), copied("c", 0, 150))
     assert codes(found) == ["HIDDEN-SEGMENT", "OVERLAP", "OVERLAP"]
     assert found[0].fields["segment_id"] == str(segment_id("a").uuid)
@@ -111,7 +113,10 @@ async def test_verify_after_an_unclean_election_then_the_replaced_epoch_is_no_ho
 async def test_verify_against_the_log_then_names_what_nobody_has(
     offsets: PartitionOffsets, expected: list[tuple[object, ...]]
 ) -> None:
-    """What the cluster does not tell is not judged."""
+    """
+    The check names offsets that neither log nor tier has, and skips partitions the cluster left
+    out.
+    """
     found = await found_in(copied("a", 0, 99), copied("b", 100, 199), offsets=offsets)
     told = [
         (one.kind.code, *(one.fields[name] for name in ("first_offset", "last_offset")
@@ -122,7 +127,7 @@ async def test_verify_against_the_log_then_names_what_nobody_has(
 
 
 async def test_verify_when_the_tier_begins_late_then_what_is_before_it_is_nowhere() -> None:
-    """Neither tiered nor local: whatever deleted it, the log start does not say so."""
+    """The finding says that the offsets before the tier are neither tiered nor local."""
     at = PartitionOffsets(earliest=0, earliest_local=150, latest=500)
     found = await found_in(copied("b", 100, 199), offsets=at)
     assert codes(found) == ["NOWHERE"]
@@ -132,7 +137,7 @@ async def test_verify_when_the_tier_begins_late_then_what_is_before_it_is_nowher
 
 
 async def test_verify_when_epochs_do_not_fit_then_the_segment_is_named() -> None:
-    """As when someone wrote all of it under an epoch that begins elsewhere."""
+    """The finding names the segment that starts before its first epoch does."""
     found = await found_in(copied("a", 10, 99, {0: 5}))
     assert codes(found) == ["EPOCH-ORDER"]
     assert "begins at 10, its first epoch at 5" in found[0].detail
@@ -144,14 +149,16 @@ async def test_verify_when_epochs_do_not_fit_then_the_segment_is_named() -> None
 async def test_verify_when_an_epoch_begins_inside_a_segment_then_the_log_start_tells_why(
     earliest: int | None, code: str
 ) -> None:
-    """Records were deleted before it was copied: nobody wants what lies before, no hole is told."""
+    """A late epoch start is a note, and a log start before that epoch makes it an order fault."""
     offsets = None if earliest is None else PartitionOffsets(earliest=earliest)
     found = await found_in(copied("a", 0, 99), copied("b", 100, 199, {0: 150}), offsets=offsets)
     assert {code} <= set(codes(found)) <= {code, "BELOW-LOG-START"}
 
 
 async def test_verify_when_all_that_is_missing_lies_before_the_log_start_then_is_no_hole() -> None:
-    """And what is wanted of a hole is what lies behind it."""
+    """
+    A hole below the log start is no finding, and one across it is named from the log start on.
+    """
     copies = copied("a", 0, 99), copied("b", 200, 299)
     holes = [
         [(one.fields["first_offset"], one.fields["last_offset"]) for one in found
@@ -163,7 +170,7 @@ async def test_verify_when_all_that_is_missing_lies_before_the_log_start_then_is
 
 
 async def test_verify_when_a_new_leader_copies_what_was_copied_then_is_a_note() -> None:
-    """Its segment begins before the last one of the old leader, and puts it aside, in full."""
+    """The overlap of a new leader's copy with the old leader's last one is a note."""
     found = await found_in(
         copied("a", 0, 99), copied("b", 100, 199), copied("c", 50, 240, {0: 50, 1: 200}),
         copied("d", 241, 300, {1: 241}),
@@ -175,7 +182,9 @@ async def test_verify_when_a_new_leader_copies_what_was_copied_then_is_a_note() 
 async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_brokers_miss(
     late: tuple[int, int],
 ) -> None:
-    """Though a finished segment holds it: KAFKA-20932 and its neighbour."""
+    """
+    The finding names the offsets that KAFKA-20932 hides although a finished segment holds them.
+    """
     found = await found_in(copied("a", 0, 200), copied("b", *late))
     (lacking,) = [one for one in found if one.kind.code == "STOCK-LOOKUP-EMPTY"]
     assert (lacking.fields["first_offset"], lacking.fields["last_offset"]) == (101, 200)
@@ -188,7 +197,10 @@ async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_b
 async def test_verify_when_what_took_the_first_slot_is_deleted_then_the_log_start_tells(
     earliest: int | None, expected: list[tuple[int, int]]
 ) -> None:
-    """So retention leaves it until its next run; without a log start nobody can say."""
+    """
+    The check names offsets with an empty look-up from the log start on, and none without a log
+    start.
+    """
     found = await found_in(
         copied("a", 0, 100), copied("b", 0, 200), (delete_started("b"),), copied("c", 201, 300),
         copied("d", 101, 200), offsets=PartitionOffsets(earliest=earliest),
@@ -210,7 +222,7 @@ def test_f44_partition_in_another_place_than_brokers_look_then_is_named() -> Non
 
 
 def test_f66_topic_that_was_created_anew_is_named_with_both_ids() -> None:
-    """Only where there are segments of both."""
+    """The finding needs segments of both topic ids."""
     other = tp(topic_id=Uuid.of(0, 1))
     both = [PartitionSummary(tp(), 3, 0, 1, 0, 10), PartitionSummary(other, 4, 0, 1, 0, 10)]
     (found,) = verify_places(both, {tp(): 3, other: 4})
@@ -221,14 +233,14 @@ def test_f66_topic_that_was_created_anew_is_named_with_both_ids() -> None:
 
 
 def test_f65_metadata_that_does_not_begin_at_its_beginning_is_named() -> None:
-    """With what came to nothing because of it."""
+    """The check names metadata whose log is trimmed and the events that were lost by it."""
     (found,) = verify_heads([PartitionStart(0, 0, 0), PartitionStart(4, 40, 3)])
     assert found.subject == "__remote_log_metadata-4"
     assert (found.fields["log_start"], found.fields["updates_without_base"]) == (40, 3)
 
 
 def test_kinds_have_codes_of_their_own_and_a_way_out() -> None:
-    """They are an interface."""
+    """Each kind has its own code and a fix, because codes are an interface."""
     assert len({kind.code for kind in KINDS}) == len(KINDS)
     assert all(kind.fix and kind.reason and kind.title for kind in KINDS)
 

@@ -46,7 +46,7 @@ def standing(*places: MetadataPartitionStatus) -> SourceStatus:
 def test_check_names_what_is_beyond_its_threshold_and_what_is_unknown_is_not(
     place: MetadataPartitionStatus, codes: list[str], said: str
 ) -> None:
-    """Each with the metadata partition."""
+    """Each finding names its metadata partition, and unknown values give none."""
     found = judge(standing(WELL, place), STRICT)
     assert [one.kind.code for one in found] == codes
     assert all(one.subject == "__remote_log_metadata-3" and said in one.detail for one in found)
@@ -59,11 +59,11 @@ def test_check_when_thresholds_are_not_set_then_only_what_is_always_wrong_is_tol
 
 
 def test_check_when_the_log_was_never_reached_then_is_not_ready() -> None:
-    """There are no partitions to tell of."""
+    """A log that was never reached is not ready, because its partitions are unknown."""
     (found,) = judge(SourceStatus(StateSourceKind.SIDECAR, "here", None, ()), Thresholds())
     assert (found.kind.code, found.subject) == ("NOT-READY", "here")
 
 
 def test_kinds_have_codes_of_their_own() -> None:
-    """They are an interface."""
+    """Each kind has its own code, because codes are an interface."""
     assert len({kind.code for kind in KINDS}) == len(KINDS)

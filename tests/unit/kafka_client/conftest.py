@@ -43,8 +43,8 @@ def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
 @pytest.fixture
 async def open_log() -> AsyncIterator[OpenLog]:
     """
-    Opens logs on a made-up cluster, `open_log(kafka, {cluster id: {topic id}}, **settings)`, where
-    those are remembered, and closes them.
+    Opens logs on a made-up cluster, `open_log(kafka, {cluster id: {topic id}}, **settings)`, with
+    these remembered topics, and closes them.
     """
     async with AsyncExitStack() as closing:
 

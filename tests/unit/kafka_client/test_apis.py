@@ -160,7 +160,7 @@ def test_metadata_when_read_then_names_brokers_leaders_and_topic_id() -> None:
 
 
 def test_offsets_when_read_then_only_what_is_named_is_told() -> None:
-    """Every topic and partition has the offset or the code that the response names."""
+    """The answer has the offset or the code of each topic and partition in the response."""
     listed = "00000003 0000 ffffffffffffffff 0000000000000028 00000007 00"
     failed = "00000004 0006 ffffffffffffffff ffffffffffffffff ffffffff 00"
     found = read(
@@ -206,7 +206,7 @@ def test_fetch_when_the_history_diverges_then_says_so() -> None:
 
 
 def test_fetch_when_of_another_topic_then_nothing_is_taken() -> None:
-    """What does not belong to the topic id that was asked for is nothing."""
+    """The reader ignores answers for topic ids that it did not request."""
     found = read(
         FetchRequest(OTHER, [], wait_ms=0, bytes_max=1),
         f"00000000 0064 00000000 02 {ID_HEX} 02 {FETCHED} 00 00 00",
@@ -222,7 +222,7 @@ PRODUCED = (
 
 @pytest.mark.parametrize(("version", "name"), [(13, ID_HEX), (9, "0274")], ids=["by-id", "by-name"])
 def test_append_when_answered_then_code_offset_and_reason_are_read(version: int, name: str) -> None:
-    """The broker's own sentence comes from the record's error when the batch has none."""
+    """The reason comes from the record's error when the batch has none."""
     told = read(ProduceRequest("t", ID, 3, b"", 0), f"02 {name} {PRODUCED}", version)
     assert told is not None
     assert (told.code, told.base_offset, told.reason) == (ErrorCode.INVALID_RECORD, 40, "bad")
@@ -230,7 +230,7 @@ def test_append_when_answered_then_code_offset_and_reason_are_read(version: int,
 
 
 def test_append_when_the_answer_lacks_the_partition_then_there_is_none() -> None:
-    """An answer about something else says nothing."""
+    """An answer without the partition gives none."""
     assert read(ProduceRequest("t", ID, 9, b"", 0), f"02 {ID_HEX} {PRODUCED}", 13) is None
     assert read(ProduceRequest("t", OTHER, 3, b"", 0), f"02 {ID_HEX} {PRODUCED}", 13) is None
 
@@ -243,7 +243,7 @@ def test_producer_id_when_answered_then_is_read() -> None:
 
 @pytest.mark.parametrize(("version", "topic_id"), [(7, ID_HEX), (5, "")])
 def test_creation_when_answered_then_code_and_reason_are_read(version: int, topic_id: str) -> None:
-    """Both versions, the one with the topic's id and the one without."""
+    """Both versions of the answer, with and without the topic id, are read."""
     request = CreateTopicsRequest(
         "t", partition_count=1, replication_factor=1, settings={}, timeout_ms=1
     )

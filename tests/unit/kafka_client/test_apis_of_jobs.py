@@ -1,5 +1,5 @@
 """
-What jobs ask beside the log, as bytes: each request and answer here was written once by the message
+The admin requests of jobs as bytes: each request and answer here was written once by the message
 classes of Kafka 4.3.1.
 """
 
@@ -70,7 +70,7 @@ VERSIONS = {
 def test_offsets_when_the_broker_does_not_know_the_question_then_no_version_fits(
     end: int, highest: int, expected: int | None
 ) -> None:
-    """In an older version the broker would take -4 and -5 for times, and answer something else."""
+    """No version fits an older broker, which would take -4 and -5 for times."""
     api = ListOffsetsRequest({}, end).api
     assert api.choose({KEY: (LOWEST, highest)}) == expected
     assert bool(api.since) == (end in {EARLIEST_LOCAL, LATEST_TIERED})
@@ -95,12 +95,12 @@ OUTCOMES = {
 def test_change_when_answered_then_code_and_reason_are_read(
     answer: str, expected: TopicRequestOutcome
 ) -> None:
-    """The cluster's own sentence is kept: it is what an operator needs."""
+    """The answer keeps the error code and the broker's own message."""
     assert read(AlterTopicRequest("t", CHANGE), answer) == expected
 
 
 def test_cluster_when_it_tells_our_rights_then_they_are_named_in_kafkas_words() -> None:
-    """One bit for each operation; nobody was asked, or nothing is allowed, are two things."""
+    """The rights come from a bit mask, and "not requested" differs from "none allowed"."""
     told = read(
         DescribeClusterRequest(),
         "0000000000000002630000000102000000010268000023840272000000050000",
@@ -117,7 +117,9 @@ def test_cluster_when_it_tells_our_rights_then_they_are_named_in_kafkas_words() 
 
 
 def test_topic_when_rights_were_asked_for_then_they_are_told_with_it() -> None:
-    """They stand behind its partitions; where nobody asked, there are none."""
+    """
+    The rights stand behind the partitions, and are absent when the caller did not request them.
+    """
     topic = (
         "000000000102630000000102000002740000000000000000000000000000000000020000000000000000000100"
         "0000070300000001000000020200000001"
@@ -150,20 +152,22 @@ FOLDERS = {
 def test_log_folders_when_told_then_have_sizes_and_the_disk_where_it_is_known(
     version: int, answer: str, expected: DescribedLogDir
 ) -> None:
-    """What a disk does not tell is unknown, and a folder that failed has its code."""
+    """Unknown disk sizes stay unknown, and a failed folder has its error code."""
     told = read(LogDirsRequest(), answer, version)
     offline = DescribedLogDir(ErrorCode.KAFKA_STORAGE_ERROR, "/e", {}, None, None)
     assert told == DescribedLogDirs(0, (expected, offline))
 
 
 def test_log_folders_when_denied_then_the_code_says_so() -> None:
-    """There are no folders in such an answer."""
+    """A denied answer has a code and no folders."""
     denied = DescribedLogDirs(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ())
     assert read(LogDirsRequest(), "00000000001f0100") == denied
 
 
 def test_settings_of_a_broker_when_told_then_those_set_for_it_alone_are_explicit() -> None:
-    """Its file and its own changes; not what was set for all brokers, or by Kafka. No secrets."""
+    """
+    Explicit settings come from the broker's file or its own changes, and secrets are left out.
+    """
     told = read(
         DescribeBrokerRequest(7),
         "000000000200000104023706096c6f672e64697273032f64000400010201000261023100020001020100026202"
@@ -185,7 +189,7 @@ def test_settings_of_a_broker_when_told_then_those_set_for_it_alone_are_explicit
 def test_uploads_when_the_broker_does_not_know_them_then_no_version_fits(
     highest: int, expected: int | None
 ) -> None:
-    """In an older version the broker would take -6 for a time, and answer something else."""
+    """No version fits an older broker, which would take -6 for a time."""
     api = ListOffsetsRequest({}, EARLIEST_PENDING_UPLOAD).api
     assert api.choose({2: (1, highest)}) == expected
     assert api.since == "4.3"

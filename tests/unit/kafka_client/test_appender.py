@@ -1,4 +1,4 @@
-"""Appends on a made-up cluster: stored once, told truly, bounded, apart from each other."""
+"""Appends on a made-up cluster: stored once, bounded, independent, with a true outcome."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ async def test_append_when_many_wait_then_they_travel_together(open_log: OpenLog
 async def test_f38_append_when_nobody_leads_then_is_refused_and_others_are_stored(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F38: what was never sent is surely not stored, and says why."""
+    """
+    Failure scenario F38: an append that was never sent is refused with its cause and is not stored.
+    """
     kafka = FakeKafka()
     kafka.lead(1, -1)
     log = open_log(kafka)
@@ -87,7 +89,9 @@ async def test_f38_append_when_nobody_leads_then_is_refused_and_others_are_store
 async def test_f42_append_when_its_leader_hangs_then_is_uncertain_and_others_are_stored(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F42: what was sent may be stored; what waits behind it surely is not."""
+    """
+    Failure scenario F42: the sent append is uncertain, and appends behind it are surely not stored.
+    """
     kafka = FakeKafka(partitions=2, brokers=2)
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -121,7 +125,7 @@ async def test_f42_append_when_another_is_elected_meanwhile_then_is_sent_there(
 async def test_append_when_nobody_waits_any_more_then_is_not_sent_again(
     open_log: OpenLog,
 ) -> None:
-    """After its deadline an uncertain append is left alone; the next ones go on as another."""
+    """An append is not sent again after its deadline, and the next ones use another producer id."""
     kafka = FakeKafka()
     log = open_log(kafka)
     kafka.codes = {("Produce", 0): ErrorCode.REQUEST_TIMED_OUT}
@@ -137,7 +141,7 @@ async def test_append_when_nobody_waits_any_more_then_is_not_sent_again(
 
 
 async def test_append_when_cancelled_before_it_is_sent_then_never_is(open_log: OpenLog) -> None:
-    """A caller that gives up leaves nothing that is stored behind its back."""
+    """An append cancelled before it is sent is never stored."""
     kafka = FakeKafka()
     kafka.lead(0, -1)
     log = open_log(kafka)
@@ -154,7 +158,7 @@ async def test_append_when_cancelled_before_it_is_sent_then_never_is(open_log: O
 async def test_append_when_cancelled_between_two_attempts_then_is_not_sent_with_the_others(
     open_log: OpenLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An attempt that never left binds nobody to the batch that was made for it."""
+    """A cancelled append that was not sent leaves the batch of the others."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.append(0, b"first", timeout_s=ANSWER_S)
@@ -174,7 +178,7 @@ async def test_append_when_cancelled_between_two_attempts_then_is_not_sent_with_
 
 
 async def test_append_when_too_many_wait_then_is_refused_at_once(open_log: OpenLog) -> None:
-    """What waits is bounded in number and in bytes, over all partitions together."""
+    """Waiting appends are bounded in number and in bytes over all partitions together."""
     kafka = FakeKafka()
     for partition in kafka.partitions:
         kafka.lead(partition, -1)
@@ -211,7 +215,9 @@ async def test_append_when_it_can_never_be_sent_then_is_refused_before_any_io(
 async def test_append_when_the_broker_forgot_the_producer_then_goes_on_as_another(
     open_log: OpenLog,
 ) -> None:
-    """Brokers forget producers that were silent for long; nobody notices."""
+    """
+    The appender gets a new producer id when the broker has forgotten the old one, without an error.
+    """
     kafka = FakeKafka()
     log = open_log(kafka)
     assert await log.append(0, b"a", timeout_s=ANSWER_S) == 0
@@ -248,7 +254,7 @@ async def test_f6_append_when_the_topic_is_another_then_stores_nothing(open_log:
 async def test_append_when_its_task_dies_then_says_so_and_the_next_works(
     open_log: OpenLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error that nobody expected ends the appends that wait, not the appending."""
+    """An unexpected error ends the waiting appends, and the next append works."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.append(0, b"a", timeout_s=ANSWER_S)

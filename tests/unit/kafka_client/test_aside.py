@@ -56,7 +56,9 @@ async def test_read_aside_when_a_follower_waits_at_the_end_then_waits_for_none_o
 async def test_read_aside_when_beside_a_follower_then_takes_from_it_nothing_that_it_remembers(
     open_log: OpenLog,
 ) -> None:
-    """The epoch behind which a follower asks is what tells it of an unclean election."""
+    """
+    A read beside a follower keeps the leader epoch by which the follower notices unclean elections.
+    """
     kafka = filled(2)
     log = open_log(kafka)
     assert await log.read(0, 0, timeout_s=30, bytes_max=1) is not None
@@ -70,7 +72,7 @@ async def test_read_aside_when_beside_a_follower_then_takes_from_it_nothing_that
 async def test_read_aside_when_nobody_reads_any_more_then_is_given_back_and_begins_anew(
     open_log: OpenLog,
 ) -> None:
-    """What was counted stays counted."""
+    """The connection is closed when the last reader leaves, and the counts stay."""
     log = open_log(filled())
     await pages(log)
     requests = log.statistics().fetch_requests
@@ -106,7 +108,7 @@ async def test_read_aside_when_it_cannot_be_answered_then_ends_as_any_read(
 
 
 async def test_past_when_the_log_has_a_way_of_its_own_then_takes_it(open_log: OpenLog) -> None:
-    """The followers' source is asked for nothing."""
+    """The reader uses the log's own way, not the followers' fetches."""
     log = open_log(filled())
     assert isinstance(log, HistoryReadSource)
     found = await HistoryReader(log).read(0, 0, timeout_s=30, bytes_max=1 << 20)

@@ -51,7 +51,7 @@ CASES = {
 def test_batches_when_looked_for_then_whole_ones_are_told_from_the_rest(
     data: bytes, found: WholeBatches
 ) -> None:
-    """Where they end, where to go on, and what stands behind them."""
+    """The parser returns the whole batches, the next position, and the bytes behind them."""
     assert whole_batches(data) == found
     assert whole_batches(memoryview(data)) == found
 

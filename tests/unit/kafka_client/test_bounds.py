@@ -20,7 +20,7 @@ ANSWER_S = 30.0
 
 
 async def test_bounds_when_asked_then_each_leader_is_asked_for_its_own(open_log: OpenLog) -> None:
-    """Start and end of each partition, of nobody but its leader."""
+    """The client asks each leader for the start and end of its own partitions only."""
     kafka = FakeKafka(partitions=6, brokers=3)
     for at, held in kafka.partitions.items():
         for _ in range(at):
@@ -51,7 +51,7 @@ async def test_f39_bounds_when_the_answer_lacks_a_partition_then_it_is_unknown(
 async def test_bounds_when_an_offset_is_unknown_then_it_is_no_bound(
     open_log: OpenLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A leader that answers -1 does not know, and says nothing."""
+    """An answer of -1 is no bound."""
     kafka = FakeKafka()
     monkeypatch.setattr(
         kafka, "_offsets", lambda _broker, _request: {0: ListedOffset(ErrorCode.NONE, -1)}
@@ -77,7 +77,9 @@ async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_
 async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_longer(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F42: who answers is not kept for as long as who does not."""
+    """
+    Failure scenario F42: a hanging leader delays the answers of the others by at most a second.
+    """
     kafka = FakeKafka(brokers=3)
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -96,7 +98,7 @@ async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_long
 async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F42: every question ends, and every partition has an answer."""
+    """Failure scenario F42: every partition has an answer or an error at the deadline."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -121,7 +123,7 @@ async def test_f40_bounds_when_the_leader_has_moved_then_the_new_one_is_asked(
 
 
 async def test_f49_bounds_when_they_fail_for_a_while_then_heal(open_log: OpenLog) -> None:
-    """Failure scenario F49: each question has its own answer; no error outlives its cause."""
+    """Failure scenario F49: each request has its own answer, and errors end with their cause."""
     kafka = FakeKafka()
     kafka.codes = {("ListOffsets", 0): ErrorCode.OFFSET_NOT_AVAILABLE}
     log = open_log(kafka)
@@ -145,7 +147,7 @@ async def test_f68_bounds_when_not_permitted_then_says_so_at_once(open_log: Open
 async def test_f6_bounds_when_the_topic_is_another_by_then_are_not_its_own(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F6: offsets of another topic of the name are never taken for ours."""
+    """Failure scenario F6: the log refuses bounds of another topic of the same name."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -159,7 +161,7 @@ async def test_f6_bounds_when_the_topic_is_another_by_then_are_not_its_own(
 async def test_f41_bounds_when_nobody_can_be_reached_then_every_partition_has_the_cause(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F41: without any broker there are errors, not an exception."""
+    """Failure scenario F41: without a broker every partition has an error in the result."""
     kafka = FakeKafka()
     kafka.stop(0)
     bounds = await open_log(kafka).bounds([0, 1], timeout_s=2)

@@ -1,4 +1,4 @@
-"""Finding the cluster, and finding it again: how often, whom, and what is said meanwhile."""
+"""Finding the cluster and finding it again: attempts, addresses, and log lines meanwhile."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_f95_log_when_kafka_is_not_up_then_attempts_become_rare(open_log: 
 async def test_f95_log_when_kafka_comes_up_then_the_waiting_call_is_answered(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F95: nobody has to call again, and the next outage begins at 250 ms."""
+    """Failure scenario F95: the waiting call is answered, and the next outage begins at 250 ms."""
     kafka = FakeKafka()
     kafka.stop(0)
     log = open_log(kafka)
@@ -74,7 +74,9 @@ async def test_f95_call_when_cancelled_in_the_middle_then_ends_at_once(open_log:
 
 
 async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(open_log: OpenLog) -> None:
-    """Failure scenario F68: what waiting cannot help is told at once, to reads that wait too."""
+    """
+    Failure scenario F68: an authorization error reaches every caller and waiting read at once.
+    """
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -96,9 +98,7 @@ async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(open_log: Open
 async def test_f68_call_when_not_let_in_and_short_of_time_then_the_cause_stays_permanent(
     open_log: OpenLog,
 ) -> None:
-    """
-    Failure scenario F68: between two rare attempts, too, a call says that waiting does not help.
-    """
+    """Failure scenario F68: a call between two rare attempts also gets the permanent error."""
     kafka = FakeKafka()
     kafka.refuses[0] = REFUSED
     log = open_log(kafka)
@@ -121,7 +121,7 @@ async def test_f68_call_when_not_let_in_and_short_of_time_then_the_cause_stays_p
 async def test_f68_read_when_leaderless_and_short_of_time_then_the_cause_stays_permanent(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F68: a read that nobody can be asked for says why, each time."""
+    """Failure scenario F68: each read of a leaderless partition gets the permanent cause."""
     kafka = FakeKafka()
     kafka.lead(0, -1)
     log = open_log(kafka)
@@ -180,7 +180,9 @@ async def test_f42_log_when_a_bootstrap_server_hangs_then_the_next_is_asked(
 async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_connections(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F42: what hangs is hung up, and asked anew when it answers again."""
+    """
+    Failure scenario F42: the client drops a hanging connection and asks that broker again later.
+    """
     kafka = FakeKafka(brokers=2)
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -197,7 +199,7 @@ async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_
 async def test_f41_log_when_all_known_brokers_moved_then_begins_at_the_bootstrap_servers(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F41: brokers that come back elsewhere are found by the configuration."""
+    """Failure scenario F41: the log finds moved brokers by the bootstrap servers."""
     kafka = FakeKafka(brokers=2)
     settings = kafka.log_settings(bootstrap_servers=("broker-1:9092",))
     log = open_log(kafka, bootstrap_servers=settings.bootstrap_servers)
@@ -214,7 +216,7 @@ async def test_f41_log_when_all_known_brokers_moved_then_begins_at_the_bootstrap
 async def test_identity_when_asked_then_is_never_from_before_the_question(
     open_log: OpenLog,
 ) -> None:
-    """Freshly means: of an answer to a question that was asked after the call."""
+    """The identity comes from a request made after the call."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -229,7 +231,7 @@ async def test_identity_when_asked_then_is_never_from_before_the_question(
 
 
 async def test_view_when_wanted_by_many_then_one_question_is_asked(open_log: OpenLog) -> None:
-    """However many calls wait for a view, a broker is asked once."""
+    """Any number of waiting calls cause one request."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await asyncio.gather(*(log.bounds([0], timeout_s=ANSWER_S) for _ in range(20)))
@@ -239,7 +241,7 @@ async def test_view_when_wanted_by_many_then_one_question_is_asked(open_log: Ope
 async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(
     open_log: OpenLog,
 ) -> None:
-    """However many tasks want a broker that is away, it is dialed once and then not for a while."""
+    """An unreachable broker is dialled once, and then not before a pause ends."""
     kafka = FakeKafka(partitions=8, brokers=2)
     log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
     await log.identity(timeout_s=ANSWER_S)
@@ -255,7 +257,7 @@ async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(
 
 
 async def test_node_when_a_dial_hangs_then_nobody_dials_beside_it(open_log: OpenLog) -> None:
-    """A broker that accepts and says nothing has one connection attempt to bear."""
+    """A broker that accepts and stays silent gets one connection attempt at a time."""
     kafka = FakeKafka(partitions=8, brokers=2)
     log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
     await log.identity(timeout_s=ANSWER_S)
@@ -267,7 +269,7 @@ async def test_node_when_a_dial_hangs_then_nobody_dials_beside_it(open_log: Open
 
 
 async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(open_log: OpenLog) -> None:
-    """Failure scenario F68: reads that could ask nobody hear of what waiting cannot help, too."""
+    """Failure scenario F68: a read of a leaderless partition also gets the authorization error."""
     kafka = FakeKafka()
     kafka.lead(0, -1)
     log = open_log(kafka)
@@ -283,7 +285,9 @@ async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(open_log: Op
 async def test_log_when_kafka_goes_away_then_whoever_asks_for_ends_sees_it_and_its_return(
     open_log: OpenLog,
 ) -> None:
-    """Who waits for ends or reads need not ask for anything else to know that nobody answers."""
+    """
+    Callers that ask only for log ends or reads notice when Kafka goes away and when it returns.
+    """
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)

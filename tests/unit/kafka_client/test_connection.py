@@ -33,7 +33,7 @@ OPENED: list[BrokerConnection] = []
 
 
 class MadeConnection:
-    """Does what the library's connection does with a request, without a socket."""
+    """Acts like the library's connection, without a socket."""
 
     def __init__(self, answer: bytes | Exception, spoken: dict[int, tuple[int, int]]) -> None:
         self.sent: list[bytes] = []
@@ -85,7 +85,9 @@ def closed_in_the_end() -> Iterator[None]:
 
 
 async def test_connection_when_dropped_without_being_closed_then_tells() -> None:
-    """Nobody else would: the library keeps the socket of one that the broker has hung up on."""
+    """
+    A dropped connection warns, because the library keeps the socket after the broker closed it.
+    """
     ours, _ = connection(NO_METADATA)
     OPENED.clear()
     with pytest.warns(ResourceWarning, match="broker:9092: a connection was dropped, not closed"):
@@ -111,7 +113,9 @@ NONSENSE = {
 
 @pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE)
 async def test_call_when_the_answer_makes_no_sense_then_the_connection_ends(answer: bytes) -> None:
-    """Bytes that are no answer are told with request and address; nothing more is read."""
+    """
+    The error names request and address, and the client reads nothing more from the connection.
+    """
     ours, _ = connection(answer)
     with pytest.raises(LogUnavailable, match="broker:9092: the answer to Metadata makes no sense"):
         await ours.call(MetadataRequest(["t"]))
@@ -119,7 +123,7 @@ async def test_call_when_the_answer_makes_no_sense_then_the_connection_ends(answ
 
 
 async def test_call_when_the_connection_breaks_then_is_told_and_closed() -> None:
-    """Behind the request nobody knows whether it arrived: the error comes from the answer."""
+    """The error comes from the answer, because the request may have arrived."""
     ours, _ = connection(KafkaConnectionError("closed"))
     waiting = ours.call(MetadataRequest(["t"]))
     with pytest.raises(LogUnavailable, match="other side closed"):
@@ -128,7 +132,7 @@ async def test_call_when_the_connection_breaks_then_is_told_and_closed() -> None
 
 
 async def test_call_when_no_answer_comes_in_time_then_the_connection_ends() -> None:
-    """A late answer would be taken for that of the next request."""
+    """The connection is closed, because the late answer could go to the next request."""
     ours, _ = connection(TimeoutError())
     with pytest.raises(LogUnavailable, match="no answer in time"):
         await ours.call(MetadataRequest(["t"]))
@@ -136,7 +140,7 @@ async def test_call_when_no_answer_comes_in_time_then_the_connection_ends() -> N
 
 
 async def test_send_when_closed_or_broken_then_fails_at_once() -> None:
-    """What fails in `send` itself was surely not sent."""
+    """An error raised by `send` means that the request was not sent."""
     ours, made = connection(b"")
     made.is_connected = False
     with pytest.raises(LogUnavailable, match="the connection is closed"):
@@ -147,7 +151,7 @@ async def test_send_when_closed_or_broken_then_fails_at_once() -> None:
 
 
 async def test_send_when_its_task_ends_before_its_first_step_then_nothing_complains() -> None:
-    """An answer that nobody comes to await is dropped in silence, as at the end of a log."""
+    """An answer without a waiting caller is dropped without a warning."""
     ours, made = connection(NO_METADATA)
     waiting = asyncio.create_task(ours.call(MetadataRequest(["t"])))
     waiting.cancel()
@@ -159,7 +163,7 @@ async def test_send_when_its_task_ends_before_its_first_step_then_nothing_compla
 
 
 async def test_send_when_the_broker_is_too_old_then_both_versions_are_named() -> None:
-    """A broker that cannot be asked by topic id is told from one that is away."""
+    """The error names both versions, so an old broker differs from an unreachable one."""
     ours, made = connection(b"", {1: (0, 11)})
     request = FetchRequest(Uuid(bytes(16)), [], wait_ms=0, bytes_max=1)
     with pytest.raises(LogUnavailable, match=r"speaks Fetch in versions \(0, 11\).*Kafka 3.1"):
@@ -168,7 +172,7 @@ async def test_send_when_the_broker_is_too_old_then_both_versions_are_named() ->
 
 
 async def test_send_when_the_broker_lacks_what_not_every_one_has_then_says_since_when() -> None:
-    """That waiting never helps is said by an error of its own, and the connection lives on."""
+    """The error names the broker version that is needed, and the connection stays."""
     ours, made = connection(HEADER + NO_METADATA, {**SPOKEN, 2: (1, 8)})
     with pytest.raises(UnsupportedVersion, match=r"speaks ListOffsets in versions \(1, 8\).* 3.9"):
         _ = ours.call(ListOffsetsRequest({}, LATEST_TIERED))
@@ -187,7 +191,9 @@ async def test_close_when_done_then_it_is_closed() -> None:
 async def test_f98_dial_when_the_address_is_a_wildcard_then_the_loopback_is_dialed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Failure scenario F98: where everything is listened on, this machine is what is meant."""
+    """
+    Failure scenario F98: the client connects to the loopback when the broker listens on a wildcard.
+    """
     dialed: list[tuple[str, int, object, object]] = []
 
     async def create(host: str, port: int, **options: object) -> MadeConnection:
@@ -224,7 +230,7 @@ async def test_dial_when_nothing_is_heard_then_ends_in_time(
 async def test_dial_when_a_token_provider_fails_then_its_own_error_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What a provider says reaches the caller unchanged."""
+    """The caller gets the error of the token provider unchanged."""
 
     async def create(*_: object, **__: object) -> MadeConnection:
         msg = "the token server is closed"
@@ -236,7 +242,7 @@ async def test_dial_when_a_token_provider_fails_then_its_own_error_is_told(
 
 
 def test_address_when_written_then_is_as_in_files() -> None:
-    """Addresses of colons stand in brackets."""
+    """An IPv6 address stands in brackets."""
     assert (address_text("host", 1), address_text("::1", 1)) == ("host:1", "[::1]:1")
 
 

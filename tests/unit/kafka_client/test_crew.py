@@ -18,7 +18,7 @@ async def fails() -> None:
 
 
 async def test_task_when_it_ends_then_whoever_asked_is_told() -> None:
-    """However it ends: well, with an error, or cancelled."""
+    """The owner learns that a task ended, with a result, with an error, or cancelled."""
     crew = TaskSet()
     ended: list[str] = []
     well = crew.start(asyncio.sleep(0), "well", lambda done: ended.append(done.get_name()))
@@ -31,7 +31,7 @@ async def test_task_when_it_ends_then_whoever_asked_is_told() -> None:
 
 
 async def test_crew_when_closed_then_all_tasks_have_ended_and_nobody_is_told() -> None:
-    """A log that is closed has nothing to go on with."""
+    """A closed crew has no running task and reports no end."""
     crew = TaskSet()
     ended: list[object] = []
     tasks = [crew.start(asyncio.sleep(99), f"task {number}", ended.append) for number in range(3)]
@@ -60,7 +60,9 @@ async def test_task_when_it_died_then_that_is_logged_with_its_error(
 
 
 async def test_task_when_a_reader_begins_it_then_its_lines_are_not_the_readers() -> None:
-    """What serves all partitions carries what the log was opened with, and nothing of a caller."""
+    """
+    The log lines of a shared task have the log's fields, not those of the reader that started it.
+    """
 
     async def work() -> dict[str, object]:
         return dict(bound_fields())

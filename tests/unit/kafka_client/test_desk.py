@@ -1,4 +1,4 @@
-"""What waits for one broker: who shares a request with whom, for how long, and at what cost."""
+"""Reads that wait for one broker: sharing of requests, delays and cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LONG_MS = 10_000
 
 
 class WatchedKafka(FakeKafka):
-    """Knows what it is asked for at this moment; may answer polls later than they are due."""
+    """A Kafka that shows its current requests and can delay its answers to polls."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ async def end(readers: Sequence[asyncio.Task[None]]) -> None:
 async def test_put_when_long_polls_are_under_way_then_is_polled_within_the_short_time(
     open_log: OpenLog, others: int
 ) -> None:
-    """However many quiet polls are under way, who comes back is soon waited for at the broker."""
+    """A returning reader is polled soon, however many quiet polls are under way."""
     kafka = WatchedKafka(others + 1)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
     readers = await following(log, others, 0.1)
@@ -160,7 +160,7 @@ async def test_put_when_nothing_comes_then_scattered_polls_become_one(
 async def test_put_when_news_come_after_polls_drifted_apart_then_the_last_is_short_again(
     open_log: OpenLog,
 ) -> None:
-    """Ends that do not meet make polls long while nothing comes, and only then."""
+    """Polls are long only while no records arrive, and short again afterwards."""
     late_s = (0.0, 0.007, 0.02, 0.013)
     kafka = WatchedKafka(50, late_s=late_s)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
@@ -182,7 +182,7 @@ async def test_put_when_news_come_after_polls_drifted_apart_then_the_last_is_sho
 async def test_put_when_others_are_asked_for_in_haste_then_polls_do_not_wait_for_their_answer(
     open_log: OpenLog,
 ) -> None:
-    """A large answer on its way to one reader keeps nobody from waiting for news."""
+    """A large answer for one reader does not delay the polls of others."""
     kafka = WatchedKafka(2)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
     kafka.partitions[0].store(b"news")
@@ -199,7 +199,7 @@ async def test_put_when_others_are_asked_for_in_haste_then_polls_do_not_wait_for
 async def test_put_when_the_answer_reached_the_end_then_one_request_brings_one_record(
     open_log: OpenLog,
 ) -> None:
-    """The leader tells with the records that there are no more: it is not asked whether."""
+    """One request brings one record when the leader says that it was the last."""
     kafka = WatchedKafka(1)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
     found: list[bytes] = []
@@ -257,7 +257,7 @@ async def test_put_when_another_broker_leads_then_its_polls_take_it_in(
 async def test_put_when_polls_are_never_answered_then_the_others_stay_long(
     open_log: OpenLog,
 ) -> None:
-    """Connections on which no answer comes any more do not make the last poll a short one."""
+    """Connections whose polls are never answered do not shorten the polls of others."""
     kafka = WatchedKafka(WORKERS_MAX)
     log = open_log(kafka, fetch_max_wait_ms=500)
     readers = await following(log, WORKERS_MAX - 2, 0.05)

@@ -1,4 +1,4 @@
-"""Why a connection could not be made, told in one line: cause, place, and what to do."""
+"""Connection errors in one line: cause, place and remedy."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def alert(reason: str) -> ssl.SSLError:
 
 @dataclass(frozen=True)
 class Case:
-    """A cause, and what is said about it."""
+    """A cause and its message."""
 
     error: BaseException
     kind: type[LogError]
@@ -114,7 +114,9 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_cause_when_told_then_place_and_remedy_stand_in_one_line(case: Case) -> None:
-    """The kind says whether waiting helps; the line says the rest, and no secret."""
+    """
+    The line has cause, place and remedy and no secret, and the kind says whether waiting helps.
+    """
     told = diagnose(ADDRESS, SECURITY, case.error)
     assert type(told) is case.kind
     text = str(told)
@@ -126,14 +128,14 @@ def test_cause_when_told_then_place_and_remedy_stand_in_one_line(case: Case) -> 
 
 
 def test_cause_when_no_truststore_is_named_then_one_is_asked_for() -> None:
-    """Who trusts the system's authorities only is told how to trust another."""
+    """The message for a client without a truststore names the setting to add."""
     security = SecuritySettings(security_protocol=SecurityProtocol.SSL)
     told = diagnose(ADDRESS, security, certificate(20, "unable to get local issuer certificate"))
     assert "signed it as ssl.truststore.location" in str(told)
 
 
 def test_cause_when_a_token_provider_says_it_then_is_passed_on() -> None:
-    """An error of ours from within the library is the cause, and reaches the caller as it is."""
+    """The caller gets an error of ours from within the library unchanged."""
     ours = LogNotPermitted("the token server is closed")
     assert diagnose(ADDRESS, SECURITY, behind(ours)) is ours
 

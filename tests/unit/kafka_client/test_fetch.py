@@ -1,4 +1,4 @@
-"""The raw fetch on a made-up cluster: who is asked for what, when, and what readers get."""
+"""The raw fetch on a made-up cluster: which broker is asked, when, and what each reader gets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def asked(kafka: FakeKafka, broker: int | None = None) -> list[list[int]]:
 
 
 async def test_read_when_several_wait_then_one_request_asks_for_all(open_log: OpenLog) -> None:
-    """What waits at that moment goes into one request, one read of each partition."""
+    """One request holds all waiting reads, with one read of each partition."""
     kafka = FakeKafka(partitions=10)
     for partition in range(10):
         kafka.partitions[partition].store(b"%d" % partition)
@@ -58,7 +58,7 @@ async def test_read_when_at_the_end_then_long_polls_are_shared(open_log: OpenLog
 async def test_read_when_others_wait_at_the_broker_then_does_not_wait_with_them(
     open_log: OpenLog,
 ) -> None:
-    """A reader that joins while all polls are under way gets what is there at once."""
+    """A reader that joins while all polls are under way gets available records at once."""
     kafka = FakeKafka(partitions=10)
     log = open_log(kafka, fetch_max_wait_ms=10_000)
     await log.identity(timeout_s=ANSWER_S)
@@ -78,7 +78,7 @@ async def test_read_when_others_wait_at_the_broker_then_does_not_wait_with_them(
 async def test_read_when_news_come_then_the_reader_that_comes_back_soon_shares_the_poll(
     open_log: OpenLog,
 ) -> None:
-    """A reader that was served and comes back at once is in the next poll, so polls do not grow."""
+    """A reader that returns at once joins the next poll."""
     kafka = FakeKafka(partitions=2)
     log = open_log(kafka, fetch_max_wait_ms=10_000)
     silent = reading(log, 1, 0)
@@ -116,7 +116,7 @@ async def test_f39_read_when_the_answer_lacks_its_partition_then_others_have_the
 async def test_f38_read_when_a_partition_has_no_leader_then_only_it_waits(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F38: nobody leads one partition; it is read when somebody does."""
+    """Failure scenario F38: only the partition without a leader waits, until it has one."""
     kafka = FakeKafka(partitions=10)
     for held in kafka.partitions.values():
         held.store(b"there")
@@ -135,7 +135,7 @@ async def test_f38_read_when_a_partition_has_no_leader_then_only_it_waits(
 
 
 async def test_f40_read_when_the_leader_moves_then_follows(open_log: OpenLog) -> None:
-    """Failure scenario F40: each partition is asked of its own leader, wherever that goes."""
+    """Failure scenario F40: the log asks the present leader of each partition."""
     kafka = FakeKafka(partitions=6, brokers=3)
     for held in kafka.partitions.values():
         held.store(b"first")
@@ -216,7 +216,7 @@ async def test_read_when_the_answer_has_no_room_then_everyone_gets_their_turn(
 async def test_read_when_a_batch_is_larger_than_asked_for_then_comes_whole(
     open_log: OpenLog,
 ) -> None:
-    """A batch cut off by the partition's limit is asked for as large as it is."""
+    """A batch that the limit cuts is requested again at its whole size."""
     kafka = FakeKafka(partitions=3)
     for held in kafka.partitions.values():
         held.store(b"x" * 5000)
@@ -228,7 +228,7 @@ async def test_read_when_a_batch_is_larger_than_asked_for_then_comes_whole(
 async def test_f66_read_when_out_of_range_then_the_bounds_are_asked_and_told(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F66: truncated means what the bounds say at that moment."""
+    """Failure scenario F66: the error carries the bounds that the leader has at that moment."""
     kafka = FakeKafka()
     held = kafka.partitions[0]
     for _ in range(9):
@@ -267,7 +267,7 @@ async def test_read_when_the_leader_is_not_sure_of_its_range_then_is_tried_again
 async def test_f68_read_when_it_fails_for_good_then_says_so_and_others_go_on(
     open_log: OpenLog, code: ErrorCode, error: type[Exception]
 ) -> None:
-    """Failure scenario F68: a permanent error is told at once, to who meets it."""
+    """Failure scenario F68: a permanent error reaches only the affected reads, at once."""
     kafka = FakeKafka()
     kafka.codes = {("Fetch", 0): code}
     kafka.partitions[1].store(b"there")
@@ -291,7 +291,7 @@ async def test_f68_read_when_it_fails_for_now_then_attempts_are_bounded(open_log
 async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
     open_log: OpenLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Failure scenario F69: an error that nobody expected ends the reads, not the fetching."""
+    """Failure scenario F69: an unexpected error ends the current reads, and the next read works."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -312,7 +312,7 @@ async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
 async def test_f69_read_when_its_task_is_cancelled_then_its_connection_is_not_used_again(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F69: an answer that still comes belongs to nobody, nor does its wait."""
+    """Failure scenario F69: the client closes a connection whose answer is still outstanding."""
     kafka = FakeKafka()
     kafka.partitions[0].store(b"there")
     log = open_log(kafka)
@@ -343,7 +343,7 @@ async def test_read_when_the_leader_does_not_know_its_epoch_then_is_asked_withou
 async def test_read_when_its_time_is_up_then_none_only_if_the_leader_said_so(
     open_log: OpenLog,
 ) -> None:
-    """None means that nothing was there; that nobody answered is an error."""
+    """None means that the leader had no records; a missing answer is an error."""
     kafka = FakeKafka()
     log = open_log(kafka)
     assert await log.read(0, 0, timeout_s=0.5) is None
@@ -354,7 +354,7 @@ async def test_read_when_its_time_is_up_then_none_only_if_the_leader_said_so(
 
 
 async def test_read_when_it_ends_then_nothing_of_it_is_left(open_log: OpenLog) -> None:
-    """Reads that were answered, cancelled or late are not waited for by anything."""
+    """A read that was answered, cancelled or late leaves nothing behind."""
     kafka = FakeKafka()
     kafka.partitions[0].store(b"there")
     log = open_log(kafka)

@@ -42,7 +42,7 @@ def without_topic(code: int = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) -> FakeKafka
 
 
 async def test_log_when_opened_then_nothing_connects(open_log: OpenLog) -> None:
-    """Opening asks nobody anything."""
+    """Opening the log sends no request."""
     kafka = FakeKafka()
     open_log(kafka)
     await asyncio.sleep(60)
@@ -61,7 +61,7 @@ CALLS: dict[str, Callable[[KafkaLog], Coroutine[Any, Any, object]]] = {
 async def test_f96_topic_when_surely_absent_then_the_first_call_creates_it(
     open_log: OpenLog, call: Callable[[KafkaLog], Coroutine[Any, Any, object]]
 ) -> None:
-    """Failure scenario F96: whatever is called first, as configured, and once."""
+    """Failure scenario F96: the first call of any kind creates the topic once, as configured."""
     kafka = without_topic()
     await call(open_log(kafka, topic=CREATED))
     (request,) = kafka.created
@@ -80,7 +80,9 @@ async def test_f96_topic_when_surely_absent_then_the_first_call_creates_it(
 async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_created(
     open_log: OpenLog, code: ErrorCode
 ) -> None:
-    """Failure scenario F96: any other answer is retried."""
+    """
+    Failure scenario F96: the log asks again unless the topic is surely absent, and creates nothing.
+    """
     kafka = without_topic(code)
     log = open_log(kafka, topic=CREATED)
     with pytest.raises(LogUnavailable, match=rf"the topic is not there: {code.name}"):
@@ -96,7 +98,7 @@ async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_
 async def test_topic_when_the_cluster_is_another_than_expected_then_is_not_created_there(
     open_log: OpenLog,
 ) -> None:
-    """Where a wrong address was told nothing is made; where it was the right one it is."""
+    """The log creates no topic in an unexpected cluster, and creates it in the expected one."""
     kafka = without_topic()
     with pytest.raises(ConfigError, match=f"there is cluster {kafka.cluster_id}, not other"):
         await open_log(kafka, topic=CREATED, cluster_id="other").identity(timeout_s=ANSWER_S)
@@ -144,7 +146,7 @@ async def test_f6_topic_when_it_was_made_anew_and_is_empty_then_not_followed_unt
 async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F96: "already exists" is what was wanted."""
+    """Failure scenario F96: the log takes "already exists" as success."""
     kafka = without_topic()
     kafka.creation = Outcome(ErrorCode.TOPIC_ALREADY_EXISTS, "exists")
     log = open_log(kafka, topic=CREATED)
@@ -167,7 +169,7 @@ FOR_NOW: dict[str, tuple[Outcome, str]] = {
 async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
     open_log: OpenLog, outcome: Outcome, said: str
 ) -> None:
-    """Failure scenario F96: what a cluster says that is just starting is no reason to give up."""
+    """Failure scenario F96: the log retries after errors of a cluster that is still starting."""
     kafka = without_topic()
     kafka.creation = outcome
     log = open_log(kafka, topic=CREATED)
@@ -182,7 +184,7 @@ async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
 async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bounded(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F96: however many calls want the topic, one attempt a second is made."""
+    """Failure scenario F96: waiting calls together make one attempt a second."""
     kafka = without_topic()
     kafka.creation = Outcome(ErrorCode.NOT_CONTROLLER, None)
     log = open_log(kafka, topic=CREATED)
@@ -196,7 +198,7 @@ async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bound
 async def test_f96_topic_when_no_broker_has_registered_then_waits_for_one(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F96: a cluster so empty that it names no broker is asked again."""
+    """Failure scenario F96: the log asks again when the cluster names no broker."""
     kafka = without_topic()
     kafka.unregistered = {0}
     log = open_log(kafka, topic=CREATED)
@@ -226,7 +228,7 @@ FINAL: dict[str, tuple[Outcome, type[Exception], str]] = {
 async def test_topic_when_it_can_never_be_created_then_says_why(
     open_log: OpenLog, outcome: Outcome, error: type[Exception], said: str
 ) -> None:
-    """What cannot help by waiting is told at once."""
+    """A permanent error is raised at once."""
     kafka = without_topic()
     kafka.creation = outcome
     with pytest.raises(error, match=said):
@@ -237,7 +239,7 @@ async def test_topic_when_it_can_never_be_created_then_says_why(
 async def test_f7_identity_when_the_count_is_another_then_nothing_is_bound(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F7: no call works on a topic that contradicts the configuration."""
+    """Failure scenario F7: every call is refused on a topic that contradicts the configuration."""
     kafka = FakeKafka(partitions=16)
     log = open_log(kafka, topic=TopicSettings(name=TOPIC, num_partitions=50))
     for call in CALLS.values():
@@ -249,7 +251,7 @@ async def test_f7_identity_when_the_count_is_another_then_nothing_is_bound(
 async def test_f61_partition_when_there_is_none_then_is_refused(
     open_log: OpenLog, partition: int
 ) -> None:
-    """Failure scenario F61: also by the first call, which learns the count only then."""
+    """Failure scenario F61: the first call, which learns the count, also refuses the partition."""
     log = open_log(FakeKafka())
     with pytest.raises(InvalidArgument, match=f"0 to 2, got {partition}"):
         await log.read(partition, 0, timeout_s=ANSWER_S)
@@ -258,7 +260,9 @@ async def test_f61_partition_when_there_is_none_then_is_refused(
 async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_identity_binds(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F6: reads that wait are told; whoever asks who it is goes on with that."""
+    """
+    Failure scenario F6: waiting reads end, and the next `identity` call binds to the new topic.
+    """
     kafka = FakeKafka()
     log = open_log(kafka)
     waiting = [asyncio.create_task(log.read(at, 0, timeout_s=ANSWER_S)) for at in range(3)]
@@ -275,7 +279,9 @@ async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_ide
 async def test_f6_identity_when_it_finds_another_topic_first_then_waiting_reads_are_told(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F6: a read of the old topic never goes on in the new one."""
+    """
+    Failure scenario F6: a read of the old topic ends with an error and never reads the new one.
+    """
     kafka = FakeKafka()
     log = open_log(kafka, fetch_max_wait_ms=20_000)
     waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
@@ -301,7 +307,7 @@ async def test_f6_cluster_when_it_is_another_then_nothing_of_it_is_answered(
 
 
 async def test_topic_when_hidden_later_then_reads_that_wait_are_told(open_log: OpenLog) -> None:
-    """Rights that are taken away end the reads that need them."""
+    """Waiting reads end with an error when their rights are removed."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -372,7 +378,7 @@ async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(
 async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(
     open_log: OpenLog,
 ) -> None:
-    """Without DESCRIBE_CONFIGS the check says what it could not see."""
+    """Without DESCRIBE_CONFIGS the check reports that it could not read the settings."""
     kafka = FakeKafka()
     kafka.code_of_settings = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     found = await open_log(kafka).dangers(timeout_s=ANSWER_S)
@@ -380,7 +386,7 @@ async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(
 
 
 async def test_statistics_when_things_happened_then_count_them(open_log: OpenLog) -> None:
-    """One frozen record says what happened and what waits."""
+    """One frozen record counts past operations and waiting ones."""
     kafka = FakeKafka()
     log = open_log(kafka)
     kafka.partitions[0].store(b"event")

@@ -1,4 +1,4 @@
-"""The appends to one partition: what is stored, what is not, and what nobody can say."""
+"""The appends to one partition: stored, not stored, or uncertain."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ def error_of(append: ProducerAppend) -> LogError:
 
 
 async def test_batch_when_packed_then_is_numbered_for_its_producer() -> None:
-    """Values in order with null keys and the time of sending, numbers that go on."""
+    """
+    The batch has the values in order with null keys, the time of sending, and the next sequence
+    number.
+    """
     into = lane()
     appends = put(into, b"a", b"b")
     batch = sent(into)
@@ -82,14 +85,14 @@ async def test_batch_when_packed_then_is_numbered_for_its_producer() -> None:
 
 
 async def test_batch_when_values_are_many_then_holds_what_fits() -> None:
-    """A batch stays below its limit; what finds no room waits for the next."""
+    """A batch stays below its limit, and the remaining values wait for the next one."""
     into = lane(batch_bytes_max=1000)
     put(into, *(b"x" * 300 for _ in range(5)))
     assert packed(into).record_count == 2
 
 
 async def test_batch_when_an_attempt_had_no_answer_then_the_same_bytes_are_sent_again() -> None:
-    """Only the same bytes under the same number are recognised as a repetition."""
+    """The batch is sent again with the same bytes and number, by which the broker recognises it."""
     into = lane()
     put(into, b"a")
     first = into.pack(NOW_MS)
@@ -150,7 +153,7 @@ async def test_append_when_it_may_be_stored_then_is_uncertain_at_its_deadline(
 
 
 async def test_append_when_the_answer_does_not_name_it_then_is_uncertain() -> None:
-    """An answer without the partition says nothing about it."""
+    """An append that the answer does not name is uncertain."""
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
@@ -193,7 +196,7 @@ async def test_append_when_refused_after_an_attempt_without_answer_then_is_uncer
 
 
 async def test_batch_when_too_large_then_each_event_is_judged_alone() -> None:
-    """One event that is too large takes no other with it."""
+    """An event that is too large is refused alone."""
     into = lane()
     small, large, other = put(into, b"a", b"L", b"b")
     sent(into)
@@ -209,7 +212,7 @@ async def test_batch_when_too_large_then_each_event_is_judged_alone() -> None:
 
 
 async def test_append_when_the_broker_forgot_the_producer_then_is_numbered_anew() -> None:
-    """What was never stored goes under another producer id, from number 0 on."""
+    """Batches that were never stored get another producer id and start at sequence number 0."""
     into = lane()
     put(into, b"a")
     sent(into)
@@ -237,7 +240,7 @@ async def test_append_when_the_producer_was_lost_in_doubt_then_is_never_sent_ane
 
 
 async def test_append_when_stored_at_a_forgotten_offset_then_is_uncertain() -> None:
-    """A duplicate that the broker cannot place is stored, but nobody knows where."""
+    """A duplicate whose offset the broker has forgotten is stored, and its offset is unknown."""
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
@@ -272,7 +275,7 @@ async def test_append_when_offsets_go_back_in_the_same_topic_then_is_stored() ->
 
 
 async def test_batch_when_nobody_waits_for_it_then_is_given_up_with_its_producer() -> None:
-    """Nothing is sent for nobody; its numbers may be used up, so another producer goes on."""
+    """A batch without waiting callers is not sent, and the next batches use another producer id."""
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
@@ -283,7 +286,7 @@ async def test_batch_when_nobody_waits_for_it_then_is_given_up_with_its_producer
 
 
 async def test_append_when_nobody_waits_for_it_then_is_not_sent() -> None:
-    """An append that was cancelled before it was sent never is."""
+    """An append cancelled before it is sent is never sent."""
     into = lane()
     first, second = put(into, b"a", b"b")
     first.offset.cancel()
@@ -292,7 +295,7 @@ async def test_append_when_nobody_waits_for_it_then_is_not_sent() -> None:
 
 
 async def test_lane_when_it_fails_then_only_what_was_sent_is_uncertain() -> None:
-    """Closing tells appends that were surely not stored from those that may be."""
+    """At the close, sent appends are uncertain and all others are surely not stored."""
     into = lane()
     (first,) = put(into, b"a")
     sent(into)

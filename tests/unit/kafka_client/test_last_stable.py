@@ -40,14 +40,14 @@ async def asking(kafka: FakeTopics) -> AsyncIterator[LastStableOffsets]:
 
 
 async def test_offset_when_the_leader_tells_it_then_is_below_what_is_only_replicated() -> None:
-    """Asked is as who reads committed only: an open transaction holds it back."""
+    """The request is read committed, so an open transaction holds the offset back."""
     kafka = FakeTopics(orders=FakeTopic([FakeLog(last_stable_offset=90)]))
     async with asking(kafka) as offsets:
         assert await offsets.last_stable_offset(kafka.partition("orders")) == 90
 
 
 async def test_offset_when_the_topic_is_another_one_by_now_then_is_not_known() -> None:
-    """A folder of a deleted topic says nothing about the one that has its name."""
+    """The last stable offset of another topic of the same name is not used."""
     kafka = FakeTopics(orders=FakeTopic([FakeLog()]))
     async with asking(kafka) as offsets:
         gone = replace(kafka.partition("orders"), topic_id=random_uuid())

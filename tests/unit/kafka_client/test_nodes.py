@@ -1,4 +1,4 @@
-"""The connections to one broker: what is kept, and what becomes of those that broke."""
+"""The connections to one broker: idle ones are kept, broken ones are replaced."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HungUp(FakeConnection):
-    """A connection whose other side is gone, and whose own side nobody has closed yet."""
+    """A connection that the broker has closed and the client has not."""
 
     is_aborted = False
 

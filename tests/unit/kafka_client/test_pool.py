@@ -1,4 +1,4 @@
-"""Connections that are lent: how many are made, and that one that is stuck holds up nobody."""
+"""Lent connections: how many are made, and that a stuck one delays no other caller."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_append_when_bursts_come_with_pauses_then_few_connections_are_made
 async def test_borrow_when_one_comes_back_in_time_then_none_is_made(
     kafka: FakeKafka, pool: Pool
 ) -> None:
-    """Who waits for less time than a login takes costs the broker no login."""
+    """A caller that waits for less than a login takes causes no new connection."""
     lent = await pool.borrow()
     assert dialed(kafka) == 1
     waiting = [asyncio.create_task(pool.borrow()) for _ in range(2)]
@@ -117,7 +117,7 @@ async def test_f42_borrow_when_one_is_stuck_then_another_is_made_soon(
 async def test_borrow_when_cancelled_as_it_is_lent_one_then_the_next_gets_it(
     kafka: FakeKafka, pool: Pool
 ) -> None:
-    """A connection that reached nobody is not lost."""
+    """The connection of a cancelled caller goes to the next one."""
     lent = await pool.borrow()
     gone, next_ = (asyncio.create_task(pool.borrow()) for _ in range(2))
     await asyncio.sleep(0)
@@ -132,7 +132,7 @@ async def test_borrow_when_cancelled_as_it_is_lent_one_then_the_next_gets_it(
 async def test_borrow_when_none_can_be_made_then_all_who_wait_are_told(
     kafka: FakeKafka, pool: Pool
 ) -> None:
-    """One attempt is made for all of them, and each gets an error of its own that says why."""
+    """All waiting callers share one attempt, and each gets its error."""
     kafka.refuses = {0: LogNotPermitted("no such user")}
     errors = await asyncio.gather(*(pool.borrow() for _ in range(3)), return_exceptions=True)
     assert [str(error) for error in errors] == ["no such user"] * 3
@@ -144,7 +144,7 @@ async def test_borrow_when_none_can_be_made_then_all_who_wait_are_told(
 async def test_borrow_when_the_only_one_broke_then_another_is_made(
     kafka: FakeKafka, pool: Pool
 ) -> None:
-    """Who waits for one that comes back broken gets a new one."""
+    """A caller that waits for a connection that comes back broken gets a new one."""
     lent = await pool.borrow()
     waiting = asyncio.create_task(pool.borrow())
     await asyncio.sleep(0)
@@ -158,7 +158,7 @@ async def test_borrow_when_the_only_one_broke_then_another_is_made(
 
 
 async def test_put_back_when_idle_ones_were_closed_then_they_are_let_go(pool: Pool) -> None:
-    """What was not used for long, and closed for it, is not held on to behind those in use."""
+    """The pool drops connections that were closed for being idle."""
     unused, used = [await pool.borrow() for _ in range(2)]
     await pool.put_back(unused)
     await pool.put_back(used)
@@ -171,7 +171,7 @@ async def test_put_back_when_idle_ones_were_closed_then_they_are_let_go(pool: Po
 async def test_close_when_one_is_being_made_then_it_is_closed_and_who_waits_is_told(
     kafka: FakeKafka, pool: Pool
 ) -> None:
-    """Of a broker that has left nothing stays open."""
+    """A connection made during the close is closed, and its caller gets an error."""
     waiting = asyncio.create_task(pool.borrow())
     await asyncio.sleep(DIAL_S / 2)
     assert pool.close() == []

@@ -1,4 +1,4 @@
-"""What an answer means to the read that waits for it."""
+"""The meaning of an answer for the read that waits for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def trail() -> FetchPosition:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A code, and what it comes to."""
+    """An error code and its outcome."""
 
     code: int
     error: type[LogError] | None = None
@@ -74,7 +74,7 @@ async def test_f68_answer_when_it_is_a_code_then_permanent_ones_end_the_read(
 
 
 async def test_answer_when_it_has_batches_then_they_are_handed_over_whole() -> None:
-    """The set ends with the last whole batch, and says where to go on."""
+    """The answer has whole batches only and the next position."""
     judged = trail().judge(read_at(6), fetched(BATCH + BATCH[:20]), is_first=True)
     assert judged == RecordSet(3, BATCH, 7)
 
@@ -88,7 +88,7 @@ async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -
 
 
 async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it_is() -> None:
-    """A batch that came cut off is asked for whole, as far as a request can say it."""
+    """A batch that was cut is requested at its whole size, up to the limit of a request."""
     known, read = trail(), read_at(5)
     assert known.judge(read, fetched(BATCH[:30]), is_first=False) == FetchAgain(None)
     assert (known.tail, read.is_answered) == (None, False)
@@ -99,7 +99,7 @@ async def test_answer_when_a_batch_does_not_fit_then_is_asked_for_as_large_as_it
 
 
 async def test_answer_when_there_was_no_room_then_the_read_is_not_at_the_tail() -> None:
-    """Records that found no room in the answer are there; only who stood first would have them."""
+    """A read whose records found no room in the answer is not at the end of the log."""
     known, read = trail(), read_at(5)
     assert known.judge(read, fetched(next_offset=9), is_first=False) == FetchAgain(None)
     assert (known.tail, read.is_answered) == (None, False)
@@ -113,7 +113,7 @@ async def test_answer_when_there_was_no_room_then_the_read_is_not_at_the_tail() 
     ids=["no batch", "batches below the position"],
 )
 async def test_answer_when_it_makes_no_progress_then_is_damage(data: bytes, said: str) -> None:
-    """What can be no batch, or leads backwards, is named with partition and offset."""
+    """The error names partition and offset of bytes that are no batch or lead backwards."""
     judged = trail().judge(read_at(5), fetched(data), is_first=True)
     assert isinstance(judged, LogDamaged)
     assert str(judged).startswith("partition 3 at offset 5: ")
@@ -138,7 +138,7 @@ async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind
 
 
 async def test_answer_when_out_of_range_or_diverging_then_the_bounds_are_needed() -> None:
-    """Both lead to a question for the bounds, and remember which it was."""
+    """Both errors lead to a request for the bounds and keep their kind."""
     read = read_at(5)
     out = fetched(code=ErrorCode.OFFSET_OUT_OF_RANGE)
     assert trail().judge(read, out, is_first=True) == FetchOutOfRange(is_diverging=False)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """An authority, and keys that it vouches for."""
+    """An authority, and keys that it signed."""
 
     def __init__(self, folder: Path) -> None:
         authority = trustme.CA()
@@ -65,12 +65,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 def test_context_when_no_tls_then_there_is_none() -> None:
-    """Without TLS no file is read."""
+    """Without TLS the client reads no file."""
     assert tls_context(SecuritySettings(ssl_truststore_location="/nowhere")) is None
 
 
 def test_context_when_a_truststore_is_named_then_only_that_is_trusted(files: Files) -> None:
-    """Brokers must prove who they are, by a certificate that the file vouches for."""
+    """The client accepts only certificates that the truststore signs."""
     context = tls_context(files.settings(truststore=files.trusted, keystore=files.keys))
     assert context is not None
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
@@ -111,7 +111,7 @@ MISTAKES = {
 def test_context_when_a_file_is_of_no_use_then_key_and_file_are_named(
     files: Files, mistake: tuple[str, str, str | None, str, str]
 ) -> None:
-    """One line says which setting names which file, and what it lacks; no secret is in it."""
+    """The error names setting, file and fault in one line and shows no secret."""
     kind, name, password, key, said = mistake
     path = files.folder / name
     settings = (
@@ -129,14 +129,12 @@ def test_context_when_a_file_is_of_no_use_then_key_and_file_are_named(
 
 
 class Provider:
-    """Gives a token."""
-
     async def token(self) -> str:
         return "token"
 
 
 async def test_options_when_a_provider_gives_tokens_then_the_library_gets_them() -> None:
-    """The library is handed its own kind of provider around ours."""
+    """The library gets its own kind of token provider, which calls ours."""
     options = library_options(
         SecuritySettings(
             security_protocol=SecurityProtocol.SASL_PLAINTEXT,

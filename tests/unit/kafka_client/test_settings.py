@@ -1,4 +1,4 @@
-"""What the `kafka` log can be told, and what it refuses before any I/O."""
+"""The settings of the `kafka` log, and the refusals before any I/O."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_topic_when_nothing_is_said_then_is_kafkas() -> None:
 
 
 def test_settings_when_nothing_is_said_then_observe() -> None:
-    """By default nothing is ever written, and an observer cannot be told to create the topic."""
+    """By default the log only observes, and an observer must not create the topic."""
     assert KafkaSettings(SERVERS).is_observer
     with pytest.raises(ConfigError, match="an observer writes nothing"):
         KafkaSettings(SERVERS, topic=TopicSettings(is_created=True))
@@ -107,7 +107,7 @@ def test_address_when_it_is_none_then_is_refused(server: str) -> None:
 
 
 def test_servers_when_a_text_then_are_split_at_commas() -> None:
-    """The form of Java's properties is taken as it is; none at all is not."""
+    """The settings split servers at commas, as in Java's properties, and refuse an empty list."""
     text: Any = "one:9092, two:9092,"
     assert KafkaSettings(text).bootstrap_servers == ("one:9092", "two:9092")
     with pytest.raises(ConfigError, match="at least one"):
@@ -163,13 +163,13 @@ WRONG: dict[str, tuple[Callable[..., object], dict[str, Any], str]] = {
 def test_choice_when_there_is_none_such_then_is_refused_with_those_there_are(
     kind: Callable[..., object], wrong: dict[str, Any], said: str
 ) -> None:
-    """What contradicts itself or names nothing is refused with the key and what is possible."""
+    """The error names the key and the possible values."""
     with pytest.raises(ConfigError, match=said):
         kind(**wrong)
 
 
 def test_settings_when_printed_then_hide_secrets() -> None:
-    """No text form shows a password; whoever needs it asks for its value."""
+    """No text form shows a password; the caller must ask for its value."""
     settings = KafkaSettings(
         SERVERS,
         security=SecuritySettings(
@@ -188,6 +188,6 @@ def test_settings_when_printed_then_hide_secrets() -> None:
 
 
 def test_client_ids_when_made_then_are_those_of_kafkas_manager() -> None:
-    """Kafka's forced client ids, with our name where the broker's id stands."""
+    """The client ids are those of Kafka's manager, with our node id in place of the broker id."""
     settings = KafkaSettings(SERVERS, node_id="7", fetch_path=FetchPath.RAW)
     assert settings.client_id("producer") == "__remote_log_metadata_client_7_producer"

@@ -1,4 +1,4 @@
-"""Java's key stores, read as its clients read them; and what is said of one that cannot be."""
+"""Java's key stores, read as Java clients read them, and the errors for unreadable ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PASSWORD, KEY_PASSWORD = "changeit", "other"
 
 
 class Vouched:
-    """An authority, and a key that it vouches for."""
+    """An authority, and a key that it signed."""
 
     def __init__(self) -> None:
         self.authority = trustme.CA()
@@ -61,7 +61,9 @@ def vouched() -> Vouched:
 def test_jks_when_read_then_has_whom_it_trusts_with_the_password_or_without(
     vouched: Vouched,
 ) -> None:
-    """As in Java, where a password only checks that nobody has changed the store."""
+    """
+    As in Java, a JKS truststore is readable without its password, which only checks integrity.
+    """
     for password in (PASSWORD, None):
         found = read_store(vouched.jks_trust(), password, wants_key=False)
         assert (found.trusted, found.key, found.chain) == ((vouched.ca,), None, ())
@@ -71,7 +73,7 @@ def test_jks_when_read_then_has_whom_it_trusts_with_the_password_or_without(
 def test_jks_when_its_key_is_wanted_then_is_opened(
     vouched: Vouched, key_password: str | None
 ) -> None:
-    """By a password of its own, or by that of the store."""
+    """The key opens with its own password or with that of the store."""
     content = vouched.jks_keys(key_password or PASSWORD)
     found = read_store(content, PASSWORD, wants_key=True, key_password=key_password)
     assert found.key == vouched.key
@@ -92,7 +94,7 @@ def test_pkcs12_when_read_then_has_the_same(vouched: Vouched) -> None:
 
 
 def test_form_when_a_file_is_looked_at_then_it_says_itself_what_it_is(vouched: Vouched) -> None:
-    """Names and types that a configuration gives may be wrong; Java does not go by them either."""
+    """The form comes from the file's bytes, not from its name or the configured type."""
     for content in (vouched.jks_trust(), vouched.jks_keys(), p12(vouched.authority)):
         assert is_store(content)
     assert not is_store(vouched.authority.cert_pem.bytes())
@@ -132,7 +134,7 @@ def test_store_when_it_cannot_be_read_then_says_why_and_how_to_convert_it(
     password: str | None,
     said: str,
 ) -> None:
-    """One line with the key, the file and the way out; no password is in it."""
+    """One line has the key, the file and the remedy, and no password."""
     content = made(vouched)
     with pytest.raises(StoreUnreadable, match=said):
         read_store(content, password, wants_key=True)
@@ -170,7 +172,7 @@ def test_jks_when_any_byte_is_changed_or_missing_then_nothing_but_words_comes_of
 def test_pkcs12_when_its_reader_is_not_installed_then_says_so(
     vouched: Vouched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is the only form that needs it."""
+    """The error names the missing library, which only PKCS12 needs."""
     content, real = p12(vouched.authority), builtins.__import__
 
     def without(name: str, *rest: Any) -> Any:
@@ -207,7 +209,7 @@ def shaken(server: ssl.SSLContext, client: ssl.SSLContext) -> dict[str, Any]:
 def test_stores_when_both_are_javas_then_hands_are_shaken(
     vouched: Vouched, tmp_path: Path, form: str
 ) -> None:
-    """The broker is trusted by the one, and we are shown by the other; no key touches a disk."""
+    """The handshake works with Java's truststore and keystore, and no key is written to a disk."""
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     server.verify_mode = ssl.CERT_REQUIRED
     vouched.authority.configure_trust(server)
@@ -240,7 +242,7 @@ def test_stores_when_both_are_javas_then_hands_are_shaken(
 
 
 def test_truststore_when_it_trusts_nobody_or_is_too_large_then_says_so(tmp_path: Path) -> None:
-    """An empty store would mean that nobody is trusted, or, in other hands, everybody."""
+    """The client refuses a truststore without certificates, and one that is too large."""
     file = tmp_path / "trust.jks"
     file.write_bytes(jks(password=PASSWORD))
     settings = SecuritySettings(

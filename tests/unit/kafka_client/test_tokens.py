@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def test_token_when_the_file_is_replaced_then_is_the_new_one(tmp_path: Path) -> None:
-    """Each connection reads the file anew; a line break at its end does not matter."""
+    """Each connection reads the file anew and ignores a line break at its end."""
     path = tmp_path / "token"
     path.write_text("first\n")
     tokens = FileTokens(path)
@@ -35,7 +35,7 @@ WRONG = {
 async def test_token_when_the_file_holds_none_then_says_so_without_its_text(
     content: bytes, tmp_path: Path
 ) -> None:
-    """What is no token is not sent, and what it is instead is not shown."""
+    """The error for a file without a token does not show the text of the file."""
     path = tmp_path / "token"
     path.write_bytes(content)
     with pytest.raises(LogNotPermitted, match=r"the token file .*token ") as refused:
@@ -44,6 +44,6 @@ async def test_token_when_the_file_holds_none_then_says_so_without_its_text(
 
 
 async def test_token_when_the_file_is_not_there_then_names_it(tmp_path: Path) -> None:
-    """An operator must act: the file is named with what is wrong."""
+    """The error names the missing file."""
     with pytest.raises(LogNotPermitted, match="absent cannot be read: No such file"):
         await FileTokens(tmp_path / "absent").token()

@@ -1,4 +1,4 @@
-"""What endangers a metadata topic, and what it must be."""
+"""Dangerous settings of a metadata topic, and required ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def told(changed: dict[str, str]) -> dict[str, TopicSetting]:
 def test_f70_setting_when_dangerous_then_is_named_with_reason_and_fix(
     changed: dict[str, str],
 ) -> None:
-    """Failure scenario F70: each danger is a finding that says what, why and what to do."""
+    """Failure scenario F70: each finding has the setting, the reason and the fix."""
     (finding,) = dangers(told(changed), 3)
     assert (finding.key, finding.value) == next(iter(changed.items()))
     assert finding.reason
@@ -59,13 +59,13 @@ def test_f70_settings_when_sound_then_nothing_is_found() -> None:
 
 
 def test_f70_topic_when_one_replica_has_it_then_that_is_found() -> None:
-    """Failure scenario F70: one replica is one disk."""
+    """Failure scenario F70: a topic with one replica is a finding."""
     (finding,) = dangers(told({}), 1)
     assert (finding.key, finding.value) == ("replication.factor", "1")
 
 
 def test_f70_retention_when_nothing_is_deleted_then_is_no_danger() -> None:
-    """Failure scenario F70: retention without the policy that applies it takes nothing."""
+    """Failure scenario F70: retention without the cleanup policy delete is no finding."""
     found = dangers(told({"cleanup.policy": "compact", "retention.ms": "5"}), 3)
     assert [finding.key for finding in found] == ["cleanup.policy"]
 
@@ -108,12 +108,12 @@ REFUSED: dict[str, tuple[ClusterView, type[RlmmError], str]] = {
 def test_f7_f44_topic_when_it_is_not_what_is_configured_then_is_refused(
     seen: ClusterView, error: type[RlmmError], said: str
 ) -> None:
-    """Failure scenarios F7 and F44: both numbers are named; other reasons have their own errors."""
+    """Failure scenarios F7 and F44: the refusal names both counts."""
     with pytest.raises(error, match=said):
         require_topic(TopicSettings(num_partitions=50), seen)
 
 
 @pytest.mark.parametrize("code", [code for code in ErrorCode if code != ErrorCode.NONE])
 def test_f96_topic_when_only_one_code_says_absent_then_nothing_else_does(code: ErrorCode) -> None:
-    """Failure scenario F96: only "unknown topic" says that it is surely absent."""
+    """Failure scenario F96: only "unknown topic" means that the topic is absent."""
     assert is_absent(view(None, code)) == (code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -1,4 +1,4 @@
-"""A cluster asked about topics of users: whom, how often, and what is left out of the answer."""
+"""A cluster asked about users' topics: which brokers, how often, and missing answers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def all_of(kafka: FakeTopics) -> list[TopicIdPartition]:
 
 
 async def test_leaders_when_asked_then_each_once_for_all_that_it_leads() -> None:
-    """One request to each leader, whatever the topics; who leads is asked before and behind it."""
+    """Each leader gets one request for all topics, and leaders are looked up before and after."""
     kafka = three_brokers()
     async with asking(kafka) as topics:
         told = await topics.of_leaders(all_of(kafka), ends)
@@ -82,8 +82,8 @@ async def test_leaders_when_asked_then_each_once_for_all_that_it_leads() -> None
 
 async def test_leaders_when_asked_several_things_then_in_order_and_all_or_nothing() -> None:
     """
-    Each leader is asked on one connection, so answers are not older than those before them; a
-    partition that lacks one answer is asked for all of them again.
+    The client asks each leader all questions in order on one connection, and repeats all of them
+    for a partition that lacks one answer.
     """
     kafka = three_brokers()
     codes = [ErrorCode.NONE, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.NONE, ErrorCode.NONE]
@@ -103,7 +103,7 @@ async def test_leaders_when_asked_several_things_then_in_order_and_all_or_nothin
 
 
 async def test_leaders_when_one_changes_then_the_new_one_is_asked() -> None:
-    """A broker that leads no more says so; the partitions that were told are not asked again."""
+    """When a broker is no longer the leader, only its partitions are requested again."""
     kafka = three_brokers()
     held = kafka.topics["a"].partitions
 
@@ -120,7 +120,7 @@ async def test_leaders_when_one_changes_then_the_new_one_is_asked() -> None:
 
 
 async def test_leaders_when_one_is_away_then_its_partitions_are_left_out_in_time() -> None:
-    """Missing is unknown: what the others told is there, and nobody waits for ever."""
+    """Partitions of an unreachable leader are missing from the answer, which comes in time."""
     kafka = three_brokers()
     kafka.down.add(2)
     async with asking(kafka) as topics:
@@ -143,7 +143,7 @@ async def test_leaders_when_one_hangs_then_its_partitions_are_left_out_at_the_de
 
 
 async def test_leaders_when_a_partition_has_none_then_is_left_out() -> None:
-    """Nobody can be asked about it, and nobody else's end is told in its place."""
+    """A partition without a leader is missing from the answer."""
     kafka = three_brokers()
     kafka.topics["b"].partitions[0].leader = -1
     async with asking(kafka) as topics:
@@ -172,7 +172,7 @@ async def test_topic_when_another_one_has_its_name_then_nothing_is_told(is_befor
 
 
 async def test_topic_when_it_is_gone_then_is_left_out() -> None:
-    """One that was deleted is no error: the others are told."""
+    """A deleted topic is missing from the answer, and the others are there."""
     kafka = three_brokers()
     gone = TopicIdPartition(random_uuid(), "gone", 0)
     async with asking(kafka) as topics:
@@ -215,7 +215,10 @@ async def test_leaders_when_one_is_too_old_then_says_so(version: int, code: int)
 
 
 async def test_brokers_when_one_is_too_old_then_it_is_named() -> None:
-    """Every broker is asked for nothing: any of them may lead tomorrow."""
+    """
+    The check sends every broker an empty request and names one that is too old, because any of them
+    may become the leader.
+    """
     kafka = three_brokers()
     async with asking(kafka) as topics:
         assert await topics.why_too_old(ListOffsetsRequest({}, LATEST_TIERED)) == ""
@@ -231,7 +234,7 @@ async def test_brokers_when_one_is_too_old_then_it_is_named() -> None:
 
 
 async def test_cluster_when_nobody_answers_then_says_so_in_time() -> None:
-    """The last thing that was wrong is told with the request and the time that was given."""
+    """The error names the request, the time limit and the last fault."""
     kafka = three_brokers()
     kafka.down.update(kafka.brokers)
     async with asking(kafka) as topics:
@@ -242,7 +245,7 @@ async def test_cluster_when_nobody_answers_then_says_so_in_time() -> None:
 
 
 async def test_cluster_when_one_broker_hangs_then_another_is_asked() -> None:
-    """What every broker knows does not wait for one that is stuck."""
+    """The client asks another broker when one hangs."""
     kafka = three_brokers()
     async with asking(kafka) as topics:
         await topics.metadata([])
@@ -265,7 +268,7 @@ async def test_settings_when_topics_are_many_then_are_asked_in_parts() -> None:
 
 
 async def test_settings_when_a_right_is_missing_then_says_so() -> None:
-    """A topic whose settings nobody may read is not one without any."""
+    """A topic whose settings are not readable is an error, not a topic without settings."""
     kafka = FakeTopics(a=FakeTopic([], code_of_settings=ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     async with asking(kafka) as topics:
         with pytest.raises(LogNotPermitted, match=r"settings of topic a.*DESCRIBE_CONFIGS"):
@@ -273,7 +276,9 @@ async def test_settings_when_a_right_is_missing_then_says_so() -> None:
 
 
 async def test_change_when_its_answer_is_lost_then_is_not_sent_again() -> None:
-    """Whether it was made nobody knows: who asked looks, or asks again."""
+    """
+    The client does not send a change again when its answer is lost, because its outcome is unknown.
+    """
     kafka = FakeTopics(a=FakeTopic([]))
     kafka.lost_answers.add(-1)
     async with asking(kafka) as topics:
@@ -284,7 +289,7 @@ async def test_change_when_its_answer_is_lost_then_is_not_sent_again() -> None:
 
 
 async def test_change_when_brokers_are_away_at_first_then_is_sent_once_one_is_there() -> None:
-    """Before it is sent nothing is lost: brokers are tried as long as there is time."""
+    """The client tries brokers until its deadline, because an unsent change is not lost."""
     kafka = three_brokers()
     async with asking(kafka) as topics:
         await topics.metadata([])
@@ -299,7 +304,7 @@ async def test_change_when_brokers_are_away_at_first_then_is_sent_once_one_is_th
 
 
 async def test_offsets_when_the_answer_lacks_a_partition_then_it_is_left_out() -> None:
-    """What an answer does not name is not known; a code stands for no offset."""
+    """A partition is missing when the answer leaves it out or has an error code for it."""
     kafka = three_brokers()
     kafka.codes["ListOffsets", 2] = ErrorCode.OFFSET_NOT_AVAILABLE
     async with asking(kafka) as topics:

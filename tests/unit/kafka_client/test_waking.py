@@ -37,7 +37,7 @@ async def in_a_long_pause(log: KafkaLog) -> asyncio.Task[LogIdentity]:
 async def test_f95_attempt_when_there_is_a_sign_of_life_then_is_made_at_once(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F95: who waits for Kafka has it when a broker speaks, not a pause later."""
+    """Failure scenario F95: the log tries again at once when a broker gives a sign of life."""
     kafka = FakeKafka()
     kafka.stop(0)
     log = open_log(kafka)
@@ -54,7 +54,10 @@ async def test_f95_attempt_when_there_is_a_sign_of_life_then_is_made_at_once(
 async def test_f95_sign_of_life_when_an_attempt_is_under_way_then_the_next_one_is_soon(
     open_log: OpenLog,
 ) -> None:
-    """Failure scenario F95: a broker says hello before others can connect to it."""
+    """
+    Failure scenario F95: the next attempt is soon, because a broker sends hello before it is
+    reachable.
+    """
     kafka = FakeKafka()
     kafka.stop(0)
     log = open_log(kafka)
@@ -105,7 +108,7 @@ async def test_f68_sign_of_life_when_not_let_in_then_changes_nothing(open_log: O
 
 
 async def test_sign_of_life_when_the_log_is_closed_then_is_passed_over(open_log: OpenLog) -> None:
-    """Who speaks last may speak to nobody."""
+    """A closed log ignores signs of life."""
     kafka = FakeKafka()
     kafka.stop(0)
     log = open_log(kafka)

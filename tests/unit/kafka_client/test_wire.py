@@ -27,7 +27,7 @@ def test_uvarint_when_written_then_has_seven_bits_a_byte_lowest_first(
 
 
 def test_fields_when_written_then_are_read_back() -> None:
-    """Every primitive survives the way there and back."""
+    """Every primitive is read as it was written."""
     uuid = Uuid(bytes(range(16)))
     out = MessageWriter()
     out.int8(-1)
@@ -78,7 +78,7 @@ NONSENSE: dict[str, tuple[bytes, Callable[[MessageReader], object]]] = {
 def test_reader_when_the_bytes_make_no_sense_then_says_so(
     data: bytes, read: Callable[[MessageReader], object]
 ) -> None:
-    """No length is believed beyond what is there: one kind of error for everything."""
+    """The reader believes no length beyond the bytes it has, and raises one kind of error."""
     with pytest.raises(ValueError, match=r".+"):
         read(MessageReader(data))
 
@@ -103,7 +103,7 @@ VERSIONS: dict[str, tuple[tuple[int, int] | None, int | None]] = {
 def test_version_when_chosen_then_is_the_best_that_both_speak(
     spoken: tuple[int, int] | None, chosen: int | None
 ) -> None:
-    """The first of ours that the broker speaks too, or none."""
+    """The version is the first of ours that the broker also knows, or none."""
     api = MessageType("Produce", 0, (13, 9))
     assert api.choose({} if spoken is None else {0: spoken}) == chosen
 

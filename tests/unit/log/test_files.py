@@ -82,7 +82,7 @@ async def test_open_when_nothing_is_configured_then_begins_with_kafkas_count(
 async def test_open_when_a_log_begins_then_is_told_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where a folder was lost, the log that begins in its place does not begin in silence."""
+    """A new log is logged once, so that a lost folder is noticed."""
     for _ in range(2):
         async with opened(tmp_path / "log", partition_count=1):
             pass
@@ -105,7 +105,9 @@ async def test_open_when_two_logs_begin_then_they_are_two(tmp_path: Path) -> Non
 async def test_f7_f44_open_when_the_count_differs_then_is_refused_and_unchanged(
     tmp_path: Path,
 ) -> None:
-    """Failure scenarios F7 and F44: both numbers are named, and the folder stays as it was."""
+    """
+    Failure scenarios F7 and F44: the refusal names both counts and leaves the folder unchanged.
+    """
     async with opened(tmp_path, partition_count=3) as log:
         await log.append(2, b"a", timeout_s=ANSWER_S)
     before = listing(tmp_path)
@@ -119,7 +121,7 @@ async def test_f7_f44_open_when_the_count_differs_then_is_refused_and_unchanged(
 async def test_open_when_the_folder_is_something_else_then_nothing_is_written(
     tmp_path: Path,
 ) -> None:
-    """Not even a lock is left in a folder of something else."""
+    """The log leaves not even a lock file in a foreign folder."""
     (tmp_path / "holiday.jpg").touch()
     with pytest.raises(ConfigError, match=r"holds 'holiday\.jpg'"):
         await FilesLog.open(tmp_path)
@@ -140,8 +142,6 @@ async def test_open_when_the_folder_is_in_use_then_names_the_process(tmp_path: P
 
 
 class ReadOnlyDisk(Disk):
-    """A disk that was mounted for reading only."""
-
     def make_folder(self, path: Path) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
@@ -149,7 +149,7 @@ class ReadOnlyDisk(Disk):
 async def test_open_when_the_disk_is_read_only_then_is_refused_and_an_observer_reads(
     tmp_path: Path,
 ) -> None:
-    """One line names the folder, the reason and the way out, which works."""
+    """One line names the folder, the reason and the remedy, and the remedy works."""
     async with opened(tmp_path, partition_count=1) as log:
         await log.append(0, b"a", timeout_s=ANSWER_S)
     before = written_at(tmp_path)
@@ -165,7 +165,7 @@ async def test_open_when_the_disk_is_read_only_then_is_refused_and_an_observer_r
 async def test_open_when_it_was_refused_then_the_folder_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A beginning that fails says why, gives the lock back, and is gone on with the next time."""
+    """A refused opening names its reason and frees the lock, and the next one goes on."""
 
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -183,7 +183,7 @@ async def test_open_when_it_was_refused_then_the_folder_is_free(
 async def test_open_when_another_began_a_log_meanwhile_then_it_is_that_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was seen before the lock was taken is seen again under it: ids are never made twice."""
+    """A second opener finds the log that another one made before it got the lock."""
     open_registry = LogRegistry.open
     begun = []
 
@@ -201,7 +201,7 @@ async def test_open_when_another_began_a_log_meanwhile_then_it_is_that_log(
 async def test_observer_when_the_folder_is_a_copy_then_reads_what_is_there(
     tmp_path: Path,
 ) -> None:
-    """A part of a broker's folder is read as it is, beside other topics, and stays as it is."""
+    """An observer reads a part of a broker's folder and leaves it unchanged."""
     await write_broker_folder(tmp_path, 17, b"a", b"b")
     (tmp_path / "orders-0").mkdir()
     before = written_at(tmp_path)
@@ -215,7 +215,7 @@ async def test_observer_when_the_folder_is_a_copy_then_reads_what_is_there(
 async def test_f39_observer_when_a_partition_was_not_copied_then_it_is_unknown_not_empty(
     tmp_path: Path,
 ) -> None:
-    """Failure scenario F39: what is missing in a copy is an error, never offset 0 = ready."""
+    """Failure scenario F39: a partition missing in a copy is an error, not an empty log."""
     await write_broker_folder(tmp_path, 17, b"a")
     async with opened(tmp_path, partition_count=50, is_observer=True) as log:
         bounds = await log.bounds([16, 17], timeout_s=ANSWER_S)
@@ -297,7 +297,7 @@ async def test_append_when_the_value_is_no_bytes_then_is_refused(
 
 
 async def test_append_when_each_group_is_synced_then_many_share_few_syncs(tmp_path: Path) -> None:
-    """By default an acknowledged event is synced; events that wait together share one sync."""
+    """By default an acknowledged event is synced, and events that wait together share a sync."""
     async with opened(tmp_path, partition_count=1) as log:
         appends = [log.append(0, b"%d" % number, timeout_s=ANSWER_S) for number in range(50)]
         assert sorted(await asyncio.gather(*appends)) == list(range(50))
@@ -308,7 +308,7 @@ async def test_append_when_each_group_is_synced_then_many_share_few_syncs(tmp_pa
 
 
 async def test_read_when_there_is_no_time_then_gives_what_is_in_memory(tmp_path: Path) -> None:
-    """A deadline of zero asks for what can be had at once."""
+    """A read with a deadline of zero returns the records in memory."""
     async with opened(tmp_path, partition_count=1) as log:
         await log.append(0, b"a", timeout_s=ANSWER_S)
         assert await log.read(0, 0, timeout_s=0) is not None
@@ -316,7 +316,7 @@ async def test_read_when_there_is_no_time_then_gives_what_is_in_memory(tmp_path:
 
 
 async def test_run_when_cancelled_then_ends(tmp_path: Path) -> None:
-    """The periodic work ends with the task that runs it, and the log goes on without it."""
+    """The periodic work ends with its task, and the log goes on."""
     async with opened(tmp_path, partition_count=1) as log:
         running = asyncio.create_task(log.run())
         await settled()
@@ -330,7 +330,7 @@ async def test_run_when_cancelled_then_ends(tmp_path: Path) -> None:
 async def test_close_when_two_close_at_once_then_both_return_with_the_folder_free(
     tmp_path: Path,
 ) -> None:
-    """Who waits for a close has waited for all of it."""
+    """Two closes at once both return after the lock of the folder is free."""
     log = await FilesLog.open(tmp_path, partition_count=1)
     await log.append(0, b"a", timeout_s=ANSWER_S)
     first = asyncio.create_task(log.close())
@@ -345,7 +345,7 @@ async def test_close_when_two_close_at_once_then_both_return_with_the_folder_fre
 async def test_open_when_the_count_is_none_then_the_folder_is_not_touched(
     tmp_path: Path, count: int
 ) -> None:
-    """A count that no topic has is refused before anything is begun."""
+    """The log refuses an impossible count before it touches the folder."""
     with pytest.raises(ConfigError, match=f"got {count}"):
         await FilesLog.open(tmp_path / "log", partition_count=count)
     assert not (tmp_path / "log").exists()

@@ -1,4 +1,4 @@
-"""Whose a folder is, told by its names and small files; nothing is ever written by looking."""
+"""The owner of a folder by its names and small files; looking writes nothing."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_f7_f44_new_identity_when_more_partitions_were_begun_then_is_refused(
 def test_new_identity_when_the_folder_is_something_else_then_is_refused_in_one_line(
     tmp_path: Path, names: list[str], complaint: str
 ) -> None:
-    """A folder of something else is named, with what is in it and what to do."""
+    """The refusal names the folder, its contents and the remedy in one line."""
     for name in names:
         (tmp_path / name).write_text(BROKER_PROPERTIES)
     with pytest.raises(ConfigError, match=f"{complaint}.*: name a folder of its own") as caught:
@@ -129,7 +129,9 @@ def test_new_identity_when_the_folder_is_something_else_then_is_refused_in_one_l
 def test_new_identity_when_inside_a_brokers_folder_then_is_refused(
     tmp_path: Path, below: str
 ) -> None:
-    """No log begins where a broker would take it for a partition, and not start again."""
+    """
+    The log refuses a folder inside a broker's log folder, where it would stop the broker's start.
+    """
     (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
     with pytest.raises(ConfigError, match=r"lies inside .* name a folder elsewhere") as caught:
         new_identity(look_at(tmp_path / below), None)
@@ -138,14 +140,14 @@ def test_new_identity_when_inside_a_brokers_folder_then_is_refused(
 
 
 def test_new_identity_when_records_are_there_then_is_refused(tmp_path: Path) -> None:
-    """Records without the file that says whose they are are a copy, and nobody's to write to."""
+    """Records without the identity file are a copy, which the log refuses to write."""
     make_partitions(tmp_path, 0, record_bytes=70)
     with pytest.raises(ConfigError, match=r"but no meta\.properties.*observer"):
         new_identity(look_at(tmp_path), None)
 
 
 def test_new_identity_when_the_folder_has_had_a_life_then_there_is_none(tmp_path: Path) -> None:
-    """What was made once is kept."""
+    """An existing log keeps its identity."""
     make_ours(tmp_path, 3)
     assert new_identity(look_at(tmp_path), None) is None
 
@@ -198,7 +200,7 @@ def test_kept_identity_when_made_by_a_broker_then_its_count_must_be_said(tmp_pat
 
 
 def test_kept_identity_when_an_id_is_lost_then_is_refused(tmp_path: Path) -> None:
-    """Without its ids a log is not the log that snapshots were taken of."""
+    """The log refuses to open without its ids, because its snapshots depend on them."""
     make_ours(tmp_path, 1)
     (tmp_path / f"{TOPIC}-0" / "partition.metadata").unlink()
     with pytest.raises(ConfigError, match="lost its topic id"):
@@ -212,7 +214,7 @@ def test_kept_identity_when_an_id_is_lost_then_is_refused(tmp_path: Path) -> Non
 def test_kept_identity_when_the_count_is_no_number_then_is_refused(
     tmp_path: Path, text: str
 ) -> None:
-    """A spoilt file is named with what is wrong in it."""
+    """The error names the file and its wrong value."""
     make_ours(tmp_path, 1)
     with (tmp_path / "meta.properties").open("a") as file:
         file.write(f"rlmm.partition.count={text}\n")
@@ -223,7 +225,9 @@ def test_kept_identity_when_the_count_is_no_number_then_is_refused(
 def test_copied_identity_when_made_by_a_broker_then_is_read_where_it_is_told(
     tmp_path: Path,
 ) -> None:
-    """A copy of some partitions beside other topics is read: identity as far as it is there."""
+    """
+    A copy of some partitions beside other topics is read with the known parts of its identity.
+    """
     make_partitions(tmp_path, 4, 17)
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
@@ -233,7 +237,7 @@ def test_copied_identity_when_made_by_a_broker_then_is_read_where_it_is_told(
 
 
 def test_copied_identity_when_nothing_says_whose_it_is_then_is_unknown(tmp_path: Path) -> None:
-    """Bare folders are readable; what they do not say is not made up."""
+    """Bare folders are readable, and their identity is unknown."""
     make_partitions(tmp_path, 4)
     (tmp_path / f"{TOPIC}-4" / "partition.metadata").unlink()
     identity = copied_identity(look_at(tmp_path), 5)
@@ -241,7 +245,10 @@ def test_copied_identity_when_nothing_says_whose_it_is_then_is_unknown(tmp_path:
 
 
 def test_copied_identity_when_complete_then_the_count_need_not_be_said(tmp_path: Path) -> None:
-    """All of Kafka's 50 partitions, or a count of our own, are an answer; fewer are not."""
+    """
+    The count of a copy is known when it has all of Kafka's 50 partitions, or when the caller gives
+    it.
+    """
     make_partitions(tmp_path, *range(PARTITION_COUNT - 1))
     with pytest.raises(ConfigError, match="49 folders do not tell"):
         copied_identity(look_at(tmp_path), None)
@@ -251,7 +258,7 @@ def test_copied_identity_when_complete_then_the_count_need_not_be_said(tmp_path:
 
 
 def test_copied_identity_when_ours_then_is_as_it_was_made(tmp_path: Path) -> None:
-    """A copy of a folder of ours knows its count, also when only some partitions were copied."""
+    """A copy of our folder has its count, even with some partitions only."""
     identity = make_ours(tmp_path, 3)
     for path in (tmp_path / f"{TOPIC}-1").iterdir():
         path.unlink()
@@ -291,7 +298,7 @@ def test_look_at_when_topics_are_mixed_then_names_both(tmp_path: Path) -> None:
 
 
 def test_look_at_when_it_is_a_file_then_says_so(tmp_path: Path) -> None:
-    """A file is no folder: one line with the path, the system's reason, and what to do."""
+    """One line has the path, the system's reason and the remedy."""
     path = tmp_path / "file"
     path.touch()
     with pytest.raises(ConfigError, match="Not a directory; name one that this user") as caught:

@@ -19,7 +19,7 @@ from tests.support.manual_clock import START_MS, ManualClock
 
 
 async def test_read_when_there_is_no_time_then_gives_what_is_there() -> None:
-    """A deadline of zero asks for what can be had at once, and that is had."""
+    """A read with a deadline of zero returns the available records."""
     log = MemoryLog(MemoryTopic(1))
     await log.append(0, b"a", timeout_s=0)
     record_set = await log.read(0, 0, timeout_s=0)
@@ -87,7 +87,7 @@ async def test_log_when_two_are_open_on_a_topic_then_each_sees_the_others_events
 
 
 async def test_call_when_closed_while_it_hangs_then_says_so() -> None:
-    """No question and no append outlives its log."""
+    """A closed log ends every hanging call with an error."""
     topic = MemoryTopic(1)
     script, log = LogScript(topic), MemoryLog(topic)
     script.hold_appends(0)
@@ -104,7 +104,7 @@ async def test_call_when_closed_while_it_hangs_then_says_so() -> None:
 
 
 async def test_append_when_held_beyond_its_deadline_then_is_uncertain() -> None:
-    """An append without an answer is one that nobody can tell about."""
+    """An append without an answer before its deadline is uncertain."""
     clock = ManualClock()
     topic = MemoryTopic(1, clock=clock)
     log = MemoryLog(topic)

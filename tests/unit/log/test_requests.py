@@ -1,4 +1,4 @@
-"""What no log and no wait may be asked for."""
+"""The arguments that every log and every wait refuses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_count_when_a_topic_can_have_it_then_is_taken(count: int | None) -> None
 
 @pytest.mark.parametrize("timeout_s", [0, -1, math.nan, math.inf, True, "1", None], ids=repr)
 def test_timeout_when_it_is_no_wait_or_has_no_end_then_is_refused(timeout_s: Any) -> None:
-    """Every wait ends, and one that has no time is not begun."""
+    """Every wait needs a positive and finite timeout."""
     with pytest.raises(InvalidArgument, match="seconds above 0"):
         require_timeout(timeout_s)
 

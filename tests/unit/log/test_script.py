@@ -1,4 +1,4 @@
-"""What a script makes of a topic in memory, step by step."""
+"""The effects of a script on a topic in memory, step by step."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_write_when_compressed_then_one_batch_holds_all(
 async def test_compact_when_records_go_then_the_batch_keeps_its_offsets(
     topic: MemoryLogUnderTest, codec: Compression
 ) -> None:
-    """The cleaner leaves holes within a batch, and its header as it was."""
+    """The batch has gaps and keeps its header."""
     topic.script.write(0, *(b"%d" % number for number in range(5)), compression=codec)
     topic.script.compact(0, [0, 2, 4])
     (batch,) = await sound_batches(topic)
@@ -72,7 +72,7 @@ async def test_compact_when_a_whole_batch_goes_then_a_read_passes_the_hole(
 async def test_compact_when_empty_batches_stay_then_they_carry_their_offsets(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """An empty batch is a batch: its header says what offsets it stood for, and when."""
+    """An empty batch keeps its offsets and its time."""
     topic.script.write_transaction(0, b"a", b"b", is_committed=True)
     before, marker = await sound_batches(topic)
     topic.script.compact(0, [0, 1, 2], keeps_empty=True)
@@ -137,7 +137,7 @@ async def test_delete_records_when_outside_the_log_then_stays_within(
 async def test_lose_tail_when_a_reader_was_there_then_its_position_is_beyond_the_end(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """After an unclean election offsets are given again; who was ahead is told."""
+    """A lost tail truncates the log under a waiting reader, and its offsets are given again."""
     topic.script.write(0, b"a")
     topic.script.write(0, b"b", b"c")
     waiting = asyncio.create_task(topic.log.read(0, 3, timeout_s=1))
@@ -153,7 +153,7 @@ async def test_lose_tail_when_a_reader_was_there_then_its_position_is_beyond_the
 async def test_deliver_again_when_asked_then_the_next_delivery_begins_below(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """A repeated delivery brings known batches once more, and then what is new."""
+    """The next delivery repeats known batches and then has new ones."""
     for number in range(4):
         topic.script.write(0, b"%d" % number)
     topic.script.deliver_again(0, batches=2)
@@ -167,7 +167,9 @@ async def test_deliver_again_when_asked_then_the_next_delivery_begins_below(
 async def test_plan_appends_when_outcomes_are_planned_then_come_in_turn(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Each append has its planned end, told to its caller and kept or lost as planned."""
+    """
+    Each append has its planned outcome, which its caller sees, and is kept or lost as planned.
+    """
     topic.script.plan_appends(
         0, AppendOutcome.REFUSED, AppendOutcome.UNCERTAIN_LOST, AppendOutcome.STORED
     )
@@ -187,7 +189,7 @@ async def test_plan_appends_when_outcomes_are_planned_then_come_in_turn(
 async def test_hold_appends_when_released_then_they_go_on_in_their_order(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """Appends without an answer hold up nothing else, and are stored when they are let go."""
+    """Held appends delay no other call and are stored in their order when released."""
     topic.script.hold_appends(0)
     held = [asyncio.create_task(topic.log.append(0, value, timeout_s=1)) for value in (b"a", b"b")]
     await settled()
@@ -201,7 +203,7 @@ async def test_hold_appends_when_released_then_they_go_on_in_their_order(
 async def test_resume_when_a_read_waits_then_it_gets_what_was_held_back(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """A stalled partition grows; what it grew by is delivered to who still waits."""
+    """After a stall a waiting reader gets the records appended meanwhile."""
     topic.script.stall(0)
     waiting = asyncio.create_task(topic.log.read(0, 0, timeout_s=1))
     await settled()
@@ -216,7 +218,7 @@ async def test_resume_when_a_read_waits_then_it_gets_what_was_held_back(
 async def test_take_offline_when_a_partition_is_damaged_then_the_others_go_on(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """A partition that is offline says so to everybody; its neighbours do not notice."""
+    """A partition that is offline raises for every reader, and its neighbours work."""
     topic.script.take_offline(0)
     with pytest.raises(LogDamaged, match="partition 0"):
         await topic.log.read(0, 0, timeout_s=1)

@@ -1,4 +1,4 @@
-"""What a writer is refused before anything is published."""
+"""The refusals of a writer before anything is published."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def name(state: object) -> str:
 def test_f51_update_then_is_admitted_exactly_if_replay_would_take_it(
     current: SegmentState | None, target: SegmentState
 ) -> None:
-    """Unknown segments and illegal transitions are refused, with what stood there."""
+    """Unknown segments and illegal transitions are refused with the current state."""
     refusal = admit(PATHS[current], update("s", target))
     if current is None:
         assert refusal == Rejected(RejectReason.UNKNOWN_SEGMENT, None, target)
@@ -89,7 +89,7 @@ def test_f51_add_then_is_admitted_for_new_and_open_copies_only(
 def test_f53_add_in_another_state_then_is_refused_whatever_is_there(
     current: SegmentState | None, state: SegmentState
 ) -> None:
-    """Kafka's interface refuses it before publishing, and so do we."""
+    """The writer is refused, as by Kafka's interface, before anything is published."""
     refusal = admit(PATHS[current], started("s", state=state))
     assert refusal == Rejected(RejectReason.ADD_NOT_STARTED, current, state)
 
@@ -98,7 +98,7 @@ def test_f53_add_in_another_state_then_is_refused_whatever_is_there(
 def test_f53_update_to_started_then_is_refused_whatever_is_there(
     current: SegmentState | None,
 ) -> None:
-    """It would stop the consumer of every stock broker."""
+    """The writer is refused, because the event would stop the consumer of every stock broker."""
     refusal = admit(PATHS[current], update("s", CS))
     assert refusal == Rejected(RejectReason.UPDATE_TO_STARTED, current, CS)
 
@@ -108,7 +108,7 @@ def test_f53_update_to_started_then_is_refused_whatever_is_there(
 def test_f82_partition_delete_then_is_admitted_only_in_order(
     current: PartitionDeleteState | None, state: PartitionDeleteState
 ) -> None:
-    """Replay stores every one of them; a writer is held to the order."""
+    """A writer must keep the order of partition deletions, although replay takes any order."""
     refusal = admit(ENDS[current], partition_delete(state, event_timestamp_ms=9))
     if current is FINISHED:
         assert refusal == Rejected(RejectReason.PARTITION_WAS_DELETED, FINISHED, state)
@@ -122,7 +122,7 @@ def test_f82_partition_delete_then_is_admitted_only_in_order(
 def test_f58_add_to_a_partition_under_deletion_then_is_refused(
     current: PartitionDeleteState | None,
 ) -> None:
-    """From the mark on nothing new is stored; open copies cannot begin again either."""
+    """After the mark no new segment is admitted, and no open copy starts again."""
     for history in ([], [started("s")]):
         refusal = admit([*history, *ENDS[current]], started("s"))
         if current is None:
@@ -137,7 +137,7 @@ def test_f58_add_to_a_partition_under_deletion_then_is_refused(
 def test_f58_deletion_of_segments_of_a_partition_under_deletion_then_is_admitted(
     current: PartitionDeleteState,
 ) -> None:
-    """Its segments must still be deleted, one by one."""
+    """Deletions of single segments are admitted in a partition under deletion."""
     history = [*PATHS[CF], *ENDS[current]]
     assert admit(history, delete_started("s")) is None
     assert admit([*history, delete_started("s")], delete_finished("s")) is None
@@ -165,7 +165,7 @@ def test_f59_anything_after_the_end_of_a_partition_then_is_refused(event: Event)
 
 
 def test_f59_segment_that_came_after_the_end_then_can_still_not_be_written_on() -> None:
-    """Replay may hold what others wrote there; we add nothing to it."""
+    """Replay may hold events of others in a deleted partition, and a writer is refused."""
     history = [*ENDS[FINISHED], started("s")]
     refusal = admit(history, finished("s"))
     assert refusal == Rejected(RejectReason.PARTITION_WAS_DELETED, FINISHED, CF)
@@ -178,7 +178,7 @@ def test_f59_snapshot_record_then_is_refused() -> None:
 
 
 def test_f52_exact_retry_then_is_admitted_and_becomes_a_duplicate() -> None:
-    """A writer that did not hear the answer may ask again; the verdict tells it was there."""
+    """A writer may repeat its event, and the verdict marks a duplicate."""
     for history in PATHS.values():
         if history:
             shard = new_shard()
@@ -189,7 +189,7 @@ def test_f52_exact_retry_then_is_admitted_and_becomes_a_duplicate() -> None:
 
 
 def test_admission_then_looks_at_the_events_own_partition_only() -> None:
-    """The end of one partition, or a segment of the same id elsewhere, says nothing of another."""
+    """Admission depends on the event's own user partition only."""
     history = [*PATHS[CF], *ENDS[FINISHED]]
     other = segment_id("s", tp("other"))
     assert admit(history, started(other)) is None
@@ -198,7 +198,7 @@ def test_admission_then_looks_at_the_events_own_partition_only() -> None:
 
 
 def test_event_that_was_admitted_then_is_applied() -> None:
-    """In every state: what admission lets pass, the state machine does not reject."""
+    """The state machine rejects no event that admission lets pass, in any state."""
     events: list[Event] = [
         *(started("s", state=state) for state in SegmentState),
         *(update("s", state) for state in SegmentState),
@@ -215,7 +215,7 @@ def test_event_that_was_admitted_then_is_applied() -> None:
 
 
 def test_f57_finish_by_another_broker_then_is_refused() -> None:
-    """Failure scenario F57: a copy is finished by who started it."""
+    """Failure scenario F57: only the broker that started a copy may finish it."""
     history: list[Event] = [started("s", broker_id=1)]
     assert admit(history, finished("s", broker_id=2)) == Rejected(
         RejectReason.NOT_THE_COPIER, CS, CF
@@ -265,7 +265,7 @@ def test_f57_late_finish_when_others_copied_the_records_in_pieces_then_is_refuse
 
 
 def test_f57_late_finish_when_one_epoch_is_not_copied_then_is_let_through() -> None:
-    """Failure scenario F57: what adds anything in any leader epoch is needed."""
+    """Failure scenario F57: a late finish that adds coverage in any leader epoch is admitted."""
     history: list[Event] = [
         started("late", 0, 99, {0: 0, 1: 50}, broker_id=1),
         started("new", 0, 49, {0: 0}, broker_id=2),

@@ -40,7 +40,7 @@ SIZES = {
 
 @pytest.mark.parametrize("one", ALL)
 def test_value_when_kafka_made_it_then_decodes_to_what_it_meant(one: Golden) -> None:
-    """Every field of the event is the one that Kafka wrote."""
+    """The decoder reads every field as Kafka wrote it."""
     event = decode(one.value)
     assert event == one.event
     assert type(event) is type(one.event)
@@ -48,7 +48,7 @@ def test_value_when_kafka_made_it_then_decodes_to_what_it_meant(one: Golden) -> 
 
 @pytest.mark.parametrize("one", ALL)
 def test_event_when_kafka_wrote_it_then_encodes_to_identical_bytes(one: Golden) -> None:
-    """What we would have written is what Kafka wrote."""
+    """The encoder writes the same bytes as Kafka."""
     assert encode_any(one.event).hex() == one.value.hex()
 
 
@@ -57,7 +57,7 @@ def test_event_when_kafka_wrote_it_then_encodes_to_identical_bytes(one: Golden) 
     [pytest.param(one, id=one.name) for one in golden.ALL if one.name not in UNPUBLISHABLE],
 )
 def test_event_when_it_may_be_published_then_the_strict_form_is_the_same(one: Golden) -> None:
-    """Strictness refuses; it never writes other bytes."""
+    """The strict encoder writes a publishable event with the same bytes as the tolerant one."""
     assert encode(one.event) == one.value
 
 
@@ -69,7 +69,7 @@ def test_values_when_kafka_made_them_then_have_the_sizes_it_reported() -> None:
 
 
 def test_values_when_kafka_made_them_then_cover_every_kind_and_state() -> None:
-    """No record kind and no state is left to our own imagination."""
+    """The golden values have every record kind and every state."""
     kinds = {type(one.event) for one in golden.ALL}
     assert kinds == {SegmentMetadata, SegmentUpdate, PartitionDelete, SegmentSnapshot}
     states = {one.event.state for one in golden.ALL if type(one.event.state) is SegmentState}

@@ -102,7 +102,7 @@ def test_f64_name_when_it_grows_by_replacement_then_is_still_read() -> None:
     ],
 )
 def test_partition_key_when_it_is_something_else_then_is_none(key: bytes) -> None:
-    """Only what was written as a key reads as one."""
+    """Bytes that are no partition key read as None."""
     assert decode_partition_key(key) is None
 
 

@@ -1,4 +1,4 @@
-"""What is never written to a topic that brokers read, and the reason each refusal gives."""
+"""Events that are never written to a topic of brokers, and the reason of each refusal."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ LONGEST_NAME = 32_767 * "n"
 def test_f59_event_when_a_brokers_consumer_would_stop_then_is_not_encoded(
     event: Any, message: str
 ) -> None:
-    """What would stop a stock broker's consumer for good has no publishable form."""
+    """The encoder refuses an event that would stop a stock broker's consumer for good."""
     with pytest.raises(NotPublishable, match=message):
         encode(event)
 
@@ -76,7 +76,7 @@ def test_f59_event_when_a_brokers_consumer_would_stop_then_is_not_encoded(
     ],
 )
 def test_f59_thing_when_it_is_no_event_then_is_not_encoded(thing: Any) -> None:
-    """There is no way to ask for a tombstone, or for bytes that are no event."""
+    """The encoder refuses tombstones and bytes that are no event."""
     with pytest.raises(NotPublishable, match=type(thing).__name__):
         encode(thing)
 
@@ -109,7 +109,7 @@ def test_f59_state_when_it_is_a_bare_number_then_no_event_carries_it(number: int
     ],
 )
 def test_f59_event_when_brokers_write_it_too_then_is_frame_1_version_0(event: Any) -> None:
-    """What is published is what brokers publish, and everybody reads it back unchanged."""
+    """Published events have the form of brokers, and decode to the same event."""
     value = encode(event)
     assert value[0] == 1
     assert value[1] in (0, 1, 2)
@@ -138,5 +138,7 @@ def test_f59_value_when_at_the_limit_then_is_encoded_and_read() -> None:
     ],
 )
 def test_f59_event_when_it_only_may_be_read_then_has_kafkas_bytes_all_the_same(event: Any) -> None:
-    """Images, tests and other implementations still get Kafka's bytes for what it can represent."""
+    """
+    For images and tests the encoder writes Kafka's bytes of an event that must not be published.
+    """
     assert decode(encode_any(event)) == event

@@ -283,7 +283,7 @@ REFUSED = {
     ("value", "event"), [pytest.param(*case, id=name) for name, case in ACCEPTED.items()]
 )
 def test_f64_value_when_kafka_reads_it_tolerantly_then_so_do_we(value: bytes, event: Any) -> None:
-    """Odd but readable input means to us what it means to Kafka's decoder."""
+    """The decoder reads odd values as Kafka's decoder does."""
     assert decode(value) == event
 
 
@@ -293,7 +293,7 @@ def test_f64_value_when_kafka_reads_it_tolerantly_then_so_do_we(value: bytes, ev
 def test_f62_value_when_kafkas_decoder_fails_then_becomes_a_reason(
     value: bytes | None, reason: UndecodableReason
 ) -> None:
-    """What would stop Kafka's consumer becomes a value with its reason and a word on the place."""
+    """A value on which Kafka's consumer stops becomes a reason with its place."""
     verdict = decode(value)
     assert isinstance(verdict, Undecodable)
     assert verdict.reason is reason
@@ -301,13 +301,13 @@ def test_f62_value_when_kafkas_decoder_fails_then_becomes_a_reason(
 
 
 def test_f62_reasons_when_listed_then_each_is_met_by_a_value() -> None:
-    """The list of reasons is closed: every one but damage to a batch comes from some value."""
+    """Each reason, except damage to a batch, comes from a value of this table."""
     assert {reason for _, reason in REFUSED.values()} == set(R) - {R.DAMAGED_BATCH}
 
 
 @pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in golden.ALL])
 def test_f62_value_when_cut_off_anywhere_then_is_truncated(one: Golden) -> None:
-    """No beginning of a record passes for a record."""
+    """Each prefix of a record is truncated."""
     assert decode(b"") == Undecodable(R.EMPTY_VALUE, "0 bytes")
     for size in range(1, len(one.value)):
         verdict = decode(one.value[:size])
@@ -336,7 +336,7 @@ def test_f62_value_when_something_follows_it_then_is_refused(one: Golden) -> Non
     ],
 )
 def test_f62_value_when_it_claims_two_gigabytes_then_allocates_nothing_of_it(value: bytes) -> None:
-    """A count or length is believed only as far as the value reaches."""
+    """The decoder allocates nothing for a count that claims two gigabytes."""
     decode(value)  # whatever is made once is made here
     tracemalloc.start()
     try:
@@ -348,7 +348,9 @@ def test_f62_value_when_it_claims_two_gigabytes_then_allocates_nothing_of_it(val
 
 
 def test_f62_epochs_when_there_cannot_be_so_many_then_none_is_read() -> None:
-    """A count that the value cannot hold is refused for what it is, before any entry."""
+    """
+    The decoder refuses a count of epochs that the value cannot hold, before it reads an entry.
+    """
     for count, field in ((2, b"\x03"), (2_147_483_646, HUGE)):
         verdict = decode(snapshot_value(epochs=field)[: 3 + 16 + 36 + len(field)])
         assert verdict == Undecodable(R.TRUNCATED, f"{count} epochs in 0 bytes")

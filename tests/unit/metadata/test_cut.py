@@ -48,7 +48,7 @@ LIKE_127_EPOCHS = b"\xff\x0c" + bytes(6) + b"".join(epoch(17 + n, 0) for n in ra
 
 
 def expected(value: bytes) -> tuple[object, ...] | None:
-    """The parts that `decode` gives, `None` where there are none to give."""
+    """Return the parts of `decode`, with `None` for missing ones."""
     event = decode(value)
     if isinstance(event, SegmentMetadata):
         return event.id.partition.key, bytes(event.id.uuid), row_of(event)
@@ -67,7 +67,7 @@ def expected(value: bytes) -> tuple[object, ...] | None:
 
 @pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in golden.ALL])
 def test_cut_when_kafka_made_the_value_then_says_what_decode_says(one: Golden) -> None:
-    """Every golden value of the common form is cut, and into what decoding it gives."""
+    """Each golden value of the common form is cut into the row that decoding gives."""
     if one.name in UNCOMMON:
         assert cut(one.value) is None
     else:
@@ -167,7 +167,7 @@ def test_cut_when_the_form_is_common_then_takes_it(event: SegmentMetadata | Segm
     ],
 )
 def test_cut_when_the_form_is_not_the_common_one_then_leaves_it_to_decode(value: bytes) -> None:
-    """Good or bad, whatever is not exactly the common form is not judged here."""
+    """The cutter leaves every other form, good or bad, to the decoder."""
     assert cut(value) is None
 
 
@@ -188,7 +188,9 @@ VALUES = [
 def test_cut_when_any_one_byte_is_another_then_agrees_with_decode_or_stays_silent(
     value: bytes,
 ) -> None:
-    """No single byte, flipped in any bit or set to an edge, makes the two ways differ."""
+    """
+    A changed byte leads to the same result in both ways, or the cutter leaves it to the decoder.
+    """
     for at, before in enumerate(value):
         flipped = {before ^ 1 << bit for bit in range(8)}
         for byte in sorted(flipped | {0, 1, 2, 3, 4, 0x7F, 0x80, 0xFF}):
@@ -205,14 +207,14 @@ def test_cut_when_any_one_byte_is_another_then_agrees_with_decode_or_stays_silen
 
 @pytest.mark.parametrize("value", VALUES)
 def test_cut_when_the_value_is_cut_off_or_goes_on_then_stays_silent(value: bytes) -> None:
-    """Neither a beginning of a record nor a record with something behind it is taken."""
+    """The cutter leaves truncated values and values with a tail to the decoder."""
     assert not [size for size in range(len(value)) if cut(value[:size]) is not None]
     assert cut(value + b"\x00") is None
     assert cut(value + value) is None
 
 
 def test_cut_when_the_name_is_malformed_then_gives_a_key_that_no_partition_has() -> None:
-    """A malformed name is left as it stands: such a key is never that of a partition held."""
+    """A malformed name is cut into a key that no partition has."""
     raw = b"\x07or\xffers"
     value = segment_value(name=raw)
     parts = cut(value)

@@ -1,4 +1,4 @@
-"""The events that are no first record: what they refuse, and what they leave alone."""
+"""The events other than first records: their refusals, and the fields they leave unchanged."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_snapshot_when_its_offsets_make_no_sense_then_is_accepted(start: int, la
 
 
 def test_snapshot_when_its_epochs_come_unsorted_then_holds_them_sorted() -> None:
-    """Whatever form the epochs came in, they are held as a rising tuple."""
+    """The epochs are a rising tuple, whatever their form and order at construction."""
     forms: list[Any] = [((1, 50), (0, 0)), [(0, 0), (1, 50)], {0: 0, 1: 50}]
     for epochs in forms:
         assert replace(SNAPSHOT, epochs=epochs).epochs == ((0, 0), (1, 50))

@@ -1,8 +1,8 @@
 """
-The cost of an event and of a look-up does not grow with what a partition holds.
+The cost of an event and of a look-up does not grow with the size of a partition.
 
-Work is counted, not timed: function calls, the compiled ones included, and nothing may walk all
-segments in one call.
+The tests count work instead of time: function calls, the compiled ones included, and nothing may
+walk all segments in one call.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TEMPLATE = row_of(started("any", 0, SPAN - 1))
 
 
 class Unwalked(dict[bytes, bytes]):
-    """Rows of which any one may be asked for, and never all."""
+    """Rows that allow access to single ones and raise on iteration."""
 
     def __iter__(self) -> Iterator[bytes]:
         raise AssertionError("all segments are walked")
@@ -55,7 +55,7 @@ class Unwalked(dict[bytes, bytes]):
 
 
 class History:
-    """One epoch of one partition, filled as fast as can be."""
+    """One epoch of one partition, filled in the fastest way."""
 
     def __init__(self) -> None:
         self.state = PartitionState(tp().key)
@@ -204,7 +204,7 @@ def most_calls(history: History, size: int, act: Act) -> int:
 def test_f89_cost_of_one_action_then_does_not_grow_with_the_partition(
     build: Callable[[int], History],
 ) -> None:
-    """With far more segments in one epoch no event and no look-up takes more steps."""
+    """An event and a look-up take the same number of steps with many more segments."""
     size = HUGE if build in (appended, reversed_) else LARGE
     small, large = build(SMALL), build(size)
     for name, act in (ASKED | DONE[build]).items():
@@ -222,8 +222,8 @@ def test_f89_next_txn_index_far_away_then_costs_no_more_with_many_segments_betwe
     order: int,
 ) -> None:
     """
-    Without an index in any but the last of very many segments, no question visits them, nor does
-    one that comes between events or first after an image was read; no event looks at more than a
+    Where only the last of very many segments has a transaction index, no question visits the
+    others, not even between events or after an image was read; and no event looks at more than a
     chunk of them.
     """
     history = History()
@@ -262,7 +262,7 @@ def test_f89_next_txn_index_far_away_then_costs_no_more_with_many_segments_betwe
 
 
 def test_f89_slots_emptied_from_the_front_then_leave_no_empty_chunks() -> None:
-    """Retention deletes the oldest: what is gone takes no room and no time."""
+    """Slots that retention empties take no memory and no time."""
     slots = Slots()
     for offset in range(10_000):
         slots.append(offset, offset.to_bytes(16))

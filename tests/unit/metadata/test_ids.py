@@ -1,4 +1,4 @@
-"""Topic ids, user partitions and segment ids: their bytes, their texts and what is refused."""
+"""Topic ids, user partitions and segment ids: their bytes, their texts and their refusals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_uuid_when_printed_then_is_kafkas_text(hexadecimal: str, text: str) -> N
     ],
 )
 def test_uuid_text_when_java_reads_it_leniently_then_so_do_we(text: str, hexadecimal: str) -> None:
-    """Java's URL decoder takes complete padding and ignores the bits over 16 bytes; so do we."""
+    """The parser accepts padding and ignores surplus bits, as Java's URL decoder does."""
     assert Uuid.parse(text) == bytes.fromhex(hexadecimal)
 
 
@@ -82,7 +82,7 @@ def test_uuid_text_when_kafka_refuses_it_then_is_an_invalid_argument(text: str) 
 
 @pytest.mark.parametrize("size", [0, 15, 17])
 def test_uuid_when_not_16_bytes_then_is_refused(size: int) -> None:
-    """A uuid has 16 bytes and nothing else, in whatever id it stands."""
+    """Every id refuses a uuid of another length than 16 bytes."""
     with pytest.raises(InvalidArgument, match=f"got {size}"):
         Uuid(bytes(size))
     with pytest.raises(InvalidArgument, match=f"got {size}"):
@@ -102,7 +102,7 @@ def test_uuid_when_not_16_bytes_then_is_refused(size: int) -> None:
 def test_uuid_when_made_of_halves_then_has_them_big_endian(
     msb: int, lsb: int, hexadecimal: str
 ) -> None:
-    """The most significant half comes first, both are Java's signed numbers, both come back."""
+    """The most significant half comes first, and both halves are signed numbers as in Java."""
     uuid = Uuid.of(msb, lsb)
     assert uuid.hex() == hexadecimal
     assert (uuid.msb, uuid.lsb) == (msb, lsb)
@@ -110,7 +110,7 @@ def test_uuid_when_made_of_halves_then_has_them_big_endian(
 
 @pytest.mark.parametrize("half", [2**63, -(2**63) - 1])
 def test_uuid_when_a_half_is_too_large_then_is_refused(half: int) -> None:
-    """What Java's long cannot hold is no half of a uuid."""
+    """A uuid refuses a half that does not fit Java's long."""
     with pytest.raises(InvalidArgument, match="least significant half"):
         Uuid.of(0, half)
     with pytest.raises(InvalidArgument, match=r"most significant half"):
@@ -118,7 +118,7 @@ def test_uuid_when_a_half_is_too_large_then_is_refused(half: int) -> None:
 
 
 def test_uuid_when_compared_with_its_bytes_then_is_equal() -> None:
-    """A uuid finds what its bare bytes found, in any dict."""
+    """A uuid equals its bytes as a key of a dict."""
     assert {bytes(ORDERS_ID): 1}[ORDERS_ID] == 1
 
 
@@ -145,7 +145,7 @@ def test_ids_when_printed_then_are_kafkas_text() -> None:
 
 @pytest.mark.parametrize("number", [-(2**31), -1, 0, 2**31 - 1])
 def test_user_partition_when_its_number_is_odd_but_fits_then_is_accepted(number: int) -> None:
-    """Kafka does not look at the sign of a partition number; neither do we."""
+    """A negative partition number is accepted, as in Kafka."""
     assert TopicIdPartition(ORDERS_ID, "", number).partition == number
 
 
@@ -179,7 +179,7 @@ def test_user_partition_when_its_name_has_no_utf8_form_then_is_refused() -> None
 def test_number_when_at_its_bounds_then_fits_and_one_further_does_not(
     require: Any, bits: int
 ) -> None:
-    """Both ends of a signed field are inclusive, and the message names the field."""
+    """Both bounds of a signed field are inclusive, and the error names the field."""
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     require("size", low)
     require("size", high)

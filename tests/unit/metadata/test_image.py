@@ -87,7 +87,7 @@ LARGER = played(
 
 
 def test_partition_image_when_made_then_has_the_documented_layout() -> None:
-    """One small partition, byte for byte."""
+    """The image of a small partition equals the documented bytes."""
     image = played(*HISTORY).partition_image(tp())
     assert image is not None
     assert image.hex() == ORDERS_IMAGE.hex()
@@ -133,7 +133,7 @@ def test_image_when_read_back_then_is_written_again_byte_for_byte(image: bytes) 
 
 
 def test_image_when_read_back_then_every_answer_is_the_same() -> None:
-    """Segments, epochs, look-ups, sizes and the delete state all come back."""
+    """The restored partition gives the same segments, epochs, look-ups, sizes and delete state."""
     before = played(*HISTORY)
     after = PythonShard.from_image(before.image())
     for shard in (before, after):
@@ -149,7 +149,7 @@ def test_image_when_read_back_then_every_answer_is_the_same() -> None:
 
 
 def test_image_when_events_come_in_another_order_then_is_the_same() -> None:
-    """Only the state counts, not the way that led to it, as long as the finishes are the same."""
+    """The image depends on the state and on the order of finishes only."""
     a, b = started("a", 0, 9), started("b", 10, 19, {1: 10})
     other = started(segment_id("c", PAYMENTS))
     there = played(a, b, other)
@@ -160,7 +160,7 @@ def test_image_when_events_come_in_another_order_then_is_the_same() -> None:
 
 
 def test_image_when_strays_come_in_another_order_then_is_the_same() -> None:
-    """What repeated first records left behind is written by rising id."""
+    """The image holds stray segments by rising id, whatever the order of arrival."""
     before = [started(number, 0, 9, {0: 0}) for number in (1, 2, 3)]
     after = [started(number, 0, 9, {1: 0}) for number in (1, 2, 3)]
     image = played(*before, *after).partition_image(tp())
@@ -181,7 +181,7 @@ def test_image_when_a_name_grew_by_replacement_then_is_read_back() -> None:
 
 @pytest.mark.parametrize("image", [SMALL, LARGER], ids=["small", "larger"])
 def test_image_when_cut_off_anywhere_then_is_refused(image: bytes) -> None:
-    """No beginning of an image passes for an image, and neither does one with a tail."""
+    """A prefix of an image, or an image with a tail, is refused."""
     for size in range(len(image)):
         with pytest.raises(ImageCorrupt):
             PythonShard.from_image(image[:size])
@@ -197,7 +197,7 @@ def test_image_when_cut_off_anywhere_then_is_refused(image: bytes) -> None:
 def test_image_when_any_bit_is_another_then_is_refused_or_is_another_sound_image(
     image: bytes, bits_per_byte: int
 ) -> None:
-    """A damaged image is never half believed: it is refused, or it is the image of what it says."""
+    """An image with a flipped bit is refused or is another sound image."""
     accepted = 0
     for at, before in enumerate(image):
         for bit in range(bits_per_byte):
@@ -224,7 +224,9 @@ def test_image_when_one_segment_lists_six_thousand_epochs_then_is_read_at_once()
 
 
 def test_image_of_a_large_partition_when_frozen_then_is_the_same_in_many_steps() -> None:
-    """However many segments there are, no step copies more than a bounded number of references."""
+    """
+    Freezing copies a bounded number of references in each step, however many segments there are.
+    """
     shard = PythonShard(0)
     for number in range(20_000):
         shard.apply_event(started(number, number * 10, number * 10 + 9, {number % 3: number * 10}))
@@ -237,7 +239,7 @@ def test_image_of_a_large_partition_when_frozen_then_is_the_same_in_many_steps()
 
 
 def test_freezing_when_of_one_user_partition_then_gives_its_image_alone() -> None:
-    """And of one that nothing is known of, none."""
+    """Freezing one user partition gives its image, and none for an unknown one."""
     shard, other = PythonShard(0), tp("others", 3)
     for partition in (tp(), other):
         shard.apply_event(started(segment_id(1, partition)))

@@ -247,7 +247,7 @@ def test_partition_image_when_put_together_by_hand_then_is_read() -> None:
 def test_partition_image_when_it_lies_then_is_refused_with_the_reason(
     image: bytes, message: str
 ) -> None:
-    """Whatever rule of the state machine an image breaks, it is refused and that rule is named."""
+    """The refusal names the rule of the state machine that the image breaks."""
     with pytest.raises(ImageCorrupt, match=message) as caught:
         read_partition_image(image)
     assert len(str(caught.value)) < 500
@@ -295,7 +295,7 @@ def test_shard_image_when_put_together_by_hand_then_is_read() -> None:
 def test_shard_image_when_it_lies_then_is_refused_with_the_reason(
     image: bytes, message: str
 ) -> None:
-    """A frame that cannot be believed is refused, whatever partition image it carries."""
+    """A damaged frame is refused, whatever partition image it has."""
     with pytest.raises(ImageCorrupt, match=message):
         read_shard_image(image)
 

@@ -33,7 +33,7 @@ def test_f77_listings_where_segments_were_abandoned_then_show_them() -> None:
 
 
 def test_list_of_all_then_rises_by_start_offset_and_id() -> None:
-    """Whatever the order of arrival; equal starts are told apart by their ids."""
+    """The list rises by start offset and then by id, whatever the order of arrival."""
     tier = Tier()
     for number, start in ((5, 70), (2, 10), (9, 10), (1, 300), (4, 10)):
         tier.shard.apply_event(started(number, start, 400))
@@ -51,7 +51,7 @@ def test_list_of_an_epoch_where_all_have_slots_then_goes_by_slot() -> None:
 
 
 def test_list_of_an_epoch_where_one_has_no_slot_then_goes_by_start_offset() -> None:
-    """One segment without a slot is enough: then start offsets decide, as in Kafka."""
+    """A single segment without a slot orders the listing by start offsets, as in Kafka."""
     tier = Tier()
     tier.copy("late", 0, 100, {0: 0, 1: 90})
     tier.copy("early", 50, 95, {1: 60})
@@ -60,7 +60,7 @@ def test_list_of_an_epoch_where_one_has_no_slot_then_goes_by_start_offset() -> N
 
 
 def test_list_of_an_epoch_where_starts_are_equal_then_names_the_slot_holders_first() -> None:
-    """Of equal start offsets those with a slot come first, by slot; the others by id."""
+    """Segments of equal start stand by slot first, and those without a slot by id behind them."""
     tier = Tier()
     tier.copy("b", 0, 100, {0: 0, 1: 50})
     tier.copy("d", 0, 90, {1: 10})
@@ -80,7 +80,7 @@ def test_list_of_an_epoch_then_shows_a_segment_in_each_epoch_that_it_names() -> 
 
 
 def test_list_of_an_unknown_epoch_or_partition_then_is_empty() -> None:
-    """Nothing is listed and nothing is raised; a known partition without segments is the same."""
+    """An unknown epoch or partition has an empty listing, as has a known one without segments."""
     tier = Tier()
     tier.copy("s")
     tier.delete("s")
@@ -91,7 +91,7 @@ def test_list_of_an_unknown_epoch_or_partition_then_is_empty() -> None:
 
 
 def test_f74_displaced_segments_then_stay_listed_until_they_are_deleted() -> None:
-    """Retention finds by the epoch's listing what it must delete: nothing leaks."""
+    """Displaced segments stay in the listing, so retention finds and deletes them."""
     tier = Tier()
     tier.copy("a", 0, 100)
     tier.copy("b", 101, 200)
@@ -118,7 +118,7 @@ def test_stray_then_is_listed_in_its_old_epoch_and_leaves_with_its_deletion(stat
 
 
 def test_stray_when_the_epoch_is_named_again_then_is_none_any_more() -> None:
-    """What a third first record names takes part again in every way."""
+    """A third first record that names the epoch makes a stray segment a full member again."""
     tier = Tier()
     for epochs in ({0: 0}, {1: 0}, {0: 0}):
         tier.start("s", 0, 99, epochs)
@@ -130,7 +130,7 @@ def test_stray_when_the_epoch_is_named_again_then_is_none_any_more() -> None:
 
 
 def test_stray_of_a_deleted_segment_then_is_not_inherited_by_its_next_life() -> None:
-    """An id that comes back starts with the epochs of its new first record alone."""
+    """A deleted id that returns has only the epochs of its new first record."""
     tier = Tier()
     tier.start("s", 0, 99, {0: 0})
     tier.start("s", 0, 99, {1: 0})

@@ -1,4 +1,4 @@
-"""Who answers for an offset of an epoch: Kafka's slots first, then whoever covers it."""
+"""Look-ups of an offset in an epoch: Kafka's slots first, then any segment that covers it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Copy = tuple[str, int, int] | tuple[str, int, int, dict[int, int]]
 
 @dataclass(frozen=True)
 class Row:
-    """One row of Kafka's table of consequences: what finishes in which order, who answers then."""
+    """One row of Kafka's table: segments that finish in some order, and the answers afterwards."""
 
     name: str
     history: tuple[Copy | str, ...]
@@ -143,7 +143,7 @@ def play(tier: Tier, history: tuple[Copy | str, ...]) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_lookup_after_each_history_of_the_displacement_rule_then_misses_no_data(row: Row) -> None:
-    """Every consequence of Kafka's rule: where it answers we answer the same, holes are filled."""
+    """The look-up answers as Kafka does, and also finds segments that Kafka misses."""
     tier = Tier()
     play(tier, row.history)
     assert {asked: tier.at(*asked) for asked in row.answers} == row.answers
@@ -154,7 +154,7 @@ def test_lookup_after_each_history_of_the_displacement_rule_then_misses_no_data(
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_lookup_after_a_restore_then_is_the_same(row: Row) -> None:
-    """What the slots hide is found again by a shard that was made from an image."""
+    """A shard restored from an image finds the segments that slots hide."""
     tier = Tier()
     play(tier, row.history)
     restored = type(new_shard()).from_image(tier.shard.image())
@@ -180,7 +180,7 @@ def test_f72_larger_segment_then_answers_beyond_the_older_one() -> None:
 
 
 def test_f73_deleted_winner_then_the_older_segment_of_the_slot_answers() -> None:
-    """As soon as the deletion begins the one that still covers the data answers instead."""
+    """The older segment answers as soon as the deletion of the newer one begins."""
     tier = Tier()
     tier.copy("older")
     tier.copy("newer")
@@ -264,7 +264,7 @@ def test_lookup_after_a_part_came_to_lie_in_another_segment_then_still_finds_the
 
 
 def test_lookup_where_one_hidden_segment_ends_within_another_then_the_longer_goes_on() -> None:
-    """Nested and crossing ranges are told apart at each of their ends."""
+    """Look-ups find the segment that reaches further at each end of nested and crossing ranges."""
     tier = Tier()
     for label, first, last in (
         ("outer", 0, 1000),
@@ -287,7 +287,7 @@ def test_lookup_where_one_hidden_segment_ends_within_another_then_the_longer_goe
 
 
 def test_lookup_in_an_epoch_that_only_an_earlier_first_record_named_then_finds_nothing() -> None:
-    """A stray is listed where it was once named, and covers nothing there."""
+    """A segment is listed in an epoch of its former first record and answers no look-up there."""
     tier = Tier()
     tier.start("s", 0, 99, {0: 0})
     tier.start("s", 0, 99, {1: 0})
@@ -361,14 +361,14 @@ EDGES: list[tuple[str, int, int, dict[int, int], dict[tuple[int, int], bool]]] =
 def test_lookup_with_odd_epochs_then_follows_what_the_segment_lists(
     start: int, last: int, epochs: dict[int, int], answers: dict[tuple[int, int], bool]
 ) -> None:
-    """Epoch offsets are taken as they are listed; nothing checks that they make sense."""
+    """Look-ups use the epoch offsets as listed, without a check."""
     tier = Tier()
     assert tier.copy("s", start, last, epochs) == APPLIED
     assert {asked: tier.at(*asked) == "s" for asked in answers} == answers
 
 
 def test_lookup_in_an_unknown_epoch_or_partition_then_finds_nothing() -> None:
-    """Neither is an error of the shard."""
+    """A look-up in an unknown epoch or partition finds nothing and raises no error."""
     tier = Tier()
     tier.copy("s")
     assert tier.at(9, 5) is None

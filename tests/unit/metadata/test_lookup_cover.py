@@ -1,4 +1,4 @@
-"""Whatever the history: what a finished segment covers is found, and nothing else is."""
+"""Look-ups find every offset that a finished segment covers and no other, in any history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table from our verdicts and errors to what Kafka's classes do."""
+"""The table from our verdicts and errors to those of Kafka's classes."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def test_outcome_of_most_verdicts_then_is_the_same_at_both_levels(
 def test_outcome_of_an_unknown_segment_then_is_told_by_an_initialised_cache_only(
     level: Level, initialized: bool, expected: Outcome | KafkaError
 ) -> None:
-    """A store swallows it, and during replay nobody minds."""
+    """Only an initialised cache reports an unknown segment; a store and a replay ignore it."""
     verdict = Rejected(RejectReason.UNKNOWN_SEGMENT, None, DS)
     assert outcome_of(verdict, level, initialized=initialized) == expected
 
 
 @pytest.mark.parametrize("reason", RejectReason)
 def test_outcome_table_then_has_every_reason_to_reject(reason: RejectReason) -> None:
-    """A new reason needs a row."""
+    """Each reason has a row in the table."""
     for level, initialized in EVERYWHERE:
         found = outcome_of(rejected(reason), level, initialized=initialized)
         assert isinstance(found, Outcome | KafkaError)
@@ -107,7 +107,7 @@ def test_outcome_table_then_has_every_reason_not_to_decode(reason: UndecodableRe
 def test_f51_rejection_in_words_then_names_the_reason_and_both_states(
     reason: RejectReason,
 ) -> None:
-    """A writer is told what was there and what was asked for."""
+    """The text of a rejection names the reason, the current state and the requested one."""
     assert str(rejected(reason)) == f"{reason}: COPY_SEGMENT_FINISHED -> COPY_SEGMENT_STARTED"
     assert str(Rejected(reason, None, None)) == f"{reason}: absent -> absent"
 
@@ -133,5 +133,5 @@ def test_java_classes_then_are_named_for_every_error() -> None:
 def test_f83_error_of_ours_then_has_kafkas_kind_or_none(
     error: RlmmError, expected: KafkaError | None
 ) -> None:
-    """Unknown and not ready are told apart; what Kafka does not know has no kind there."""
+    """Unknown and not ready have different kinds, and an error that Kafka lacks has none."""
     assert error_of(error) == expected

@@ -1,4 +1,4 @@
-"""Listings by page: what the pages together are, and what they cost."""
+"""Listings by page: their content and their cost."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_pages_when_nothing_changes_then_are_the_whole_listing(
 
 
 def test_pages_where_a_partition_or_an_epoch_is_empty_then_are_one_empty_page() -> None:
-    """There is nothing, and nothing follows."""
+    """An empty partition or epoch has one empty page, which is the last."""
     shard = new_shard()
     assert shard.page(tp(), limit=5) == Page((), None, is_last=True)
     shard.apply_event(started("a"))
@@ -94,7 +94,7 @@ def test_pages_where_a_partition_or_an_epoch_is_empty_then_are_one_empty_page() 
 
 
 def test_page_when_its_key_is_gone_then_goes_on_behind_where_it_was() -> None:
-    """What a page goes on behind need not be there any more."""
+    """The next page goes on behind its key even if that segment is gone."""
     shard = filled(10)
     first = next_page(shard, limit=4)
     last = first.segments[-1]
@@ -106,7 +106,7 @@ def test_page_when_its_key_is_gone_then_goes_on_behind_where_it_was() -> None:
 
 @EPOCHS
 def test_pages_when_the_partition_is_deleted_meanwhile_then_end(epoch: int | None) -> None:
-    """Nothing is shown of what is gone, and what is begun anew is."""
+    """The pages end at a deletion, and segments of a new partition are shown."""
     shard = filled(10)
     first = next_page(shard, epoch, limit=4)
     for state in PartitionDeleteState:
@@ -120,7 +120,7 @@ def test_pages_when_the_partition_is_deleted_meanwhile_then_end(epoch: int | Non
 
 
 def test_order_when_the_last_page_was_given_then_is_kept_no_more() -> None:
-    """A partition that nobody lists holds nothing for it."""
+    """A partition keeps no order after its last page."""
     shard = filled(10)
     assert orders_of(shard) is None
     page = next_page(shard, limit=4)
@@ -131,7 +131,7 @@ def test_order_when_the_last_page_was_given_then_is_kept_no_more() -> None:
 
 
 def test_order_when_a_reader_never_comes_back_then_goes_with_the_changes() -> None:
-    """It is kept up for as many changes as it holds segments, and some, and for no more."""
+    """An abandoned order is dropped after about as many changes as it has segments."""
     shard = filled(10)
     next_page(shard, limit=4)
     for number in range(TAKEN_AT_A_TIME + 11):
@@ -144,7 +144,7 @@ def test_order_when_a_reader_never_comes_back_then_goes_with_the_changes() -> No
 def test_page_then_looks_at_no_more_than_it_shows(
     epoch: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once the order is there, a page of a large partition makes its own segments and no others."""
+    """A page makes only its own segments once the order exists."""
     shard = filled()
     page = next_page(shard, epoch, limit=10)
     made: list[SegmentId] = []
@@ -160,7 +160,7 @@ def test_page_then_looks_at_no_more_than_it_shows(
 
 
 def test_order_then_is_made_in_pieces() -> None:
-    """No call puts more than a thousand segments in order; until all are the pages are empty."""
+    """Each call sorts at most a thousand segments, and pages are empty until all are sorted."""
     shard = filled(3 * TAKEN_AT_A_TIME)
     sizes = []
     while not (page := shard.page(tp(), limit=10)).segments:
@@ -169,7 +169,7 @@ def test_order_then_is_made_in_pieces() -> None:
 
 
 def test_sorted_keys_then_are_a_sorted_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever comes and goes in whatever order, across chunks of any length."""
+    """The keys act as a sorted set for any order of changes and any length of chunks."""
     monkeypatch.setattr(paging, "CHUNK_MAX", 4)
     rng, keys, expected = random.Random(3), SortedKeys(), set()
     for _ in range(3_000):
@@ -188,7 +188,7 @@ def test_sorted_keys_then_are_a_sorted_set(monkeypatch: pytest.MonkeyPatch) -> N
 def test_pages_when_segments_come_and_go_behind_the_key_then_show_what_is_there(
     epoch: int | None,
 ) -> None:
-    """What comes behind the page is shown later, what goes is not, what moves is where it is."""
+    """Later pages show segments as they are then: new ones, moved ones, and no removed ones."""
     shard = filled(20)
     shard.apply_event(started("moves", 90, 99))
     first = next_page(shard, epoch, limit=4)
@@ -257,7 +257,7 @@ def test_order_when_given_up_then_its_reader_goes_on_where_it_was() -> None:
 def test_orders_when_they_are_long_in_the_making_then_every_reader_comes_to_its_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is being made for one is not given up for another: nobody waits for ever."""
+    """Every reader reaches its last page while more orders are under way than are kept."""
     monkeypatch.setattr(paging, "TAKEN_AT_A_TIME", 2)
     shard = new_shard()
     epochs = range(2 * ORDERS_OF_PARTITION_MAX)
@@ -300,7 +300,7 @@ def test_orders_of_one_engine_when_nobody_comes_back_then_are_few() -> None:
 def test_order_when_abandoned_where_nothing_changes_then_goes(
     others: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What happens elsewhere in the engine is the time after which nobody comes back."""
+    """An order without readers goes after enough events or pages elsewhere in the engine."""
     monkeypatch.setattr(kept_orders, "ABANDONED_TURNS", 20)
     shard = new_shard()
     for label in "ab":

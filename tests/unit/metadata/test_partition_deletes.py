@@ -1,4 +1,4 @@
-"""The deletion of a whole partition: every event in every state, and what comes after."""
+"""The deletion of a whole partition: every event in every state, and its consequences."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_f82_partition_delete_in_every_state_then_is_stored_and_remarked(
 
 @pytest.mark.parametrize("current", list(DELETE_PATHS)[1:])
 def test_partition_delete_when_repeated_exactly_then_is_a_duplicate(current: str) -> None:
-    """Same state, broker and time: the state already was what the event asked for."""
+    """A deletion event with the same state, broker and time is a duplicate."""
     tier = Tier()
     for state in DELETE_PATHS[current]:
         tier.event(partition_delete(state))
@@ -92,7 +92,7 @@ def test_partition_delete_when_repeated_exactly_then_is_a_duplicate(current: str
 
 
 def test_finished_partition_delete_when_repeated_after_a_segment_came_then_removes_it() -> None:
-    """What was added in between goes as well, though the event is the same to the last field."""
+    """A repeated deletion also removes a segment that was added in between."""
     tier = Tier()
     tier.event(partition_delete(FINISHED))
     tier.copy("ghost")
@@ -114,7 +114,7 @@ def test_finished_partition_delete_when_repeated_after_a_segment_came_then_remov
 def test_f81_add_to_a_partition_under_deletion_then_is_applied_with_a_remark(
     state: PartitionDeleteState, remark: Remark
 ) -> None:
-    """Replay takes the segment as Kafka's store does, and says that it deserves a look."""
+    """Replay applies the segment as Kafka's store does, with a remark."""
     tier = Tier()
     tier.event(partition_delete(state))
     assert tier.start("late") == Applied(remark)
@@ -123,7 +123,7 @@ def test_f81_add_to_a_partition_under_deletion_then_is_applied_with_a_remark(
 
 
 def test_f81_event_after_the_end_of_a_partition_then_is_counted_and_the_rest_applies() -> None:
-    """Updates of what the deletion took away are unknown segments; other partitions go on."""
+    """Updates of deleted segments are unknown segments, and other partitions go on."""
     tier, other = Tier(), tp("payments", 1)
     tier.copy("s")
     tier.event(partition_delete(FINISHED))
@@ -135,7 +135,7 @@ def test_f81_event_after_the_end_of_a_partition_then_is_counted_and_the_rest_app
 
 
 def test_partition_delete_states_short_of_finished_then_change_no_answer() -> None:
-    """Marked and started deletions leave every query as it was."""
+    """Marked and started deletions change no answer."""
     tier = Tier()
     tier.copy("s")
 

@@ -1,4 +1,4 @@
-"""One segment as a row of bytes: its layout, what an update replaces, and its questions."""
+"""One segment as a row of bytes: its layout, its update, and its questions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ SEGMENTS = [
 
 
 def test_row_when_made_then_has_the_documented_layout() -> None:
-    """Every field stands where the layout says, as in Kafka's record form."""
+    """Every field has the documented place, as in Kafka's record form."""
     segment = started(
         "a",
         5,
@@ -75,7 +75,7 @@ def test_row_when_made_then_has_the_documented_layout() -> None:
 
 @pytest.mark.parametrize("segment", SEGMENTS)
 def test_row_when_read_back_then_is_the_segment(segment: SegmentMetadata) -> None:
-    """Nothing of a segment is lost in its row, and each question agrees with the segment."""
+    """The row reads back as the same segment and answers each question like it."""
     row = row_of(segment, 12)
     assert segment_of(segment.id, row) == segment
     assert finish_of(row) == 12
@@ -99,7 +99,7 @@ def test_row_when_read_back_then_is_the_segment(segment: SegmentMetadata) -> Non
 def test_row_when_updated_then_is_the_row_of_the_updated_segment(
     segment: SegmentMetadata, event: SegmentUpdate
 ) -> None:
-    """Cutting a row at both ends gives what updating the segment gives."""
+    """A row cut at both ends equals the row of the updated segment."""
     row = updated_row(
         row_of(segment, 3),
         event.state,
@@ -117,7 +117,7 @@ def test_row_when_updated_then_is_the_row_of_the_updated_segment(
 def test_row_when_its_copy_starts_then_begins_as_cutting_begins_it(
     row_head: bytes, txn_index_empty: bool
 ) -> None:
-    """What is put before the pieces of a first record is what its decoded form puts there."""
+    """The prefix of a cut first record equals that of its decoded form."""
     row = row_of(started("a", broker_id=4, txn_index_empty=txn_index_empty))
     assert row.startswith(row_head + bytes.fromhex("00000004"))
     assert len(row_head) == 10
@@ -149,7 +149,7 @@ def test_epochs_when_asked_for_ranges_then_each_ends_before_the_next_begins(
 
 
 def test_epoch_when_one_of_many_then_is_found_among_them() -> None:
-    """Every listed epoch has its range, and none in between, before or behind has one."""
+    """Each listed epoch has its range, and every other one has none."""
     row = row_of(started("a", 0, 9_999, MANY))
     listed = {epoch: (first, last) for epoch, first, last in epoch_ranges(row)}
     assert listed.keys() == dict(MANY).keys()

@@ -26,7 +26,7 @@ def taken(shard_listing: object, count: int) -> tuple[list[object], int]:
 
 @pytest.mark.parametrize("epoch", [None, 0], ids=["all", "one epoch"])
 def test_listing_when_taken_in_pieces_then_is_the_whole_listing(epoch: int | None) -> None:
-    """The pieces together are what the whole listing is, in its order, whatever their size."""
+    """The pieces of any size together are the whole listing in its order."""
     shard = new_shard()
     numbers = list(range(COUNT))
     random.Random(7).shuffle(numbers)
@@ -42,7 +42,7 @@ def test_listing_when_taken_in_pieces_then_is_the_whole_listing(epoch: int | Non
 
 
 def test_f88_listing_when_the_state_changes_between_pieces_then_stays_what_it_was() -> None:
-    """Failure scenario F88: a listing is of one moment, however late its pieces are taken."""
+    """Failure scenario F88: all pieces of a listing are of one moment."""
     shard = new_shard()
     for number in range(10):
         shard.apply_event(started(number, number * 10, number * 10 + 9))
@@ -62,7 +62,7 @@ def test_listing_of_nothing_then_is_over_at_once() -> None:
 
 
 def test_f85_piece_when_the_partition_is_large_then_makes_no_more_than_was_asked_for() -> None:
-    """Failure scenario F85: what one piece costs does not grow with the partition."""
+    """Failure scenario F85: the cost of one piece does not grow with the partition."""
     shard = new_shard()
     for number in range(COUNT):
         shard.apply_event(started(number, number, number))

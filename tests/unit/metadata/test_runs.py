@@ -1,4 +1,4 @@
-"""Batches of one event are applied in runs; nothing but the time it takes tells."""
+"""Batches of one event are applied in runs, with the same results as one by one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def applied(record_set: RecordSet, position: int, max_events: int | None) -> lis
 def test_runs_when_batches_are_damaged_or_missing_change_no_report(
     monkeypatch: pytest.MonkeyPatch, max_events: int | None
 ) -> None:
-    """Every report of every call is the same as where each batch is opened by itself."""
+    """Every report equals that of opening each batch on its own."""
     for seed in range(300):
         record_set = mutated(seed)
         position = seed % 3

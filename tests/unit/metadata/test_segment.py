@@ -1,4 +1,4 @@
-"""The two transition tables, the metadata of one segment, and what no segment can be."""
+"""The two transition tables, the metadata of one segment, and its refusals."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ LEGAL_DELETES = {
 
 
 def test_segment_transitions_are_kafkas() -> None:
-    """Every pair of states is legal exactly if Kafka's rule set has it."""
+    """A transition of segment states is legal exactly if Kafka's rules allow it."""
     pairs = set(product((None, *SegmentState), SegmentState))
     assert {pair for pair in pairs if pair[1] in TRANSITIONS[pair[0]]} == LEGAL
     assert set(TRANSITIONS) == {None, *SegmentState}
 
 
 def test_partition_delete_transitions_are_kafkas() -> None:
-    """Every pair of delete states is legal exactly if Kafka declares it."""
+    """A transition of delete states is legal exactly if Kafka's rules allow it."""
     pairs = set(product((None, *PartitionDeleteState), PartitionDeleteState))
     legal = {pair for pair in pairs if pair[1] in PARTITION_DELETE_TRANSITIONS[pair[0]]}
     assert legal == LEGAL_DELETES
@@ -102,7 +102,7 @@ def test_states_have_the_numbers_of_the_record_form() -> None:
 def test_f84_segment_when_it_cannot_be_then_is_refused_at_construction(
     changes: dict[str, Any], message: str
 ) -> None:
-    """What Kafka's constructor or the record form refuses never comes into being."""
+    """The constructor refuses a segment that Kafka's constructor or the record form refuses."""
     with pytest.raises(InvalidArgument, match=message):
         replace(started("a"), **changes)
 
@@ -139,7 +139,7 @@ def test_f84_segment_when_odd_but_legal_in_kafka_then_is_accepted(changes: dict[
     ],
 )
 def test_segment_when_its_epochs_come_in_any_form_then_holds_them_sorted(epochs: Any) -> None:
-    """Whatever form the epochs came in, equal segments are equal and can be hashed."""
+    """Segments with equal epochs in any form are equal and have equal hashes."""
     segment = replace(started("a"), epochs=epochs)
     assert segment.epochs == ((0, 0), (1, 50))
     assert type(segment.epochs) is tuple
@@ -174,7 +174,7 @@ def test_segment_when_its_custom_metadata_is_empty_then_differs_from_absent() ->
 
 
 def test_segment_when_made_then_cannot_be_changed() -> None:
-    """Metadata is a value: an answer stays what it was."""
+    """Metadata of a segment cannot be changed."""
     with pytest.raises(AttributeError):
         started("a").state = CF  # type: ignore[misc]
 
@@ -199,7 +199,7 @@ def test_segment_when_updated_then_takes_broker_time_custom_and_state_from_the_u
 
 
 def test_segment_when_updated_without_custom_metadata_then_loses_its_own() -> None:
-    """Absent in the update erases what was stored."""
+    """An update without custom metadata erases the stored one."""
     assert started("a", custom_metadata=b"x").updated(update("a", DS)).custom_metadata is None
 
 

@@ -66,7 +66,7 @@ def test_record_set_of_many_batches_then_is_applied_whole() -> None:
 
 
 def test_record_set_of_no_bytes_then_is_complete_and_moves_to_its_end() -> None:
-    """An empty fetch may still say where the log goes on."""
+    """An empty record set may move the position to its end."""
     shard = new_shard(position=5)
     assert apply(shard, record_set()).complete
     assert shard.position == 5
@@ -89,7 +89,7 @@ def test_control_batches_then_move_the_position_and_are_counted() -> None:
 def test_control_batch_with_the_position_in_its_midst_then_is_counted_from_there(
     record_count: int, counted: int
 ) -> None:
-    """However many records its header claims, no more are counted than there are offsets left."""
+    """The control records count from the position on, and at most up to the end of the batch."""
     shard = new_shard(position=12)
     data = forge(
         record(0, b"\0" * 6, key=b"\0\0\0\1"),
@@ -106,7 +106,7 @@ def test_control_batch_with_the_position_in_its_midst_then_is_counted_from_there
 
 
 def test_compaction_holes_then_are_counted_as_missing() -> None:
-    """Before, between and behind the records of a batch, and between batches."""
+    """The report counts missing offsets before, between and behind records and between batches."""
     shard = new_shard()
     first, second = life("a")[:2]
     data = hole_batch({12: first, 15: second}, 10, 19)
@@ -116,7 +116,7 @@ def test_compaction_holes_then_are_counted_as_missing() -> None:
 
 
 def test_empty_batches_then_move_the_position() -> None:
-    """What compaction leaves where nothing was worth keeping."""
+    """Empty batches, as compaction leaves them, move the position."""
     shard = new_shard()
     data = build_batch([], 0, last_offset=7)
     report = apply(shard, record_set(data, build_batch([], 20, last_offset=20)))
@@ -178,7 +178,7 @@ def test_f4_records_below_the_position_then_are_stepped_over() -> None:
 
 @pytest.mark.parametrize("position", range(9))
 def test_f4_batch_that_begins_below_the_position_then_is_applied_from_there(position: int) -> None:
-    """A fetch gives whole batches: what lies below the position in one is not looked at."""
+    """The shard ignores records below its position in a batch that begins there."""
     events = [*life("a"), *life("b", 10)]
     whole, resumed = new_shard(), new_shard()
     apply(whole, record_set(batch_of(events)))
@@ -211,7 +211,7 @@ def test_f79_whole_log_when_replayed_at_later_offsets_then_leads_to_the_same_ans
 
 
 def test_record_set_of_another_partition_then_is_refused() -> None:
-    """Its offsets mean something else."""
+    """The shard refuses a record set of another metadata partition."""
     shard = new_shard()
     with pytest.raises(InvalidArgument, match="metadata partition 4 for 3"):
         shard.apply(RecordSet(4, batch_of(life("a"))))
@@ -223,14 +223,14 @@ def test_record_set_of_another_partition_then_is_refused() -> None:
 def test_shard_of_negative_partition_or_position_then_is_refused(
     partition: int, position: int
 ) -> None:
-    """Neither exists."""
+    """A negative partition or position is refused."""
     with pytest.raises(InvalidArgument, match="negative"):
         type(new_shard())(partition, position)
 
 
 @pytest.mark.parametrize("offset", [4, -1, INT64_MAX], ids=["below", "negative", "largest"])
 def test_event_at_an_offset_that_cannot_be_then_is_refused(offset: int) -> None:
-    """Not below the position, and the next offset must still be one."""
+    """The shard refuses an event below its position or at the largest offset."""
     shard = new_shard(position=5)
     with pytest.raises(InvalidArgument, match="offset"):
         shard.apply_event(started("a"), offset)

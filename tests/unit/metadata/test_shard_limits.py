@@ -45,7 +45,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Batch]:
 
 @pytest.mark.parametrize("limit", range(1, 16))
 def test_max_events_then_stops_and_resumes_to_the_same_end(limit: int, reads: list[Batch]) -> None:
-    """At every possible place; no batch is read twice, and the reports add up to the whole."""
+    """The reports of all limited calls add up to the whole, and no batch is read twice."""
     data = mixed_data()
     whole, stepped = new_shard(), new_shard()
     expected = apply(whole, record_set(data))
@@ -71,14 +71,14 @@ def test_max_events_then_stops_and_resumes_to_the_same_end(limit: int, reads: li
 
 
 def test_max_events_where_the_last_record_is_the_last_allowed_then_is_complete() -> None:
-    """Nothing is left, so nothing must be given again."""
+    """The set is complete when its last record is the last one allowed."""
     shard = new_shard()
     report = apply(shard, record_set(batch_of(life("a")), marker(4)), 4)
     assert (report.complete, shard.position) == (True, 5)
 
 
 def test_max_events_where_a_damaged_batch_follows_then_names_it() -> None:
-    """The limit does not hide what stands right behind it."""
+    """The report names a damaged batch right behind the limit of events."""
     broken = bytearray(batch_of(life("b"), 4))
     broken[-1] ^= 1
     shard = new_shard()
@@ -99,7 +99,7 @@ def test_max_events_with_the_same_bytes_as_another_object_then_goes_on_all_the_s
 
 @pytest.mark.parametrize("other", ["event", "set", "image"])
 def test_max_events_where_something_else_comes_between_then_nothing_is_lost(other: str) -> None:
-    """A half-applied record set is found again by the position, whatever happened meanwhile."""
+    """The shard resumes a half-applied record set by its position after any other call."""
     shard = new_shard()
     given = record_set(batch_of(life("a")))
     apply(shard, given, 1)
@@ -117,7 +117,7 @@ def test_max_events_where_something_else_comes_between_then_nothing_is_lost(othe
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_max_events_below_one_then_is_refused(limit: int) -> None:
-    """A call that may do nothing is a caller's mistake."""
+    """A call with a limit of 0 events is refused."""
     shard = new_shard()
     with pytest.raises(InvalidArgument, match="max_events"):
         shard.apply(record_set(batch_of(life("a"))), limit)

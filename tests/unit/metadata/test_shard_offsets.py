@@ -37,7 +37,10 @@ def moved(batch: bytes, base_offset: int) -> bytes:
 def test_batch_with_a_flipped_base_offset_then_is_not_passed(
     wrong: int, next_offset: int | None
 ) -> None:
-    """The checksum does not cover it, so what stands around it decides; nothing is skipped."""
+    """
+    The neighbours of a batch show a wrong base offset, which no checksum covers, and nothing is
+    skipped.
+    """
     shard = new_shard()
     report = shard.apply(record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=next_offset))
     assert report.damage is not None
@@ -47,7 +50,7 @@ def test_batch_with_a_flipped_base_offset_then_is_not_passed(
 
 
 def test_last_batch_with_a_flipped_base_offset_where_the_end_is_known_then_is_not_passed() -> None:
-    """Nothing stands behind it, but the log has said where the set ends."""
+    """The known end of the set shows the wrong offset of its last batch."""
     report = new_shard().apply(record_set(FIRST, moved(SECOND, 1 << 40), next_offset=4))
     assert report.damage is not None
     assert report.next_offset == 2
@@ -63,7 +66,9 @@ def test_hole_between_batches_then_is_no_damage() -> None:
 
 @pytest.mark.parametrize("size", [1, 40, len(SECOND) - 1])
 def test_batch_that_is_cut_off_where_the_end_is_known_then_is_not_skipped(size: int) -> None:
-    """The known end may lie behind what the fetch could hold: the position stays before the cut."""
+    """
+    The position stays before a batch that is cut off, even if the known log end lies behind it.
+    """
     shard = new_shard()
     report = shard.apply(record_set(FIRST, SECOND[:size], next_offset=4))
     assert report.complete
@@ -72,7 +77,7 @@ def test_batch_that_is_cut_off_where_the_end_is_known_then_is_not_skipped(size: 
 
 
 def test_damaged_batches_side_by_side_then_are_passed_together() -> None:
-    """What lies behind the last of them says where the log goes on; then the rest applies."""
+    """The shard passes neighbouring damaged batches and goes on at the next sound one."""
     shard = new_shard()
     broken = SECOND[:-1] + bytes((SECOND[-1] ^ 1,))
     given = record_set(FIRST, broken, moved(broken, 4), moved(THIRD, 6))
@@ -89,7 +94,10 @@ def test_damaged_batches_side_by_side_then_are_passed_together() -> None:
 def test_batch_that_reaches_into_the_next_when_set_aside_then_is_not_believed_any_more(
     wrong: int,
 ) -> None:
-    """Behind it the position may make its wrong offsets look right: it is not looked at again."""
+    """
+    A batch that was set aside is not read again, even if its offsets look right from the new
+    position.
+    """
     shard = new_shard()
     given = record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=6)
     report = shard.apply(given)

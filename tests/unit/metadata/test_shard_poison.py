@@ -67,7 +67,7 @@ POISON: dict[UndecodableReason, bytes | None] = {
 
 
 def test_poison_table_then_has_every_reason() -> None:
-    """A new reason needs a value that shows it; a damaged batch is not a value."""
+    """Each reason except damage to a batch has a value in the table."""
     assert {*POISON, UndecodableReason.DAMAGED_BATCH} == set(UndecodableReason)
     assert set(POISON) >= COUNTED_APART
 
@@ -76,7 +76,7 @@ def test_poison_table_then_has_every_reason() -> None:
 def test_f62_poison_between_good_records_then_is_set_aside_and_the_good_ones_apply(
     reason: UndecodableReason,
 ) -> None:
-    """Counted once, with bytes, offset and reason; the record set goes on behind it."""
+    """The report has the poison once with bytes, offset and reason, and later records apply."""
     shard = new_shard(position=7)
     value = POISON[reason]
     good = life("good")
@@ -105,7 +105,7 @@ def test_f63_poison_then_is_visible_in_the_statistics_whatever_came_before() -> 
 
 
 def test_f62_update_to_started_then_is_rejected_not_poison() -> None:
-    """It is understood, and refused."""
+    """The update is decoded and rejected."""
     tier = Tier()
     tier.start("s")
     assert tier.event(update("s", CS)) == Rejected(RejectReason.UPDATE_TO_STARTED, CS, CS)
@@ -113,7 +113,7 @@ def test_f62_update_to_started_then_is_rejected_not_poison() -> None:
 
 
 def test_damaged_batch_then_stops_before_it_and_can_be_set_aside() -> None:
-    """Nothing of it is applied, nothing behind it before it was decided what becomes of it."""
+    """The shard applies nothing of a damaged batch, and nothing behind it until it is set aside."""
     shard = new_shard()
     bad = broken(batch_of(life("bad", 50), 2))
     given = record_set(batch_of(life("a")[:2]), bad, batch_of(life("b", 10)[:2], 6))
@@ -136,7 +136,7 @@ def test_damaged_batch_then_stops_before_it_and_can_be_set_aside() -> None:
 
 
 def test_damaged_batch_below_the_position_then_is_passed() -> None:
-    """Where a sound batch or the log end shows that it is over, its damage is nobody's concern."""
+    """The shard passes damage that a sound batch or the log end shows to lie below its position."""
     bad = broken(batch_of(life("bad", 50)))
     shard = new_shard(position=4)
     report = apply(shard, record_set(bad, batch_of(life("a"), 4)))
@@ -147,7 +147,10 @@ def test_damaged_batch_below_the_position_then_is_passed() -> None:
 
 
 def test_batch_of_unbelievable_length_then_stops_the_set() -> None:
-    """What stands behind it cannot be found."""
+    """
+    The shard stops at a batch whose length cannot be believed, because the next one cannot be
+    found.
+    """
     shard = new_shard()
     wrong = forge(b"", 0, base_offset=2, length=2**31 - 1)
     report = apply(shard, record_set(batch_of(life("a")[:2]), wrong, batch_of(life("b"), 3)))
@@ -183,7 +186,7 @@ def test_f62_damaged_records_in_a_sound_batch_then_are_set_aside_with_its_bytes(
 
 
 def test_damaged_records_where_some_are_below_the_position_then_count_from_there() -> None:
-    """What was passed before is not counted again."""
+    """The report counts lost records from the position on."""
     bad = forge(record(0, values_of(life("a"))[0]) + b"\x7f", 5, base_offset=10)
     shard = new_shard(position=13)
     report = apply(shard, record_set(bad))
@@ -193,7 +196,7 @@ def test_damaged_records_where_some_are_below_the_position_then_count_from_there
 
 
 def test_undecompressable_batch_then_is_lost_as_a_whole() -> None:
-    """All its offsets are undecodable; the batch behind it applies."""
+    """All offsets of the batch are undecodable, and the next batch applies."""
     bad = forge(b"no gzip", 3, base_offset=0, attributes=1)
     shard = new_shard()
     report = apply(shard, record_set(bad, batch_of(life("a")[:2], 3)))
@@ -202,7 +205,7 @@ def test_undecompressable_batch_then_is_lost_as_a_whole() -> None:
 
 
 def test_superfluous_bytes_behind_the_records_then_cost_no_event() -> None:
-    """Every record that the header counts was read, so nothing was lost."""
+    """Bytes behind the last counted record lose no event."""
     values = values_of(life("a"))
     section = b"".join(record(at, value) for at, value in enumerate(values)) + b"\0\0"
     shard = new_shard()

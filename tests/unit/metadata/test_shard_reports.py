@@ -1,4 +1,4 @@
-"""What a shard says of a record set: entries, counts, and what an exception leaves behind."""
+"""The report of a shard on a record set: entries, counts, and the remains of an exception."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ CS, CF, DS, DF = SegmentState
 
 
 def test_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() -> None:
-    """With offset, verdict, partition and segment; bytes only of what was not understood."""
+    """
+    Each entry has offset, verdict, partition and segment, and bytes only of undecodable values.
+    """
     other = tp("payments", 2)
     snapshot = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)
     shard = new_shard(position=100)
@@ -89,7 +91,7 @@ def test_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() 
 
 
 def test_f78_rejected_event_then_is_counted_by_reason_and_the_position_moves() -> None:
-    """Its partition, segment and offset are in the report; the others around it apply."""
+    """The report has the partition, segment and offset of the event, and its neighbours apply."""
     shard = new_shard()
     events: list[Event] = [
         started("a"),
@@ -137,7 +139,7 @@ def test_statistics_then_add_up_over_calls() -> None:
 
 
 def test_statistics_then_are_a_snapshot() -> None:
-    """What was handed out does not change with the next event."""
+    """Statistics do not change with later events."""
     shard = new_shard()
     before = shard.statistics()
     shard.apply_event(None)
@@ -156,8 +158,8 @@ def stamped(base_offset: int, *timestamps_ms: int) -> bytes:
 
 def test_f34_time_of_the_last_record_then_is_that_of_the_last_batch_applied() -> None:
     """
-    Failure scenario F34: of a batch its newest record, of a run of single events the last one's;
-    a batch that is in work counts when it is through.
+    Failure scenario F34: the time is that of the newest record of a batch, and of the last one of a
+    run of single events; a batch counts when it is complete.
     """
     shard = new_shard()
     assert shard.statistics().last_timestamp_ms is None
@@ -176,8 +178,9 @@ def test_f34_time_of_the_last_record_then_is_that_of_the_last_batch_applied() ->
 
 def test_f80_oldest_open_copy_then_is_told_until_it_is_finished() -> None:
     """
-    Failure scenario F80: by the time of its event, over user partitions and epochs; repeated
-    first records, displaced segments and running deletions are no open copies of their own.
+    Failure scenario F80: the oldest open copy is found by the time of its event, over user
+    partitions and epochs; repeated first records, displaced segments and running deletions do not
+    count.
     """
     shard = new_shard()
     assert shard.statistics().oldest_started_ms is None
@@ -209,8 +212,8 @@ def test_f80_oldest_open_copy_then_is_told_until_it_is_finished() -> None:
 @pytest.mark.breaks_shards
 def test_f34_oldest_open_copy_then_costs_no_walk_over_what_is_finished() -> None:
     """
-    Failure scenario F34: however many segments and epochs there are, only open copies are looked
-    at, the newest epochs first.
+    Failure scenario F34: the search looks only at open copies, the newest epochs first, however
+    many segments there are.
     """
     shard = new_shard()
     for number in range(100):
@@ -225,7 +228,7 @@ def test_f34_oldest_open_copy_then_costs_no_walk_over_what_is_finished() -> None
 
 
 def test_deleted_partitions_then_are_reported_once_each_time() -> None:
-    """In the report of the call that finished them, also when the record is a repeat."""
+    """The report of the call that finished a deletion names the partition, also for a repeat."""
     shard = new_shard()
     end = partition_delete(FINISHED)
     assert apply(shard, record_set(batch_of([end]))).deleted == (tp(),)
@@ -284,7 +287,10 @@ def test_f87_findings_of_a_call_that_failed_then_stand_in_the_next_report(
 def test_f87_findings_of_a_call_that_failed_then_survive_single_events(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also when the caller goes on with single events or sets a batch aside."""
+    """
+    The next report has the findings of a failed call, after single events or a batch set aside,
+    too.
+    """
     shard = new_shard()
     fail_once(monkeypatch, shard, 1)
     data = batch_of([b"junk", partition_delete(FINISHED), *life("b")[:2]])

@@ -32,7 +32,7 @@ def test_size_of_an_epoch_then_counts_every_state_but_deleted() -> None:
 
 
 def test_size_of_an_epoch_then_counts_a_segment_of_several_epochs_whole_in_each() -> None:
-    """As Kafka sums: the epoch's share of a segment is not known."""
+    """The size counts a segment whole in each of its epochs, as Kafka does."""
     tier = Tier()
     tier.copy("s", 0, 99, {0: 0, 1: 50}, size_bytes=10)
     tier.copy("t", 100, 199, {1: 100}, size_bytes=5)
@@ -41,7 +41,7 @@ def test_size_of_an_epoch_then_counts_a_segment_of_several_epochs_whole_in_each(
 
 
 def test_size_of_an_epoch_then_counts_displaced_and_overwritten_segments() -> None:
-    """What the listing shows counts, whether it has a slot or not."""
+    """The size counts every listed segment, with or without a slot."""
     tier = Tier()
     tier.copy("a", 0, 100, size_bytes=1)
     tier.copy("b", 101, 200, size_bytes=20)
@@ -50,7 +50,7 @@ def test_size_of_an_epoch_then_counts_displaced_and_overwritten_segments() -> No
 
 
 def test_size_after_a_repeated_first_record_then_is_that_of_the_new_one() -> None:
-    """Every epoch that lists the segment counts its present size, the strays included."""
+    """Every epoch that lists the segment, strays included, counts its present size."""
     tier = Tier()
     tier.start("s", 0, 99, {0: 0, 1: 50}, size_bytes=10)
     tier.start("s", 0, 99, {1: 50, 2: 60}, size_bytes=7)
@@ -63,7 +63,7 @@ def test_size_after_a_repeated_first_record_then_is_that_of_the_new_one() -> Non
 
 @pytest.mark.parametrize("size", [0, -1, INT32_MIN, INT32_MAX])
 def test_size_of_odd_segments_then_is_summed_as_it_is(size: int) -> None:
-    """Nobody checks a segment's size; sums do not overflow at 32 bits."""
+    """Sizes are summed unchecked and do not overflow at 32 bits."""
     tier = Tier()
     for number in range(3):
         tier.copy(f"s{number}", number * 100, number * 100 + 99, size_bytes=size)
@@ -80,7 +80,7 @@ def test_size_of_a_deleted_partition_then_is_nothing() -> None:
 
 
 def test_size_of_the_unknown_then_is_nothing() -> None:
-    """Neither an unknown epoch nor an unknown partition is an error of the shard."""
+    """The size of an unknown epoch or partition is 0."""
     tier = Tier()
     tier.copy("s")
     assert (tier.size(7), tier.shard.size(tp("nobody"))) == (0, 0)
@@ -107,7 +107,7 @@ def test_statistics_then_count_segments_by_state() -> None:
 
 
 class Untouchable(dict[bytes, bytes]):
-    """Rows that must not be looked at."""
+    """Rows that raise on any access."""
 
     def _refuse(self, *_: object) -> Never:
         raise AssertionError("a size query touched the rows")

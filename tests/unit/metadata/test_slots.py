@@ -53,7 +53,7 @@ def test_slots_when_filled_in_any_order_then_are_sorted() -> None:
 
 
 def test_slots_when_one_is_put_again_then_its_id_is_replaced() -> None:
-    """A slot holds one id: the last one put, whether it stands last or not."""
+    """A slot has the id that was put last."""
     slots = filled(1, 5, 9)
     slots.put(5, b"new")
     slots.put(9, b"newest")
@@ -61,7 +61,7 @@ def test_slots_when_one_is_put_again_then_its_id_is_replaced() -> None:
 
 
 def test_slots_when_the_last_is_taken_then_the_one_before_is_the_top() -> None:
-    """Slots are taken off from the top, down to nothing, and can be filled again."""
+    """Slots are removed from the top down to none and can be filled again."""
     slots = filled(-3, 0, 9)
     assert [slots.pop_last() for _ in range(3)] == [b"9", b"0", b"-3"]
     require_sound(slots, {})
@@ -121,8 +121,6 @@ def test_slots_when_they_grow_then_no_chunk_is_longer_than_allowed(step: int) ->
 
 
 class _FullMemory(list[bytes]):
-    """A list that cannot grow."""
-
     def append(self, _: object) -> Never:
         raise MemoryError
 
@@ -135,7 +133,7 @@ class _FullMemory(list[bytes]):
 def test_f87_slots_when_memory_runs_out_then_are_as_before(
     offsets: tuple[int, ...], offset: int
 ) -> None:
-    """An id that found no room leaves no offset behind, and the map goes on working."""
+    """A put that runs out of memory changes nothing, and the map works on."""
     slots = filled(*offsets)
     room = slots._ids
     slots._ids = _FullMemory(room)

@@ -133,7 +133,7 @@ def case_id(value: object) -> str:
 def test_segment_event_in_every_state_then_verdict_and_state_are_kafkas(
     current: str, event: Event, verdict: Verdict, becomes: SegmentState | None
 ) -> None:
-    """Each cell of the transition table has its verdict, and a refused event changes nothing."""
+    """Each cell of the transition table has its verdict, and a rejected event changes nothing."""
     tier = tier_at(current)
     before = tier.image()
     assert tier.event(event) == verdict
@@ -185,7 +185,7 @@ def test_illegal_event_of_an_unknown_partition_then_the_partition_stays_unknown(
 def test_repeated_add_with_another_field_then_replaces_the_metadata(
     changed: dict[str, Any],
 ) -> None:
-    """A first record that comes again with other content is applied and replaces everything."""
+    """A repeated first record with other content replaces all metadata."""
     tier = tier_at("CS")
     again = started("s", **changed)
     assert tier.event(again) == APPLIED
@@ -236,7 +236,7 @@ def test_older_timestamp_when_it_comes_later_then_wins() -> None:
 
 
 def test_f52_repeated_finish_then_is_a_duplicate_and_the_newest_in_its_slot() -> None:
-    """An exact repeat is told as one; the segment takes its slot back all the same."""
+    """A repeated finish is a duplicate, and the segment takes its slot back."""
     tier = Tier()
     tier.copy("first")
     tier.copy("second")
@@ -266,7 +266,7 @@ def test_f52_repeated_finish_then_is_the_newest_where_none_has_the_slot() -> Non
 
 
 def test_f52_exact_repeats_of_a_whole_life_then_leave_the_state_as_it_was() -> None:
-    """Every event that comes twice in a row changes nothing the second time but finish offsets."""
+    """A second copy of each event changes nothing but the order of finishes."""
     once, twice = Tier(), Tier()
     for state in (CS, CF, DS):
         assert once.event(step(state)) == APPLIED
@@ -280,7 +280,7 @@ def test_f52_exact_repeats_of_a_whole_life_then_leave_the_state_as_it_was() -> N
 
 
 def test_segment_after_deletion_when_added_again_then_works_as_new() -> None:
-    """A deleted id may come back; nothing of its former life is left but the watermark."""
+    """A deleted id may be added again, and only the high watermark is left of its former life."""
     tier = tier_at("DF")
     assert tier.copy("s", 0, 49) == APPLIED
     assert tier.at(0, 49) == "s"
@@ -289,7 +289,7 @@ def test_segment_after_deletion_when_added_again_then_works_as_new() -> None:
 
 
 def test_f80_finish_before_start_then_is_rejected_and_the_copy_stays_open() -> None:
-    """The finish is told as an update without base, and the later start never finishes."""
+    """The early finish is rejected as an update without base, and the later start stays open."""
     tier = Tier()
     assert tier.finish("s") == unknown(CF)
     tier.start("s")
@@ -298,7 +298,7 @@ def test_f80_finish_before_start_then_is_rejected_and_the_copy_stays_open() -> N
 
 
 def test_f65_updates_without_base_then_are_counted_and_change_nothing() -> None:
-    """Where the head of the log was trimmed, updates of unknown segments are counted as such."""
+    """Updates without their first record are counted and change nothing."""
     shard = new_shard(position=40)
     for state in (CF, DS, DF):
         assert shard.apply_event(update("trimmed", state)) == unknown(state)
@@ -308,7 +308,7 @@ def test_f65_updates_without_base_then_are_counted_and_change_nothing() -> None:
 
 
 def test_snapshot_record_then_is_rejected_and_changes_nothing() -> None:
-    """It names no partition, so there is nothing it could change."""
+    """A snapshot record names no partition and is rejected."""
     tier = tier_at("CF")
     before = tier.image()
     event = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)

@@ -16,7 +16,7 @@ def _steps_max(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_next_with_txn_index_then_is_the_segment_of_the_offset_if_it_has_one() -> None:
-    """Where the segment itself may have an index, the walk ends before it begins."""
+    """The segment of the offset itself is the answer if it may have an index."""
     tier = Tier()
     tier.copy("a", 0, 99)
     tier.copy("b", 100, 199)
@@ -24,7 +24,7 @@ def test_next_with_txn_index_then_is_the_segment_of_the_offset_if_it_has_one() -
 
 
 def test_next_with_txn_index_then_steps_over_segments_whose_index_is_empty() -> None:
-    """From segment to segment, as long as each begins where the last one ended."""
+    """The walk goes from segment to segment as long as each begins where the last one ended."""
     tier = Tier()
     for number in range(5):
         tier.copy(f"s{number}", number * 10, number * 10 + 9, txn_index_empty=number != 3)
@@ -33,7 +33,7 @@ def test_next_with_txn_index_then_steps_over_segments_whose_index_is_empty() -> 
 
 
 def test_next_with_txn_index_where_there_is_a_gap_then_stops() -> None:
-    """Behind a hole nothing is answered, though a segment with an index follows."""
+    """The walk finds nothing behind a gap."""
     tier = Tier()
     tier.copy("a", 0, 99, txn_index_empty=True)
     tier.copy("c", 110, 199)
@@ -73,7 +73,7 @@ def test_next_with_txn_index_where_a_finished_segment_covers_the_hole_then_goes_
 
 
 def test_next_with_txn_index_where_the_last_offset_is_the_largest_then_ends() -> None:
-    """There is no offset behind the largest; the walk does not begin again below."""
+    """The walk ends at the largest offset and does not begin again below."""
     tier = Tier()
     tier.copy("a", 0, INT64_MAX, txn_index_empty=True)
     tier.copy("b", 0, 9, {1: INT64_MIN})
@@ -100,7 +100,7 @@ def test_next_with_txn_index_where_the_epoch_is_listed_behind_the_segment_then_e
 
 
 def test_next_with_txn_index_in_an_unknown_epoch_then_finds_nothing() -> None:
-    """Nor in an epoch that only started copies name."""
+    """The walk finds nothing in an unknown epoch or in one of open copies only."""
     tier = Tier()
     tier.start("s")
     assert (tier.next_txn(0, 5), tier.next_txn(9, 5)) == (None, None)
@@ -110,7 +110,7 @@ def test_next_with_txn_index_in_an_unknown_epoch_then_finds_nothing() -> None:
 def test_next_with_txn_index_where_none_is_left_then_is_not_searched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A counter says that the epoch has no index at all: then no segment is looked at."""
+    """The walk looks at no segment when the epoch's counter of indexes is 0."""
     tier = Tier()
     for number in range(20):
         tier.copy(f"s{number}", number * 10, number * 10 + 9, txn_index_empty=number != 7)

@@ -197,7 +197,7 @@ def _look_too_far(state: PartitionState) -> None:
 def test_checker_when_a_rule_of_stretches_is_broken_then_names_it(
     monkeypatch: pytest.MonkeyPatch, damage: Callable[[PartitionState], None], message: str
 ) -> None:
-    """What a search for a transaction index passes over is checked as well."""
+    """The checker names a broken rule of the stretches without a transaction index."""
     monkeypatch.setattr("rlmm.metadata.slots.CHUNK_MAX", 1)
     made = new_shard()
     for number in range(4):
@@ -213,7 +213,7 @@ def test_checker_when_a_rule_of_stretches_is_broken_then_names_it(
 def test_checker_when_slots_are_not_found_where_they_stand_then_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What leads to the chunks of many slots is checked as well as what is in them."""
+    """The checker also checks the index of the chunks of slots."""
     monkeypatch.setattr("rlmm.metadata.slots.CHUNK_MAX", 1)
     made = new_shard()
     for number in range(4):

@@ -47,7 +47,7 @@ def views_of_one_copy() -> PartitionViews:
 
 
 def test_views_then_ask_every_question_through_the_same_gate() -> None:
-    """The table below names every public question."""
+    """The table has every public question, and each passes the same gate."""
     others = {
         "load",
         "clear",
@@ -65,7 +65,7 @@ def test_views_then_ask_every_question_through_the_same_gate() -> None:
 def test_f83_question_about_a_partition_that_is_not_loaded_then_is_an_unknown_partition(
     name: str,
 ) -> None:
-    """Though the shard holds its segments: nobody asked for it here."""
+    """A partition that was not loaded is unknown even if the shard holds its segments."""
     views = views_of_one_copy()
     with pytest.raises(UnknownPartition, match="orders-7"):
         QUESTIONS[name](views, tp())
@@ -98,7 +98,7 @@ def test_f83_question_about_a_known_partition_without_segments_then_is_empty(nam
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_question_about_a_ready_partition_then_is_the_shards_answer(name: str) -> None:
-    """Nothing is added and nothing left out."""
+    """The answer of the view equals that of the shard."""
     shard = new_shard()
     views = PartitionViews(shard)
     views.load(tp())
@@ -126,7 +126,7 @@ def test_partition_when_loaded_again_then_keeps_its_readiness() -> None:
 
 
 def test_f24_partition_when_cleared_and_loaded_again_then_is_not_ready() -> None:
-    """Readiness is forgotten with the assignment, also where no event had ever come."""
+    """A cleared partition that is loaded again is not ready, even without an event."""
     views = PartitionViews(new_shard())
     views.load(tp())
     views.mark_initialized(tp())
@@ -153,7 +153,7 @@ def test_partition_when_cleared_then_the_shard_keeps_what_it_holds() -> None:
 def test_partition_that_is_not_loaded_when_marked_initialised_then_is_an_unknown_partition() -> (
     None
 ):
-    """Marking does not load."""
+    """Marking a partition does not load it."""
     views = views_of_one_copy()
     with pytest.raises(UnknownPartition):
         views.mark_initialized(tp())
@@ -161,7 +161,9 @@ def test_partition_that_is_not_loaded_when_marked_initialised_then_is_an_unknown
 
 
 def test_f81_partition_whose_deletion_finished_then_is_not_loaded_any_more() -> None:
-    """Whether the record came in a record set or alone; others stay as they are."""
+    """
+    The finished deletion unloads its partition, from a record set or a single event, and no other.
+    """
     for alone in (True, False):
         views = views_of_one_copy()
         for partition in (tp(), tp("other")):
@@ -199,7 +201,7 @@ def test_f81_event_after_the_end_of_a_loaded_partition_then_neither_fails_nor_lo
     ],
 )
 def test_partition_under_deletion_then_stays_loaded(state: PartitionDeleteState) -> None:
-    """Only the end of the deletion takes it away."""
+    """A started deletion leaves the partition loaded."""
     views = views_of_one_copy()
     views.load(tp())
     views.mark_initialized(tp())
@@ -210,7 +212,7 @@ def test_partition_under_deletion_then_stays_loaded(state: PartitionDeleteState)
 
 
 def test_repeated_end_of_a_partition_that_was_loaded_again_then_unloads_it_again() -> None:
-    """Also an exact repeat removes the cache, as in Kafka."""
+    """A repeated finish of the deletion unloads the partition again, as in Kafka."""
     views = views_of_one_copy()
     end = partition_delete(FINISHED)
     views.apply_event(end)

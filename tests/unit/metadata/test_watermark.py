@@ -20,7 +20,7 @@ def test_f76_highest_offset_of_an_epoch_that_ends_inside_a_segment_then_is_its_o
 
 
 def test_f76_highest_offset_after_deletions_then_stays() -> None:
-    """Neither the beginning nor the end of a deletion lowers it."""
+    """Neither the start nor the end of a segment's deletion lowers the highest offset."""
     tier = Tier()
     tier.copy("a", 0, 99)
     tier.copy("b", 100, 199)
@@ -66,7 +66,7 @@ def test_highest_offset_of_an_epoch_without_records_then_lies_below_its_own_star
 
 
 def test_highest_offset_where_the_next_epoch_is_listed_at_the_least_offset_then_wraps() -> None:
-    """Before the least offset comes the largest, as in Java, and the state can still be stored."""
+    """One below the least offset is the largest, as in Java, and the state can be stored."""
     tier = Tier()
     tier.copy("s", 0, 9, {0: 0, 1: INT64_MIN, 2: -3})
     assert [tier.highest(epoch) for epoch in range(3)] == [INT64_MAX, -4, 9]
@@ -74,7 +74,7 @@ def test_highest_offset_where_the_next_epoch_is_listed_at_the_least_offset_then_
 
 
 def test_highest_offset_after_a_restore_then_is_what_it_was() -> None:
-    """It stands in the image, apart from the segments that once raised it."""
+    """The image holds the highest offset apart from the segments."""
     tier = Tier()
     tier.copy("a", 0, 99)
     tier.delete("a")
@@ -104,7 +104,7 @@ def test_highest_offset_of_a_deleted_partition_then_is_forgotten() -> None:
 def test_highest_offset_then_never_goes_down(
     steps: list[tuple[int, int, int, dict[int, int], SegmentState]],
 ) -> None:
-    """Whatever happens to segments; a restore in between changes nothing."""
+    """No event and no restore lowers the highest offset."""
     shard = new_shard()
     before: list[int | None] = [None] * 3
     for number, start, length, epochs, state in steps:

@@ -37,7 +37,7 @@ def test_epochs_when_written_then_are_kafkas_bytes() -> None:
 def test_epochs_when_kafka_reads_them_then_so_do_we(
     content: bytes, expected: list[tuple[int, int]]
 ) -> None:
-    """What a broker tolerates is tolerated."""
+    """The parser reads every file of epochs that a broker reads."""
     assert parse_epochs(content) == expected
 
 
@@ -58,12 +58,12 @@ def test_epochs_when_kafka_reads_them_then_so_do_we(
     ],
 )
 def test_epochs_when_not_kafkas_then_are_unreadable(content: bytes) -> None:
-    """A damaged check point is a value that says so, never half of its content."""
+    """A damaged check point is unreadable as a whole."""
     assert isinstance(parse_epochs(content), CheckpointFault)
 
 
 def test_offsets_when_written_then_are_read_back() -> None:
-    """One offset for each partition survives the file."""
+    """The file returns one offset for each partition."""
     offsets = {TopicPartition("orders", 1): 120, TopicPartition("a-b", 0): 0}
     content = format_offsets(offsets)
     assert content == b"0\n2\norders 1 120\na-b 0 0\n"
@@ -72,7 +72,7 @@ def test_offsets_when_written_then_are_read_back() -> None:
 
 @pytest.mark.parametrize("content", [b"0\n1\norders 1\n", b"0\n1\norders x 1\n", b"0\n1\na 1 x\n"])
 def test_offsets_when_a_line_is_no_offset_then_are_unreadable(content: bytes) -> None:
-    """One bad line makes the whole check point doubtful."""
+    """One wrong line makes the whole check point unreadable."""
     assert isinstance(parse_offsets(content), CheckpointFault)
 
 
@@ -97,5 +97,5 @@ def test_partition_metadata_when_written_then_is_kafkas_bytes() -> None:
     ],
 )
 def test_partition_metadata_when_it_names_no_topic_then_is_unreadable(content: bytes) -> None:
-    """Without a topic id the file says nothing."""
+    """A file without a topic id is unreadable."""
     assert isinstance(parse_partition_metadata(content), CheckpointFault)

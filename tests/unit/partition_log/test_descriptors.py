@@ -14,7 +14,7 @@ A, B, C = Path("a"), Path("b"), Path("c")
 
 
 class CountedDisk(Disk):
-    """Hands out numbers instead of files."""
+    """A disk that gives out numbers instead of files."""
 
     def __init__(self) -> None:
         self.opened: list[Path] = []
@@ -59,7 +59,7 @@ def test_file_when_room_is_needed_then_the_longest_unused_one_is_closed() -> Non
 
 
 def test_file_when_held_then_is_never_closed() -> None:
-    """Who holds a file keeps it, also beyond the limit; afterwards the limit holds again."""
+    """A held file stays open beyond the limit, and the limit holds again when it is released."""
     disk = CountedDisk()
     descriptors = Descriptors(disk, 1, read_only=False)
     held = [descriptors.hold(path) for path in (A, B, C)]
@@ -70,7 +70,7 @@ def test_file_when_held_then_is_never_closed() -> None:
 
 
 def test_file_when_forgotten_then_is_opened_anew_and_closed_by_its_last_holder() -> None:
-    """A replaced file is read by who holds it, and by nobody else."""
+    """The last holder of a replaced file closes it, and new readers open the new one."""
     disk = CountedDisk()
     descriptors = Descriptors(disk, 4, read_only=False)
     held = descriptors.hold(A)
@@ -87,7 +87,7 @@ def test_file_when_forgotten_then_is_opened_anew_and_closed_by_its_last_holder()
 
 
 def test_file_when_the_process_has_too_many_then_idle_ones_make_room() -> None:
-    """The process's own limit, used up by others, is met by closing what is idle."""
+    """At the limit of the process the descriptors close idle files."""
     disk = CountedDisk()
     descriptors = Descriptors(disk, 100, read_only=False)
     touch(descriptors, A)
@@ -101,7 +101,7 @@ def test_file_when_the_process_has_too_many_then_idle_ones_make_room() -> None:
 
 
 def test_files_when_all_is_over_then_are_closed() -> None:
-    """Nothing stays open behind."""
+    """The close leaves no file open."""
     disk = CountedDisk()
     descriptors = Descriptors(disk, 4, read_only=False)
     for path in (A, B, C):

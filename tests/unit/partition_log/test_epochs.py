@@ -8,7 +8,7 @@ from rlmm.partition_log.epochs import EpochStarts
 
 
 def test_epoch_when_larger_then_begins_where_it_first_wrote() -> None:
-    """Each epoch is noted once, at its first offset."""
+    """Each larger epoch is stored once, with its first offset."""
     epochs = EpochStarts()
     assert epochs.assign(0, 0)
     assert not epochs.assign(0, 5)
@@ -18,7 +18,7 @@ def test_epoch_when_larger_then_begins_where_it_first_wrote() -> None:
 
 
 def test_epoch_when_smaller_then_changes_nothing() -> None:
-    """What a deposed leader wrote earlier does not turn the order round."""
+    """A smaller epoch does not change the order of epochs."""
     epochs = EpochStarts([(3, 0)])
     assert not epochs.assign(2, 10)
     assert not epochs.assign(-1, 10)
@@ -26,7 +26,7 @@ def test_epoch_when_smaller_then_changes_nothing() -> None:
 
 
 def test_epoch_when_it_wrote_nothing_then_gives_way() -> None:
-    """Of two epochs that begin at one offset only the later one wrote there."""
+    """Of two epochs with the same start only the later one stays."""
     epochs = EpochStarts([(1, 0), (2, 7), (5, 7)])
     assert epochs.entries == ((1, 0), (5, 7))
 

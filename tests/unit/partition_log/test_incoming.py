@@ -1,4 +1,4 @@
-"""What an append is given, before anything is written."""
+"""The batches of an append before they are written."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_batches_when_placed_then_differ_in_their_first_16_bytes_alone() -> None
 
 
 def test_batches_when_placed_then_their_bytes_are_not_copied() -> None:
-    """What is written behind the new 16 bytes is the very memory that came in."""
+    """The bytes behind the new 16-byte header are not copied."""
     sent = batch(b"a" * 1000)
     placed = place(sent, check_batches(sent, batch_bytes_max=LIMIT), 0, 0)
     view = placed.buffers[1]
@@ -63,7 +63,7 @@ def with_hole() -> bytes:
     ],
 )
 def test_batches_when_not_sound_then_are_refused_by_name(sent: bytes, what: str) -> None:
-    """Nothing but whole and sound batches without holes gets into the log."""
+    """The log accepts only whole and sound batches without gaps."""
     with pytest.raises(InvalidArgument, match=what):
         check_batches(sent, batch_bytes_max=LIMIT)
 
@@ -77,12 +77,12 @@ def test_batch_when_larger_than_allowed_then_is_refused_with_both_numbers() -> N
 
 
 def test_crc_when_the_caller_answers_for_it_then_is_not_computed_again() -> None:
-    """Batches that we made ourselves need no second look."""
+    """The CRC of our own batches is not computed again."""
     assert check_batches(flipped(batch(b"abc"), 66), batch_bytes_max=LIMIT, verify_crc=False)
 
 
 def test_offsets_when_used_up_then_the_append_is_refused() -> None:
-    """No record gets an offset that has no successor."""
+    """The append is refused when its last offset would have no successor."""
     sent = batch(b"a", b"b")
     batches = check_batches(sent, batch_bytes_max=LIMIT)
     place(sent, batches, OFFSET_MAX - 1, 0)

@@ -1,4 +1,4 @@
-"""The indexes of a segment: Kafka's bytes, look-ups, and what is wrong with a file."""
+"""The indexes of a segment: Kafka's bytes, look-ups, and faults of a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def kafkas_segment() -> SegmentIndex:
 
 
 def test_index_when_built_batch_by_batch_then_is_kafkas_file() -> None:
-    """Both indexes equal a broker's, byte for byte, the closing time entry included."""
+    """Both indexes equal a broker's byte for byte, the closing time entry included."""
     index = kafkas_segment()
     assert index.offset_bytes().hex() == "000000310000124c0000005900002498"
     assert index.time_bytes().hex() == (
@@ -49,7 +49,7 @@ def test_time_index_when_times_run_backwards_then_notes_only_what_grew() -> None
 
 
 def test_index_when_read_back_then_goes_on_where_it_ended() -> None:
-    """An index that is continued holds what one built in one go holds."""
+    """A continued index equals one built in one go."""
     whole, first = kafkas_segment(), SegmentIndex(0, 4096)
     for number in range(9):
         first.note(number * BATCH_BYTES, number * 10 + 9, T + number * 1000 + 9)
@@ -91,12 +91,12 @@ def test_look_up_when_a_position_is_asked_then_gives_the_batch_start_before(
 def test_look_up_when_a_time_is_asked_then_nothing_so_late_lies_before(
     timestamp_ms: int, offset: int
 ) -> None:
-    """What is later than an entry's time lies behind its offset."""
+    """Every record later than an entry's time lies behind its offset."""
     assert kafkas_segment().offset_before_time(timestamp_ms) == offset
 
 
 def test_index_file_when_sound_then_has_no_fault() -> None:
-    """What we write passes, and so do empty files."""
+    """Our own index files and empty ones have no fault."""
     index = kafkas_segment()
     assert offset_index_fault(index.offset_bytes(), 0, 120, 12 * BATCH_BYTES) is None
     assert time_index_fault(index.time_bytes(), 0, 120) is None
@@ -118,7 +118,7 @@ def test_index_file_when_sound_then_has_no_fault() -> None:
     ],
 )
 def test_offset_index_when_damaged_then_its_fault_is_named(content: str, what: str) -> None:
-    """What Kafka's own check lets pass is found as well."""
+    """The check names damage that Kafka's own check overlooks."""
     assert what in (offset_index_fault(bytes.fromhex(content), 0, 120, 12 * BATCH_BYTES) or "")
 
 

@@ -33,7 +33,7 @@ from rlmm.partition_log.names import (
 def test_folder_name_when_parsed_then_is_a_partition_or_none(
     name: str, expected: TopicPartition | None
 ) -> None:
-    """Only what Kafka names a partition's folder is one."""
+    """The parser accepts exactly Kafka's names of partition folders."""
     assert parse_folder(name) == expected
     if expected is not None:
         assert str(expected) == name
@@ -60,7 +60,7 @@ def test_segment_file_when_parsed_then_gives_its_base_offset(
 
 @pytest.mark.parametrize("topic", ["", "..", "a/b", "a" * 250, "ä"])
 def test_topic_when_it_could_name_another_folder_then_is_refused(topic: str) -> None:
-    """No topic name leads out of the folder of logs."""
+    """A topic name that leads out of the folder is refused."""
     with pytest.raises(InvalidArgument, match="topic name"):
         topic_partition(topic, 0)
 

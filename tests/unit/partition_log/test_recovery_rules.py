@@ -1,4 +1,4 @@
-"""What is decided about what is found when a log is opened."""
+"""The decisions about damage at the opening of a log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_recovery_point_when_not_noted_then_only_the_last_segment_is_doubted() -
 def test_scan_when_begun_then_starts_in_the_segment_of_the_recovery_point(
     recovery_point: int, expected: int
 ) -> None:
-    """What lies in segments before it is synced, all of it."""
+    """The scan starts in the segment of the recovery point, because earlier ones are synced."""
     assert first_to_scan([0, 10, 20], recovery_point) == expected
 
 
@@ -84,5 +84,7 @@ def test_end_when_earlier_than_synced_then_is_a_fault() -> None:
 def test_hole_when_it_reaches_behind_the_recovery_point_then_is_neither_cut_nor_believed(
     hole: tuple[int, int, int], is_doubtful: bool
 ) -> None:
-    """No CRC covers a base offset: a jump in what is not synced may be damage."""
+    """
+    A gap of offsets behind the recovery point is neither cut nor believed, as no CRC covers them.
+    """
     assert isinstance(judge_holes([OffsetGap(*hole)], 8), PartitionOffline) == is_doubtful

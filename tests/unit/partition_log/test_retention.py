@@ -47,7 +47,7 @@ def test_segments_when_a_limit_is_passed_then_go_from_the_front(
 
 
 def test_segment_when_young_then_keeps_older_ones_behind_it() -> None:
-    """A log has no holes: what lies behind a segment that stays, stays too."""
+    """Retention keeps every segment behind one that stays."""
     closed = [CLOSED[2], CLOSED[0]]
     assert expired_count(
         closed, 0, log_start=0, now_ms=3_500, retention_bytes=None, retention_ms=1_000

@@ -31,7 +31,7 @@ def walk_heads(content: bytes, position: int = 0) -> list[BatchHead | BadBatchHe
 
 @pytest.mark.parametrize("size", [10, 9_000, 600_000], ids=["small", "window", "chunk"])
 def test_heads_when_walked_then_name_every_batch(size: int) -> None:
-    """The walk finds each batch, however its size falls to what is read at once."""
+    """The walk finds each batch, whatever its size and the size of a read."""
     content = file_of(5, size=size)
     found = walk_heads(content)
     assert all(isinstance(head, BatchHead) for head in found)
@@ -58,7 +58,7 @@ def test_heads_when_no_batch_begins_then_say_where(content: bytes) -> None:
 
 @pytest.mark.parametrize("size", [10, 300_000, 900_000], ids=["small", "chunk", "larger"])
 def test_scan_when_everything_is_sound_then_reaches_the_end(size: int) -> None:
-    """Every batch is checked, also those that are larger than what is read at once."""
+    """The scan checks every batch, also one larger than a read."""
     content = file_of(6, size=size, epoch_every=2)
     found = scan(content)
     assert found.damage is None
@@ -69,7 +69,7 @@ def test_scan_when_everything_is_sound_then_reaches_the_end(size: int) -> None:
 
 @pytest.mark.parametrize("size", [10, 900_000], ids=["small", "larger"])
 def test_scan_when_a_bit_is_wrong_then_stops_before_that_batch(size: int) -> None:
-    """What lies before the first damage is kept, and no more."""
+    """The scan ends before the first damaged batch."""
     one = len(file_of(1, size=size))
     content = bytearray(file_of(5, size=size))
     content[2 * one + 70] ^= 1
@@ -90,7 +90,7 @@ def test_scan_when_a_bit_is_wrong_then_stops_before_that_batch(size: int) -> Non
     ],
 )
 def test_scan_when_the_tail_is_no_batch_then_stops_before_it(tail: bytes) -> None:
-    """Whatever follows the last whole batch, its place is told."""
+    """The scan returns the place behind the last whole batch."""
     content = file_of(2)
     found = scan(content + tail)
     assert found.damage
@@ -106,7 +106,7 @@ def test_scan_when_offsets_are_missing_then_tells_where() -> None:
 
 
 def test_scan_when_a_base_offset_has_jumped_then_stops_before_the_jump() -> None:
-    """A base offset that later batches contradict is the damage, not what follows it."""
+    """The scan ends before a base offset that later batches contradict."""
     content = bytearray(file_of(5))
     one = len(content) // 5
     content[2 * one + 5] ^= 1

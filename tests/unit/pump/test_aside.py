@@ -24,31 +24,33 @@ def batch(base_offset: int, count: int = 1) -> bytes:
 
 
 def cut_short(damaged: bytes) -> bytes:
-    """A batch whose length is below that of a header: nothing behind it can be found."""
+    """
+    Return a batch whose length is below that of a header, so that the next one cannot be found.
+    """
     return damaged[:8] + b"\x00\x00\x00\x01" + damaged[12:]
 
 
 def test_behind_damage_when_a_sound_batch_follows_then_it_begins_there() -> None:
-    """The next sound batch says where the log goes on, better than the set's own end."""
+    """The next position is that of the next sound batch, rather than the set's own end."""
     given = record_set(broken(batch(5, 3)), batch(8), next_offset=9)
     assert offset_behind(given, first_damage(given), 5) == 8
 
 
 def test_behind_damage_when_more_damage_follows_then_the_first_sound_one_counts() -> None:
-    """What damaged headers claim is believed of none of them."""
+    """The reader goes on at the first sound batch and believes no damaged header."""
     lying = b"\x7f" + broken(batch(6))[1:]
     given = record_set(broken(batch(5)), lying, batch(7), next_offset=8)
     assert offset_behind(given, first_damage(given), 5) == 7
 
 
 def test_behind_damage_when_nothing_sound_follows_then_the_set_ends_there() -> None:
-    """Without a sound batch the log's word on where the set ends is taken."""
+    """Without a sound batch the next position is the end of the set that the log names."""
     given = record_set(batch(5), broken(batch(6)), next_offset=7)
     assert offset_behind(given, first_damage(given), 6) == 7
 
 
 def test_behind_damage_when_its_length_is_a_lie_then_the_set_ends_there() -> None:
-    """Where the walk ends nothing behind is looked for, not even in sound bytes."""
+    """When the length of a batch is wrong the next position is the end of the set."""
     given = record_set(cut_short(batch(5)), batch(6), next_offset=7)
     damage = first_damage(given)
     assert damage.stop is None
@@ -56,13 +58,15 @@ def test_behind_damage_when_its_length_is_a_lie_then_the_set_ends_there() -> Non
 
 
 def test_behind_damage_when_a_redelivered_batch_follows_then_it_says_nothing() -> None:
-    """A batch at or below the position is no place to go on."""
+    """A batch at or below the position gives no next position."""
     given = record_set(broken(batch(5)), batch_of([finished("x")], 5), batch(6), next_offset=7)
     assert offset_behind(given, first_damage(given), 5) == 6
 
 
 def test_behind_damage_when_nobody_says_then_is_not_known() -> None:
-    """Neither a batch nor the log itself: the caller must ask for the end of the log."""
+    """
+    Without a batch and an end the next position is unknown, and the caller asks for the log end.
+    """
     given = record_set(broken(batch(5)))
     assert offset_behind(given, first_damage(given), 5) is None
     told = record_set(broken(batch(5)), next_offset=5)

@@ -34,7 +34,7 @@ class Held(Budget):
 
 
 async def test_budget_when_memory_grows_then_alerts_before_it_refuses() -> None:
-    """The alert comes first, the refusal at the limit."""
+    """The alert comes below the limit, and the refusal at it."""
     budget = Held()
     assert await budget.at(79.9) == (False, False)
     assert await budget.at(80) == (True, False)
@@ -44,7 +44,7 @@ async def test_budget_when_memory_grows_then_alerts_before_it_refuses() -> None:
 
 
 async def test_budget_when_exhausted_then_refuses_by_name_and_counts() -> None:
-    """A refusal says what was refused, how much there is, and which key sets the limit."""
+    """The refusal names the request, the limit and its key, and is counted."""
     budget = Held()
     await budget.at(120)
     with pytest.raises(
@@ -64,7 +64,7 @@ async def test_budget_when_a_little_is_given_back_then_is_still_exhausted() -> N
 
 
 async def test_wait_when_there_is_room_again_then_ends() -> None:
-    """Who waits for room costs nothing and is woken by the measurement that finds it."""
+    """A waiter for memory runs no code until a measurement finds room."""
     budget = Held()
     await budget.wait_room()
     await budget.at(100)
@@ -90,7 +90,7 @@ async def test_wait_when_there_is_room_again_then_ends() -> None:
 async def test_limits_when_not_said_then_are_shares_of_what_there_is(
     settings: MemorySettings, alert: int, limit: int
 ) -> None:
-    """By default 80 % and 90 % of the machine or container; the alert is never above the limit."""
+    """By default the alert is at 80 % and the limit at 90 % of machine or container."""
     budget = Budget(settings, Resident().measure)
     await budget.look()
     stands = budget.statistics()
@@ -98,7 +98,7 @@ async def test_limits_when_not_said_then_are_shares_of_what_there_is(
 
 
 async def test_measurement_then_is_this_process() -> None:
-    """What is measured is there, and less than the machine has."""
+    """The measured memory is positive and less than that of the machine."""
     memory = await measure_memory()
     assert MIB < memory.resident_bytes < memory.total_bytes
 
@@ -122,6 +122,6 @@ async def test_measurement_then_is_this_process() -> None:
 def test_f97_memory_when_it_means_nothing_then_is_refused_by_its_key(
     given: dict[str, int], names: str
 ) -> None:
-    """What cannot work is refused when the settings are made, by name."""
+    """The settings refuse an impossible amount of memory by its key."""
     with pytest.raises(ConfigError, match=names):
         MemorySettings(**given)

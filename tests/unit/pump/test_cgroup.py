@@ -98,7 +98,9 @@ CASES: dict[str, tuple[str | None, dict[str, str], int | None]] = {
 def test_limit_when_groups_set_some_then_is_the_least_that_holds_for_the_process(
     tmp_path: Path, groups: str | None, files: dict[str, str], limit: int | None
 ) -> None:
-    """Of its own group and of all those around it, in either version of the kernel's groups."""
+    """
+    The limit is the least of the process's group and all groups around it, in both cgroup versions.
+    """
     if groups is not None:
         (tmp_path / "proc/self").mkdir(parents=True)
         (tmp_path / "proc/self/cgroup").write_text(groups)
@@ -115,7 +117,7 @@ def test_limit_when_groups_set_some_then_is_the_least_that_holds_for_the_process
 async def test_memory_when_a_container_has_less_than_the_machine_then_that_is_all_there_is(
     monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
-    """What there is, is the lesser of the two."""
+    """The memory is the smaller one of container and machine."""
     monkeypatch.setattr(budget, "container_limit_bytes", lambda: None)
     machine = (await measure_memory()).total_bytes
     monkeypatch.setattr(budget, "container_limit_bytes", lambda: limit)

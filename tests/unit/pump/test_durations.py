@@ -18,7 +18,7 @@ def test_duration_when_added_then_counts_from_its_bound_on(duration_s: float, bo
 
 
 def test_durations_when_many_are_added_then_add_up() -> None:
-    """What is beyond all bounds is counted, too, and each bound holds all below it."""
+    """Each bound counts all durations below it, and the last one counts all."""
     durations = Durations()
     for bound in (*BOUNDS_S, 1_000.0):
         durations.add(bound)

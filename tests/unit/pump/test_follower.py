@@ -1,4 +1,4 @@
-"""The task that reads one metadata partition: where it begins, what it tells, what may be kept."""
+"""The task that reads one metadata partition: its start, its messages, and its kept state."""
 
 from __future__ import annotations
 
@@ -121,7 +121,9 @@ async def test_beginning_then_is_told_in_order() -> None:
 
 
 async def test_kept_state_when_it_fits_then_reading_goes_on_behind_it() -> None:
-    """Only what follows is read, and the history that it was made of is not forgotten."""
+    """
+    The follower reads only records behind the kept state, and keeps the counts of its history.
+    """
     world = World()
     world.store(*(started(number) for number in range(10)))
     kept = kept_at(8)
@@ -152,7 +154,7 @@ async def test_f67_kept_state_when_retention_has_passed_it_then_its_watermarks_s
 
 
 async def test_f66_kept_state_when_the_log_ends_before_it_then_is_given_up() -> None:
-    """What was read beyond the end of the log does not exist any more."""
+    """The follower drops a state that lies behind the log end."""
     world = World()
     world.store(started("a"))
     read = Read(world, kept_at(8))
@@ -164,7 +166,10 @@ async def test_f66_kept_state_when_the_log_ends_before_it_then_is_given_up() -> 
 
 
 async def test_f6_kept_states_when_the_log_was_cut_then_are_never_used_again() -> None:
-    """A state of the lost history could not be told from one of the new, once that has grown."""
+    """
+    The follower never restores a state from before the truncation, because the log may have grown
+    again.
+    """
     world = World()
     world.store(*(started(number) for number in range(10)))
     kept = kept_at(8)
@@ -184,7 +189,7 @@ async def test_f6_kept_states_when_the_log_was_cut_then_are_never_used_again() -
 
 
 async def test_state_when_the_log_has_disowned_it_then_is_not_kept() -> None:
-    """A snapshot of what the log does not hold would bring it back after a restart."""
+    """The follower writes no snapshot of a state that the log no longer has."""
     world = World()
     world.store(started("a"), finished("a"))
     read = Read(world)
@@ -235,7 +240,7 @@ def stands_at(follower: Follower, position: int) -> bool:
 
 
 async def test_log_when_it_was_cut_then_later_troubles_are_waited_for_as_briefly_as_ever() -> None:
-    """Although the position that it disowned is not reached again."""
+    """After a truncation later errors are retried after the usual short pause."""
     world = World()
     world.store(*(started(number) for number in range(20)))
     read = Read(world)
@@ -253,7 +258,7 @@ async def test_log_when_it_was_cut_then_later_troubles_are_waited_for_as_briefly
 
 
 async def test_state_that_is_frozen_then_is_that_of_one_position() -> None:
-    """Nothing is applied while the parts are taken out, and what they make does not change."""
+    """All parts of a frozen state are of one position, and later events do not change them."""
     world = World()
     world.store(started("a"))
     read = Read(world)
@@ -273,7 +278,7 @@ async def test_state_that_is_frozen_then_is_that_of_one_position() -> None:
 
 
 async def test_state_that_is_frozen_when_of_one_user_partition_then_holds_no_other() -> None:
-    """Of one that nothing is known of there is a position, and nothing else."""
+    """The frozen state of one user partition has its image or, if unknown, only the position."""
     world = World()
     place = world.place(TP)
     others = (tp("others", number) for number in range(99))
@@ -293,7 +298,7 @@ async def test_state_that_is_frozen_when_of_one_user_partition_then_holds_no_oth
 
 
 async def test_long_restore_then_does_not_make_the_end_younger_than_it_is() -> None:
-    """The end was asked for before the state was read: what is known is as old as the question."""
+    """The log end is as old as the request that preceded the restore."""
     world = World()
     world.store(*(started(number) for number in range(8)))
     kept = kept_at(8)

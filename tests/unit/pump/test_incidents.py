@@ -1,4 +1,4 @@
-"""What is remembered of events that were not simply applied."""
+"""The memory of events that were not simply applied."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_f62_poison_then_is_there_with_bytes_place_and_reason() -> None:
 
 
 def test_f62_value_when_very_large_then_its_beginning_and_its_size_are_kept() -> None:
-    """Of one record 64 KiB are kept, and how long it was."""
+    """The incident keeps 64 KiB of a large record and its size."""
     incidents = Incidents(10, 1 << 20)
     incidents.note(0, [poison(0, b"x" * 100_000)], now_ms=0)
     (found,) = incidents.of()
@@ -56,7 +56,9 @@ def test_f62_value_when_very_large_then_its_beginning_and_its_size_are_kept() ->
 
 
 def test_f62_bytes_when_too_many_then_the_oldest_poison_goes_and_is_counted() -> None:
-    """Poison is bounded in bytes; what was forgotten is counted, and nothing else goes for it."""
+    """
+    The bytes of poison are bounded, and the oldest go and are counted, without other incidents.
+    """
     incidents = Incidents(100, 1_000)
     incidents.note(0, [rejected(0)], now_ms=0)
     incidents.note(0, [poison(offset, b"x" * 300) for offset in range(1, 6)], now_ms=0)
@@ -81,7 +83,7 @@ def test_f52_exact_repeats_then_are_no_incidents() -> None:
 
 
 def test_f78_history_of_a_segment_then_shows_its_rejected_events() -> None:
-    """A question about one segment, user partition or metadata partition finds what is its."""
+    """A question about a segment, a user partition or a metadata partition finds its incidents."""
     incidents = Incidents(10, 1_000)
     other = segment_id("b", tp("other"))
     incidents.note(1, [rejected(0), rejected(1, other.uuid), poison(2)], now_ms=0)
@@ -121,7 +123,7 @@ def test_f34_incidents_then_are_counted_by_kind_and_reason_whatever_is_kept() ->
 
 
 def test_forget_then_drops_one_partition_and_its_bytes() -> None:
-    """What will be read anew is not counted twice; other partitions keep what is theirs."""
+    """Forgetting one partition drops its incidents and leaves the others."""
     incidents = Incidents(10, 1_000)
     incidents.note(1, [poison(0), rejected(1)], now_ms=0)
     incidents.note(2, [poison(0, b"other")], now_ms=0)
@@ -133,7 +135,7 @@ def test_forget_then_drops_one_partition_and_its_bytes() -> None:
 
 
 def test_forget_then_compares_no_incident_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beginning anew costs one walk over what is remembered, on the event loop."""
+    """Forgetting takes one walk over all incidents on the event loop."""
     incidents = Incidents(100, 1_000)
     incidents.note(1, [rejected(offset) for offset in range(100)], now_ms=0)
     monkeypatch.setattr(Incident, "__eq__", None)  # a comparison would be an error

@@ -31,7 +31,7 @@ async def test_turns_when_many_ask_then_none_starves() -> None:
 
 
 async def test_f91_turns_when_many_ask_then_the_loop_gets_its_own_between_any_two() -> None:
-    """However many partitions are read at once, no two slices share a turn of the loop."""
+    """The event loop gets a turn between any two slices, however many partitions are read."""
     pace, done = TurnTaking(leave_alone), list[str]()
     await asyncio.gather(
         ticks(done, 200), *(slices(pace, str(number), 2, done) for number in range(40))
@@ -42,7 +42,7 @@ async def test_f91_turns_when_many_ask_then_the_loop_gets_its_own_between_any_tw
 
 
 async def test_turn_when_its_waiter_is_cancelled_then_the_next_has_it() -> None:
-    """Who leaves the line does not hold it up."""
+    """The next waiter gets the turn of a cancelled one."""
     pace, done = TurnTaking(leave_alone), list[str]()
     gone = asyncio.create_task(slices(pace, "gone", 1, done))
     stays = asyncio.create_task(slices(pace, "stays", 2, done))
@@ -55,7 +55,7 @@ async def test_turn_when_its_waiter_is_cancelled_then_the_next_has_it() -> None:
 
 
 def test_state_when_much_was_applied_then_is_set_apart_once() -> None:
-    """At the first events, and then whenever enough of them have come, whoever applied them."""
+    """The state is frozen at the first events, and then after enough of them from any partition."""
     done: list[int] = []
     pace = TurnTaking(lambda: done.append(1))
     pace.applied(1)

@@ -1,4 +1,4 @@
-"""Writing: in what order a write is refused, what it waits for, and how its end is counted."""
+"""Writes: the order of refusals, the waits, and the counts of their ends."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def counts(writer: EventWriter) -> dict[str, int]:
 
 
 async def test_f51_f53_refusals_then_come_in_order_of_what_would_have_to_change() -> None:
-    """What is wrong in itself, then who may not write, then memory, then readiness, then state."""
+    """The refusals come in the order event, rights, memory, readiness, state."""
     around = Around(is_observer=True, resident=100, refuses=NotAssigned("elsewhere"))
     with pytest.raises(NotPublishable):
         await (await around.writer()).write(JUNK)
@@ -145,7 +145,7 @@ async def test_f51_f53_refusals_then_come_in_order_of_what_would_have_to_change(
 
 
 async def test_write_then_appends_kafkas_bytes_once() -> None:
-    """One record, in the form that brokers write, to where the user partition lives."""
+    """A write appends one record in the form of brokers to the partition's metadata partition."""
     around = Around()
     writer = await around.writer(timeout_ms=5_000)
     assert await writer.write(started("a")) == WrittenEvent(PLACE, 0, APPLIED)
@@ -169,7 +169,7 @@ async def test_write_then_appends_kafkas_bytes_once() -> None:
 async def test_f51_verdict_against_a_stored_event_then_is_told_with_its_place(
     verdict: Verdict, reason: str
 ) -> None:
-    """What is in the log and took no effect is an error that says where it is."""
+    """The error of a stored event without effect names its place."""
     around = Around(verdict=verdict)
     writer = await around.writer()
     with pytest.raises(EventRejected) as caught:
@@ -205,7 +205,7 @@ async def test_f50_f54_end_then_is_counted_by_what_is_known_of_the_event(
 
 
 async def test_f52_repeat_then_is_counted_as_one() -> None:
-    """A retry is a success of its own kind."""
+    """A repeat counts as a success of its own kind."""
     around = Around(verdict=DUPLICATE)
     writer = await around.writer()
     assert (await writer.write(started("a"))).verdict == DUPLICATE
@@ -213,7 +213,7 @@ async def test_f52_repeat_then_is_counted_as_one() -> None:
 
 
 async def test_f90_write_when_cancelled_then_leaves_no_listener_behind() -> None:
-    """At any moment: while it waits to be let in, while it appends, while it listens."""
+    """A cancelled write leaves no listener, at admission, during the append, or while it waits."""
     for around, outcome in (
         (Around(opens_after_s=60), "failed"),  # nothing was handed to the log
         (Around(appends_after_s=60), "unknown"),
@@ -246,7 +246,7 @@ async def test_f90_write_when_cancelled_then_leaves_no_listener_behind() -> None
 async def test_f50_write_then_ends_by_its_deadline_whatever_it_waits_for(
     around: Around, way: str
 ) -> None:
-    """All that a write waits for shares one deadline."""
+    """One deadline bounds all waits of a write."""
     around.verdicts, around.appended = VerdictWaits(0), []
     writer = await around.writer()
     loop = asyncio.get_running_loop()
@@ -260,7 +260,7 @@ async def test_f50_write_then_ends_by_its_deadline_whatever_it_waits_for(
 
 
 async def test_f50_store_when_not_assigned_then_gives_the_log_what_time_is_left() -> None:
-    """What was waited for the topic is not there for the append any more."""
+    """The append gets the time that the wait for the topic has left."""
     around = Around(Assignment.nothing(), connects_after_s=4)
     writer = await around.writer()
     event = started(segment_id("a", tp("elsewhere")))

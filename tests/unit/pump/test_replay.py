@@ -1,4 +1,4 @@
-"""The reading of one metadata partition, as decisions: what follows from position and time."""
+"""The reading of one metadata partition, as decisions by position and time."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Read:
 def test_f66_state_when_compared_with_the_bounds_then_fits_between_them(
     position: int, found: ReplayStart
 ) -> None:
-    """A state goes on where the log has what follows it, and is given up elsewhere."""
+    """A state between the bounds of the log is used, and any other one is dropped."""
     assert beginning(position, LogBounds(40, 60)) is found
 
 
@@ -118,7 +118,7 @@ def test_f31_markers_and_holes_then_count_as_progress() -> None:
 
 
 def test_target_when_reached_late_then_an_end_seen_long_ago_is_waited_for() -> None:
-    """A long replay does not open on what is known to be old: it would close again at once."""
+    """After a long replay the gate waits for a fresh log end before it opens."""
     read = Read(10)
     assert read.hear(1_000, 2.0)
     read.move(10)
@@ -132,7 +132,7 @@ def test_target_when_reached_late_then_an_end_seen_long_ago_is_waited_for() -> N
 
 
 def test_f69_target_when_reached_and_the_end_is_not_known_then_does_not_open() -> None:
-    """After a long replay during which nobody said where the log ends, nothing is current."""
+    """The gate stays closed after a long replay when the log end is unknown."""
     read = Read(10)
     read.move(10)
     assert read.why(60.1) is NotReadyReason.END_UNKNOWN
@@ -141,7 +141,7 @@ def test_f69_target_when_reached_and_the_end_is_not_known_then_does_not_open() -
 
 
 def test_f69_target_when_reached_after_a_long_silence_then_the_new_end_is_to_be_reached() -> None:
-    """A target of before nobody could be asked is old; what is stored since then is not missed."""
+    """After a long silence the replay must reach the new log end."""
     read = Read(10)
     assert read.hear(100, 60.1)
     read.move(10)
@@ -151,7 +151,7 @@ def test_f69_target_when_reached_after_a_long_silence_then_the_new_end_is_to_be_
 
 
 def test_f30_target_when_reached_with_time_to_spare_then_opens_and_stays() -> None:
-    """What opens has half of the allowed time left, so that it does not close right behind."""
+    """The gate opens with half of the allowed lag left, so it does not close at once."""
     read = Read(10)
     assert read.hear(1_000, 2.0)
     assert read.hear(1_100, 16.0)
@@ -186,7 +186,7 @@ def test_f25_end_when_not_reached_in_time_then_fell_behind_and_says_by_how_much(
 
 
 def test_f25_reader_that_keeps_up_then_is_never_behind() -> None:
-    """However fast the log grows, a reader that reaches each end in time is current."""
+    """A reader that reaches each log end in time is current, however fast the log grows."""
     read = caught_up()
     for second in range(2, 400, 2):
         assert read.hear(second * 1_000, float(second))
@@ -196,7 +196,7 @@ def test_f25_reader_that_keeps_up_then_is_never_behind() -> None:
 
 
 def test_f30_stale_reader_then_opens_at_the_end_and_not_on_the_way() -> None:
-    """Who fell behind must reach the end as it is known now: no flapping while it catches up."""
+    """A replay that fell behind must reach the present log end before the gate opens again."""
     read = caught_up()
     assert read.hear(100, 1.0)
     assert read.hear(200, 31.0)
@@ -210,7 +210,7 @@ def test_f30_stale_reader_then_opens_at_the_end_and_not_on_the_way() -> None:
 
 
 def test_f69_end_when_nobody_can_say_it_then_fell_behind() -> None:
-    """Where nobody says for too long where the log ends, nothing is known to be current."""
+    """The gate closes when the log end is unknown for too long."""
     read = caught_up()
     assert read.hear(10, 5.0)
     assert read.judge(65.0) == CaughtUp()
@@ -232,7 +232,7 @@ def test_f25_ends_when_very_many_then_the_oldest_decides_and_memory_is_bounded()
 
 
 def test_bounds_when_asked_for_earlier_then_are_not_news() -> None:
-    """An answer that was asked for before what is known changes nothing, and is no cut."""
+    """An answer to an earlier request changes nothing and is no truncation."""
     read = caught_up()
     assert read.hear(20, 10.0)
     assert read.hear(15, 9.0)
@@ -241,7 +241,7 @@ def test_bounds_when_asked_for_earlier_then_are_not_news() -> None:
 
 
 def test_end_when_it_goes_back_then_does_not_follow_from_before() -> None:
-    """A log that ends earlier than it once did was cut: what was waited for never comes."""
+    """A log end below a former one means that the log was truncated."""
     read = caught_up()
     assert read.hear(20, 10.0)
     assert not read.hear(19, 11.0)
@@ -249,7 +249,7 @@ def test_end_when_it_goes_back_then_does_not_follow_from_before() -> None:
 
 
 def test_end_when_it_is_before_the_target_then_does_not_follow_from_before() -> None:
-    """Also while the history is read: a target beyond the end would be waited for for ever."""
+    """A log end before the target means a truncation, also during the replay."""
     assert not Read(10).hear(9, 2.0)
 
 
@@ -285,7 +285,7 @@ def test_f27_f63_history_when_not_understood_then_does_not_open(
 
 
 def test_f63_refused_history_then_is_not_made_good_by_what_follows() -> None:
-    """Good records that arrive later do not let in what was not understood before."""
+    """Later good records do not open a partition whose history was refused."""
     read = Read(2)
     read.apply(b"junk", b"junk")
     assert read.why(0.0) is NotReadyReason.NOT_UNDERSTOOD
@@ -295,7 +295,7 @@ def test_f63_refused_history_then_is_not_made_good_by_what_follows() -> None:
 
 
 def test_f63_kept_history_then_is_judged_with_what_follows_it() -> None:
-    """What a snapshot was made of is not forgotten at a restart."""
+    """The history counts of a snapshot count after a restart."""
     kept = ReplayHistory(records=100, undecodable=50)
     assert Read(0, history=kept).why(0.0) is NotReadyReason.NOT_UNDERSTOOD
 
@@ -310,7 +310,7 @@ def test_f27_tombstones_and_later_versions_then_close_nothing() -> None:
 
 
 def test_f65_updates_without_base_then_are_counted_apart() -> None:
-    """An update whose first record is gone says that more may be missing."""
+    """Updates without a first record are counted apart, because more events may be missing."""
     read = Read(4)
     read.apply(finished("gone"), finished("gone"), *GOOD)
     history = read.replay.history
@@ -344,7 +344,7 @@ def test_f67_watermark_when_the_new_state_has_a_higher_one_then_that_stays() -> 
 
 
 def test_f67_watermark_of_a_deleted_partition_then_is_not_brought_back() -> None:
-    """Where the log says that a partition's deletion is finished, nothing of it is known."""
+    """A finished deletion drops the high watermark of its partition."""
     read = Read(1, inherited=copied(99).replay)
     read.apply(partition_delete(FINISHED))
     assert read.judge(0.0) == CaughtUp()

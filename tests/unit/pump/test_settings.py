@@ -1,4 +1,4 @@
-"""Settings of reading and writing: what cannot work is refused before anything is reached."""
+"""Settings of reading and writing: impossible values are refused before any I/O."""
 
 from __future__ import annotations
 
@@ -43,14 +43,17 @@ def test_f97_number_when_it_means_nothing_then_is_refused_by_its_key(
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("inf"), float("nan"), True], ids=repr)
 def test_f97_share_when_it_means_nothing_then_is_refused_by_its_key(share: float) -> None:
-    """A share lies between 0 and 1."""
+    """The settings refuse a share outside 0 to 1."""
     with pytest.raises(ConfigError, match=r"^pump\.undecodable_share_max must be a number"):
         PumpSettings(undecodable_share_max=share)
 
 
 @pytest.mark.parametrize("share", [0, 1, 0.5], ids=repr)
 def test_share_when_it_lies_between_0_and_1_then_is_taken(share: float) -> None:
-    """Both ends are meant: nothing undecodable is let in, or anything."""
+    """
+    The settings accept a share of 0, which allows no undecodable record, and of 1, which allows
+    all.
+    """
     assert PumpSettings(undecodable_share_max=share).undecodable_share_max == share
 
 
@@ -69,6 +72,6 @@ def test_share_when_it_lies_between_0_and_1_then_is_taken(share: float) -> None:
 def test_f97_limits_when_crossed_then_are_refused_by_key(
     section: str, given: dict[str, int], names: str
 ) -> None:
-    """The largest of two is not the smaller."""
+    """Limits that contradict each other are refused by key."""
     with pytest.raises(ConfigError, match=names):
         SECTIONS[section](**given)

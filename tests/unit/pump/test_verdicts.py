@@ -1,4 +1,4 @@
-"""How a writer hears what became of exactly its event, whichever comes first: offset or record."""
+"""The verdict of a writer's own event, whether the offset or the record comes first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ DAMAGED = Undecodable(UndecodableReason.DAMAGED_BATCH)
 
 
 def passed(first: int, next_offset: int, **verdicts: Verdict) -> Report:
-    """A report on offsets [*first*, *next_offset*); `at7=REJECTED` is a verdict on offset 7."""
+    """
+    Return a report on offsets [*first*, *next_offset*); `at7=REJECTED` is a verdict on offset 7.
+    """
     entries = tuple(
         Entry(int(name[2:]), int(name[2:]) + 1, verdict) for name, verdict in verdicts.items()
     )
@@ -33,7 +35,9 @@ def passed(first: int, next_offset: int, **verdicts: Verdict) -> Report:
 
 
 async def test_f51_verdict_when_the_record_comes_first_then_is_found() -> None:
-    """A reader may pass an event before the log tells its writer where it is."""
+    """
+    The writer gets its verdict even if the reader passed the event before the offset was known.
+    """
     verdicts = VerdictWaits(5)
     append = verdicts.begin()
     verdicts.take_report(passed(5, 8, at6=REJECTED))
@@ -43,7 +47,7 @@ async def test_f51_verdict_when_the_record_comes_first_then_is_found() -> None:
 
 
 async def test_f51_verdict_when_the_offset_comes_first_then_is_waited_for() -> None:
-    """Each of several writers hears of its own event and of no other."""
+    """Each of several writers gets the verdict on its own event."""
     verdicts = VerdictWaits(0)
     append = verdicts.begin()
     heard = [verdicts.listen(offset, append) for offset in (2, 0, 1, 9)]
@@ -57,7 +61,7 @@ async def test_f51_verdict_when_the_offset_comes_first_then_is_waited_for() -> N
 
 
 async def test_verdict_when_the_event_was_lost_in_a_damaged_batch_then_covers_its_offset() -> None:
-    """What is lost of a batch is one entry for many offsets; each of them has its verdict."""
+    """One entry for the lost offsets of a batch gives each of them its verdict."""
     verdicts = VerdictWaits(0)
     append = verdicts.begin()
     early, late = verdicts.listen(4, append), verdicts.listen(10, append)
@@ -69,7 +73,7 @@ async def test_verdict_when_the_event_was_lost_in_a_damaged_batch_then_covers_it
 
 
 async def test_verdict_when_the_reader_pauses_between_append_and_answer_then_is_kept() -> None:
-    """However many slices are read meanwhile, what was heard since the append began is there."""
+    """The verdicts since the start of the append are kept, however many slices are read."""
     verdicts = VerdictWaits(0)
     append = verdicts.begin()
     for offset in range(0, 100, 2):
@@ -80,7 +84,7 @@ async def test_verdict_when_the_reader_pauses_between_append_and_answer_then_is_
 
 
 async def test_kept_verdicts_when_appends_always_overlap_then_do_not_pile_up() -> None:
-    """What no writer that appends now can ask for is dropped, though somebody always appends."""
+    """Verdicts that no present append can need are dropped, even if appends always overlap."""
     verdicts = VerdictWaits(0)
     append = verdicts.begin()
     for offset in range(1_000):
@@ -98,7 +102,7 @@ async def test_kept_verdicts_when_appends_always_overlap_then_do_not_pile_up() -
     "error", [OutcomeUnknown, AssignmentLost, Stopped, PumpFailed], ids=lambda kind: kind.code
 )
 async def test_f50_end_then_reaches_who_waits_and_who_comes_later(error: type[Unresolved]) -> None:
-    """Each end of reading has its own error, also for an append whose offset is told later."""
+    """Each end of reading has its own error, also for an append that gets its offset later."""
     verdicts = VerdictWaits(0)
     append = verdicts.begin()
     heard = verdicts.listen(3, append)
@@ -112,7 +116,7 @@ async def test_f50_end_then_reaches_who_waits_and_who_comes_later(error: type[Un
 
 
 async def test_f50_offset_that_was_passed_before_the_append_then_tells_no_verdict() -> None:
-    """The log was cut off and gives offsets away again: what was passed there is another event."""
+    """An offset that was read before the append gives no verdict, because the log was truncated."""
     verdicts = VerdictWaits(0)
     verdicts.take_report(passed(0, 5, at3=DUPLICATE))
     append = verdicts.begin()
@@ -126,7 +130,7 @@ async def test_f50_offset_that_was_passed_before_the_append_then_tells_no_verdic
 
 
 async def test_end_when_there_are_two_then_the_first_is_told() -> None:
-    """A partition that is taken away while all stops was taken away."""
+    """The first of two ends counts."""
     verdicts = VerdictWaits(0)
     verdicts.fail(AssignmentLost, "taken away")
     verdicts.fail(Stopped, "stopped")
@@ -135,7 +139,7 @@ async def test_end_when_there_are_two_then_the_first_is_told() -> None:
 
 
 async def test_f90_waiter_when_cancelled_then_the_others_hear_as_before() -> None:
-    """A writer that gives up disturbs nobody, and is no listener any more."""
+    """A cancelled writer is removed, and the others get their verdicts."""
     verdicts = VerdictWaits(0)
     append = verdicts.begin()
     gone, stays = verdicts.listen(1, append), verdicts.listen(1, append)

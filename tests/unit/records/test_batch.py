@@ -1,4 +1,4 @@
-"""Walking record sets: what a header says, where the walk goes on and where it ends."""
+"""Walking record sets: headers, the next position, and the end."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ GOLDEN = bytes.fromhex(
 
 
 def test_walk_when_given_a_golden_batch_then_every_field_is_read() -> None:
-    """Each field of the header and of the records stands where Kafka's format puts it."""
+    """Each field of header and records is read from its place in Kafka's format."""
     (batch,) = walk(GOLDEN)
     assert isinstance(batch, Batch)
     assert (batch.start, batch.stop) == (0, len(GOLDEN))
@@ -92,7 +92,7 @@ def test_walk_when_started_behind_a_batch_then_begins_there() -> None:
 
 
 def test_walk_when_the_crc_is_not_asked_for_then_a_wrong_one_passes() -> None:
-    """Checking can be left to whoever checked before."""
+    """A walk without the CRC check passes a batch with a wrong CRC."""
     data = forge(record(0, b"x"), 1, crc=0)
     assert [type(found) for found in walk(data)] == [DamagedBatch]
     assert [type(found) for found in walk(data, verify_crc=False)] == [Batch]
@@ -116,7 +116,7 @@ def test_walk_when_the_crc_is_not_asked_for_then_a_wrong_one_passes() -> None:
 def test_batch_when_attribute_bits_are_set_then_each_says_its_own(
     attributes: int, expected: tuple[Compression | None, int, bool, bool]
 ) -> None:
-    """Codec, timestamp type, transaction and control are told from their bits alone."""
+    """Codec, timestamp type, transaction and control come from their own bits."""
     (batch,) = walk(forge(b"", 0, attributes=attributes))
     assert isinstance(batch, Batch)
     assert expected == (
@@ -138,7 +138,7 @@ def test_batch_when_compacted_then_holes_stay_between_its_offsets() -> None:
 
 
 def test_batch_when_empty_then_only_its_offsets_are_left() -> None:
-    """An empty batch moves a reader on and holds nothing, whatever codec its header names."""
+    """An empty batch moves the position and has no record, whatever its codec."""
     for attributes in (0x00, 0x01, 0x02, 0x03, 0x04):
         (batch,) = walk(forge(b"", 0, base_offset=5, last_offset_delta=3, attributes=attributes))
         assert isinstance(batch, Batch)
@@ -150,7 +150,7 @@ def test_batch_when_empty_then_only_its_offsets_are_left() -> None:
 
 @pytest.mark.parametrize("behind", [0, 1, PADDING_BYTES - 1, PADDING_BYTES, 500])
 def test_batch_when_near_the_end_of_the_set_then_owned_bytes_lie_behind_it(behind: int) -> None:
-    """The compiled reader is never given a slice without padding of ours behind it."""
+    """The compiled reader gets only slices with padding of ours behind them."""
     data = GOLDEN + bytes(behind)
     batch = next(iter(walk(data)))
     assert isinstance(batch, Batch)
@@ -243,7 +243,7 @@ def test_walk_when_messages_are_of_the_old_format_then_each_is_named_on_its_own(
 
 
 def test_walk_when_a_cut_batch_cannot_have_been_sound_then_it_is_damaged() -> None:
-    """A tail whose header makes no sense is not mistaken for a batch that is still to come."""
+    """A cut tail with an impossible header is damage, not an incomplete batch."""
     for lie, reason in (
         ({"last_offset_delta": -1}, DamageReason.BAD_OFFSETS),
         ({"magic": 9}, DamageReason.UNSUPPORTED_MAGIC),

@@ -1,4 +1,4 @@
-"""The codecs: what each reads, and that none outgrows its limit."""
+"""The codecs: their input, and the limit of their output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_inflate_when_given_what_deflate_made_then_gives_it_back(
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_deflate_when_repeated_then_gives_equal_bytes(codec: Compression) -> None:
-    """No clock and no chance goes into a compressed batch."""
+    """Compressed bytes depend on nothing but their input."""
     assert deflate(codec, TEXT) == deflate(codec, TEXT)
 
 
@@ -56,7 +56,7 @@ def test_inflate_when_the_limit_is_met_exactly_then_passes_and_one_less_is_too_l
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_inflate_when_cut_anywhere_then_is_refused_or_shorter(codec: Compression) -> None:
-    """No prefix of a section raises, and none gives what the whole one gives."""
+    """A cut section is refused or shorter, and never raises another error."""
     section = deflate(codec, TEXT)
     for size in range(0, len(section), 7):
         found = inflate(codec, memoryview(section)[:size], 1_000_000)
@@ -112,7 +112,7 @@ def test_snappy_when_its_stream_header_is_cut_then_is_bad_compression() -> None:
 
 
 def test_snappy_when_a_block_is_as_dense_as_can_be_then_its_claim_is_believed() -> None:
-    """The ratio that unmasks a lying preamble is above what an honest one can reach."""
+    """The limit of the ratio accepts the densest honest block."""
     assert inflated(Compression.SNAPPY, deflate(Compression.SNAPPY, bytes(900_000))) == bytes(
         900_000
     )
@@ -130,7 +130,7 @@ def test_gzip_when_there_are_several_members_then_they_are_joined() -> None:
 
 
 def test_gzip_when_its_checksum_is_wrong_then_is_bad_compression() -> None:
-    """What the codec itself can check is checked."""
+    """The codec checks its checksum."""
     section = bytearray(deflate(Compression.GZIP, TEXT))
     section[-5] ^= 1
     assert refused(Compression.GZIP, bytes(section))[0] is DamageReason.BAD_COMPRESSION

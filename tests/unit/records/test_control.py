@@ -1,4 +1,4 @@
-"""What control records say."""
+"""The contents of control records."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ABORT_MARKER = bytes.fromhex(
 def test_control_type_when_given_a_key_then_names_the_kind(
     key: bytes | None, expected: ControlType
 ) -> None:
-    """The kind is the key's second number; what cannot be read is another kind, not an error."""
+    """The kind is the second number of the key, and an unreadable key is another kind."""
     assert control_type(key) is expected
 
 
@@ -68,6 +68,6 @@ def test_control_batch_when_written_then_is_the_brokers_byte_for_byte() -> None:
 
 
 def test_control_key_when_made_then_names_its_kind() -> None:
-    """Commit and abort keys are told apart by the reader."""
+    """The reader tells commit keys from abort keys."""
     for kind in (ControlType.ABORT, ControlType.COMMIT):
         assert control_type(control_key(kind)) is kind

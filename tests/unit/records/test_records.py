@@ -1,4 +1,4 @@
-"""The records of a batch: what both readers read, and what ours says of damage."""
+"""The records of a batch: both readers' values, and errors of ours for damage."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def damage_of(data: bytes) -> DamagedRecords:
 
 
 def test_records_when_everything_is_set_then_all_of_it_is_read() -> None:
-    """Key, value, times and headers come out as they went in, empty and null told apart."""
+    """
+    The reader returns key, value, times and headers as written, and distinguishes empty from null.
+    """
     headers = varint(3) + field(b"a") + field(b"1") + field(b"") + field(b"") + field(b"a")
     section = record(0, b"", key=b"", timestamp_delta=-5, headers=headers + field(None))
     section += record(1, None, timestamp_delta=2**40)
@@ -54,7 +56,7 @@ def test_records_when_everything_is_set_then_all_of_it_is_read() -> None:
 
 
 def test_values_when_read_then_count_and_pairs_agree() -> None:
-    """Values can be counted, taken as columns and walked as pairs."""
+    """The count of values equals the number of columns and pairs."""
     values = batch_of(forge(GOOD + record(1, None), 2, base_offset=9)).values()
     assert len(values) == 2
     assert list(values) == [(9, b"zero"), (10, None)]
@@ -70,7 +72,7 @@ def test_values_when_a_field_is_negative_then_it_is_null() -> None:
 
 
 def test_records_when_a_header_key_is_no_utf8_then_nothing_is_lost() -> None:
-    """Kafka replaces what it cannot decode in a header's key; so the record is good."""
+    """The reader replaces invalid UTF-8 in a header key, as Kafka does, and keeps the record."""
     headers = varint(1) + field(b"\xffkey") + field(b"v")
     batch = batch_of(forge(record(0, b"x", headers=headers) + record(1, b"y"), 2))
     assert list(batch.values()) == [(0, b"x"), (1, b"y")]
@@ -81,7 +83,7 @@ def test_records_when_a_header_key_is_no_utf8_then_nothing_is_lost() -> None:
 
 
 def test_records_when_attributes_have_the_high_bit_then_they_are_one_byte() -> None:
-    """The attributes of a record are a byte, whatever is in it, and unused."""
+    """The attributes of a record are one unused byte."""
     batch = batch_of(forge(record(0, b"x", attributes=b"\x80"), 1))
     assert list(batch.values()) == [(0, b"x")]
     assert list(batch.records()) == [Record(0, 1_000, None, b"x")]
@@ -91,7 +93,7 @@ def test_records_when_attributes_have_the_high_bit_then_they_are_one_byte() -> N
 def test_records_when_times_overflow_then_they_wrap_as_in_kafka(
     compiled_bytes_max: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sums of 64-bit times are taken as Java takes them; no time is ever out of range."""
+    """Times wrap at 64 bits as in Java."""
     monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", compiled_bytes_max)
     batch = batch_of(forge(record(0, b"x", timestamp_delta=2**62), 1, base_timestamp_ms=2**62))
     assert list(batch.records()) == [Record(0, -(2**63), None, b"x")]
@@ -104,7 +106,7 @@ def test_records_when_times_overflow_then_they_wrap_as_in_kafka(
 def test_records_when_the_broker_stamped_them_then_all_have_its_time(
     compiled_bytes_max: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With log append time the producer's times do not count."""
+    """With log append time every record has the batch's time."""
     monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", compiled_bytes_max)
     section = record(0, b"a") + record(1, b"b", timestamp_delta=7)
     batch = batch_of(forge(section, 2, attributes=0x08, max_timestamp_ms=99_000))
@@ -169,7 +171,7 @@ def test_records_when_the_second_is_bad_then_the_first_is_delivered(
 
 
 def test_records_when_the_header_counts_too_few_then_what_is_left_over_is_named() -> None:
-    """All counted records are good; the bytes behind them are not silently dropped."""
+    """The counted records are good, and the bytes behind them are reported."""
     data = forge(GOOD + record(1, b"uncounted"), 1)
     assert list(batch_of(data).values()) == [(0, b"zero")]
     damage = damage_of(data)
@@ -208,7 +210,7 @@ def test_values_when_a_batch_is_large_then_headers_become_no_objects(
 def test_records_when_a_record_has_too_many_headers_then_it_is_damaged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One record cannot be made of more header objects than a reader is willing to hold."""
+    """A record with more headers than the limit is damaged."""
     monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", 0)
     monkeypatch.setattr(readers, "RECORD_HEADERS_MAX", 3)
     three, four = (varint(n) + (field(b"k") + field(None)) * n for n in (3, 4))

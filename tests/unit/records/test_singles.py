@@ -1,4 +1,4 @@
-"""Runs of batches with one event each: what the quick way reads, and where it stops."""
+"""Runs of batches with one event each: the fast reader and its end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_run_of_singles_gives_what_the_walk_gives() -> None:
 
 
 def test_run_when_enough_is_read_ends_before_the_next_batch() -> None:
-    """No more values than asked for, and the byte where to go on."""
+    """The run returns at most the wanted values and the next byte."""
     data = run_of(VALUES[1:4])
     first, both = len(run_of(VALUES[1:2])), len(run_of(VALUES[1:3]))
     assert single_values(data, 0, FIRST, 2) == (VALUES[1:3], first, both)
@@ -67,7 +67,7 @@ def test_run_when_enough_is_read_ends_before_the_next_batch() -> None:
     ],
 )
 def test_run_ends_in_front_of_whatever_has_another_form(follower: bytes) -> None:
-    """What is not of the one form, or not sound, is left to those that read every form."""
+    """The fast reader stops before a batch of another form or a damaged one."""
     data = single(FIRST, b"first") + follower
     assert single_values(data, 0, FIRST, 100) == ([b"first"], 0, len(single(FIRST, b"first")))
     assert single_values(follower, 0, FIRST + 1, 100) == ([], 0, 0)

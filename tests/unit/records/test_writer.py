@@ -1,4 +1,4 @@
-"""Writing batches: what cannot be meant is refused, what is written is what was asked for."""
+"""Writing batches: impossible values are refused, and all others are read back."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_build_batch_when_times_begin_without_one_then_each_record_keeps_its_own
 
 
 def test_build_batch_when_the_broker_stamps_then_its_time_is_everyones() -> None:
-    """Log append time stands in the header, once."""
+    """Log append time is in the header once."""
     data = build_batch(
         records_of([b"a", b"b"], 0, 100),
         0,
@@ -61,7 +61,7 @@ def test_build_batch_when_compacted_then_offsets_are_kept() -> None:
 
 
 def test_build_batch_when_empty_then_has_a_header_only() -> None:
-    """What compaction leaves of a batch whose records are all gone."""
+    """A batch without records is only a header, as compaction leaves it."""
     producer = Producer(5, 1, 3)
     data = build_batch(
         [], 10, last_offset=19, max_timestamp_ms=77, compression=Compression.ZSTD, producer=producer
@@ -75,7 +75,7 @@ def test_build_batch_when_empty_then_has_a_header_only() -> None:
 
 
 def test_build_batch_when_base_offset_and_epoch_differ_then_the_crc_does_not() -> None:
-    """What the broker sets lies outside the CRC."""
+    """The CRC does not cover base offset and epoch, which the broker sets."""
     records = records_of([b"a"], 0)
     moved = [Record(9, -1, None, b"a")]
     first, second = build_batch(records, 0), build_batch(moved, 9, leader_epoch=6)
@@ -137,7 +137,7 @@ def test_build_batch_when_the_extension_is_missing_then_writes_the_same_bytes(
 def test_build_batch_when_an_argument_cannot_be_meant_then_refuses_it(
     records: list[Record], arguments: dict[str, Any]
 ) -> None:
-    """No batch is written that a reader would call damaged."""
+    """The writer refuses arguments that would make a damaged batch."""
     arguments = {"base_offset": 0, **arguments}
     with pytest.raises(InvalidArgument):
         build_batch(records, **arguments)

@@ -1,4 +1,4 @@
-"""When two answers are the same, and what an expectation may be."""
+"""The equality of two answers, and the forms of an expectation."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ DIFFERING: list[tuple[str, StepOperation, Json, Json]] = [
 def test_answer_when_it_says_the_same_agrees(
     op: StepOperation, expected: Json, actual: Json
 ) -> None:
-    """Order does not count where the format says so, and in the keys of an object."""
+    """Answers agree whatever the order of object keys, and of lists whose order does not count."""
     assert agrees(op, expected, actual)
 
 

@@ -1,4 +1,4 @@
-"""Scenario files: what is taken, and how bad ones are refused."""
+"""Scenario files: accepted forms, and refusals of wrong ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ GET: dict[str, Json] = {"op": "get", "epoch": 0, "offset": 5, "expect": None}
 
 
 def file_of(*steps: Json, **changes: Json) -> list[Json]:
-    """The content of a file with one scenario at store level."""
+    """Return a file with one scenario at store level."""
     entry: dict[str, Json] = {"name": "one", "level": "store", "source": "derived"}
     return [entry | {"steps": list(steps)} | changes]
 
@@ -141,7 +141,7 @@ BAD_STEPS: dict[str, tuple[Json, str]] = {
 
 
 def refusal(path: Path, content: str) -> str:
-    """The message with which *content* is refused; the command must say the same, in one line."""
+    """Return the error for *content*; the command must print the same in one line."""
     path.write_text(content, "utf-8")
     with pytest.raises(ConfigError) as caught:
         load_corpus(path)
@@ -156,7 +156,7 @@ def refusal(path: Path, content: str) -> str:
 def test_file_when_it_is_no_list_of_scenarios_is_refused(
     tmp_path: Path, content: str, says: str
 ) -> None:
-    """One line names the file, the command ends with 2, and nothing is printed as a result."""
+    """One line names the file, the exit code is 2, and no result is printed."""
     message = refusal(tmp_path / "bad.json", content)
     assert message.startswith(f"{tmp_path}/bad.json: ")
     assert says in message
@@ -166,7 +166,7 @@ def test_file_when_it_is_no_list_of_scenarios_is_refused(
 def test_scenario_when_it_is_not_of_the_format_is_refused(
     tmp_path: Path, content: Json, says: str
 ) -> None:
-    """One line names the file and the scenario, by its name as soon as it has one."""
+    """One line names the file and the scenario."""
     message = refusal(tmp_path / "bad.json", json.dumps(content))
     assert message.startswith(f"{tmp_path}/bad.json: scenario ")
     assert says in message
@@ -263,5 +263,5 @@ def test_operations_when_no_file_uses_them_are_still_taken() -> None:
     ],
 )
 def test_scenario_when_written_for_readers_too_is_taken(extra: dict[str, Json]) -> None:
-    """A scenario is taken whatever its texts for readers are."""
+    """Texts for readers in a scenario do not matter."""
     assert len(parse_corpus("file.json", file_of(GET, **extra)).scenarios) == 1

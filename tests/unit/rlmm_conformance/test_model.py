@@ -1,4 +1,4 @@
-"""The literal model, called directly: what the corpus does not show of it."""
+"""The literal model, called directly, for cases that the corpus does not have."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def copy(
 
 
 def test_next_txn_when_the_walk_comes_back_to_itself_finds_nothing() -> None:
-    """An epoch whose end lies past its segment's would be walked for ever; here the walk ends."""
+    """The walk ends even if an epoch's end lies past its segment's."""
     cache = CacheModel()
     copy(cache, "a", 0, 100, ((0, 0), (1, 200)), txn_empty=True)
     assert cache.get(0, 150) == "a"
@@ -37,7 +37,7 @@ def test_next_txn_when_the_walk_comes_back_to_itself_finds_nothing() -> None:
 
 
 def test_next_txn_when_the_last_offset_is_the_largest_finds_nothing() -> None:
-    """There is no offset behind the largest one."""
+    """The walk ends at the largest offset."""
     cache = CacheModel()
     copy(cache, "a", 0, INT64_MAX, txn_empty=True)
     assert cache.get(0, INT64_MAX) == "a"
@@ -74,7 +74,7 @@ def test_cover_lookup_when_the_segment_does_not_list_the_epoch_finds_nothing() -
 
 
 def test_cover_lookup_when_the_segment_is_being_deleted_finds_nothing() -> None:
-    """Only finished segments answer."""
+    """A look-up answers from finished segments only."""
     cache = CacheModel(frozenset({ConformanceRule.COVER_LOOKUP}))
     copy(cache, "a", 0, 200)
     copy(cache, "b", 0, 100)
@@ -83,7 +83,7 @@ def test_cover_lookup_when_the_segment_is_being_deleted_finds_nothing() -> None:
 
 
 def test_store_when_it_holds_all_shows_everything_after_load() -> None:
-    """What came while a partition was not loaded is there at once, but readiness starts anew."""
+    """Events from before the load are there at once, and readiness starts anew."""
     store = StoreModel(frozenset({ConformanceRule.SHARD_HOLDS_ALL}))
     assert store.add("tp", SegmentFields("a", 0, 9, ((0, 0),))) == "applied"
     assert store.queried("tp") == ModelFailure(ErrorKind.NOT_FOUND)

@@ -1,4 +1,4 @@
-"""The record file and the JSON form of events: what is taken and what is refused."""
+"""The record file and the JSON form of events: accepted values and refusals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_event_when_not_of_the_form_is_refused(change: dict[str, Json]) -> None:
     "change", [{"broker": 2**31}, {"event_ts": -(2**63) - 1}, {"segment_id": "00"}], ids=repr
 )
 def test_event_when_it_cannot_be_is_an_invalid_argument(change: dict[str, Json]) -> None:
-    """What does not fit its field is no event."""
+    """A value that does not fit its field is an invalid argument."""
     with pytest.raises(InvalidArgument):
         event_of(UPDATE | change)
 
@@ -96,7 +96,7 @@ def test_checks_when_listed_ask_for_every_vector() -> None:
 
 
 def test_model_when_asked_for_records_gives_up() -> None:
-    """The model has no codec and no partitioner, and does not pretend."""
+    """The model answers no question about bytes or partitioning."""
     model = ModelEngine()
     with pytest.raises(EngineFailed):
         model.decode(b"")

@@ -1,4 +1,4 @@
-"""The command: exit codes, what it says of a missing broker, and what it never writes over."""
+"""The command: exit codes, the error without a broker, and files that it never overwrites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit's answer is taken for right only where it names what was planted, and nothing else."""
+"""The audit passes only if it names all planted faults and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demonstration produces, and the checksum that tells whether all of it was read."""
+"""The records of the demonstration, and the checksum that shows whether all were read."""
 
 from __future__ import annotations
 

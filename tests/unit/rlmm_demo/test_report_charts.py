@@ -49,7 +49,7 @@ def test_tier_map_when_every_kind_occurs_then_each_colour_is_named() -> None:
 
 
 def test_tier_map_when_bytes_are_known_then_they_stand_beside_the_moment() -> None:
-    """Bytes stand where they were counted, and nowhere else."""
+    """The map shows bytes only where they are known."""
     assert f"disk 24.1{SPACE}MB · tier 0{SPACE}B" in texts(tier_map((MAP,)))
     uncounted = TierMap("before", MAP.partitions)
     assert not [text for text in texts(tier_map((uncounted,))) if "MB" in text]

@@ -1,4 +1,4 @@
-"""Where records lie, told from the segments of a disk and of a tier."""
+"""The place of records, by the segments of a disk and of a tier."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from rlmm_demo.report.story import MapRange, PartitionMap, RangeKind
 
 
 def placed(*ranges: tuple[int, int, RangeKind]) -> PartitionMap:
-    """A partition with these ranges."""
     return PartitionMap("orders-0", tuple(MapRange(*one) for one in ranges))
 
 

@@ -1,4 +1,4 @@
-"""What the report of a demo is made of: elements, numbers, figures, segments in few pixels."""
+"""The parts of a demo's report: elements, numbers, figures, segments in few pixels."""
 
 from __future__ import annotations
 

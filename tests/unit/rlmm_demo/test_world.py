@@ -1,4 +1,4 @@
-"""What the worlds of the demonstration say of local files, while a broker changes them."""
+"""Local files in the worlds of the demonstration, while a broker changes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which start of a broker speaks, what it has, and who is remembered."""
+"""The starts of a broker, its assignment, and the brokers that are remembered."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def made(brokers_max: int = 10, *, is_followed: bool = True) -> tuple[BrokerAssi
 
 
 def test_start_when_nothing_was_said_then_is_not_known_and_not_empty() -> None:
-    """Nothing said and nothing given are two things."""
+    """A start without an assignment is unknown, which differs from an empty one."""
     known, engine = made()
     start = known.meet(1, FIRST)
     with pytest.raises(NotReady, match="has not said yet"):
@@ -61,7 +61,7 @@ def test_start_when_nothing_was_said_then_is_not_known_and_not_empty() -> None:
 
 
 def test_start_when_given_more_then_grows_and_when_complete_is_replaced() -> None:
-    """Only what is complete takes away, and only what changes something has a new generation."""
+    """Only a complete assignment removes partitions, and only a change has a new generation."""
     known, engine = made()
     start = known.meet(1, FIRST)
     assert known.assign(start, [ONE], complete=False) == 1
@@ -76,7 +76,7 @@ def test_start_when_given_more_then_grows_and_when_complete_is_replaced() -> Non
 def test_broker_when_started_again_then_loses_nothing_by_hello_and_all_by_the_first_assign() -> (
     None
 ):
-    """Whoever only says hello takes nothing away; until it speaks the one before is answered."""
+    """A hello removes nothing, and the earlier start is answered until the new one assigns."""
     known, engine = made()
     first = known.meet(1, FIRST)
     known.assign(first, [ONE, TWO], complete=True)
@@ -102,7 +102,7 @@ def test_broker_when_started_again_then_loses_nothing_by_hello_and_all_by_the_fi
 
 
 def test_start_when_it_says_what_it_has_in_pieces_then_the_rest_is_kept_until_it_is_named() -> None:
-    """Nobody loses for a moment what the broker had and is about to say, nor is sent away."""
+    """Partitions of the earlier start stay and are not ready until a later message names them."""
     known, engine = made()
     known.assign(known.meet(1, FIRST), [ONE, TWO], complete=True)
     again, unnamed = known.meet(1, AGAIN), known.meet(1, None)
@@ -121,7 +121,7 @@ def test_start_when_it_says_what_it_has_in_pieces_then_the_rest_is_kept_until_it
 
 @pytest.mark.parametrize("how", ["complete", "stopped", "silent", "started again"])
 def test_what_is_kept_when_the_broker_has_it_no_more_then_goes(how: str) -> None:
-    """It ends by what is said, or by itself, counted from the takeover: no talk draws it out."""
+    """Kept partitions go when a message leaves them out, or some time after the takeover."""
     known, engine = made()
     known.assign(known.meet(1, FIRST), [ONE, TWO], complete=True)
     again = known.meet(1, AGAIN)
@@ -153,7 +153,7 @@ def test_what_is_kept_when_the_broker_has_it_no_more_then_goes(how: str) -> None
 
 
 def test_broker_when_all_that_is_kept_of_it_is_given_up_then_forgotten() -> None:
-    """Of who is gone nothing stays."""
+    """A broker without connection and partitions is forgotten."""
     known, engine = made()
     first, again = known.meet(1, FIRST), known.meet(1, AGAIN)
     known.assign(first, [ONE], complete=True)
@@ -168,7 +168,7 @@ def test_broker_when_all_that_is_kept_of_it_is_given_up_then_forgotten() -> None
 
 
 def test_assignment_when_the_engine_refuses_it_then_nothing_has_changed() -> None:
-    """What is refused can be said again, and who has the same is not concerned."""
+    """A refused assignment can be sent again and leaves all others unchanged."""
     known, engine = made()
     one, two = known.meet(1, FIRST), known.meet(2, FIRST)
     known.assign(one, [ONE, TWO], complete=True)
@@ -203,7 +203,7 @@ def test_brokers_when_their_new_engine_refuses_what_they_have_then_moved_at_the_
 
 
 def test_earlier_start_when_it_speaks_only_after_a_later_one_then_refused() -> None:
-    """Which start is the earlier one is told by their first hello, not by who speaks first."""
+    """The order of the first hellos decides which start is the earlier one."""
     known, _ = made()
     first, again = known.meet(1, FIRST), known.meet(1, AGAIN)
     known.leave(first)
@@ -219,7 +219,7 @@ def test_earlier_start_when_it_speaks_only_after_a_later_one_then_refused() -> N
 
 
 def test_start_without_a_name_then_speaks_for_whichever_spoke_last() -> None:
-    """Who does not name its start cannot be told apart, and is never an earlier one."""
+    """A start without a name is never the earlier one."""
     known, _ = made()
     unnamed = known.meet(1, None)
     known.assign(unnamed, [ONE], complete=True)
@@ -238,7 +238,7 @@ def test_start_without_a_name_then_speaks_for_whichever_spoke_last() -> None:
 def test_takeover_then_said_in_the_log_and_louder_while_the_earlier_start_is_there(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Two brokers with one id are seen by who reads the log; a broker's restart is no alarm."""
+    """The log shows each takeover, as a warning only while the earlier start is connected."""
     caplog.set_level(logging.INFO)
     known, _ = made()
     first = known.meet(7, FIRST)
@@ -262,7 +262,10 @@ def test_takeover_then_said_in_the_log_and_louder_while_the_earlier_start_is_the
 def test_takeover_from_a_start_without_a_name_then_nobody_is_said_to_be_refused(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Its connections go on to be answered, so there is nothing to look after."""
+    """
+    A takeover from a start without a name logs no refusal, because its connections are still
+    answered.
+    """
     caplog.set_level(logging.INFO)
     known, _ = made()
     unnamed = known.meet(7, None)
@@ -288,7 +291,7 @@ def test_brokers_when_followed_then_the_engine_answers_for_what_any_of_them_has(
 
 
 def test_broker_when_it_has_nothing_and_is_not_there_then_forgotten() -> None:
-    """Names that somebody once said hello with cost nothing."""
+    """A broker without an assignment and a connection is forgotten."""
     known, _ = made(2)
     for number in range(100):
         start = known.meet(number, FIRST)
@@ -300,7 +303,7 @@ def test_broker_when_it_has_nothing_and_is_not_there_then_forgotten() -> None:
 
 
 def test_broker_when_it_is_one_too_many_then_refused_by_name_and_the_others_are_not() -> None:
-    """What is remembered is bounded, whoever names brokers."""
+    """The service bounds the brokers that it remembers and refuses further ones by name."""
     known, _ = made(2)
     one, two = known.meet(1, FIRST), known.meet(2, FIRST)
     known.assign(one, [ONE], complete=True)
@@ -315,7 +318,7 @@ def test_broker_when_it_is_one_too_many_then_refused_by_name_and_the_others_are_
 def test_starts_of_a_broker_then_only_so_many_are_remembered_and_the_one_that_spoke_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Who says hello as one start after the other takes no memory, and nobody's place."""
+    """Only some starts of a broker are remembered, and the one with the assignment always is."""
     monkeypatch.setattr(starts, "STARTS_KEPT", 4)
     known, _ = made()
     first = known.meet(1, FIRST)

@@ -1,4 +1,4 @@
-"""Whether an engine is the one that a client means, by what its log says of itself."""
+"""Whether an engine is the one that a client means, by the identity of its log."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -37,7 +37,7 @@ def engine(cluster_id: str | None) -> Any:
 
 
 def test_engine_when_its_log_is_of_another_cluster_then_refused_with_both_ids() -> None:
-    """It was found by what somebody told of it; what the log says decides."""
+    """The log's own cluster id decides, and the refusal names both ids."""
     clusters = Clusters(NoEngines(), brokers_max=10)
     with pytest.raises(WrongCluster, match=r"blue.*green"):
         clusters.require_right(engine("green"), "blue")

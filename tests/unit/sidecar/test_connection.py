@@ -75,7 +75,7 @@ PONG = b"\0\0\0\x04\x93\x00\xc0\xc0"
 async def test_pipeline_when_longer_than_allowed_then_taken_up_by_turns_and_none_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """So many at a time, each turn one write; nothing is read before the last was answered."""
+    """Each turn answers a bounded number of requests with one write, and reads no more before."""
     monkeypatch.setattr(module, "TURN_S", 1e9)
     async with World(1).engine() as engine:
         wire = Wire(engine, pipeline_max=4)
@@ -98,7 +98,9 @@ async def test_pipeline_when_longer_than_allowed_then_taken_up_by_turns_and_none
 async def test_turn_when_it_takes_too_long_or_answers_too_much_then_ends(
     monkeypatch: pytest.MonkeyPatch, turn_s: float, settings: dict[str, int]
 ) -> None:
-    """A turn is bounded by what it costs others, not only by requests."""
+    """
+    A turn ends by its time and by the size of its answers, not only by the number of requests.
+    """
     monkeypatch.setattr(module, "TURN_S", turn_s)
     async with World(1).engine() as engine:
         wire = Wire(engine, **settings)
@@ -110,7 +112,7 @@ async def test_turn_when_it_takes_too_long_or_answers_too_much_then_ends(
 
 
 async def test_client_when_it_takes_no_answers_then_is_not_read_and_none_are_made() -> None:
-    """Nothing piles up for who does not listen; when it does again all go on."""
+    """The service stops reading from a client that takes no answers, and reads on when it does."""
     async with World(1).engine() as engine:
         wire = Wire(engine)
         wire.connection.pause_writing()
@@ -126,7 +128,7 @@ async def test_client_when_it_takes_no_answers_then_is_not_read_and_none_are_mad
 
 
 async def test_one_read_of_many_requests_then_one_write_of_all_answers() -> None:
-    """Joined answers are what makes pipelining cheap."""
+    """The answers to all requests of one read go out in one write."""
     async with World(1).engine() as engine:
         wire = Wire(engine)
         wire.feed(PINGS)

@@ -1,4 +1,4 @@
-"""How much of what a log gives is one answer: the same at every call."""
+"""The part of a log that one answer holds: the same at every call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BOTH = RecordSet(0, FIRST + SECOND, 15)
 
 
 def test_record_set_when_it_fits_then_is_taken_as_it_is() -> None:
-    """With where the log says that it goes on, which may be behind the last batch."""
+    """A set that fits is unchanged, with the next position that the log names."""
     assert _whole(BOTH, len(BOTH.data)) == (BOTH.data, 15)
     assert _whole(RecordSet(0, b"", 15), 1) == (b"", 15)
 
@@ -20,7 +20,7 @@ def test_record_set_when_it_fits_then_is_taken_as_it_is() -> None:
 def test_record_set_when_the_log_gives_more_than_was_asked_for_then_is_cut_to_whole_batches() -> (
     None
 ):
-    """Else the pieces of a large batch would change their number when another is stored."""
+    """A longer set is cut to whole batches, so that the pieces of a large batch stay the same."""
     assert _whole(BOTH, len(BOTH.data) - 1) == (FIRST, 12)
     for size in (1, len(FIRST) - 1, len(FIRST)):
         assert _whole(BOTH, size) == (FIRST, 12)
@@ -28,6 +28,6 @@ def test_record_set_when_the_log_gives_more_than_was_asked_for_then_is_cut_to_wh
 
 
 def test_record_set_when_it_begins_with_what_is_no_batch_then_is_taken_whole() -> None:
-    """Whoever applies it finds the damage; nothing is left out here."""
+    """A record set that begins with damage is sent whole, so its reader finds the damage."""
     damaged = RecordSet(0, b"\xff" * 80 + SECOND, 15)
     assert _whole(damaged, 10) == (damaged.data, 15)

@@ -1,4 +1,4 @@
-"""The file of learned clusters: what is written is read, and anything else refused by name."""
+"""The file of learned clusters: reading and writing, with refusals by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GOOD = {"abcDEF-_09": "one:9092", "blue": "one:9092,[::1]:9093"}
 
 
 def test_learned_clusters_when_written_then_read_again(tmp_path: Path) -> None:
-    """A missing file says that there are none."""
+    """A missing file means that there are no learned clusters."""
     assert read_learned(tmp_path) == {}
     write_learned(tmp_path, GOOD)
     write_learned(tmp_path, GOOD)
@@ -58,7 +58,7 @@ def test_learned_clusters_when_written_then_read_again(tmp_path: Path) -> None:
 def test_file_when_damaged_or_hostile_then_refused_by_its_name(
     tmp_path: Path, content: bytes
 ) -> None:
-    """Nothing is guessed, and the file is left for who has to look."""
+    """The refusal names the damaged file and leaves it in place."""
     path = tmp_path / LEARNED_FILE
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=LEARNED_FILE):
@@ -68,7 +68,7 @@ def test_file_when_damaged_or_hostile_then_refused_by_its_name(
 
 @given(st.binary(max_size=200) | st.recursive(st.none() | st.integers() | st.text(), st.lists))
 def test_bytes_when_anything_then_clusters_or_one_error(content: object) -> None:
-    """Whatever stands there, reading ends with clusters or a ValueError."""
+    """Reading random bytes ends with clusters or a ValueError."""
     found = content if isinstance(content, bytes) else json.dumps(content).encode()
     with suppress(ValueError):
         assert isinstance(read_learned_bytes(found), dict)
@@ -76,14 +76,14 @@ def test_bytes_when_anything_then_clusters_or_one_error(content: object) -> None
 
 @pytest.mark.parametrize("cluster_id", ["", ".", "..", ".hidden", "a/b", "a\0", "a\n", "x" * 101])
 def test_cluster_id_when_it_cannot_be_a_folder_then_refused(cluster_id: str) -> None:
-    """It becomes the name of one."""
+    """A cluster id that cannot name a folder is refused."""
     with pytest.raises(InvalidArgument):
         require_cluster_id(cluster_id)
 
 
 @pytest.mark.parametrize("bootstrap", ["", ",", "host", "host:0", "a:1," * 101])
 def test_bootstrap_when_no_address_then_refused(bootstrap: str) -> None:
-    """It is connected to."""
+    """A text that is no address is refused."""
     with pytest.raises(InvalidArgument):
         require_servers(bootstrap)
     assert require_servers(" a:1 , b:2,") == ("a:1", "b:2")

@@ -1,4 +1,4 @@
-"""What comes by plain sockets is taken for all connections in one turn of the event loop."""
+"""Reads of plain sockets for all connections in one turn of the event loop."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def turn() -> None:
 
 
 async def test_bytes_when_many_have_some_then_each_gets_its_own_in_order() -> None:
-    """What is sent to one is given to one, and silence gives nothing."""
+    """Each connection gets its own bytes in order, and a silent one gets none."""
     with guests(300) as many:
         for number, guest in enumerate(many[:-1]):
             guest.far.send(b"%d" % number)
@@ -93,7 +93,7 @@ async def test_bytes_when_many_have_some_then_each_gets_its_own_in_order() -> No
 
 
 async def test_bytes_when_more_than_are_taken_at_a_time_then_come_in_pieces() -> None:
-    """One who sends much has others between its pieces."""
+    """The bytes of a large sender come in pieces, with others between them."""
     with guests(1) as (one,):
         one.far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 * RECEIVED_BYTES)
         one.far.send(b"x" * (RECEIVED_BYTES + 7))
@@ -102,7 +102,10 @@ async def test_bytes_when_more_than_are_taken_at_a_time_then_come_in_pieces() ->
 
 
 async def test_guest_when_paused_then_is_not_read_until_it_goes_on() -> None:
-    """Also where it is paused by who is read before it in the same turn; nothing is lost."""
+    """
+    A paused connection is not read, even if another one paused it in the same turn, and loses
+    nothing.
+    """
     with guests(2) as (first, second):
         for guest, other in ((first, second), (second, first)):
             guest.pause()
@@ -123,7 +126,7 @@ async def test_guest_when_paused_then_is_not_read_until_it_goes_on() -> None:
 
 
 async def test_guest_when_its_other_side_hangs_up_then_is_closed_once_and_left_alone() -> None:
-    """What was sent before is taken first; the loop does not spin on what is over."""
+    """A closed connection yields its last bytes, is closed once, and causes no further turns."""
     with guests(2) as (one, other):
         one.far.send(b"last")
         one.far.close()
@@ -137,7 +140,7 @@ async def test_guest_when_its_other_side_hangs_up_then_is_closed_once_and_left_a
 
 
 async def test_guest_when_reading_fails_then_is_aborted_and_others_go_on() -> None:
-    """A connection that is reset, and a fault of ours, end that one connection alone."""
+    """A failed read closes its own connection only."""
     told: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
     with guests(3) as (reset, faulty, fine):
@@ -161,7 +164,7 @@ async def test_guest_when_reading_fails_then_is_aborted_and_others_go_on() -> No
 async def test_guest_when_it_is_paused_twice_or_late_then_nothing_happens(
     *, is_closed_first: bool
 ) -> None:
-    """Who has left may say so again, also when nobody reads any more."""
+    """A second or late pause of a connection changes nothing."""
     readers = SocketReaders()
     guest = Guest(readers)
     if is_closed_first:
@@ -180,7 +183,7 @@ async def test_guest_when_it_is_paused_twice_or_late_then_nothing_happens(
 
 
 async def test_answers_when_many_ask_in_one_turn_then_go_out_a_few_at_a_time() -> None:
-    """Whoever was answered first waits for some others and never beyond the turn."""
+    """Answers of one turn go out in groups, and all of them by the end of the turn."""
     with guests(20) as many:
         seen: list[list[bytes | None]] = []
 
@@ -201,7 +204,7 @@ async def test_answers_when_many_ask_in_one_turn_then_go_out_a_few_at_a_time() -
 
 
 async def test_answer_when_the_other_side_takes_nothing_then_stands_in_its_transport() -> None:
-    """Nothing of it is lost, and what comes behind it stays behind it."""
+    """Answers that the client does not take stay in the transport, in order."""
     with guests(1) as (one,):
         large = b"x" * (1 << 22)
         one.answer(large)

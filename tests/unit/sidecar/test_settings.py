@@ -1,4 +1,4 @@
-"""What the section `sidecar` refuses, and what it gives."""
+"""The section `sidecar`: its refusals and its values."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from rlmm.sidecar.settings import SidecarSettings
 def test_f97_settings_when_they_mean_nothing_then_refused_by_their_key(
     key: str, value: Any
 ) -> None:
-    """Failure scenario F97: every value is judged before anything is opened."""
+    """Failure scenario F97: the settings refuse each wrong value by key before any I/O."""
     with pytest.raises(ConfigError, match=rf"sidecar\.{key} must be"):
         SidecarSettings(**{key: value})
 
 
 def test_ready_timeout_when_above_what_may_be_asked_for_then_refused() -> None:
-    """What the service waits by itself is no longer than a client may ask for."""
+    """The service's own wait for readiness must not exceed the longest one of a client."""
     with pytest.raises(ConfigError, match=r"sidecar\.ready_timeout_ms must not be above"):
         SidecarSettings(ready_timeout_ms=9, timeout_ms_max=8)
 
@@ -62,7 +62,7 @@ def test_settings_when_sound_then_give_mode_and_address() -> None:
 
 
 def test_kafka_log_when_no_servers_are_set_then_clusters_must_be_learned() -> None:
-    """Who names no servers says how many clusters brokers may tell of."""
+    """Without servers the configuration must set how many clusters brokers may name."""
     with pytest.raises(ConfigError, match=r"kafka\.bootstrap\.servers must be set"):
         load({"log_kind": "kafka"})
     config = load({"log_kind": "kafka", "sidecar_clusters_max": "1"}).config

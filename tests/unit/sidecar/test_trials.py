@@ -1,4 +1,4 @@
-"""Which addresses that are told may be tried, and when: pure, by a clock of the test."""
+"""The addresses from hellos that may be tried, and when: pure, by a clock of the test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def made() -> tuple[ConnectionTrials, Clock]:
 
 
 def test_address_when_it_fails_again_and_again_then_pauses_double_up_to_the_last() -> None:
-    """However often it is told."""
+    """The pauses double up to the last one, however often the address is named."""
     trials, clock = made()
     tried_s = []
     while clock.now_s < 300:
@@ -40,7 +40,7 @@ def test_address_when_it_fails_again_and_again_then_pauses_double_up_to_the_last
 
 
 def test_address_when_another_is_told_then_tried_soon_and_never_two_at_a_time() -> None:
-    """Who tells the right one does not wait for the pauses of wrong ones."""
+    """A newly named address is tried soon, and never two at a time."""
     trials, clock = made()
     for _ in range(7):
         clock.now_s += AGAIN.last_s
@@ -57,7 +57,7 @@ def test_address_when_another_is_told_then_tried_soon_and_never_two_at_a_time() 
 
 
 def test_cluster_when_followed_for_long_then_the_next_failure_begins_anew() -> None:
-    """One that is dropped at once each time is not brought back in a loop."""
+    """The pauses start anew only after a cluster was followed for long."""
     trials, clock = made()
     assert trials.begin("blue", "a:1", is_learned=True)
     trials.ended("blue")
@@ -74,7 +74,7 @@ def test_cluster_when_followed_for_long_then_the_next_failure_begins_anew() -> N
 
 
 def test_cluster_when_dropped_during_a_try_then_none_is_begun_beside_that() -> None:
-    """Two that both go well would make two engines of it."""
+    """A cluster dropped during a trial gets no second trial before the first one ends."""
     trials, clock = made()
     assert trials.begin("blue", "b:1", is_learned=True)
     trials.dropped("blue", "a:1", WRONG, lasted_s=100.0)
@@ -85,7 +85,7 @@ def test_cluster_when_dropped_during_a_try_then_none_is_begun_beside_that() -> N
 
 
 def test_clusters_when_many_are_made_up_then_few_are_tried_and_remembered() -> None:
-    """And none that is learned waits for them, or is forgotten."""
+    """Few of many made-up clusters are tried and remembered, and learned ones are not affected."""
     trials, clock = made()
     trials.dropped("blue", "a:1", WRONG, lasted_s=0.0)
     begun = [trials.begin(f"made-up-{number}", "x:1", is_learned=False) for number in range(100)]

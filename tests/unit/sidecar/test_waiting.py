@@ -1,4 +1,4 @@
-"""The waiting requests of one connection: what they are counted with, and until when."""
+"""The waiting requests of one connection: their bytes and their deadlines."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def turns() -> None:
 
 
 async def test_read_when_its_wait_is_over_then_keeps_id_and_bytes_until_it_is_answered() -> None:
-    """It stands in line with all that it was asked with; only its answer makes room."""
+    """An ended read keeps its id and bytes in the count until it is answered."""
     ends = Ends(waiting_bytes_max=2 * KEPT_BYTES)
     ends.begin(7, future(ResumedRead("segment_for", [])))
     await turns()
@@ -77,7 +77,7 @@ async def test_read_when_its_wait_is_over_then_keeps_id_and_bytes_until_it_is_an
 
 
 async def test_write_when_it_has_ended_then_keeps_nothing() -> None:
-    """Answered, refused or cancelled: its answer needs nothing of what was asked."""
+    """A write that was answered, refused or cancelled keeps no bytes."""
     ends = Ends()
     refused = future()
     ends.begin(1, future([0, 1, "applied"]), 10)
@@ -121,7 +121,9 @@ def epochs(count: int) -> list[Any]:
 async def test_request_while_it_waits_then_keeps_no_more_memory_than_it_is_counted_with(
     method: str, args: list[Any]
 ) -> None:
-    """The factor holds for what is smallest on the wire and largest in memory."""
+    """
+    A waiting request uses at most the counted memory, even for the smallest values on the wire.
+    """
     payload = request_frame(1, method, args)[HEAD_BYTES:]
     gc.collect()
     tracemalloc.start()

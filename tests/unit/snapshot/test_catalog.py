@@ -42,7 +42,9 @@ def left(catalog: Catalog) -> list[int]:
 
 
 def test_snapshots_when_listed_then_the_largest_position_comes_first(tmp_path: Path) -> None:
-    """Order is that of positions, whatever their number of digits; other names are not seen."""
+    """
+    Snapshots are listed by position, whatever its number of digits, and other files are ignored.
+    """
     others = ("5.snapshot", "00000000000000000011.snapshot.tmp", "x", "0" * 20)
     catalog = catalog_with(tmp_path, 9, 10, 0, 2**63 - 2, others=others)
     assert left(catalog) == [2**63 - 2, 10, 9, 0]
@@ -62,7 +64,7 @@ def test_snapshots_when_listed_then_the_largest_position_comes_first(tmp_path: P
     ids=ascii,
 )
 def test_folder_of_a_cluster_is_a_plain_name(cluster_id: str, name: str) -> None:
-    """Whatever a cluster is called, its folder is one name, and nobody else's."""
+    """The folder of a cluster is one plain name that no other cluster has."""
     assert cluster_folder(cluster_id) == name
 
 
@@ -81,14 +83,14 @@ def test_folders_of_two_logs_are_apart(tmp_path: Path) -> None:
 
 
 def test_name_that_is_not_a_snapshots_has_no_position() -> None:
-    """Unfinished files and those that were set aside are not taken for snapshots."""
+    """Unfinished files and those set aside are no snapshots."""
     assert position_of(f"{7:020d}.snapshot") == 7
     for name in ("7.snapshot", f"{7:020d}.snapshot.tmp", f"{7:020d}.snapshot.void", f"{7:020d}"):
         assert position_of(name) is None
 
 
 def test_f16_unfinished_files_when_swept_then_are_gone_and_nothing_else(tmp_path: Path) -> None:
-    """What a crash left is removed; snapshots, those set aside, and strangers' files stay."""
+    """The sweep removes unfinished snapshots and leaves all other files."""
     others = (f"{7:020d}.snapshot.tmp", f"{8:020d}.snapshot.void", "notes.tmp")
     catalog = catalog_with(tmp_path, 5, others=others)
     swept = catalog.sweep()
@@ -102,21 +104,21 @@ def test_f16_unfinished_files_when_swept_then_are_gone_and_nothing_else(tmp_path
 
 @pytest.mark.parametrize("keep", [2, 3], ids=str)
 def test_prune_keeps_the_newest_generations(tmp_path: Path, keep: int) -> None:
-    """So many of them stay, the one just written among them."""
+    """Pruning keeps the configured number of generations with the newest."""
     catalog = catalog_with(tmp_path, 1, 2, 3, 4, 5)
     catalog.prune(newest(catalog, 5), keep, set(), set())
     assert left(catalog) == [5, 4, 3][:keep]
 
 
 def test_prune_when_one_is_damaged_then_it_goes_and_an_older_good_one_stays(tmp_path: Path) -> None:
-    """A damaged snapshot does not stand in for a good one."""
+    """Pruning counts only sound snapshots as generations."""
     catalog = catalog_with(tmp_path, 1, 2, 3, 4)
     catalog.prune(newest(catalog, 4), 2, {catalog.path_of(3, 3)}, set())
     assert left(catalog) == [4, 2]
 
 
 def test_prune_when_one_is_foreign_then_leaves_it(tmp_path: Path) -> None:
-    """What is of another log, or of a later build, is not ours to remove, nor a generation."""
+    """Pruning neither removes nor counts snapshots of another log or a later build."""
     catalog = catalog_with(tmp_path, 1, 2, 3, 9)
     foreign = {catalog.path_of(3, 2), catalog.path_of(3, 9)}
     catalog.prune(newest(catalog, 3), 2, set(), foreign)
@@ -124,7 +126,7 @@ def test_prune_when_one_is_foreign_then_leaves_it(tmp_path: Path) -> None:
 
 
 def test_f6_prune_when_one_lies_beyond_the_newest_then_it_is_set_aside(tmp_path: Path) -> None:
-    """A state behind a snapshot's position says that the log was cut: that snapshot is void."""
+    """A snapshot beyond the state's position is set aside, because the log was truncated."""
     catalog = catalog_with(tmp_path, 1, 2, 900)
     catalog.prune(newest(catalog, 2), 2, set(), set())
     assert left(catalog) == [2, 1]
@@ -134,7 +136,7 @@ def test_f6_prune_when_one_lies_beyond_the_newest_then_it_is_set_aside(tmp_path:
 
 
 def test_topics_when_there_are_snapshots_of_theirs_then_they_are_remembered(tmp_path: Path) -> None:
-    """Of that cluster, and of a state that holds a record; anything else tells nothing."""
+    """The store knows the cluster's former topics from snapshots that hold a record."""
     assert topics_remembered(tmp_path / "absent", "a") == frozenset()
     for cluster_id in ("a/../b", "other"):
         for number, positions in enumerate(((7,), (0, 9), (0,), ())):

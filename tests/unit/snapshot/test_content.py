@@ -1,4 +1,4 @@
-"""Blocks, images and trailer of a snapshot: what is written, and what is refused."""
+"""Blocks, images and trailer of a snapshot: writing and refusals."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def of_blocks(*blocks: bytes, users: int, inflated: int) -> bytes:
 
 @pytest.mark.parametrize("block_bytes", [1, 3, 64, 4_096, BLOCK_BYTES_MAX], ids=str)
 def test_f5_file_when_written_then_every_image_is_read_back(block_bytes: int) -> None:
-    """Images come back byte for byte, wherever blocks end."""
+    """Images read back byte for byte, whatever the bounds of blocks."""
     shard = full_shard(PartitionDeleteState.DELETE_PARTITION_STARTED)
     header, images = read_back(file_of(shard, block_bytes=block_bytes))
     assert header == header_of(shard)
@@ -109,7 +109,7 @@ def test_file_when_images_compress_then_is_smaller_than_they_are() -> None:
 
 
 def test_file_when_an_image_would_shrink_to_nothing_then_stays_readable() -> None:
-    """What repeats itself thousands of times is stored, because no reader inflates that far."""
+    """An image that compresses beyond the reader's limit is stored uncompressed."""
     shard = shard_of([started(segment_id(1), custom_metadata=bytes(2_000_000))])
     content = file_of(shard)
     assert len(content) > 1_000_000
@@ -246,7 +246,7 @@ TWO = A + B
     ],
 )
 def test_f10_file_when_its_content_cannot_be_then_is_corrupt(content: bytes, named: str) -> None:
-    """Whatever a stranger sealed with a digest that fits is refused by name."""
+    """Impossible contents with a fitting digest are refused by name."""
     verify(io.BytesIO(content).read, len(content))  # the digest alone does not tell
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""The header of a snapshot: what is written, and what is refused."""
+"""The header of a snapshot: writing and refusals."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def patched(at: int, new: bytes) -> bytes:
     ids=["usual", "smallest", "largest", "nameless", "long name", "long history"],
 )
 def test_header_when_written_then_is_read_back(header: SnapshotHeader) -> None:
-    """Every field survives."""
+    """Every field of the header reads back."""
     assert decode_header(taking(encode_header(header))) == header
 
 
@@ -88,7 +88,7 @@ def test_f9_header_when_its_position_cannot_be_then_is_corrupt(position: int) ->
     ],
 )
 def test_header_when_a_field_cannot_be_then_is_corrupt(at: int, new: bytes, named: str) -> None:
-    """What no build would have written is refused by name, though its checksum is right."""
+    """The reader refuses an impossible field by name, even with a right checksum."""
     with pytest.raises(SnapshotCorrupt, match=named):
         decode_header(taking(patched(at, new)))
 
@@ -114,7 +114,7 @@ def test_f8_header_when_any_bit_differs_then_is_refused() -> None:
 
 
 def test_header_when_no_shard_can_be_like_that_then_is_not_written() -> None:
-    """What would be refused by the reader is never written."""
+    """The writer refuses a header that the reader would refuse."""
     for header in (
         replace(HEADER, position=INT64_MAX),
         replace(HEADER, position=-1),

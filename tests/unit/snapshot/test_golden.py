@@ -1,8 +1,8 @@
 """
-A file of format version 1, kept for ever: whoever changes a byte of the format notices here.
+A file of format version 1, kept for ever: a change of the format fails here.
 
-It was written by `write_golden` once. A change that is meant is a new version with a file of its
-own; this one stays, and is read or refused by name.
+`write_golden` wrote it once. An intended change is a new version with a file of its own; this one
+stays, and is read or refused by name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def write_golden(path: Path) -> None:
 
 
 def blocks_of(content: bytes) -> list[tuple[int, bytes]]:
-    """Kind and inflated content of each block, by the tables of the format's page alone."""
+    """Return kind and inflated content of each block, by the tables of the format's page alone."""
     at = 106 + int.from_bytes(content[104:106]) + 4
     blocks = []
     while content[at] != 0:
@@ -61,7 +61,7 @@ def blocks_of(content: bytes) -> list[tuple[int, bytes]]:
 
 
 def test_f12_golden_file_when_read_then_is_what_it_was_when_it_was_written() -> None:
-    """A file of version 1 means what it always meant."""
+    """A file of version 1 reads as the state that it was written from."""
     header, images = read_back(GOLDEN.read_bytes())
     shard = golden_shard()
     assert header == SnapshotHeader(IDENTITY, 3, 12, HISTORY, 3, START_MS)
@@ -70,7 +70,7 @@ def test_f12_golden_file_when_read_then_is_what_it_was_when_it_was_written() -> 
 
 
 def test_f12_writer_when_given_the_same_state_then_writes_the_golden_file() -> None:
-    """Every byte is the same, but for those that the compression's own version decides."""
+    """The writer makes the same bytes, except for those of the compression's version."""
     written = file_of(golden_shard(), history=HISTORY, block_bytes=BLOCK_BYTES)
     golden = GOLDEN.read_bytes()
     assert blocks_of(written) == blocks_of(golden)

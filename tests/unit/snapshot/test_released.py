@@ -1,4 +1,4 @@
-"""Snapshots that a release wrote: today's code reads them, and they mean what they meant."""
+"""Snapshots that a release wrote: today's code reads the same state."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_released_snapshot_when_it_is_restored_then_answers_as_when_it_was
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_released_snapshot_then_holds_every_state_there_is(version: str) -> None:
-    """What is kept shows everything that a snapshot can hold."""
+    """The released snapshot has every possible state."""
     partitions = said(version)["user_partitions"]
     states = {one["state"] for partition in partitions for one in partition["segments"]}
     assert states == {state.name for state in list(SegmentState)[:3]}
@@ -53,5 +53,5 @@ def test_released_snapshot_then_holds_every_state_there_is(version: str) -> None
 
 
 def test_newest_released_snapshot_then_is_what_today_s_code_makes_of_the_same_events() -> None:
-    """Nobody has changed what the same history answers since the last release."""
+    """Today's code makes the newest released snapshot from the same events."""
     assert said_of(released_shard()) == said(VERSIONS[-1])

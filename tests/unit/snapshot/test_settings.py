@@ -9,7 +9,7 @@ from rlmm.snapshot.settings import SnapshotSettings
 
 
 def test_settings_when_nothing_is_said_then_two_generations_are_kept() -> None:
-    """One damaged snapshot never means that there is none."""
+    """The default of two generations leaves one when a snapshot is damaged."""
     assert SnapshotSettings().generations >= 2
 
 

@@ -1,4 +1,4 @@
-"""The newest snapshot that is good and fits; what is refused."""
+"""The newest snapshot that is sound and fits, and the refused ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ END = 1_000_000
 
 
 async def test_f5_f13_state_when_saved_and_restored_then_is_the_same(tmp_path: Path) -> None:
-    """States, slots, watermarks, deletions with their writers, history: all of it comes back."""
+    """States, slots, high watermarks, deletions with their brokers, and history are restored."""
     for state in PartitionDeleteState:
         shard = full_shard(state)
         history = ReplayHistory(40, 100, 3, 2, 1, 30)
@@ -104,7 +104,7 @@ async def test_f3_snapshot_when_taken_at_any_point_of_a_life_then_nothing_delete
 async def test_frozen_shard_when_it_goes_on_then_the_snapshot_is_of_its_moment(
     tmp_path: Path,
 ) -> None:
-    """What is applied after the freezing is not in the snapshot, however late that is written."""
+    """The snapshot holds the state of the moment of freezing, however late it is written."""
     shard = shard_of(segments(5))
     image, frozen = shard.image(), frozen_of(shard)
     for event in [delete_started(segment_id(1)), delete_finished(segment_id(1))]:
@@ -118,7 +118,7 @@ async def test_frozen_shard_when_it_goes_on_then_the_snapshot_is_of_its_moment(
 async def test_f11_restore_when_there_is_none_then_is_a_normal_first_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Absence is no finding: nothing is logged, counted or made."""
+    """A restore without a snapshot is a normal first start, without a log line or a count."""
     store = store_in(tmp_path / "nothing")
     assert await store.restore(PARTITION, 0, END) is None
     assert not (tmp_path / "nothing").exists()
@@ -147,7 +147,9 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], RefusalKind]] = {
 async def test_f8_f11_f12_snapshot_when_damaged_then_the_next_older_one_is_used(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is refused as a whole, by name, logged and counted; the older one is restored."""
+    """
+    The damaged snapshot is refused as a whole, logged and counted, and the older one is restored.
+    """
     how, kind = DAMAGES[name]
     _, newest = await saved_at(tmp_path, 5, 6)
     damage(newest, how)
@@ -166,7 +168,7 @@ async def test_f8_f11_f12_snapshot_when_damaged_then_the_next_older_one_is_used(
 async def test_f8_f9_snapshot_when_damaged_at_its_end_then_nothing_of_it_is_imported(
     tmp_path: Path,
 ) -> None:
-    """The checksum is verified over the whole file before the first image is taken out."""
+    """The store checks the whole file before it reads the first image."""
     (path,) = await saved_at(tmp_path, 5)
     damage(path, lambda content: content[:-1] + bytes([content[-1] ^ 1]))
     made: list[int] = []
@@ -181,7 +183,7 @@ async def test_f8_f9_snapshot_when_damaged_at_its_end_then_nothing_of_it_is_impo
 
 
 async def test_f8_snapshots_when_all_are_damaged_then_none_is_restored(tmp_path: Path) -> None:
-    """Then there is no snapshot, and the log is replayed; what was known of one is forgotten."""
+    """With only damaged snapshots none is restored, and the log is replayed."""
     paths = await saved_at(tmp_path, 5, 6)
     store = store_in(tmp_path)
     assert await store.restore(PARTITION, 0, END) is not None
@@ -203,7 +205,7 @@ async def test_f8_snapshots_when_all_are_damaged_then_none_is_restored(tmp_path:
 async def test_f6_f7_snapshot_when_it_is_of_another_log_then_is_refused(
     tmp_path: Path, identity: LogIdentity
 ) -> None:
-    """A file of another cluster, topic or partition count is void here, wherever it was put."""
+    """A snapshot of another cluster, topic or partition count is set aside."""
     (path,) = await saved_at(tmp_path, 5)
     shard = shard_of(segments(5))
     path.write_bytes(file_of(shard, identity=identity))
@@ -251,7 +253,7 @@ async def test_snapshot_when_it_is_not_what_its_path_says_then_is_refused(tmp_pa
 async def test_f6_snapshot_when_it_lies_beyond_the_logs_end_then_is_void_for_good(
     tmp_path: Path,
 ) -> None:
-    """Its history is not the log's: also when the log has grown past it, it does not come back."""
+    """A snapshot beyond the log end is never used, even if the log grows past it."""
     await saved_at(tmp_path, 2, 5)
     store = store_in(tmp_path)
     restored = await store.restore(PARTITION, 0, 9)
@@ -267,7 +269,7 @@ async def test_f6_snapshot_when_it_lies_beyond_the_logs_end_then_is_void_for_goo
 async def test_f6_snapshots_when_the_log_is_cut_then_can_be_set_aside_at_once(
     tmp_path: Path,
 ) -> None:
-    """Whoever learns that the log was cut makes sure that nothing beyond it is used again."""
+    """Snapshots beyond a truncation are set aside at once."""
     store = store_in(tmp_path)
     for count in (2, 5):
         await store.write(frozen_of(shard_of(segments(count))))
@@ -283,7 +285,7 @@ async def test_f6_snapshots_when_the_log_is_cut_then_can_be_set_aside_at_once(
 async def test_f66_snapshot_when_it_lies_before_the_logs_start_then_does_not_fit(
     tmp_path: Path,
 ) -> None:
-    """What was trimmed in between is lost; it stays, for a caller who takes what there is."""
+    """A snapshot before the log start does not fit, and stays for a caller that accepts the gap."""
     await saved_at(tmp_path, 5)
     store = store_in(tmp_path)
     assert await store.restore(PARTITION, 11, END) is None
@@ -307,7 +309,7 @@ async def test_snapshot_when_it_stands_at_a_bound_then_fits(
 async def test_snapshot_when_the_disk_does_not_give_it_then_is_counted_and_kept(
     tmp_path: Path, call: str
 ) -> None:
-    """An error of the disk says nothing about the file: it stays, and is tried again."""
+    """A snapshot that the disk fails to read stays and is tried again."""
     await saved_at(tmp_path, 5)
     disk = FaultySnapshotDisk()
     disk.failing[call] = errno.EIO
@@ -389,6 +391,6 @@ async def test_restore_when_cancelled_then_ends_with_the_next_user_partition(
     ids=["cluster", "topic"],
 )
 def test_store_of_a_log_without_identity_is_refused(tmp_path: Path, identity: LogIdentity) -> None:
-    """What cannot be told apart from another log has no snapshots."""
+    """The store refuses a log without an identity."""
     with pytest.raises(ConfigError, match="does not say which it is"):
         store_in(tmp_path, identity=identity)

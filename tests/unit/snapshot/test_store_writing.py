@@ -1,4 +1,4 @@
-"""The next snapshot: what it replaces, and what a full or failing disk costs."""
+"""The next snapshot: the ones it replaces, and the effects of a full or failing disk."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def test_write_when_the_one_before_is_damaged_then_the_last_good_one_stays
 async def test_write_when_a_damaged_one_stands_at_its_place_then_replaces_it(
     tmp_path: Path,
 ) -> None:
-    """The state at a position takes the place of what could not be read there."""
+    """A new snapshot replaces a damaged one at the same position."""
     _, newest = await saved_at(tmp_path, 5, 6)
     damage(newest, flip)
     store = store_in(tmp_path)
@@ -114,7 +114,7 @@ async def test_f17_write_when_the_disk_fails_then_what_was_there_stays(
 async def test_f17_write_when_the_older_ones_cannot_be_removed_then_has_succeeded(
     tmp_path: Path,
 ) -> None:
-    """Pruning is not what a snapshot is for."""
+    """A write succeeds even if older snapshots cannot be removed."""
     await saved_at(tmp_path, 1, 2)
     disk = FaultySnapshotDisk()
     disk.failing["remove"] = errno.EIO
@@ -125,7 +125,7 @@ async def test_f17_write_when_the_older_ones_cannot_be_removed_then_has_succeede
 async def test_f17_write_when_the_disk_is_nearly_full_then_is_refused_before(
     tmp_path: Path,
 ) -> None:
-    """Below the low-water mark nothing is written, and what is there stays."""
+    """Below the low-water mark nothing is written, and existing snapshots stay."""
     await saved_at(tmp_path, 5)
     disk = FaultySnapshotDisk()
     disk.free = 999_999
@@ -151,7 +151,7 @@ async def test_f17_write_when_the_last_one_would_not_fit_any_more_then_is_refuse
 
 
 async def test_f17_write_when_the_disk_fills_meanwhile_then_is_given_up(tmp_path: Path) -> None:
-    """A first snapshot, of which nobody knows how large it will be, stops at the mark, too."""
+    """A first snapshot, whose size is unknown, also stops at the low-water mark."""
     disk = FaultySnapshotDisk()
     disk.free = 2_000_000
     store = store_in(tmp_path, disk=disk, settings=ROOMY)

@@ -86,7 +86,7 @@ def test_export_when_imported_elsewhere_then_everything_newest_is_there(
 
 
 def test_export_as_tar_is_read_by_any_tool_and_always_the_same(tmp_path: Path) -> None:
-    """Its members are plain files under the paths of a snapshot folder."""
+    """The members of the tar are plain files under the paths of a snapshot folder."""
     root = filled(tmp_path / "root")
     export(root, tmp_path / "a.tar")
     export(root, tmp_path / "b.tar")
@@ -123,7 +123,7 @@ def test_export_when_nothing_is_good_then_makes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["backup", "backup.tar"], ids=["folder", "tar"])
 def test_export_when_the_target_is_there_then_is_refused(tmp_path: Path, name: str) -> None:
-    """Nothing is overwritten."""
+    """The export overwrites nothing."""
     root = filled(tmp_path / "root")
     export(root, tmp_path / name)
     before = contents(tmp_path)
@@ -133,7 +133,7 @@ def test_export_when_the_target_is_there_then_is_refused(tmp_path: Path, name: s
 
 
 def test_export_when_there_are_several_logs_then_one_has_to_be_chosen(tmp_path: Path) -> None:
-    """An export is of one log; which ones there are is said."""
+    """The refusal lists the logs, because an export is of one."""
     root = filled(filled(tmp_path / "root"), OTHER)
     with pytest.raises(ConfigError, match="2 logs") as raised:
         export(root, tmp_path / "backup")
@@ -206,7 +206,7 @@ def test_f19_import_when_one_of_them_is_bad_then_installs_none(
 def test_f19_import_when_another_log_is_meant_then_installs_nothing(
     tmp_path: Path, meant: tuple[str | None, str | None]
 ) -> None:
-    """What an operator says of the log must be what the snapshots say."""
+    """The import refuses snapshots of another log than the operator names."""
     source = source_with(tmp_path / "source", GOOD)
     imported = import_from(source, tmp_path / "new", *meant)
     assert [type(judged.error) for judged in imported.refused] == [SnapshotForeign]
@@ -216,7 +216,7 @@ def test_f19_import_when_another_log_is_meant_then_installs_nothing(
 def test_f7_import_when_the_folder_holds_another_partition_count_then_installs_nothing(
     tmp_path: Path,
 ) -> None:
-    """Two layouts of one topic never stand beside each other."""
+    """The import installs nothing beside snapshots of another partition count."""
     root = filled(tmp_path / "root")
     identity = LogIdentity(IDENTITY.cluster_id, IDENTITY.topic_id, 100)
     source = source_with(tmp_path / "source", file_of(shard_of(segments(3)), identity=identity))
@@ -227,7 +227,7 @@ def test_f7_import_when_the_folder_holds_another_partition_count_then_installs_n
 
 
 def test_import_when_something_is_there_then_never_changes_it(tmp_path: Path) -> None:
-    """The same file is left as it is, another one at the same place stands in the way."""
+    """The import leaves an equal file and refuses to replace another one."""
     root = filled(tmp_path / "root")
     same = snapshot_of(root, 1, 6).read_bytes()
     other = file_of(shard_of(segments(4), 2), written_ms=5)
@@ -245,7 +245,7 @@ def test_import_when_something_is_there_then_never_changes_it(tmp_path: Path) ->
 
 
 def test_import_of_one_file_puts_it_where_it_says_it_belongs(tmp_path: Path) -> None:
-    """A single snapshot from a backup is taken whatever it is called."""
+    """The header of a single file decides its place, not its name."""
     source = tmp_path / "from-the-backup"
     source.write_bytes(GOOD)
     assert import_from(source, tmp_path / "new").is_complete
@@ -259,7 +259,7 @@ def tar_with(path: Path, add: Callable[[tarfile.TarFile], None]) -> Path:
 
 
 def test_f19_import_of_a_tar_ignores_its_paths_and_all_but_plain_files(tmp_path: Path) -> None:
-    """No name in an archive decides where anything is written, and links lead nowhere."""
+    """The import takes plain files by their headers and ignores the paths in the archive."""
 
     def add(archive: tarfile.TarFile) -> None:
         evil = tarfile.TarInfo("../../../evil.snapshot")

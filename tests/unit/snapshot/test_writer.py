@@ -1,4 +1,4 @@
-"""Which partition is written when, and what failures cost. Time is virtual."""
+"""When each partition is written, and the effects of failures. Time is virtual."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def running(writer: SnapshotWriter) -> AsyncIterator[None]:
 async def test_f1_partition_that_changed_when_another_did_not_then_is_written(
     tmp_path: Path,
 ) -> None:
-    """What is due is judged by each partition's position, not by the largest of all."""
+    """A partition is due by its own position, not by the largest of all."""
     source = source_of(0, 1)
     change(source.shards[0], 1_000)
     store = store_in(tmp_path)
@@ -107,7 +107,7 @@ async def test_f2_partition_that_did_not_change_then_is_never_written_again(
 async def test_partition_that_was_rebuilt_to_a_lower_position_then_is_written(
     tmp_path: Path,
 ) -> None:
-    """A state that is not the one of the snapshot is due, also when it stands before it."""
+    """A state below its snapshot's position is due as well."""
     source = source_of(0)
     store = store_in(tmp_path)
     writer = SnapshotWriter(source, store)
@@ -159,7 +159,7 @@ async def test_every_partition_is_written_within_the_interval_and_not_at_once(
 async def test_partition_that_appears_later_then_is_written_within_the_interval(
     tmp_path: Path,
 ) -> None:
-    """Nobody has to tell the writer of a new one, and one that is gone is forgotten."""
+    """The writer finds a new partition within its interval and forgets a removed one."""
     source = source_of(0)
     writer = SnapshotWriter(source, store_in(tmp_path))
     async with running(writer):
@@ -185,7 +185,7 @@ async def test_partition_that_may_not_be_saved_now_then_is_left_alone(tmp_path: 
 
 @in_virtual_time
 async def test_f17_failures_of_weeks_are_counted_while_it_goes_on(tmp_path: Path) -> None:
-    """Each turn fails, says so, and costs nothing else; when the disk heals, all is written."""
+    """Each failed turn is logged, and everything is written when the disk works again."""
     source = source_of(0, 1)
     disk = FaultySnapshotDisk()
     disk.failing["write"] = errno.ENOSPC
@@ -210,7 +210,7 @@ async def test_f17_failures_of_weeks_are_counted_while_it_goes_on(tmp_path: Path
 
 @in_virtual_time
 async def test_f17_refusal_at_the_low_water_mark_is_counted_apart(tmp_path: Path) -> None:
-    """A disk that is nearly full can be told from one that fails."""
+    """Refusals at the low-water mark and failures have counters of their own."""
     disk = FaultySnapshotDisk()
     disk.free = 99
     settings = replace(FREE, free_bytes_min=100)
@@ -228,7 +228,7 @@ async def test_f17_refusal_at_the_low_water_mark_is_counted_apart(tmp_path: Path
 async def test_f17_room_on_the_disk_when_it_changes_then_is_told_with_the_low_water_mark(
     tmp_path: Path,
 ) -> None:
-    """What is left can be watched before anything is refused, also while nothing is written."""
+    """The statistics show the free space and the low-water mark, also without a write."""
     disk = FaultySnapshotDisk()
     disk.free = 5_000
     settings = replace(FREE, free_bytes_min=100)
@@ -255,7 +255,9 @@ async def test_f17_room_on_the_disk_when_it_changes_then_is_told_with_the_low_wa
 async def test_f18_flush_when_everything_stopped_then_a_restart_replays_nothing(
     tmp_path: Path,
 ) -> None:
-    """The last snapshots cover all that was applied; what did not change stays as it is."""
+    """
+    After the last flush a restart replays nothing, and unchanged partitions are not written again.
+    """
     source = source_of(0, 1, 2)
     writer = SnapshotWriter(source, store_in(tmp_path))
     first = await writer.flush()
@@ -292,7 +294,7 @@ async def test_f18_flush_when_one_fails_then_the_others_are_written(tmp_path: Pa
 
 @in_virtual_time
 async def test_flush_of_some_partitions_leaves_the_others(tmp_path: Path) -> None:
-    """One can be asked for alone; one that is not there is told."""
+    """A flush of one partition writes only that one and reports a missing one."""
     source = source_of(0, 1)
     writer = SnapshotWriter(source, store_in(tmp_path))
     flushed = await writer.flush([1, 9])
@@ -302,7 +304,7 @@ async def test_flush_of_some_partitions_leaves_the_others(tmp_path: Path) -> Non
 
 @in_virtual_time
 async def test_flush_beside_the_task_writes_nothing_twice(tmp_path: Path) -> None:
-    """Both may be at work: one snapshot is written at a time, and each state once."""
+    """A flush beside the task writes each state once and one snapshot at a time."""
     source = source_of(*range(5))
     writer = SnapshotWriter(source, store_in(tmp_path))
     async with running(writer):
@@ -313,7 +315,7 @@ async def test_flush_beside_the_task_writes_nothing_twice(tmp_path: Path) -> Non
 
 @in_virtual_time
 async def test_run_when_cancelled_then_can_be_run_again(tmp_path: Path) -> None:
-    """It ends where it stands, and begins anew where nothing is lost."""
+    """A cancelled writer can run again without a loss."""
     source = source_of(0)
     writer = SnapshotWriter(source, store_in(tmp_path))
     async with running(writer):
@@ -326,7 +328,7 @@ async def test_run_when_cancelled_then_can_be_run_again(tmp_path: Path) -> None:
 
 @in_virtual_time
 async def test_interval_when_set_then_is_kept(tmp_path: Path) -> None:
-    """The setting is what decides."""
+    """The writer keeps to the configured interval."""
     source = source_of(0)
     settings = SnapshotSettings(interval_ms=1_000, free_bytes_min=0)
     writer = SnapshotWriter(source, store_in(tmp_path, settings=settings))

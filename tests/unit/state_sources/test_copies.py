@@ -21,7 +21,7 @@ TOPIC_ID, OTHER_ID = Uuid.of(1, 1), Uuid.of(2, 2)
 
 
 def make(root: Path, *places: int, topic_id: Uuid | None = TOPIC_ID) -> Path:
-    """Folders of metadata partitions, with an empty log in each."""
+    """Make folders of metadata partitions, each with an empty log."""
     for place in places:
         folder = root / f"{TOPIC}-{place}"
         folder.mkdir(parents=True)
@@ -32,7 +32,7 @@ def make(root: Path, *places: int, topic_id: Uuid | None = TOPIC_ID) -> Path:
 
 
 def of_cluster(root: Path, cluster_id: str) -> Path:
-    """The same folder, that says which cluster it is of."""
+    """Add the file that names the cluster to the folder."""
     (root / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n")
     return root
 
@@ -54,7 +54,7 @@ def test_copies_when_a_log_folder_is_named_then_all_its_metadata_partitions_are_
 def test_copies_when_folders_of_partitions_are_named_then_only_they_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By an absolute path, a relative one, or from within; the small file above them counts."""
+    """The source finds only the named partitions, and reads the small file above them."""
     root = of_cluster(make(tmp_path, 0, 1, 2), "a-cluster")
     monkeypatch.chdir(root / f"{TOPIC}-2")
     found = find_copies([root / f"{TOPIC}-0", type(root)(f"../{TOPIC}-2")])
@@ -64,7 +64,7 @@ def test_copies_when_folders_of_partitions_are_named_then_only_they_are_found(
 
 
 def test_copies_when_a_folder_is_named_twice_then_it_is_one(tmp_path: Path) -> None:
-    """By itself, by the folder above it, and by a link."""
+    """A folder named twice, directly, by its parent or by a link, is read once."""
     root = make(tmp_path / "data", 0)
     (tmp_path / "link").symlink_to(root)
     found = find_copies([root, root / f"{TOPIC}-0", tmp_path / "link"])
@@ -72,7 +72,7 @@ def test_copies_when_a_folder_is_named_twice_then_it_is_one(tmp_path: Path) -> N
 
 
 def test_copies_when_of_several_brokers_then_each_replica_is_there(tmp_path: Path) -> None:
-    """What one of them does not say is known from the others."""
+    """The copies of several brokers together give every replica."""
     one = of_cluster(make(tmp_path / "one", 0, 1), "a-cluster")
     other = make(tmp_path / "other", 1, 2, topic_id=None)
     found = find_copies([one, other])
@@ -99,7 +99,7 @@ def differ_by_cluster(tmp_path: Path) -> list[Path]:
 
 
 def differ_by_topic(tmp_path: Path) -> list[Path]:
-    """Of two topics of one name, one after the other."""
+    """Make two topics of one name, one after the other."""
     return [make(tmp_path / "one", 0), make(tmp_path / "other", 1, topic_id=OTHER_ID)]
 
 
@@ -122,7 +122,7 @@ DIFFERENT: dict[str, tuple[Callable[[Path], list[Path]], str]] = {
 def test_copies_when_they_are_not_of_one_topic_then_are_refused(
     tmp_path: Path, make_them: Callable[[Path], list[Path]], expected: str
 ) -> None:
-    """Both folders are named, and what each says."""
+    """The refusal names both folders and their topics."""
     with pytest.raises(ConfigError, match=expected) as caught:
         find_copies(make_them(tmp_path))
     assert "\n" not in str(caught.value)
@@ -134,38 +134,35 @@ def absent(tmp_path: Path) -> Path:
 
 
 def a_file(tmp_path: Path) -> Path:
-    """A file in place of a folder."""
     (tmp_path / "dump.txt").touch()
     return tmp_path / "dump.txt"
 
 
 def empty(tmp_path: Path) -> Path:
-    """A folder without anything in it."""
     (tmp_path / "empty").mkdir()
     return tmp_path / "empty"
 
 
 def something_else(tmp_path: Path) -> Path:
-    """A folder of something else."""
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "holiday.jpg").touch()
     return tmp_path / "photos"
 
 
 def other_topics(tmp_path: Path) -> Path:
-    """A broker's folder without the metadata topic."""
+    """Make a broker's folder without the metadata topic."""
     (tmp_path / "data" / "orders-0").mkdir(parents=True)
     return tmp_path / "data"
 
 
 def renamed(tmp_path: Path) -> Path:
-    """The folder of a partition under another name."""
+    """Make the folder of a partition under another name."""
     (make(tmp_path, 3) / f"{TOPIC}-3").rename(tmp_path / "partition3")
     return tmp_path / "partition3"
 
 
 def our_data(tmp_path: Path) -> Path:
-    """The data folder of a service, which has the log in a folder of its own."""
+    """Make the data folder of a service, with the log in a folder of its own."""
     make(tmp_path / "rlmm-data" / "log", 0)
     return tmp_path / "rlmm-data"
 
@@ -185,7 +182,7 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
 def test_copies_when_it_is_no_folder_of_the_topic_then_one_line_says_what_it_is(
     tmp_path: Path, make_it: Callable[[Path], Path], expected: str
 ) -> None:
-    """And what to name instead, where that is known."""
+    """One line names the kind of the wrong folder and, if known, the folder to use."""
     path = make_it(tmp_path)
     with pytest.raises(ConfigError, match=expected) as caught:
         find_copies([path])

@@ -15,19 +15,19 @@ PARTITIONS = [user_partition(number) for number in range(40)]
 
 
 def found_in(count: int) -> list[tuple[TopicIdPartition, int]]:
-    """Where the events of every partition lie in a topic of so many."""
+    """Return the metadata partition of every user partition's events in a topic of so many."""
     return [(one, place_of(one, count)) for one in PARTITIONS]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 49, 50, 51, 60, 100, 1_000])
 def test_count_when_all_partitions_lie_where_it_puts_them_then_it_is_that(count: int) -> None:
-    """Found from forty user partitions, whatever the number."""
+    """The count follows from forty user partitions, whatever it is."""
     found = found_in(count)
     assert fitting_count(found, max(place for _, place in found) + 1) == count
 
 
 def test_count_when_kafkas_default_fits_then_it_is_taken_before_smaller_ones() -> None:
-    """One user partition fits many numbers; fifty is what nearly every cluster has."""
+    """Of several fitting counts the source takes 50, Kafka's default, first."""
     one = next(one for one in PARTITIONS if place_of(one, 50) == place_of(one, 25))
     found = [(one, place_of(one, 50))]
     assert fitting_count(found, 1) == 50

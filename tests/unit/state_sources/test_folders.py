@@ -1,4 +1,4 @@
-"""Copied folders as a source: what they answer, what they lack; and nothing in them changes."""
+"""Copied folders as a source: their answers, their gaps, and no change in them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NUMBERS = range(12)
 
 
 async def test_folder_of_ours_when_looked_at_then_answers_and_stands_open(tmp_path: Path) -> None:
-    """Its own small file says how many partitions there are, so nothing is guessed or noted."""
+    """Our own folder has its partition count, so there is no note."""
     await write_ours(tmp_path / "log", events_of(NUMBERS))
     async with opened_folders(tmp_path / "log") as source:
         moment = await source.now()
@@ -71,7 +71,9 @@ async def test_folder_of_ours_when_looked_at_then_answers_and_stands_open(tmp_pa
 async def test_folder_of_a_broker_when_looked_at_then_its_count_is_found_out_and_noted(
     tmp_path: Path,
 ) -> None:
-    """Brokers do not write it down; the note says on how many user partitions it stands."""
+    """
+    The count of a broker's folder is computed, and a note has the number of user partitions used.
+    """
     await write_brokers(tmp_path, events_of(NUMBERS), 7)
     async with opened_folders(tmp_path) as source:
         assert len(await segment_counts(await source.now())) == len(NUMBERS)
@@ -88,7 +90,7 @@ async def test_folder_of_a_broker_when_looked_at_then_its_count_is_found_out_and
 async def test_folders_when_nothing_says_the_count_then_it_is_kafkas_default(
     tmp_path: Path,
 ) -> None:
-    """Without a record there is nothing to go by, which the note says."""
+    """Without a record the source takes Kafka's default and notes it."""
     await write_brokers(tmp_path, [], places=[4])
     async with opened_folders(tmp_path) as source:
         standing = await source.standing()
@@ -97,7 +99,7 @@ async def test_folders_when_nothing_says_the_count_then_it_is_kafkas_default(
 
 
 async def test_count_when_it_is_said_then_folders_are_held_to_it(tmp_path: Path) -> None:
-    """What contradicts the folders is refused before anything is answered by it."""
+    """The source refuses a partition count that contradicts the folders."""
     await write_brokers(tmp_path / "broker", events_of(NUMBERS), 7)
     threads = set(threading.enumerate())
     async with opened_folders(tmp_path / "broker", partition_count=7) as source:
@@ -119,7 +121,7 @@ async def test_count_when_it_is_said_then_folders_are_held_to_it(tmp_path: Path)
 async def test_f44_count_when_the_records_say_another_then_is_refused_with_the_right_one(
     tmp_path: Path,
 ) -> None:
-    """By a wrong number everything would be looked for where it is not, and found nowhere."""
+    """The source refuses a count that the records contradict and names the right one."""
     await write_brokers(tmp_path, events_of(NUMBERS), 7)
     for question in ("now", "standing"):
         async with opened_folders(tmp_path, partition_count=9) as source:
@@ -130,9 +132,7 @@ async def test_f44_count_when_the_records_say_another_then_is_refused_with_the_r
 async def test_count_when_the_topic_was_enlarged_then_it_must_be_said_and_is_noted(
     tmp_path: Path,
 ) -> None:
-    """
-    No number explains all records: it is asked for, and what lies astray is told, not refused.
-    """
+    """If no count fits all records the source asks for it, and then notes the astray ones."""
     before, after = events_of(range(12)), events_of(range(12, 24))
     await write_brokers(tmp_path, before, 7)
     for place in range(7, 9):
@@ -156,8 +156,8 @@ async def test_f39_partitions_when_some_were_not_copied_then_the_others_are_answ
     tmp_path: Path,
 ) -> None:
     """
-    A question about one user partition needs one folder; one about all is not ready, and names what
-    is missing.
+    A question about one user partition needs one folder; one about all is not ready and names the
+    missing ones.
     """
     await write_brokers(tmp_path / "broker", events_of(NUMBERS))
     here, there = (place_of(user_partition(number), 50) for number in (0, 1))
@@ -192,7 +192,7 @@ async def test_f39_partitions_when_some_were_not_copied_then_the_others_are_answ
 async def test_poison_when_in_a_copy_then_is_counted_and_noted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What was not understood is in no answer, so whoever reads answers is told, once."""
+    """A note counts the undecodable records once."""
     await write_brokers(tmp_path, [*events_of(range(2)), finished("nobody")], 1)
     await append_raw(tmp_path, 0, b"\x01\xff", b"poison")
     async with opened_folders(tmp_path, partition_count=1) as source:
@@ -212,7 +212,9 @@ async def test_poison_when_in_a_copy_then_is_counted_and_noted(
 async def test_count_when_it_stands_on_little_then_answers_say_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One user partition fits many numbers; a dozen do not, and then only the standing says it."""
+    """
+    A count from few user partitions has a note in answers, and one from many only in the standing.
+    """
     for numbers, expected in ((range(1), 1), (NUMBERS, 0)):
         folder = tmp_path / str(len(numbers))
         await write_brokers(folder, events_of(numbers), 50)
@@ -263,7 +265,7 @@ CHANGES = {
 
 
 class Watched:
-    """What this process does to files below a folder, as the interpreter itself tells."""
+    """The file operations of this process below a folder, from the interpreter's audit events."""
 
     def __init__(self, folder: Path) -> None:
         self.below = str(folder)
@@ -272,7 +274,7 @@ class Watched:
         sys.addaudithook(self.hear)
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Note what is more than reading."""
+        """Note each operation other than reading."""
         if not self.is_on:
             return
         if event == "open":
@@ -309,7 +311,7 @@ async def test_folders_when_they_may_only_be_read_then_nothing_is_written_made_o
 
 
 async def test_folder_when_a_service_writes_it_then_is_read_beside_it(tmp_path: Path) -> None:
-    """As far as it was when it was opened; the service goes on."""
+    """The source reads a service's folder up to its end at the opening."""
     log = await FilesLog.open(tmp_path, partition_count=1)
     try:
         first, second = events_of([0])

@@ -1,4 +1,4 @@
-"""What a command line names becomes the source that is meant, or one line that says why not."""
+"""From a command line to its source, or to an error of one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SERVERS = "one:9092,two:9093"
 
 
 async def test_source_when_folders_are_named_then_they_are_read(tmp_path: Path) -> None:
-    """A cluster beside them is asked for its own facts alone, when it is asked."""
+    """The folders give the state, and the cluster gives only its own facts."""
     await write_ours(tmp_path / "log", events_of(range(3)))
     source = await open_source(SourceSettings(log_dirs=(tmp_path / "log",)))
     try:
@@ -42,7 +42,7 @@ async def test_source_when_folders_are_named_then_they_are_read(tmp_path: Path) 
 
 
 async def test_source_when_a_cluster_is_named_then_nothing_connects_yet() -> None:
-    """Whoever only asks for its name waits for nobody."""
+    """Opening the source connects to no broker."""
     source = await open_source(SourceSettings(bootstrap_servers=SERVERS, timeout_s=5))
     try:
         assert isinstance(source, KafkaSource)
@@ -96,7 +96,7 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], str]] = {
 async def test_source_when_it_cannot_be_meant_then_one_line_says_so(
     said: dict[str, Any], expected: str
 ) -> None:
-    """Before anything is asked; exit code 2."""
+    """A wrong source gives one line and exit code 2 before any I/O."""
     with pytest.raises(ConfigError, match=expected) as caught:
         await open_source(SourceSettings(**said))
     assert caught.value.exit_code == 2
@@ -104,7 +104,7 @@ async def test_source_when_it_cannot_be_meant_then_one_line_says_so(
 
 
 def settings_of(tmp_path: Path, *lines: str, properties: tuple[str, ...] = ()) -> Any:
-    """How the log gets in by a `client.properties` of *lines*."""
+    """Return the settings of a log from a `client.properties` of *lines*."""
     file = tmp_path / "client.properties"
     file.write_text("\n".join(lines), encoding="iso-8859-1")
     return kafka_settings_of(
@@ -118,8 +118,8 @@ def test_command_config_when_it_is_javas_own_then_is_taken_as_it_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """
-    The JAAS line of Kafka's tools; single properties count more, and what has no equivalent is told
-    in one line.
+    The source takes the JAAS line of Kafka's tools; single properties override it, and one line
+    names unused keys.
     """
     with caplog.at_level(logging.WARNING):
         found = settings_of(
@@ -146,7 +146,7 @@ def test_command_config_when_it_is_javas_own_then_is_taken_as_it_is(
 
 
 def test_command_config_when_it_is_not_there_then_says_so(tmp_path: Path) -> None:
-    """With the path that was named."""
+    """The error has the path of the missing file."""
     wrong = SourceSettings(bootstrap_servers=SERVERS, command_config=tmp_path / "nobody")
     with pytest.raises(ConfigError, match=r"nobody cannot be read: No such file"):
         kafka_settings_of(wrong)

@@ -1,4 +1,4 @@
-"""The bar of a replay: only for who looks, only once it takes long, and a line that stays."""
+"""The bar of a replay: only on a terminal, only after a while, and with a last line that stays."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rlmm.state_sources.replay_bar import PATIENCE_S, ReplayBar, replay_bar
 
 
 class Terminal(io.StringIO):
-    """Standard error where somebody looks at it."""
+    """Standard error as a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 class Watch:
-    """A clock that is set."""
+    """A clock that the test sets."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -27,7 +27,7 @@ class Watch:
 
 
 def test_bar_when_nobody_looks_or_wants_it_then_there_is_none() -> None:
-    """In a pipe, in a log, and with --quiet."""
+    """No bar is drawn in a pipe, in a log, and with `--quiet`."""
     out = io.StringIO()
     with replay_bar(out) as bar:
         assert bar is None
@@ -37,7 +37,7 @@ def test_bar_when_nobody_looks_or_wants_it_then_there_is_none() -> None:
 
 
 def test_bar_when_it_is_over_at_once_then_nothing_is_shown() -> None:
-    """What nobody could read is not drawn, and no line says that it was."""
+    """A replay that ends at once draws no bar and no last line."""
     out, watch = Terminal(), Watch()
     bar = ReplayBar(out, watch)
     for position in range(10):
@@ -74,7 +74,7 @@ def test_bar_when_it_takes_long_then_shows_how_far_it_is_and_leaves_one_line() -
 
 
 def test_bar_when_the_block_raises_then_is_taken_away() -> None:
-    """A terminal is left as it was found, with its cursor."""
+    """A raising block removes the bar and restores the cursor."""
     out = Terminal()
     with pytest.raises(KeyboardInterrupt):
         _show_and_interrupt(out)

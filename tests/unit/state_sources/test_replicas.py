@@ -53,7 +53,7 @@ async def test_replicas_when_several_were_copied_then_the_farthest_is_read(tmp_p
 async def test_replicas_when_each_has_other_partitions_then_together_they_are_the_topic(
     tmp_path: Path,
 ) -> None:
-    """As where a topic has fewer replicas than there are brokers."""
+    """Replicas of different brokers together give all partitions."""
     await write_brokers(tmp_path / "one", events_of(NUMBERS), COUNT, places=[0, 1])
     await write_brokers(tmp_path / "other", events_of(NUMBERS), COUNT, places=[1, 2])
     async with opened_folders(tmp_path / "one", tmp_path / "other") as source:
@@ -118,7 +118,7 @@ async def test_replicas_when_they_roll_and_were_trimmed_differently_then_nothing
 async def test_copy_when_its_head_was_trimmed_then_the_history_is_not_complete(
     tmp_path: Path,
 ) -> None:
-    """What was before the log's start is not known, which the standing says."""
+    """The standing says that records before the log start are missing."""
     await write_brokers(tmp_path, events_of(range(5)), 1)
     await trim(tmp_path, 0, 4)
     async with opened_folders(tmp_path, partition_count=1) as source:
@@ -128,7 +128,7 @@ async def test_copy_when_its_head_was_trimmed_then_the_history_is_not_complete(
 
 
 async def test_copy_when_its_tail_is_torn_then_ends_before_it_and_says_so(tmp_path: Path) -> None:
-    """Copied while it was written: half a batch is no record, and nothing before it is lost."""
+    """The copy ends before a torn batch, with a note."""
     await write_brokers(tmp_path, events_of(range(5)), 1)
     (tmp_path / ".kafka_cleanshutdown").unlink()
     (tmp_path / "recovery-point-offset-checkpoint").unlink()

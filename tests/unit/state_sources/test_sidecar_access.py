@@ -1,4 +1,4 @@
-"""From what a command line says of a service to how it is reached."""
+"""From the flags of a service to its address."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def settings(sidecar: str, **said: Any) -> SourceSettings:
     ],
 )
 def test_address_when_named_then_is_that_of_a_socket_or_a_port(text: str, expected: object) -> None:
-    """A path has a slash in it, or stands behind its word."""
+    """A text with a slash or behind `unix:` is a socket, and any other is a host and port."""
     assert address_of(settings(text)) == expected
 
 
@@ -51,7 +51,7 @@ def test_address_when_named_then_is_that_of_a_socket_or_a_port(text: str, expect
     ],
 )
 def test_address_when_it_is_none_then_refused_by_what_it_may_be(text: str) -> None:
-    """Nobody is asked."""
+    """The error for a wrong address names the possible forms, and no service is asked."""
     with pytest.raises(ConfigError, match="--sidecar is HOST:PORT, or the path of a socket"):
         address_of(settings(text))
 

@@ -29,7 +29,7 @@ STATUS = {"cluster_id": "c", "topic_id": str(TOPIC), "partition_count": 9_999}
 
 @dataclass
 class Link:
-    """A service that answers what a test says."""
+    """A service with the answers of the test."""
 
     told: Callable[[str, list[Any]], object]
     where: str = "somewhere"
@@ -47,13 +47,13 @@ class Link:
 
 
 def log_of(told: Callable[[str, list[Any]], object]) -> tuple[SidecarLog, Link]:
-    """A log whose service answers so."""
+    """Return a log whose service gives these answers."""
     link = Link(told)
     return SidecarLog(cast("SidecarLink", link)), link
 
 
 async def test_batch_when_it_comes_in_pieces_then_is_put_together() -> None:
-    """Each is asked for behind those before it, with the same question otherwise."""
+    """The log requests each piece behind the former ones and joins them."""
     batch = b"0123456789"
 
     def told(_: str, args: list[Any]) -> object:
@@ -67,7 +67,7 @@ async def test_batch_when_it_comes_in_pieces_then_is_put_together() -> None:
 
 
 async def test_batch_when_it_is_another_one_meanwhile_then_is_begun_anew() -> None:
-    """As compaction may rewrite it; one that never stays the same is given up."""
+    """The log starts a changed batch anew and gives up one that never stays the same."""
     answers = iter(
         [
             LogPiece(b"aaaa", 7, 4), LogPiece(b"bb", 7, 0),
@@ -88,7 +88,7 @@ async def test_batch_when_it_is_another_one_meanwhile_then_is_begun_anew() -> No
 
 
 def test_read_when_nothing_comes_then_waits_as_long_as_the_service_allows_and_again() -> None:
-    """Until the time is up, and no longer."""
+    """The log repeats waits of the service's maximum until its own deadline."""
 
     async def ask() -> None:
         log, link = log_of(lambda *_: None)
@@ -106,7 +106,7 @@ def test_read_when_nothing_comes_then_waits_as_long_as_the_service_allows_and_ag
 
 
 async def test_bounds_when_of_very_many_partitions_then_are_asked_for_in_parts() -> None:
-    """Each part is no more than a service takes; errors stand in their places."""
+    """Each request has at most the service's number of partitions, and errors keep their places."""
     away = LogUnavailable("away")
 
     def told(_: str, args: list[Any]) -> object:
@@ -122,7 +122,7 @@ async def test_bounds_when_of_very_many_partitions_then_are_asked_for_in_parts()
 
 
 async def test_bounds_when_of_another_topic_then_are_not_taken() -> None:
-    """What was read before belongs to the one that is gone."""
+    """Bounds of another topic are refused, because the records read belong to the deleted one."""
     log, _ = log_of(lambda *_: (OTHER, [LogEnds(0, 1)]))
     with pytest.raises(LogRecreated, match="is gone"):
         await log.bounds([0], timeout_s=1)

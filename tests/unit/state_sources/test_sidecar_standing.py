@@ -14,7 +14,7 @@ SAID: dict[Any, Any] = {"cluster_id": "c", "topic_id": str(TOPIC), "partition_co
 
 
 def test_standing_when_the_service_says_little_then_the_rest_is_not_known() -> None:
-    """As an older one does: unknown is never zero."""
+    """Facts that an older service leaves out are unknown, not zero."""
     said = {**SAID, "metadata_partitions": [{"metadata_partition": 1, "state": "stale"}, "odd", {}]}
     found = standing_of(said, "here", "serve")
     absent, told = found.places
@@ -27,7 +27,9 @@ def test_standing_when_the_service_says_little_then_the_rest_is_not_known() -> N
 
 
 def test_standing_when_the_service_was_not_given_all_then_what_it_has_is_what_counts() -> None:
-    """A service beside a broker has what that broker leads and follows, and is well with it."""
+    """
+    A service beside a broker is complete with the partitions that the broker leads and follows.
+    """
     place = {"metadata_partition": 1, "state": "open", "position": 3, "segments": {}}
     said = {**SAID, "metadata_partitions": [place], "is_assignment_known": True}
     found = standing_of(said, "here", "serve")
@@ -44,7 +46,7 @@ def test_standing_when_the_service_was_not_given_all_then_what_it_has_is_what_co
 
 
 def test_standing_when_all_is_said_then_is_told_in_our_words() -> None:
-    """Ages come in milliseconds."""
+    """The standing has the service's facts, with ages in milliseconds."""
     place = {
         "metadata_partition": 0, "state": "open", "why": None, "detail": "", "position": 5,
         "target": 4, "log_start": 1, "log_end": 5, "lag_records": 0, "user_partitions": 3,
@@ -63,7 +65,7 @@ def test_standing_when_all_is_said_then_is_told_in_our_words() -> None:
 
 
 def test_standing_when_nobody_has_said_what_is_assigned_then_that_is_why() -> None:
-    """It may be said soon, which waiting helps for."""
+    """The standing names the missing assignment as a reason for which waiting helps."""
     said = {**SAID, "is_assignment_known": False, "assignment": "not known yet"}
     found = standing_of(said, "here", "serve")
     assert {one.why for one in found.places} == {"assignment-unknown"}

@@ -1,4 +1,4 @@
-"""What a standing keeps of the whole history, whatever was read since."""
+"""The history in a standing, independent of later reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 async def test_standing_when_all_was_read_then_counts_of_the_history_are_those_by_reason(
     tmp_path: Path,
 ) -> None:
-    """Tombstones are counted apart: what they said was removed, not misunderstood."""
+    """Tombstones are counted apart from undecodable records."""
     await write_folder(tmp_path, SharedHistory())
     source = await FoldersSource.open([tmp_path], timeout_s=5.0)
     try:

@@ -87,7 +87,7 @@ def test_claim_when_written_as_a_line_then_is_read_back(claim: Wrote | Answered)
     ],
 )
 def test_claim_when_false_then_is_found_out(claim: Wrote | Answered, message: str) -> None:
-    """One false claim among true ones is named."""
+    """The check names one false claim among true ones."""
     claims = told(claim)
     judgement = judge({0: list(enumerate(map(encode, EVENTS)))}, claims.answered)
     with pytest.raises(AssertionError, match=message):

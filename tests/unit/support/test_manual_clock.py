@@ -30,7 +30,7 @@ async def test_timeout_when_advanced_to_the_deadline_then_it_is_reached() -> Non
 
 @pytest.mark.parametrize("timeout_s", [0, -1], ids=["zero", "negative"])
 async def test_timeout_when_already_passed_then_the_first_wait_ends(timeout_s: float) -> None:
-    """No time is no time, also with a clock that stands still."""
+    """A timeout of zero ends the first wait, also with a clock that stands still."""
     with pytest.raises(TimeoutError):
         await wait_for_ever(ManualClock(), timeout_s)
 

@@ -52,7 +52,7 @@ def test_derived_classes_when_a_base_is_named_are_found() -> None:
 
 
 def test_undocumented_tests_when_they_state_nothing_are_found() -> None:
-    """A test without a sentence is found; anything else may go without."""
+    """The rule finds a test without a sentence and nothing else."""
     source = "def test_a(): pass\ndef test_b():\n    'A fact.'\ndef build(): pass\n"
     assert rules.undocumented_tests(ast.parse(source)) == ["line 1: test_a states no fact"]
 

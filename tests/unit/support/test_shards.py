@@ -62,7 +62,7 @@ def test_shard_when_a_test_left_it_broken_then_the_test_is_in_error(
 def test_report_when_it_does_not_add_up_then_is_refused(
     tally: Tally, entries: tuple[Entry, ...]
 ) -> None:
-    """Each way in which an offset could get lost or counted twice."""
+    """The check finds each way to lose an offset or count it twice."""
     with pytest.raises(AssertionError):
         check_report(Report(0, 0, 2, complete=True, tally=tally, redelivered=0, entries=entries))
 

@@ -26,7 +26,7 @@ log = logging.getLogger("rlmm.tests.lines")
 
 
 class Written(io.StringIO):
-    """What was written, by line, and a clock that stands still; says whether it is a terminal."""
+    """Written lines, with a clock that stands still; *is_terminal* sets the kind of stream."""
 
     def __init__(self, *, is_terminal: bool = False) -> None:
         super().__init__()
@@ -52,13 +52,13 @@ class Written(io.StringIO):
 
 @contextmanager
 def logging_to(written: Written, **settings: Any) -> Iterator[Written]:
-    """Log to *written* as these settings say."""
+    """Log to *written* with these settings."""
     with set_up(LoggingSettings(**settings), written, now_ms=lambda: written.now_ms):
         yield written
 
 
 def test_line_when_no_terminal_reads_it_then_is_one_json_object() -> None:
-    """UTC time, level, logger, message, then whatever was given or bound, on one line."""
+    """The line has UTC time, level, logger and message, and then the fields."""
     with logging_to(Written()) as written, bound(cluster="c1"):
         log.warning("partition %d at\n%d", 3, 17, extra={"offset": 17})
     (line,) = written.lines
@@ -75,7 +75,7 @@ def test_line_when_no_terminal_reads_it_then_is_one_json_object() -> None:
 
 
 def test_line_when_its_context_is_over_then_has_no_more_of_it() -> None:
-    """What is bound holds as long as its block."""
+    """A bound field ends with its block."""
     with logging_to(Written()) as written:
         with bound(cluster="c1"):
             log.warning("one")
@@ -109,7 +109,7 @@ def test_line_when_a_terminal_reads_it_then_is_for_people() -> None:
 
 
 def test_colours_when_unwanted_then_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`NO_COLOR` is honoured, and what is no terminal has none either."""
+    """`NO_COLOR` and a stream that is no terminal give lines without colours."""
     monkeypatch.setenv("NO_COLOR", "1")
     with logging_to(Written(is_terminal=True)) as on_terminal:
         log.warning("one")
@@ -123,14 +123,17 @@ def test_colours_when_unwanted_then_are_left_out(monkeypatch: pytest.MonkeyPatch
 
 
 def test_format_when_said_then_counts_more_than_the_terminal() -> None:
-    """JSON on a terminal, too, for whoever wants to see it."""
+    """An explicit format overrides the one for the terminal."""
     with logging_to(Written(is_terminal=True), format=LogFormat.JSON) as written:
         log.warning("one")
     assert written.messages == ["one"]
 
 
 def test_level_when_changed_while_running_then_holds_at_once() -> None:
-    """For the module and all below it, known or not yet; without one, it follows those above."""
+    """
+    A changed level holds at once for the module and those below, and without one the parent's
+    counts.
+    """
     with logging_to(Written(), level=LogLevel.WARNING) as written:
         log.info("not written")
         set_level("rlmm.tests", "info")
@@ -166,7 +169,9 @@ def test_level_when_there_is_none_such_then_is_refused(module: str, level: str |
 
 
 def test_repeats_when_too_many_then_are_counted_and_told() -> None:
-    """The count of what was not written stands where the window ends, before what comes next."""
+    """
+    The line with the count of suppressed lines comes before the first line of the next window.
+    """
     with logging_to(Written(), repeats_max=2, repeats_window_ms=1_000) as written:
         for broker in range(5):
             log.warning("broker %d is away", broker)
@@ -185,7 +190,7 @@ def test_repeats_when_too_many_then_are_counted_and_told() -> None:
 
 
 def test_repeats_when_it_ends_then_are_told() -> None:
-    """What was held back is told before the loggers are given back."""
+    """The end of logging writes the counts of suppressed lines."""
     with logging_to(Written(), repeats_max=1) as written:
         log.warning("one")
         log.warning("one")
@@ -193,7 +198,7 @@ def test_repeats_when_it_ends_then_are_told() -> None:
 
 
 def test_repeats_when_nothing_else_is_logged_then_are_told_in_time() -> None:
-    """The task tells counts when their window is over, though nobody logs."""
+    """The task writes the counts when their window ends, without another line."""
     written = Written()
     settings = LoggingSettings(repeats_max=1, repeats_window_ms=5_000)
     loop = VirtualTimeLoop()
@@ -224,14 +229,14 @@ def test_line_when_its_arguments_do_not_fit_then_is_written_all_the_same() -> No
 
 
 def test_value_when_json_has_none_such_then_is_written_as_text() -> None:
-    """Whatever is bound can be written."""
+    """A value without a JSON form is written as text."""
     with logging_to(Written()) as written, bound(path=object, half="\ud83d"):
         log.warning("one")
     assert written.objects[0]["path"] == "<class 'object'>"
 
 
 def test_warning_of_python_when_raised_then_is_a_line_as_well() -> None:
-    """Nothing but lines stands in the output."""
+    """A warning of Python is written as a log line."""
     with logging_to(Written()) as written, warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.warn("old", stacklevel=1)
@@ -239,7 +244,7 @@ def test_warning_of_python_when_raised_then_is_a_line_as_well() -> None:
 
 
 def test_loggers_when_it_is_over_then_are_as_they_were() -> None:
-    """Who uses the library finds logging as it was left."""
+    """The end of logging restores the former loggers."""
     before = (logging.getLogger().handlers[:], levels())
     with logging_to(Written(), levels=("rlmm.tests=debug",)):
         set_level("rlmm.tests.other", "error")
@@ -247,7 +252,7 @@ def test_loggers_when_it_is_over_then_are_as_they_were() -> None:
 
 
 def test_line_when_it_says_a_field_itself_then_that_counts_more_than_what_is_bound() -> None:
-    """Who logs for another partition than its task's names it; the inner of two blocks counts."""
+    """A field of the line overrides a bound one, and the inner block overrides the outer one."""
     with logging_to(Written()) as written, bound(cluster="c1", metadata_partition=1):
         log.warning("one", extra={"metadata_partition": 2})
         with bound(metadata_partition=3):
@@ -259,7 +264,7 @@ def test_line_when_it_says_a_field_itself_then_that_counts_more_than_what_is_bou
 
 
 def test_repeats_when_of_two_clusters_then_are_counted_apart_and_told_with_their_cluster() -> None:
-    """A cluster that is away does not silence another one; whose count it is stands in the line."""
+    """Repeats of two clusters are counted apart, and each count names its cluster."""
     with logging_to(Written(), repeats_max=1) as written:
         for cluster in ("east", "east", "west"):
             with bound(cluster=cluster, metadata_partition=3):
@@ -294,7 +299,7 @@ def test_settings_when_changed_then_all_of_them_hold_at_once() -> None:
 
 
 class Failing(Written):
-    """A stream that cannot be written to for a while."""
+    """A stream whose writes fail for a while."""
 
     error: Exception | None = None
 
@@ -308,7 +313,7 @@ class Failing(Written):
 def test_statistics_when_lines_are_written_held_back_or_lost_then_count_each(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What nobody can read is known all the same, and whoever logs is not disturbed."""
+    """The statistics count written, suppressed and lost lines, and a lost line raises nothing."""
     written = Failing()
     with set_up(LoggingSettings(repeats_max=2), written, now_ms=lambda: 0) as lines:
         assert lines.statistics() == LinesStatistics({}, 0, 0, "")
@@ -347,7 +352,7 @@ def test_statistics_when_the_stream_is_closed_then_count_what_is_lost(
 
 
 def test_line_when_it_answers_an_operator_then_is_never_held_back() -> None:
-    """Who asks for something hears of it each time; that a line is an answer is not written."""
+    """An answer to an operator is never suppressed, and its mark is not written."""
     written = Written()
     with logging_to(written, repeats_max=1):
         for number in range(3):

@@ -11,7 +11,7 @@ AWAY = LineKind("rlmm.pump", logging.WARNING, "broker %d is away")
 
 
 def test_line_when_repeated_then_so_many_are_written_and_the_rest_counted() -> None:
-    """The first ones are written; what is held back is told when the window is over, once."""
+    """The first lines are written, and one count of the others follows at the end of the window."""
     repeats = RepeatedLines(repeats_max=2, window_ms=100)
     assert [repeats.admits(AWAY, None, now_ms) for now_ms in (0, 1, 2, 99)] == [
         True,
@@ -34,7 +34,7 @@ def test_line_when_its_window_is_over_then_is_written_again() -> None:
 
 
 def test_lines_when_cluster_logger_level_or_template_differ_then_are_no_repeats() -> None:
-    """Only what is the same line of code, of the same cluster, is the same."""
+    """Only lines of one cluster, logger, level and template are repeats."""
     repeats = RepeatedLines(repeats_max=1, window_ms=100)
     assert repeats.admits(AWAY, None, 0)
     assert repeats.admits(replace(AWAY, logger="rlmm.gate"), None, 0)
@@ -45,14 +45,14 @@ def test_lines_when_cluster_logger_level_or_template_differ_then_are_no_repeats(
 
 
 def test_window_when_nothing_was_held_back_then_is_not_told() -> None:
-    """Silence about silence."""
+    """The end of a window without repeats writes no line."""
     repeats = RepeatedLines(repeats_max=1, window_ms=100)
     assert repeats.admits(AWAY, None, 0)
     assert repeats.due(1_000) == []
 
 
 def test_lines_when_too_many_differ_then_are_written_uncounted() -> None:
-    """The memory of templates is bounded, and what is beyond it is never lost."""
+    """The memory of templates is bounded, and further lines are written uncounted."""
     repeats = RepeatedLines(repeats_max=1, window_ms=100)
     for number in range(KINDS_MAX):
         assert repeats.admits(LineKind("x", 0, str(number)), None, 0)
@@ -69,7 +69,7 @@ def test_counts_when_it_ends_then_are_all_told() -> None:
 
 
 def test_lines_when_of_many_partitions_then_each_has_its_first_and_they_share_the_rest() -> None:
-    """No partition hides behind the others' noise, and their noise together is bounded."""
+    """Each partition has its first lines, and further ones of all share a limit."""
     repeats = RepeatedLines(repeats_max=3, window_ms=100)
     assert [repeats.admits(AWAY, 7, 0) for _ in range(5)] == [True, True, True, False, False]
     assert [repeats.admits(AWAY, place, 1) for place in (7, 8, 9, 8, 9)] == [
@@ -80,7 +80,7 @@ def test_lines_when_of_many_partitions_then_each_has_its_first_and_they_share_th
 
 
 def test_lines_when_of_too_many_metadata_partitions_then_are_held_back() -> None:
-    """The memory of partitions is bounded; beyond it the limit holds, and what it costs is told."""
+    """The memory of partitions is bounded, and lines of further ones are suppressed and counted."""
     repeats = RepeatedLines(repeats_max=1, window_ms=100)
     admitted = [repeats.admits(AWAY, place, 0) for place in range(PLACES_MAX + 2)]
     assert admitted == [True] * PLACES_MAX + [False] * 2
@@ -88,7 +88,7 @@ def test_lines_when_of_too_many_metadata_partitions_then_are_held_back() -> None
 
 
 def test_limit_when_changed_then_holds_at_once_and_windows_keep_their_length() -> None:
-    """A window that has begun ends when it would have; the next one is as long as is said now."""
+    """A changed limit holds at once, and a new length from the next window on."""
     repeats = RepeatedLines(repeats_max=1, window_ms=100)
     assert repeats.admits(AWAY, None, 0)
     repeats.limit(2, 1_000)

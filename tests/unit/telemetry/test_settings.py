@@ -1,4 +1,4 @@
-"""What can be chosen about log lines."""
+"""The settings of log lines."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 def test_f97_logging_setting_when_it_cannot_be_meant_then_is_refused_by_its_key(
     wrong: dict[str, Any], said: str
 ) -> None:
-    """Failure scenario F97: named at once, with what is possible."""
+    """Failure scenario F97: the error names the key and the possible values at once."""
     with pytest.raises(ConfigError, match=said):
         LoggingSettings(**wrong)
 
 
 def test_levels_when_said_then_are_known_by_module() -> None:
-    """Blanks around the sign do not matter; the later of two counts."""
+    """Levels are set by module, whatever the white space, and the later of two counts."""
     settings = LoggingSettings(levels=("rlmm.pump = debug", "aiokafka=info", "aiokafka=error"))
     assert settings.module_levels() == {"rlmm.pump": LogLevel.DEBUG, "aiokafka": LogLevel.ERROR}

@@ -1,4 +1,4 @@
-"""What can be asked, as it is shown: pure, from values."""
+"""Readiness as it is shown: pure, from values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ UNREACHED = EngineStatus(None, Assignment.everything(), "away", None, {}, {}, {}
 def test_process_when_it_stands_so_then_it_says_so(
     process: ProcessStatus, word: str, is_ready: bool, was_ready: bool
 ) -> None:
-    """Ready is only who answers for all that is assigned, and started who once did."""
+    """
+    A process is ready when it answers for all assigned partitions, and started once it was ready.
+    """
     shown = readiness_view(process)
     assert (shown.status, shown.is_ready) == (word, is_ready)
     assert process.was_ready == was_ready
@@ -80,7 +82,7 @@ def test_process_when_it_stands_so_then_it_says_so(
 def test_life_when_the_heartbeat_is_so_old_then_f100(
     judged_s: float | None, end: str, failure: str, word: str
 ) -> None:
-    """A pump that stands still is no life, but for the orderly end, where it has to."""
+    """A pump without a heartbeat is not alive, except during an orderly stop."""
     engine = replace(ALL, judged_s=judged_s)
     shown = liveness_view(ProcessStatus({"a": engine}, end=end, failure=failure), 100.0, 60.0)
     assert (shown.status, shown.is_alive) == (word, word == "alive")

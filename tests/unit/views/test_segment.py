@@ -26,12 +26,12 @@ from tests.support.builders import segment_id, started, tp
     ],
 )
 def test_time_when_it_can_be_said_then_it_is_iso(ms: int | None, text: str | None) -> None:
-    """What brokers write into a timestamp may be anything; nothing of it is an error here."""
+    """A timestamp is ISO if it can be, and any other value is no error."""
     assert iso_time(ms) == text
 
 
 def test_segment_when_shown_then_nothing_is_lost() -> None:
-    """Offsets are exact, epochs are named, custom metadata is told apart from none."""
+    """Offsets are exact, epochs are named, and empty custom metadata differs from none."""
     segment = started(
         segment_id("a", tp("orders", 3)), 5, INT64_MAX, {0: 5, 2: 7}, custom_metadata=b"",
         max_timestamp_ms=-1, state=SegmentState.COPY_SEGMENT_STARTED,

@@ -6,7 +6,7 @@ from rlmm.views.values import in_milliseconds
 
 
 def test_times_when_there_are_no_fractions_then_are_told_in_milliseconds() -> None:
-    """Seconds become whole milliseconds by another name, wherever they stand; nothing else does."""
+    """Seconds become whole milliseconds under another name, at any depth, and other values stay."""
     shown = {
         "age_s": 0.0476,
         "never_s": None,

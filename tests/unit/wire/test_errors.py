@@ -29,14 +29,16 @@ def test_error_comes_back_equal(cls: type[RlmmError]) -> None:
 
 
 def test_codes_of_version_1_are_in_the_tree_and_later_ones_name_one_of_them() -> None:
-    """Every error of today has a code that clients of version 1 know, or names one as its base."""
+    """Every error has a code of version 1 or names one as its base."""
     assert {cls.code for cls in classes()} >= CODES_1
     later = {cls: error_value(cls("x"))[3] for cls in classes() if cls.code not in CODES_1}
     assert later == {errors.Superseded: {"base": "not-permitted"}}
 
 
 def test_error_when_its_code_is_newer_comes_back_as_the_nearest_known() -> None:
-    """The base that is named decides the class; code and retriable are what the other side said."""
+    """
+    An unknown error has the class of its base, with the code and the retriable flag of the service.
+    """
     error = read_error(["log-asleep", "later", True, {"base": "log", "nap_ms": 5}])
     assert type(error) is errors.LogError
     assert (error.code, error.retriable, str(error)) == ("log-asleep", True, "later")
@@ -52,7 +54,7 @@ def test_error_when_nothing_of_it_is_known_comes_back_as_the_root(fields: object
 
 
 def test_error_when_the_other_side_says_otherwise_about_asking_again_is_believed() -> None:
-    """Whether it may be asked again is for the side that refused to say."""
+    """The flag of the refusing side decides whether an error is retriable."""
     error = read_error(["stopped", "soon back", True, {"stored_at": None}])
     assert type(error) is errors.Stopped
     assert error.retriable
@@ -81,7 +83,7 @@ def test_error_when_it_says_more_or_less_than_is_known_is_read() -> None:
 
 
 def test_message_when_it_is_too_long_is_cut() -> None:
-    """A refusal stays small, whatever its message quotes."""
+    """A long message is cut, so a refusal stays small."""
     message = error_value(RlmmError("x" * 100_000))[1]
     assert isinstance(message, str)
     assert len(message) == MESSAGE_CHARS_MAX
@@ -93,7 +95,7 @@ def test_message_when_it_is_no_utf_8_is_sent_all_the_same() -> None:
 
 
 def test_error_when_it_is_none_is_refused() -> None:
-    """What is no error at all is a fault of the protocol."""
+    """A value that is no error is a protocol error."""
     for value in (None, [], "error", {"code": "error"}, [b"error", "", False, {}]):
         with pytest.raises(ProtocolError):
             read_error(value)

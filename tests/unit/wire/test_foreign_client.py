@@ -129,7 +129,7 @@ async def test_foreign_client_when_it_talks_to_a_server_understands_every_answer
 
 
 async def test_foreign_client_reads_and_writes_every_frame_of_the_file() -> None:
-    """What the file says of each frame is what another implementation reads, and makes again."""
+    """The foreign client reads and makes every frame of the file."""
     entries = json.loads(FILE.read_text())["frames"]
     frames = "\n".join(entry["hex"] for entry in entries)
     lines = await run_client("--codec", stdin=frames.encode())

@@ -21,7 +21,7 @@ def test_frames_when_they_come_in_pieces_are_the_same(size: int) -> None:
 
 
 def test_frame_when_it_is_not_complete_is_kept() -> None:
-    """Nothing comes out before the last byte, and then everything."""
+    """An incomplete frame gives nothing before its last byte."""
     reader = FrameReader()
     assert reader.feed(STREAM[:-1]) == PAYLOADS[:-1]
     assert reader.held_bytes == 4
@@ -30,7 +30,7 @@ def test_frame_when_it_is_not_complete_is_kept() -> None:
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_stream_may_come_as_any_bytes(kind: type) -> None:
-    """What a transport gives is taken as it is, and payloads do not change with its buffer."""
+    """The decoder takes bytes in any buffer, and payloads do not change with that buffer."""
     data = bytearray(STREAM)
     payloads = FrameReader().feed(kind(data))
     data[:] = bytes(len(data))
@@ -39,7 +39,7 @@ def test_stream_may_come_as_any_bytes(kind: type) -> None:
 
 @pytest.mark.parametrize("size", [0, 11, FRAME_BYTES_MAX, 2**32 - 1])
 def test_length_when_it_is_not_allowed_is_refused_at_once(size: int) -> None:
-    """Four bytes suffice to refuse; nothing is waited for, and nothing comes afterwards."""
+    """The four bytes of a wrong length are enough for the refusal."""
     reader = FrameReader(10)
     with pytest.raises(ProtocolError, match=f"{size} bytes is announced, allowed are 1 to 10"):
         reader.feed(size.to_bytes(4))
@@ -49,7 +49,7 @@ def test_length_when_it_is_not_allowed_is_refused_at_once(size: int) -> None:
 
 
 def test_frames_before_a_length_that_is_not_allowed_are_given_first() -> None:
-    """What was asked before a broken frame is not lost; the next call raises."""
+    """The frames before a wrong length are returned, and the next call raises."""
     reader = FrameReader(10)
     assert reader.feed(frame(b"x") + bytes(4) + frame(b"y")) == [b"x"]
     assert reader.is_broken
@@ -58,7 +58,7 @@ def test_frames_before_a_length_that_is_not_allowed_are_given_first() -> None:
 
 
 def test_length_at_the_limit_is_taken() -> None:
-    """The largest payload that is allowed comes through, one more byte does not."""
+    """A payload of the largest length passes, and one byte more is refused."""
     payload = bytes(FRAME_BYTES_MAX)
     assert FrameReader().feed(frame(payload)) == [payload]
     with pytest.raises(InvalidArgument, match="fits no frame"):

@@ -113,7 +113,7 @@ def read_whole(stream: bytes) -> None:
 
 
 def test_file_holds_what_is_made_today() -> None:
-    """The file says of every frame what our own types make, and no frame is missing in it."""
+    """The file has every frame as our own types make it today."""
     stored = json.loads(TODAY.read_text())
     assert stored["frames"] == [golden.entry() for golden in recorded_frames.goldens()]
     assert stored["refused"] == refused_frames.refused()
@@ -123,7 +123,7 @@ def test_file_holds_what_is_made_today() -> None:
 
 @pytest.mark.parametrize("entry", both("request", "answer", "refusal"))
 def test_frame_when_packed_by_hand_has_the_same_bytes(entry: Entry) -> None:
-    """Each frame is the smallest form of what the file says it means."""
+    """Each frame is the smallest encoding of its value in the file."""
     if entry["direction"] == "request":
         message = [entry["id"], entry["method"], entry["args"]]
     elif entry["direction"] == "answer":
@@ -136,7 +136,7 @@ def test_frame_when_packed_by_hand_has_the_same_bytes(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", both("request"))
 def test_request_when_read_and_written_again_is_the_same(entry: Entry) -> None:
-    """Every request is understood, into our own types, and those make its bytes again."""
+    """Every request reads into our types, which write the same bytes."""
     request_id, method, args = read_request(payload_of(entry))
     assert (request_id, method) == (entry["id"], entry["method"])
     assert args == from_json(entry["args"])
@@ -145,7 +145,7 @@ def test_request_when_read_and_written_again_is_the_same(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", both("answer"))
 def test_answer_when_read_and_written_again_is_the_same(entry: Entry) -> None:
-    """Every answer is understood, into our own types, and those make its bytes again."""
+    """Every answer reads into our types, which write the same bytes."""
     answer = read_answer(payload_of(entry))
     assert (answer.id, answer.error) == (entry["id"], None)
     assert answer.result == from_json(entry["result"])
@@ -156,7 +156,7 @@ def test_answer_when_read_and_written_again_is_the_same(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", both("refusal"))
 def test_refusal_when_read_is_the_error_that_was_sent(entry: Entry) -> None:
-    """Every error comes back as its class with all it says, and makes its bytes again."""
+    """Every error reads as its class with all fields, and writes the same bytes."""
     answer = read_answer(payload_of(entry))
     assert answer.error is not None
     assert (answer.id, answer.result) == (entry["id"], None)
@@ -169,7 +169,7 @@ def test_refusal_when_read_is_the_error_that_was_sent(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", [*refused(TODAY), *refused(VERSION_1)])
 def test_bytes_that_mean_nothing_are_refused_by_the_named_error(entry: Entry) -> None:
-    """What must be refused is refused, by the error that the file names."""
+    """Each wrong frame of the file raises the error that the file names."""
     with pytest.raises(RlmmError) as refusal:
         read_whole(bytes.fromhex(entry["hex"]))
     assert refusal.value.code == entry["code"]
@@ -177,7 +177,7 @@ def test_bytes_that_mean_nothing_are_refused_by_the_named_error(entry: Entry) ->
 
 
 def test_every_method_and_every_error_is_among_the_frames() -> None:
-    """No method lacks a request in the file, and no error a refusal."""
+    """The file has a request of each method and a refusal of each error."""
     frames = json.loads(TODAY.read_text())["frames"]
     asked = {entry["method"] for entry in frames if entry["direction"] == "request"}
     assert asked == set(METHODS)
@@ -187,7 +187,7 @@ def test_every_method_and_every_error_is_among_the_frames() -> None:
 
 
 def test_everything_an_error_says_is_sent() -> None:
-    """No attribute of any error stays behind when it travels."""
+    """Every attribute of each error is sent."""
     for cls in classes():
         for error in recorded_frames.made(cls):
             if error is not None:

@@ -1,4 +1,4 @@
-"""What operators look at, on the wire: what is written is read again, and nothing else is."""
+"""Values for operators on the wire: written ones are read, and others are refused."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def sent(value: object) -> Any:
 
 
 def test_values_then_are_read_as_they_were_written() -> None:
-    """Every form, with and without what may be missing."""
+    """Every form is read as written, with and without optional fields."""
     for page in (PAGE, PAGE._replace(after=None, is_whole=False, summaries=[])):
         assert read_summary_page(sent(summary_page_value(page))) == page
     head = ImageHead(1, 2, b"xy")
@@ -65,7 +65,7 @@ def test_values_then_are_read_as_they_were_written() -> None:
 
 
 def test_summary_when_sent_then_is_no_larger_than_it_is_reckoned_with() -> None:
-    """What does not fit into a frame is found out before it is made."""
+    """The size estimate of a summary is never below its size on the wire."""
     widest = Uuid(b"\xff" * 16)
     for name in ("", "orders", "\u00e9" * 100, "n" * NAME_BYTES_MAX):
         one = TopicIdPartition(widest, name, 2**31 - 1)
@@ -111,7 +111,7 @@ def test_key_when_of_any_partition_then_is_taken() -> None:
     ],
 )
 def test_values_when_of_another_form_then_are_refused(read: Any, value: object) -> None:
-    """By what is wrong with them."""
+    """A value of another form is refused with the reason."""
     with pytest.raises(InvalidArgument):
         read(value)
 

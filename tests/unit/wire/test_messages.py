@@ -1,4 +1,4 @@
-"""Messages: what is read is strict, takes no memory it was not given, and names what is wrong."""
+"""Messages: reading is strict, bounded in memory, and names each fault."""
 
 import threading
 import tracemalloc
@@ -44,7 +44,7 @@ def test_request_comes_back_as_it_was_sent() -> None:
 @pytest.mark.parametrize("request_id", [0, 127, 128, 255, 256, 65_535, 65_536, 2**32 - 1])
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 65_535, 65_536])
 def test_answer_when_it_is_packed_already_then_is_the_same(request_id: int, count: int) -> None:
-    """Whatever the id, and however many parts there are, not one byte differs."""
+    """A packed answer has the same bytes, whatever its id and its number of parts."""
     parts = [[None, number] for number in range(count)]
     result = packed_array([packed(part) for part in parts])
     assert answer_frame(request_id, result) == answer_frame(request_id, parts)
@@ -121,7 +121,7 @@ def test_message_when_it_fits_no_frame_is_refused_by_who_sends_it() -> None:
     ids=["above-uint64", "no-value", "surrogate", "below-int64"],
 )
 def test_request_when_it_cannot_be_sent_is_refused_and_the_next_is_whole(arg: object) -> None:
-    """What msgpack has no form for is an invalid argument, and leaves nothing behind."""
+    """A value without a msgpack form is an invalid argument, and the next request is whole."""
     with pytest.raises(InvalidArgument, match="cannot be sent"):
         request_frame(1, "ping", ["before", arg])
     assert read_request(payload_of(request_frame(2, "ping", []))) == (2, "ping", [])
@@ -129,7 +129,7 @@ def test_request_when_it_cannot_be_sent_is_refused_and_the_next_is_whole(arg: ob
 
 @pytest.mark.parametrize("request_id", [0, 127, 128, 255, 256, 65_535, 65_536, 2**32 - 1])
 def test_id_of_what_is_no_request_is_found(request_id: int) -> None:
-    """The id stands at the front, and can be read where the rest cannot."""
+    """The id is read even if the rest of the frame is wrong."""
     payload = msgpack.packb([request_id, None, None])
     assert id_of(payload) == request_id
     assert id_of(memoryview(payload)[:-1]) == request_id
@@ -139,7 +139,7 @@ def test_id_of_what_is_no_request_is_found(request_id: int) -> None:
     "payload", [b"", b"\x93", b"\x92\x01", b"\x93\xcd\x01", b"\x93\xff", b"\x93\xcf" + bytes(8)]
 )
 def test_id_of_what_has_none_is_none(payload: bytes) -> None:
-    """Where no id of a request stands, none is made up."""
+    """A frame without an id gives none."""
     assert id_of(payload) is None
 
 
@@ -184,7 +184,7 @@ def test_argument_when_it_is_a_map_with_a_key_out_of_range_then_whoever_reads_it
 
 
 def test_packers_are_not_shared_between_threads() -> None:
-    """Each thread has a packer of its own: their buffers are reused, so two must not meet."""
+    """Each thread has its own packer, because packers reuse their buffer."""
     packers = [messages._local.pack]
     thread = threading.Thread(target=lambda: packers.append(messages._local.pack))
     thread.start()

@@ -1,4 +1,4 @@
-"""Values, options and hello: what the golden frames do not show of them."""
+"""Values, options and hello: cases that the golden frames do not have."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,7 +50,7 @@ from tests.support.server.recorded_frames import SEGMENTS
 
 
 def test_partition_when_it_comes_again_is_the_same_object() -> None:
-    """What many questions are about is made once."""
+    """A repeated partition is the same object."""
     first = values.read_partition([bytes(16), "again", 1])
     assert values.read_partition([bytes(16), "again", 1]) is first
 
@@ -64,7 +64,7 @@ def test_partition_when_its_number_only_equals_a_known_one_is_refused(number: ob
 
 
 def test_partitions_when_too_many_come_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks about ever new partitions fills no memory."""
+    """The cache of partitions is bounded."""
     monkeypatch.setattr(values, "PARTITIONS_KEPT", 10)
     partitions = values._Partitions()
     for number in range(1_000):
@@ -77,21 +77,21 @@ def test_partitions_when_too_many_come_are_not_kept(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_segment_when_made_from_its_row_is_the_same_value(name: str) -> None:
-    """The short way from a row gives what the long way gives."""
+    """The fast way from a row gives the same value as the slow one."""
     segment = SEGMENTS[name]
     assert row_value(segment.id.uuid, row_of(segment)) == values.segment_value(segment)
 
 
 @pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 16_384])
 def test_custom_metadata_of_any_size_is_the_same_by_the_short_way(size: int) -> None:
-    """Also where its length takes more than one byte of the row."""
+    """The fast way writes custom metadata of any length as the slow one does."""
     segment = started(1, custom_metadata=bytes(size))
     assert row_value(segment.id.uuid, row_of(segment)) == values.segment_value(segment)
 
 
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_segment_when_it_was_sent_before_then_is_sent_as_it_is_now(name: str) -> None:
-    """What is remembered of a segment is never sent once it has changed."""
+    """A changed segment is sent with its present values, not with cached ones."""
     segment = SEGMENTS[name]
     uuid, row = segment.id.uuid, row_of(segment)
     for _ in range(2):
@@ -103,7 +103,7 @@ def test_segment_when_it_was_sent_before_then_is_sent_as_it_is_now(name: str) ->
 def test_segments_that_were_sent_when_many_or_large_then_fill_no_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As many small ones are remembered as are allowed, and no large one."""
+    """The cache holds a bounded number of small segments and no large one."""
     monkeypatch.setattr(rows, "ROWS_KEPT", 10)
     kept = rows._Rows()
     row = row_of(started(1))
@@ -136,7 +136,7 @@ def test_segment_that_is_read_is_like_one_that_was_made() -> None:
 
 
 def test_next_page_when_the_first_had_nothing_yet_is_asked_for_from_the_start() -> None:
-    """Nil alone means the end: a page that is empty for now has something to go on with."""
+    """An empty page with a continuation is not the end, and only nil is."""
     assert next_value(Page((), None, is_last=True)) is None
     again = next_value(Page((), None, is_last=False))
     assert again == b""
@@ -146,7 +146,7 @@ def test_next_page_when_the_first_had_nothing_yet_is_asked_for_from_the_start() 
 
 
 def test_answers_to_look_ups_when_one_is_missing_are_refused() -> None:
-    """As many answers as questions, or it is not known which is which."""
+    """The client refuses another number of answers than of look-ups."""
     with pytest.raises(InvalidArgument, match="an array of 2"):
         read_segment_answers([tp(), tp()], [[None, None]])
 
@@ -186,7 +186,7 @@ def test_hello_when_it_says_more_than_is_known_is_read() -> None:
 
 
 def test_hello_when_answered_by_an_earlier_service_then_it_said_nothing_of_newer_limits() -> None:
-    """What was added is 0 where it is missing, and what was there from the start must be there."""
+    """A missing newer limit in hello is 0, and a missing original one is refused."""
     limits = ServiceLimits(1, 2, 3, 4, 5, 6, timeout_ms_max=7, assign_max=8)
     answer = HelloAnswer(1, "s", None, None, None, "admin", "serve", limits)
     said: Any = hello_answer_value(answer)
@@ -225,7 +225,7 @@ def test_look_ups_when_too_many_then_refused_before_any_is_looked_at() -> None:
 
 
 def test_token_is_not_printed() -> None:
-    """What a log line shows of a hello has no secret in it."""
+    """The text of a hello in a log line does not show its token."""
     assert "secret" not in repr(ClientHello((1,), "c", "secret"))
 
 
@@ -237,7 +237,7 @@ def test_version_is_the_newest_that_both_sides_speak() -> None:
 
 
 def test_arguments_when_there_are_too_many_are_named() -> None:
-    """The refusal says which there are."""
+    """The refusal names the surplus arguments."""
     message = r"segment_for takes 3 or 4 arguments \(partition, epoch, offset, options\), got 5"
     with pytest.raises(InvalidArgument, match=message):
         METHODS["segment_for"].require_count([1, 2, 3, 4, 5])

@@ -64,7 +64,7 @@ def test_duration_when_shown_has_its_two_largest_units(seconds: float, text: str
     ],
 )  # fmt: skip
 def test_cell_when_shown_is_as_its_form_says(value: object, form: ValueFormat, text: str) -> None:
-    """Every form has one way to be read."""
+    """Each form prints its values in one way."""
     assert cell(value, form) == text
 
 
@@ -74,12 +74,12 @@ def test_cell_when_it_holds_what_a_terminal_obeys_shows_it_instead() -> None:
 
 
 def test_value_when_its_key_has_dots_is_looked_for_inside() -> None:
-    """A dot goes into an object; what is not there is nothing."""
+    """A dotted key reads a field of a nested object, and a missing field reads as nothing."""
     assert value_at({"a": {"b": 1}}, "a.b") == 1
     assert value_at({"a": 1}, "a.b") is None
 
 
 def test_states_when_counted_leave_out_those_without() -> None:
-    """Only states that somebody is in are named."""
+    """The count of states names only states that at least one item has."""
     counts = {"COPY_SEGMENT_STARTED": 0, "COPY_SEGMENT_FINISHED": 1_234}
     assert states_text(counts) == "1,234 COPY_FINISHED"

@@ -53,20 +53,22 @@ async def test_json_when_there_is_nothing_has_an_empty_list() -> None:
 
 
 async def test_json_when_a_value_is_bytes_or_not_ascii_is_ascii() -> None:
-    """Bytes are hex; what is not ASCII is escaped, whatever the locale can say."""
+    """
+    JSON holds bytes as hex and escapes every character that is not ASCII, whatever the locale.
+    """
     text = await printed(answer_of([{"name": "ä\u2028", "raw": b"\x00\xff"}]), "json")
     assert text.isascii()
     assert json.loads(text)["items"] == [{"name": "ä\u2028", "raw": "00ff"}]
 
 
 async def test_json_lines_when_printed_are_the_items_alone() -> None:
-    """Neither head nor foot: each line is an item."""
+    """JSON lines have the items and neither head nor foot."""
     lines = (await printed(answer_of(ITEMS), "jsonl")).splitlines()
     assert [json.loads(line) for line in lines] == ITEMS
 
 
 async def test_version_when_it_is_another_is_in_the_schemas_name() -> None:
-    """A kind whose form changed says so."""
+    """The name of a schema has the version of its form."""
     text = await printed(answer_of([], version=2), "json")
     assert json.loads(text)["schema"] == "rlmm/things/2"
 
@@ -87,7 +89,7 @@ JSON = st.recursive(
 async def test_yaml_of_anything_is_read_as_the_same_that_json_says(
     items: list[dict[str, object]],
 ) -> None:
-    """Whatever JSON can say, a reader of YAML understands as the same."""
+    """A reader of YAML gets the same values as one of JSON."""
     as_yaml = await printed(answer_of(items), "yaml")
     assert yaml.safe_load(as_yaml) == json.loads(await printed(answer_of(items), "json"))
 
@@ -115,7 +117,7 @@ async def test_yaml_of_anything_is_read_as_the_same_that_json_says(
 def test_yaml_scalar_when_it_could_be_taken_for_another_thing_is_quoted(
     value: object, text: str
 ) -> None:
-    """Only what is a text beyond doubt stands without quotes."""
+    """YAML quotes every string that a parser could read as another type."""
     assert yaml_scalar(value) == text
     assert yaml.safe_load(text) == value
 

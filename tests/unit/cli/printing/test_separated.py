@@ -1,4 +1,4 @@
-"""CSV and TSV: every column, values as they are, readable by what reads them."""
+"""CSV and TSV: every column, plain values, readable by common tools."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ITEM: dict[str, object] = {
 
 
 async def test_csv_when_printed_has_all_columns_by_name_and_plain_values() -> None:
-    """Names are those of JSON; sizes are bytes; what is made for people alone is left out."""
+    """CSV uses the names of JSON and bytes for sizes, and leaves out columns made for people."""
     text = await printed(CommandAnswer("things", COLUMNS, [ITEM]), "csv")
     assert text == ("topic,partition,size.bytes,epochs,is_new,note\norders,3,5000,0:5 1:9,true,\n")
 
@@ -60,7 +60,7 @@ async def test_csv_of_any_texts_is_read_back_as_they_were(rows: list[list[str]])
 
 @given(rows=ROWS)
 async def test_tsv_of_any_texts_has_a_row_a_line_and_a_tab_a_column(rows: list[list[str]]) -> None:
-    """`cut` and `awk` find each value in its place; escapes undone, it is what it was."""
+    """`cut` and `awk` find each value in its column, and unescaping restores the value."""
     columns = (Column("a", "A"), Column("b", "B"))
     items: list[dict[str, object]] = [{"a": a, "b": b} for a, b in rows]
     text = await printed(CommandAnswer("things", columns, items), "tsv", has_headers=False)

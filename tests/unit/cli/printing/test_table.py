@@ -1,4 +1,4 @@
-"""Tables and screens: widths, order, what fits and what does not."""
+"""Tables and screens: widths, order, and texts that do not fit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_table_when_printed_is_aligned_with_numbers_to_the_right() -> None
 
 
 async def test_table_when_wide_has_the_extra_columns() -> None:
-    """`--wide` shows what has no room in 80 columns."""
+    """`--wide` shows the columns that do not fit in 80 characters."""
     assert "ID" not in await printed(CommandAnswer("things", COLUMNS, rows(1)))
     assert "ID" in await printed(CommandAnswer("things", COLUMNS, rows(1)), is_wide=True)
 
@@ -53,19 +53,19 @@ async def test_table_when_headers_are_not_wanted_has_widths_of_its_rows_alone() 
 
 
 async def test_table_when_there_is_nothing_has_titles_and_sums() -> None:
-    """Nobody is left to wonder whether anything was asked."""
+    """An empty table still prints its titles and sums."""
     answer = CommandAnswer("things", COLUMNS, [], summary=lambda _: ["0 things"])
     assert await printed(answer) == "NAME  SIZE  DETAIL\n\n0 things\n"
 
 
 async def test_table_when_quiet_has_rows_alone() -> None:
-    """`--quiet` leaves out what is not data."""
+    """`--quiet` prints only data rows."""
     answer = CommandAnswer("things", COLUMNS, rows(1), summary=lambda _: ["1 thing"])
     assert "thing" not in await printed(answer, is_quiet=True)
 
 
 async def test_sums_when_shown_are_made_of_head_and_foot() -> None:
-    """What is said below a table knows both."""
+    """The sums below a table use both the head and the foot of the answer."""
     answer = CommandAnswer(
         "things", COLUMNS, [], {"where": "here"}, lambda: {"things": 0},
         summary=lambda document: [f"{document['things']} things {document['where']}"],
@@ -97,27 +97,27 @@ async def test_table_when_the_last_text_is_long_goes_on_below_itself() -> None:
 
 
 async def test_table_when_a_word_has_no_room_leaves_it_whole() -> None:
-    """A key is there to be copied, however long it is."""
+    """A table never breaks a key, so that it can be copied."""
     item: View = {"name": "n", "size": 1, "detail": f"one {'k' * 50} two"}
     text = await printed(CommandAnswer("things", COLUMNS, [item]), width=40)
     assert f" {'k' * 50}\n" in text
 
 
 async def test_table_when_there_is_no_room_for_the_last_text_is_left_alone() -> None:
-    """A column of a few characters helps nobody."""
+    """A table does not wrap the last text into a column of a few characters."""
     item: View = {"name": "n" * 30, "size": 1, "detail": "one two three four"}
     text = await printed(CommandAnswer("things", COLUMNS, [item]), width=40)
     assert text.splitlines()[1].endswith("one two three four")
 
 
 async def test_titles_when_styled_are_bold() -> None:
-    """On a terminal that wants colours titles stand out, and elsewhere nothing does."""
+    """Titles are bold on a terminal with colours only."""
     assert "\x1b[1mNAME" in await printed(CommandAnswer("things", COLUMNS, rows(1)), is_styled=True)
     assert "\x1b" not in await printed(CommandAnswer("things", COLUMNS, rows(1)))
 
 
 async def test_screen_when_there_is_one_is_made_of_the_whole_document() -> None:
-    """Who has a screen of his own is given head, items and foot, and prints no columns."""
+    """An answer with a screen of its own gets head, items and foot, and prints no columns."""
 
     def screen(document: View) -> Iterator[str]:
         yield f"{document['schema']} {document['where']} {document['items']} {document['total']}"
@@ -145,7 +145,9 @@ def test_line_when_it_is_too_long_goes_on_below_itself(line: str, lines: list[st
 
 
 async def test_table_when_a_word_of_ours_is_too_long_goes_on_behind_a_hyphen() -> None:
-    """What has anything but small letters in it may be an id, and stays whole."""
+    """
+    A table hyphenates only words of small letters; any other word may be an id and stays whole.
+    """
     item: View = {
         "name": "n" * 40,
         "size": 1,

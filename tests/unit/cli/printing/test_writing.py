@@ -1,4 +1,4 @@
-"""Answers item by item: what is seen when, and what happens when nobody reads any more."""
+"""Answers written item by item: when rows appear, and how a closed pipe ends the output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OUTPUTS = ["table", "json", "jsonl", "csv", "tsv", "yaml"]
 
 
 class Watched(StringIO):
-    """A stream that says when a text was written to it."""
+    """A stream that notes each write."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Watched(StringIO):
 
 
 class Pipe(StringIO):
-    """A stream whose other end goes away after some writes; an encoding of its own."""
+    """A stream whose other end closes after some writes; it has an encoding of its own."""
 
     def __init__(self, writes: int = 10**9, error: int = errno.EPIPE) -> None:
         super().__init__()
@@ -59,7 +59,9 @@ class Pipe(StringIO):
 
 @pytest.mark.parametrize("output", OUTPUTS)
 async def test_item_when_the_next_one_takes_its_time_is_seen_all_the_same(output: str) -> None:
-    """A row is out before the one behind it is known: whoever follows a log sees it."""
+    """
+    The writer prints a row before the next one is known, so a reader that follows a log sees it.
+    """
     go_on, stream = asyncio.Event(), Watched("first")
 
     async def items() -> AsyncIterator[View]:
@@ -96,7 +98,7 @@ async def test_items_when_they_are_many_are_written_while_they_come(output: str)
 
 
 async def test_pipe_when_nobody_reads_any_more_ends_the_answer_quietly() -> None:
-    """As for `| head`: nothing more is asked for, and the exit code is the answer's."""
+    """A closed pipe, as with `| head`, ends the output with the exit code of the answer."""
     asked, told = 0, []
 
     async def items() -> AsyncIterator[View]:
@@ -114,7 +116,7 @@ async def test_pipe_when_nobody_reads_any_more_ends_the_answer_quietly() -> None
 
 
 async def test_pipe_when_the_exit_code_depends_on_the_items_goes_through_them_all() -> None:
-    """A check that somebody cuts off at the first line still says whether anything was found."""
+    """A check reads all items for its exit code even when its reader closes the pipe early."""
     seen: list[int] = []
 
     async def items() -> AsyncIterator[View]:
@@ -127,7 +129,7 @@ async def test_pipe_when_the_exit_code_depends_on_the_items_goes_through_them_al
 
 
 async def test_stream_when_it_takes_nothing_is_an_error() -> None:
-    """A full disk is not taken for a reader who has gone."""
+    """The writer reports a full disk as an error, not as a reader that has closed the pipe."""
     stream = Pipe(writes=0, error=errno.ENOSPC)
     with pytest.raises(ConfigError, match="cannot be written"):
         await write_answer(
@@ -145,7 +147,7 @@ async def test_text_when_the_stream_cannot_say_it_is_escaped() -> None:
 
 
 async def test_document_when_the_items_fail_half_way_is_not_whole() -> None:
-    """Whatever was printed before an error cannot be taken for the answer."""
+    """The output before an error is an incomplete document."""
     stream = StringIO()
 
     async def items() -> AsyncIterator[View]:
@@ -160,7 +162,7 @@ async def test_document_when_the_items_fail_half_way_is_not_whole() -> None:
 
 
 async def test_items_when_the_answer_ends_early_are_closed() -> None:
-    """What items hold, a connection for example, is given back before the source is closed."""
+    """The writer closes the items, and what they hold, before the caller closes the source."""
     closed: list[bool] = []
 
     async def items() -> AsyncIterator[View]:
@@ -177,7 +179,7 @@ async def test_items_when_the_answer_ends_early_are_closed() -> None:
 
 
 async def test_exit_code_when_it_is_found_out_by_the_items_is_asked_at_the_end() -> None:
-    """It is looked at when all is printed, not before."""
+    """The exit code is computed after the last item."""
     found: list[View] = []
 
     async def items() -> AsyncIterator[View]:
@@ -189,7 +191,9 @@ async def test_exit_code_when_it_is_found_out_by_the_items_is_asked_at_the_end()
 
 
 async def test_document_of_an_answer_is_one_line() -> None:
-    """For who prints answers one below the other."""
+    """
+    A document is printed as one line, so that a program can print several one below the other.
+    """
     text = await document_of(
         CommandAnswer("things", COLUMNS, [{"n": 1}], {"a": 1}, lambda: {"b": 2})
     )

@@ -78,7 +78,7 @@ async def test_cluster_when_another_that_was_learned_is_not_reached_then_learned
 async def test_address_when_the_cluster_is_not_reached_and_found_elsewhere_then_followed_there(
     tmp_path: Path,
 ) -> None:
-    """Brokers move: who was learned at one address is kept at the one where it answers now."""
+    """The service follows a cluster to the address at which it answers now."""
     async with learning(tmp_path, {OLD: "blue"}) as process:
         old = process.at[OLD]
         first = await say_until_reached(process, "blue", OLD)
@@ -95,7 +95,7 @@ async def test_address_when_the_cluster_is_not_reached_and_found_elsewhere_then_
 async def test_address_when_learned_before_and_moved_meanwhile_then_followed_there(
     tmp_path: Path,
 ) -> None:
-    """A service that comes back finds its cluster again as soon as a broker tells where it is."""
+    """A restarted service finds its cluster at the address that a broker sends."""
     async with learning(tmp_path, {NEW: "blue"}, learned={"blue": OLD}) as process:
         await until(lambda: "blue" in process.service.engines)
         await say_until_reached(process, "blue", NEW)
@@ -105,7 +105,7 @@ async def test_address_when_learned_before_and_moved_meanwhile_then_followed_the
 async def test_address_when_the_engine_reaches_its_cluster_then_nothing_told_changes_anything(
     tmp_path: Path,
 ) -> None:
-    """No hello takes a working engine down, or has anybody asked."""
+    """A hello with another address does not affect a working engine and starts no trial."""
     async with learning(tmp_path, {OLD: "blue", NEW: "blue"}) as process:
         engine = await say_until_reached(process, "blue", OLD)
         opened = list(process.opened)
@@ -119,7 +119,7 @@ async def test_address_when_the_engine_reaches_its_cluster_then_nothing_told_cha
 async def test_address_when_the_cluster_is_away_for_a_moment_then_the_engine_stays(
     tmp_path: Path,
 ) -> None:
-    """Each broker tells its own address: that all are away for seconds has nothing read anew."""
+    """The engine stays when its brokers are away for seconds."""
     process = Addresses(tmp_path, 1)
     blue = process.at[NEW] = process.put(OLD, "blue")
     async with process.running():
@@ -138,7 +138,7 @@ async def test_address_when_the_cluster_is_away_for_a_moment_then_the_engine_sta
 async def test_address_when_told_wrong_while_the_cluster_is_away_then_the_engine_stays(
     told: str, tmp_path: Path
 ) -> None:
-    """It is found again where it was, by the same engine."""
+    """The same engine finds its cluster at the old address after a wrong hello."""
     async with learning(tmp_path, {OLD: "blue", "other:1": "green"}) as process:
         blue = process.at[OLD]
         engine = await say_until_reached(process, "blue", OLD)
@@ -155,7 +155,7 @@ async def test_address_when_told_wrong_while_the_cluster_is_away_then_the_engine
 async def test_cluster_when_its_engine_was_dropped_then_back_as_soon_as_it_can_be_followed(
     tmp_path: Path,
 ) -> None:
-    """What took it off may be over: nobody has to start the service again, or to say hello."""
+    """A dropped cluster is followed again when that is possible, without a restart or a hello."""
     async with learning(tmp_path, {OLD: "blue"}) as process:
         first = await say_until_reached(process, "blue", OLD)
         await asyncio.sleep(100)
@@ -176,7 +176,7 @@ async def test_cluster_when_its_engine_was_dropped_then_back_as_soon_as_it_can_b
 async def test_address_when_told_while_the_old_one_worked_then_tried_when_it_does_not(
     tmp_path: Path,
 ) -> None:
-    """A broker says hello once; what it said is not forgotten, whoever tells something else."""
+    """The service remembers an address from a hello and tries it when the old one fails."""
     async with learning(tmp_path, {OLD: "blue", NEW: "blue"}) as process:
         old = process.at[OLD]
         first = await say_until_reached(process, "blue", OLD)
@@ -209,7 +209,7 @@ async def test_cluster_when_its_engine_drops_again_and_again_then_hellos_bring_i
 async def test_cluster_when_another_was_at_its_address_then_back_once_it_is_there(
     told: str | None, tmp_path: Path
 ) -> None:
-    """Whatever is told, where it always was is looked at as well."""
+    """The service also tries the former address of a cluster, whatever hellos name."""
     async with learning(tmp_path, {OLD: "green"}, learned={"blue": OLD}) as process:
         await until(lambda: "green, not blue" in process.service.missing.get("blue", ""))
         for _ in range(50):
@@ -223,7 +223,7 @@ async def test_cluster_when_another_was_at_its_address_then_back_once_it_is_ther
 async def test_f100_cluster_when_it_is_missing_then_the_process_is_not_ready_and_says_why(
     tmp_path: Path,
 ) -> None:
-    """Failure scenario F100: what is to be followed and is not never looks as if all were well."""
+    """Failure scenario F100: a process that lacks a cluster is not ready and names the reason."""
     async with learning(tmp_path, {OLD: "blue", NEW: "green"}, clusters_max=2) as process:
         for cluster_id, address in (("blue", OLD), ("green", NEW)):
             engine = await say_until_reached(process, cluster_id, address)
@@ -247,7 +247,7 @@ async def test_f100_cluster_when_it_is_missing_then_the_process_is_not_ready_and
 async def test_cluster_when_its_log_cannot_be_opened_at_the_start_then_missing_and_comes_back(
     tmp_path: Path,
 ) -> None:
-    """One that never opened is as visible as one that was dropped."""
+    """A cluster whose log could not be opened is reported as missing, and returns."""
     await asyncio.to_thread(write_learned, tmp_path, {"blue": OLD})
     process = Addresses(tmp_path, 1)
     process.put(OLD, "blue")
@@ -266,7 +266,7 @@ async def test_cluster_when_its_log_cannot_be_opened_at_the_start_then_missing_a
 async def test_cluster_when_only_told_of_then_takes_no_place_and_the_process_is_ready(
     tmp_path: Path,
 ) -> None:
-    """Whoever makes up clusters keeps none from being learned."""
+    """A cluster that is only named in a hello takes no place and does not affect readiness."""
     async with learning(tmp_path, {OLD: "blue", "other:1": "other"}) as process:
         for number in range(300):
             assert isinstance(say(process, f"made-up-{number}", "nobody:1"), NotReady)
@@ -283,7 +283,7 @@ async def test_cluster_when_only_told_of_then_takes_no_place_and_the_process_is_
 async def test_clusters_when_many_are_told_at_once_then_few_are_asked_at_a_time(
     tmp_path: Path,
 ) -> None:
-    """Each is connections to somewhere; one that is learned waits for none of them."""
+    """Few addresses are tried at a time, and a learned cluster waits for none of them."""
     async with learning(tmp_path, {NEW: "blue"}, clusters_max=2, learned={"blue": OLD}) as process:
         await until(lambda: "blue" in process.service.engines)
         for number in range(100):
@@ -305,7 +305,7 @@ def is_refused(process: Addresses, cluster_id: str) -> bool:
 async def test_cluster_when_another_answers_at_the_address_then_refused_and_asked_again_later(
     tmp_path: Path,
 ) -> None:
-    """It is said which cluster is there; an address may become right, too."""
+    """The refusal names the cluster at the address, which is tried again later."""
     async with learning(tmp_path, {OLD: "green"}) as process:
         await asyncio.sleep(0.1)
         with pytest.raises(NotReady, match=OLD):

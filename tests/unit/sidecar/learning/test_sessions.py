@@ -1,4 +1,4 @@
-"""Clients whose engine goes and another one comes: they ask on, and what brokers have stays."""
+"""Sessions whose engine is replaced: clients ask on, and assignments stay."""
 
 from __future__ import annotations
 
@@ -81,7 +81,10 @@ async def drop(process: Addresses) -> None:
 async def test_session_when_its_engine_is_dropped_then_not_ready_and_answered_by_the_next(
     tmp_path: Path,
 ) -> None:
-    """A connection outlives an engine: nobody has to connect anew, or to assign again."""
+    """
+    A session gets not ready while its engine is replaced, and then answers with the same
+    assignment.
+    """
     async with served(tmp_path) as (process, client):
         reader = Client(process)
         await reader.ask("segment_for", wire(ORDERS), 0, 5)
@@ -115,7 +118,7 @@ async def test_session_when_its_engine_is_dropped_then_not_ready_and_answered_by
 
 @pytest.mark.parametrize("method", ["wait_ready", "segment_for"])
 async def test_wait_when_its_engine_is_dropped_then_not_ready(method: str, tmp_path: Path) -> None:
-    """Who waits is told to ask again, and not that the service stops."""
+    """A wait at a dropped engine gets not ready, not Stopped."""
     async with served(tmp_path) as (process, _):
         reader = Client(process)
         await reader.ask("segment_for", wire(ORDERS), 0, 5)
@@ -133,7 +136,7 @@ async def test_wait_when_its_engine_is_dropped_then_not_ready(method: str, tmp_p
 async def test_broker_when_its_cluster_is_followed_elsewhere_then_has_what_it_had(
     tmp_path: Path,
 ) -> None:
-    """What it was given outlives the engine, also where only somebody else asks."""
+    """The assignment of a broker goes over to the new engine, even if only another broker asks."""
     async with served(tmp_path) as (process, client):
         old = process.at[OLD]
         process.put(NEW, "blue").write(
@@ -152,7 +155,7 @@ async def test_broker_when_its_cluster_is_followed_elsewhere_then_has_what_it_ha
 async def test_engine_when_it_takes_the_place_of_another_then_assigned_with_no_broker_heard(
     tmp_path: Path,
 ) -> None:
-    """Who asks by HTTP, and whoever looks at readiness, need not wait for a broker's question."""
+    """The new engine gets the known assignment without waiting for a request of a broker."""
     async with served(tmp_path) as (process, _):
         await drop(process)
         await until(lambda: process.service.is_reached("blue"))
@@ -183,7 +186,7 @@ async def test_engine_when_dropped_then_neither_clients_nor_brokers_hold_it(
 
 
 async def test_state_when_its_engine_was_dropped_then_it_is_given_back(tmp_path: Path) -> None:
-    """Also what is out of the sight of the cycle collector, as all that was read is."""
+    """The state of a dropped engine is freed, even if it was frozen for the garbage collector."""
     async with served(tmp_path) as (process, _):
         follower = process.service.engines["blue"]._pump.follower(0)
         assert follower is not None
@@ -199,7 +202,7 @@ async def test_state_when_its_engine_was_dropped_then_it_is_given_back(tmp_path:
 
 
 async def test_session_when_the_service_stops_then_stopped_is_told(tmp_path: Path) -> None:
-    """Of an end there is nothing to wait for."""
+    """A stopped service ends each session with Stopped."""
     async with served(tmp_path) as (process, client):
         process.service.refuse("the service is stopping")
         for method, args in (

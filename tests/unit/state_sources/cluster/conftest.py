@@ -9,5 +9,5 @@ __all__ = ["nothing_blocks"]
 
 
 def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
-    """The loop that every test here runs on."""
+    """Return the loop of every test here."""
     return {"virtual time": VirtualTimeLoop}

@@ -1,4 +1,4 @@
-"""A cluster's own facts: what is told, and what is left out because nobody told it."""
+"""Facts of a cluster: the known ones, and gaps for those without an answer."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ READ, DESCRIBE = 3, 8
 
 
 class AskedCluster(FakeTopics):
-    """Answers about brokers and rights as well, or refuses to."""
+    """Also answers about brokers and rights, or refuses to."""
 
     def __init__(self, brokers: int = 2, **topics: FakeTopic) -> None:
         super().__init__(brokers, **topics)
         self.code = ErrorCode.NONE
-        """What is said to questions about brokers in place of an answer."""
+        """The error code of questions about brokers."""
         self.on_cluster: int | None = 1 << DESCRIBE
         self.too_old: set[type[Any]] = set()
         """Questions that no broker knows."""
@@ -62,7 +62,7 @@ class AskedCluster(FakeTopics):
 
 
 def topic_with(topic: Any, bits: int) -> Any:
-    """The same topic, with what may be done to it where it is there."""
+    """Return the same topic with the rights of the client on it."""
     bits_told = bits if topic.code == ErrorCode.NONE else None
     return type(topic)(
         topic.code, topic.name, topic.topic_id, topic.partitions, topic.is_internal, bits_told
@@ -71,7 +71,7 @@ def topic_with(topic: Any, bits: int) -> Any:
 
 @asynccontextmanager
 async def asking(kafka: FakeTopics, timeout_s: float = TIMEOUT_S) -> AsyncIterator[Brokers]:
-    """Somebody who asks a made-up cluster."""
+    """Return a client of a made-up cluster."""
     brokers = Brokers(kafka.log_settings(), cast("Dialer", FakeDialer(kafka)), timeout_s)
     try:
         yield brokers
@@ -80,7 +80,9 @@ async def asking(kafka: FakeTopics, timeout_s: float = TIMEOUT_S) -> AsyncIterat
 
 
 def two_topics() -> AskedCluster:
-    """A tiered one that two brokers lead, and one that we may know nothing of."""
+    """
+    Return a cluster with a tiered topic that two brokers lead, and one hidden from the client.
+    """
     return AskedCluster(
         a=FakeTopic([FakeLog(0), FakeLog(1)], {"remote.storage.enable": "true"}),
         hidden=FakeTopic([FakeLog(0)], code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
@@ -88,7 +90,7 @@ def two_topics() -> AskedCluster:
 
 
 async def test_topics_when_asked_then_have_settings_and_where_each_came_from() -> None:
-    """What was set on the topic and what it has from its brokers are told apart."""
+    """The settings of a topic and those from its brokers have different sources."""
     async with asking(two_topics()) as brokers:
         found = await brokers.topics()
         assert list(found) == ["a"]
@@ -113,7 +115,7 @@ async def test_topics_when_settings_are_not_ours_to_read_then_they_are_unknown()
 
 
 async def test_topics_when_a_partition_has_no_leader_then_says_so() -> None:
-    """None in place of a number that is no broker's."""
+    """The leader of such a partition is None."""
     kafka = AskedCluster(a=FakeTopic([FakeLog(-1)]))
     async with asking(kafka) as brokers:
         place = (await brokers.topics(["a"]))["a"].partitions[0]
@@ -121,7 +123,7 @@ async def test_topics_when_a_partition_has_no_leader_then_says_so() -> None:
 
 
 async def test_offsets_when_asked_then_each_end_is_told() -> None:
-    """All six ends of each partition that has a leader and may be described."""
+    """The answer has all six offsets of each partition with a leader."""
     kafka = two_topics()
     partitions = [kafka.partition("a", 0), kafka.partition("a", 1), kafka.partition("hidden")]
     expected = PartitionOffsets(
@@ -140,7 +142,7 @@ async def test_offsets_when_asked_then_each_end_is_told() -> None:
 async def test_offsets_when_the_brokers_are_older_then_what_they_do_not_know_is_none(
     version: int, local: int | None, tiered: int | None, pending: int | None
 ) -> None:
-    """4.3 knows them all; what an older one does not know keeps nothing else back."""
+    """Offsets that an older broker does not know are None, and the others are there."""
     kafka = two_topics()
     kafka.offsets_version_max = version
     one = kafka.partition("a")
@@ -153,7 +155,7 @@ async def test_offsets_when_the_brokers_are_older_then_what_they_do_not_know_is_
 
 
 async def test_offsets_when_the_tier_has_nothing_then_minus_one_is_no_offset_elsewhere() -> None:
-    """Of the tier's end -1 is an answer; of what is to be uploaded it is none."""
+    """An offset of -1 is valid for the end of the tier and unknown elsewhere."""
     kafka = AskedCluster(a=FakeTopic([FakeLog(0)]))
     kafka.topics["a"].partitions[0].ends.update({-4: 0, -5: -1, -6: -1})
     one = kafka.partition("a")
@@ -163,7 +165,7 @@ async def test_offsets_when_the_tier_has_nothing_then_minus_one_is_no_offset_els
 
 
 async def test_offsets_when_there_is_no_leader_or_another_topic_then_left_out() -> None:
-    """Nobody waits for an election of a partition that has none, and no answer is another's."""
+    """Partitions without a leader and other topics are missing from the answer, without a wait."""
     kafka = AskedCluster(a=FakeTopic([FakeLog(-1), FakeLog(0)]))
     stranger = TopicIdPartition(Uuid.of(9, 9), "a", 1)
     async with asking(kafka) as brokers:
@@ -174,7 +176,7 @@ async def test_offsets_when_there_is_no_leader_or_another_topic_then_left_out() 
 
 
 async def test_brokers_when_asked_then_tell_settings_and_disks() -> None:
-    """Each is asked itself; a folder that is offline tells nothing."""
+    """Each broker returns its own settings and disks, and an offline folder has none."""
     async with asking(two_topics()) as brokers:
         assert await brokers.broker_settings(1) == {"log.dirs": ClusterSetting("/1", True)}
         assert await brokers.log_dirs() == [
@@ -183,7 +185,7 @@ async def test_brokers_when_asked_then_tell_settings_and_disks() -> None:
 
 
 async def test_brokers_when_denied_or_too_old_then_nothing_is_known() -> None:
-    """A right that is missing is no error: who needs the fact says that it is not known."""
+    """Brokers whose settings cannot be read are unknown, and this is no error."""
     kafka = two_topics()
     kafka.code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     async with asking(kafka) as brokers:
@@ -198,7 +200,7 @@ async def test_brokers_when_denied_or_too_old_then_nothing_is_known() -> None:
 
 
 async def test_brokers_when_one_is_away_then_the_others_tell() -> None:
-    """A broker that is down has no folders that anybody knows of; it ends no question."""
+    """A broker that is down has no known folders, and the others answer."""
     kafka = two_topics()
     async with asking(kafka) as brokers:
         assert len(await brokers.log_dirs()) == 2
@@ -211,7 +213,7 @@ async def test_brokers_when_one_is_away_then_the_others_tell() -> None:
 
 
 async def test_rights_when_asked_then_hidden_and_absent_topics_are_told_apart() -> None:
-    """Not told, nothing allowed, and what is allowed are three things."""
+    """The client distinguishes unknown rights, no rights and some rights."""
     async with asking(two_topics()) as brokers:
         rights = await brokers.rights(["a", "hidden", "nobody"])
     assert rights.on_cluster == frozenset({"DESCRIBE"})
@@ -223,7 +225,7 @@ async def test_rights_when_asked_then_hidden_and_absent_topics_are_told_apart() 
 
 
 async def test_cluster_when_it_refuses_us_or_nobody_listens_then_is_an_error() -> None:
-    """Facts that are missing must not be taken for facts that nobody told."""
+    """A refusal or an unreachable cluster is an error, not an empty answer."""
     kafka = two_topics()
     kafka.refuses[0] = kafka.refuses[1] = LogNotPermitted("the broker refused user 'x'")
     async with asking(kafka) as brokers:

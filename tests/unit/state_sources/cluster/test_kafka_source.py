@@ -1,4 +1,4 @@
-"""The topic of a cluster as a source: what is read, and how it ends where nothing can be."""
+"""The topic of a cluster as a source: its records, and its errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.logs.copied_folders import events_of, user_partition
 
 
 async def test_topic_when_read_then_state_and_standing_are_those_of_its_events() -> None:
-    """Nothing is produced and no snapshot is kept: READ and DESCRIBE are enough."""
+    """The source reads the state with READ and DESCRIBE only, and writes nothing."""
     kafka = cluster_of(events_of(NUMBERS))
     async with opened_source(kafka) as source:
         moment = await source.now()
@@ -102,7 +102,7 @@ async def test_topic_when_created_anew_then_nothing_of_the_old_one_is_left() -> 
 
 
 async def test_topic_when_its_head_is_gone_then_the_history_is_not_complete() -> None:
-    """What was before the log's start is not known, which the standing says."""
+    """The standing says that records before the log start are missing."""
     kafka = cluster_of(events_of(NUMBERS))
     for held in kafka.partitions.values():
         held.log_start = 2
@@ -115,7 +115,7 @@ async def test_topic_when_its_head_is_gone_then_the_history_is_not_complete() ->
 async def test_topic_when_partitions_were_added_then_what_lies_astray_is_noted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Brokers look for a partition's events where the number of partitions says."""
+    """The source notes events outside the metadata partition that the count gives them."""
     kafka = cluster_of(events_of(NUMBERS))
     kafka.partitions |= {COUNT: kafka._made(COUNT + 1)[COUNT]}
     astray = [
@@ -134,7 +134,7 @@ async def test_topic_when_partitions_were_added_then_what_lies_astray_is_noted(
 
 
 async def test_topic_when_a_leader_is_missing_then_the_rest_stands_and_now_says_why() -> None:
-    """One metadata partition that nobody leads is told of itself."""
+    """Only the metadata partition without a leader is named as not read."""
     kafka = cluster_of(events_of(NUMBERS))
     kafka.lead(1, -1)
     async with opened_source(kafka, timeout_s=5.0) as source:
@@ -149,7 +149,7 @@ async def test_topic_when_a_leader_is_missing_then_the_rest_stands_and_now_says_
 
 
 async def test_topic_when_it_gives_nothing_then_is_not_ready_with_how_far_it_came() -> None:
-    """Records that the log says are there do not come: an answer without them would be wrong."""
+    """The source is not ready with its position when records do not arrive."""
     kafka = cluster_of(events_of(NUMBERS))
     kafka.hangs.add((0, "Fetch"))
     async with opened_source(kafka, timeout_s=5.0) as source:
@@ -216,7 +216,7 @@ async def test_cluster_when_it_has_no_such_topic_then_that_is_the_error() -> Non
 
 
 async def test_source_when_its_settings_would_write_then_is_refused() -> None:
-    """Who looks has no producer and creates no topic, whatever a file says."""
+    """The source refuses settings that create a topic or write."""
     kafka = FakeKafka()
     for settings in (
         kafka.log_settings(),
@@ -227,7 +227,7 @@ async def test_source_when_its_settings_would_write_then_is_refused() -> None:
 
 
 async def test_progress_when_told_then_begins_with_all_there_is_and_ends_with_it() -> None:
-    """So a bar knows from the first moment how much there is."""
+    """The progress starts with the total and ends with it."""
     kafka = cluster_of(events_of(NUMBERS))
     told: list[tuple[int, int, int]] = []
     async with opened_source(kafka) as source:

@@ -36,7 +36,7 @@ def listing(folder: Path) -> list[Path]:
 
 
 def newest_in(folder: Path) -> dict[int, SnapshotHeader]:
-    """The newest snapshot of each metadata partition, all of them whole."""
+    """Return the newest snapshot of each metadata partition, all of them whole."""
     found: dict[int, SnapshotHeader] = {}
     for one in stored_below(folder):
         header = examine(one).header
@@ -46,7 +46,7 @@ def newest_in(folder: Path) -> dict[int, SnapshotHeader]:
 
 
 async def kept_in(folder: Path) -> dict[int, int]:
-    """Position of the newest snapshot of each metadata partition."""
+    """Return the position of the newest snapshot of each metadata partition."""
     newest = await asyncio.to_thread(newest_in, folder)
     return {place: header.position for place, header in newest.items()}
 
@@ -54,7 +54,7 @@ async def kept_in(folder: Path) -> dict[int, int]:
 async def test_cache_when_there_is_none_then_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not in the folder where the command is, either."""
+    """Without a cache the command writes no file."""
     monkeypatch.chdir(tmp_path)
     async with opened_source(cluster_of(events_of(NUMBERS))) as source:
         await source.now()
@@ -65,7 +65,7 @@ async def test_cache_when_there_is_none_then_nothing_is_written(
 async def test_cache_when_there_is_one_then_the_next_command_reads_what_came_since(
     tmp_path: Path,
 ) -> None:
-    """And comes to the same state, with the history of all of it."""
+    """With a cache the next command reads only later records and has the same state and history."""
     kafka = cluster_of(events_of(NUMBERS))
     ends = {place: held.next_offset for place, held in kafka.partitions.items()}
     assert all(ends.values())
@@ -112,7 +112,7 @@ async def test_cache_when_hardly_anything_came_then_is_left_as_it_is(tmp_path: P
 
 
 def damage_one(folder: Path) -> int:
-    """Spoil the end of a snapshot, and say of which metadata partition it is."""
+    """Damage the end of a snapshot; return its metadata partition."""
     stored = next(iter(stored_below(folder)))
     content = stored.path.read_bytes()
     stored.path.write_bytes(content[:-40] + bytes(40))
@@ -122,7 +122,9 @@ def damage_one(folder: Path) -> int:
 async def test_f6_cache_when_it_is_foreign_stale_or_damaged_then_is_not_used(
     tmp_path: Path,
 ) -> None:
-    """Of another topic, beyond the log's end, before its start, or not what was written."""
+    """
+    The cache is not used for another topic, behind the log end, before its start, or when damaged.
+    """
     kafka = cluster_of(events_of(NUMBERS))
     async with opened_source(kafka, snapshot_cache=tmp_path) as source:
         await source.now()
@@ -203,7 +205,7 @@ async def test_cache_when_it_is_a_folder_of_something_else_then_is_refused(tmp_p
 async def test_cache_when_it_cannot_be_written_then_the_answer_stands(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk costs the next command a replay; this one has its answer, and is told."""
+    """On a full disk the command answers and notes that the cache was not written."""
     monkeypatch.setattr(SnapshotDisk, "free_bytes", lambda *_: 0)
     kafka = cluster_of(events_of(NUMBERS))
     async with opened_source(kafka, snapshot_cache=tmp_path) as source:
@@ -215,7 +217,7 @@ async def test_cache_when_it_cannot_be_written_then_the_answer_stands(
 async def test_cache_when_the_command_is_broken_off_then_nothing_more_is_written(
     tmp_path: Path,
 ) -> None:
-    """Who presses Ctrl-C waits for no snapshots."""
+    """An interrupted command writes no further snapshot."""
     kafka = cluster_of(events_of(NUMBERS))
 
     async def command() -> None:
