@@ -98,10 +98,7 @@ def test_spark_when_it_reads_a_folder_then_rows_and_columns_are_those_of_the_log
 def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """
-    Spark reads the columns of a given schema in its order, also non-nullable ones, and refuses
-    unknown columns.
-    """
+    """Spark reads the columns of a given schema in its order and refuses unknown ones."""
     found = frame(spark, read_options, "timestamp timestamp, offset bigint not null")
     rows = found.orderBy("offset").collect()
     expected = [(row.timestamp.replace(tzinfo=None), row.offset) for row in log.rows()]
@@ -124,10 +121,7 @@ def test_spark_when_the_range_is_empty_then_there_are_no_rows(
 def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_on(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """
-    Pushed filters narrow the plan and Spark applies them again; without its switch for pushdown the
-    query is refused.
-    """
+    """Pushed filters narrow the plan, and Spark needs its switch for pushdown."""
     found = frame(spark, {**read_options, "pushdown": "true"})
     rows = log.rows()
     at = rows[len(rows) // 2].timestamp
@@ -163,10 +157,7 @@ def test_spark_when_asked_by_sql_then_a_view_has_the_options(
 def test_spark_when_a_plan_is_read_then_the_same_rows_come_again(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog, tmp_path: Path
 ) -> None:
-    """
-    A batch and a stream return the same rows of a plan again, and the stream's offsets end with the
-    plan.
-    """
+    """A batch and a stream return the same rows of a plan again."""
     segments = log.tiered[:3]
     plan = plan_of_manifests(
         ManifestContents(segments, []), Question(topics=("orders",), prefix=PREFIX)
@@ -253,10 +244,7 @@ def test_spark_when_an_option_is_wrong_then_it_says_so_in_one_line(
 def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog, tmp_path: Path
 ) -> None:
-    """
-    Damaged or missing segments give one line from the executor, and other rows remain readable
-    where losses are allowed.
-    """
+    """An executor reports damaged or missing segments in one line."""
     folder = tmp_path / "damaged"
     shutil.copytree(read_options["store"], folder)
     options = {**read_options, "store": str(folder), "includeHeaders": "true"}
@@ -306,10 +294,7 @@ def written(spark: SparkSession, folder: Path) -> list[Row]:
 def test_stream_when_it_is_restarted_then_it_goes_on_behind_its_checkpoint(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """
-    A restarted stream continues behind its checkpoint in limited batches and finds new segments and
-    partitions.
-    """
+    """A restarted stream continues behind its checkpoint in limited batches."""
     log = WrittenLog(12)
     log.fill(25)
     store = LocalStore(LocalSettings(tmp_path / "tier"))
@@ -338,10 +323,7 @@ def test_stream_when_it_is_restarted_then_it_goes_on_behind_its_checkpoint(
 def test_stream_when_an_option_is_wrong_then_it_says_so(
     spark: SparkSession, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """
-    A stream with a wrong option fails with that reason instead of Spark's message about a reader
-    that it could not stop.
-    """
+    """A stream with a wrong option fails with the reason."""
     said = told(lambda: run_stream(spark, {**read_options, "endingOffsets": "latest"}, tmp_path))
     assert "ConfigError: a stream has no end: endingOffsets is for batches" in said
     assert "Traceback" not in said
@@ -351,10 +333,7 @@ def test_stream_when_an_option_is_wrong_then_it_says_so(
 def test_stream_when_segments_expire_before_they_were_read_then_it_fails_by_name(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """
-    A stream whose segments expired before it read them fails with their names, or skips them where
-    losses are allowed.
-    """
+    """A stream whose segments expired names them, or skips them where losses are allowed."""
     log = WrittenLog(14)
     log.fill(15)
     store = LocalStore(LocalSettings(tmp_path / "tier"))

@@ -80,9 +80,7 @@ async def test_f96_topic_when_surely_absent_then_the_first_call_creates_it(
 async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_created(
     open_log: OpenLog, code: ErrorCode
 ) -> None:
-    """
-    Failure scenario F96: the log asks again unless the topic is surely absent, and creates nothing.
-    """
+    """F96: the log asks again unless the topic is surely absent, and creates nothing."""
     kafka = without_topic(code)
     log = open_log(kafka, topic=CREATED)
     with pytest.raises(LogUnavailable, match=rf"the topic is not there: {code.name}"):
@@ -260,9 +258,7 @@ async def test_f61_partition_when_there_is_none_then_is_refused(
 async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_identity_binds(
     open_log: OpenLog,
 ) -> None:
-    """
-    Failure scenario F6: waiting reads end, and the next `identity` call binds to the new topic.
-    """
+    """F6: waiting reads end, and the next `identity` call binds to the new topic."""
     kafka = FakeKafka()
     log = open_log(kafka)
     waiting = [asyncio.create_task(log.read(at, 0, timeout_s=ANSWER_S)) for at in range(3)]
@@ -279,9 +275,7 @@ async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_ide
 async def test_f6_identity_when_it_finds_another_topic_first_then_waiting_reads_are_told(
     open_log: OpenLog,
 ) -> None:
-    """
-    Failure scenario F6: a read of the old topic ends with an error and never reads the new one.
-    """
+    """F6: a read of the old topic ends with an error and never reads the new one."""
     kafka = FakeKafka()
     log = open_log(kafka, fetch_max_wait_ms=20_000)
     waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
