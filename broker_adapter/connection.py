@@ -216,7 +216,7 @@ class ServiceDialer:
         self._timeout_s = timeout_s
         self._loop = asyncio.get_running_loop()
         self._asides: set[asyncio.Timeout] = set()
-        """Deadlines of what is asked aside; they end early when all is closed."""
+        """Set deadlines for side requests; closing the connection ends them early."""
         self._is_closed = False
 
     async def dial(self, deadline_s: float) -> ServiceConnection:

@@ -220,7 +220,7 @@ def _state_after_update(event: SegmentUpdate, found: object) -> LostWriteState:
     if found.state > event.state:
         return LostWriteState.PASSED
     if event.state in DELETION and event.custom_metadata is None:
-        # A service stores what is deleted with the custom metadata that it had.
+        # The service stores a deletion with the custom metadata that the segment had.
         event = replace(event, custom_metadata=found.custom_metadata)
     is_there = found.state is event.state and found.updated(event) == found
     return LostWriteState.HAD_EFFECT if is_there else LostWriteState.NOT_SEEN

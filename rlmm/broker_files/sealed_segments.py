@@ -101,7 +101,7 @@ class BrokerLog:
             return SealedFile(place, name, looked.identity)
         if stable.trouble is not None:
             self.figures.refused["stable-offset-unknown"] += 1
-            msg = f"{place}: what is stable of it is not known: {stable.trouble}"
+            msg = f"{place}: its last stable offset is not known: {stable.trouble}"
             raise type(stable.trouble)(msg)
         self.figures.refused["not-sealed"] += 1
         msg = f"{place}/{name} is not to be read now: {why}"

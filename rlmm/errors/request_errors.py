@@ -192,7 +192,7 @@ class NotSealed(RlmmError):
 
 
 class OverBudget(RlmmError):
-    """The memory budget is used up; what is held is answered, nothing more is taken."""
+    """The memory budget is used up; rlmm answers from its state and reads no more events."""
 
     code = "over-budget"
     retriable = True

@@ -1,4 +1,4 @@
-"""Errors of what is stored: the log, snapshots, the tier, and the jobs that work on it."""
+"""Errors of storage: the log, snapshots, the tier, and the jobs that work on it."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class CredentialsAbsent(StoreError):
 
 
 class StoreUnsuitable(StoreError):
-    """The store cannot do what is needed of it, or does it otherwise than it says."""
+    """The store lacks a feature that rlmm needs, or implements it differently than it says."""
 
     code = "store-unsuitable"
 

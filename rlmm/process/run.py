@@ -45,7 +45,7 @@ _EARLIER_S = 1.0
 _OPENING_S = 5.0
 """How long the service waits for a log to be opened. Recovery is not part of it."""
 _FLUSH_SHARE = 0.8
-"""Share of the rest that snapshots may take; the logs are closed in what is left."""
+"""Share of the remaining time for snapshots; the rest is for closing the logs."""
 
 
 async def serve(

@@ -82,7 +82,7 @@ _ASKED = (
     ),
     click.option(
         "--since", metavar="TOKEN|FILE",
-        help="Plan only what is new since that plan: offsets behind it, and its gaps.",
+        help="Plan only offsets behind that plan, and its gaps.",
     ),
     click.option(
         "--token", metavar="TOKEN|FILE",
