@@ -1,8 +1,4 @@
-"""
-All engines of a process at a time: their snapshots, and the closing of their logs.
-
-Invariant: a failure or a disk that hangs stops no other engine, and every failure is logged.
-"""
+"""All engines of a process at a time. A failure or a disk that hangs stops no other engine."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""
-The watch on a broker (`assignment = cluster:N`): asks the cluster what that broker leads and
-follows.
-
-For services beside a broker without our plugin. A failed or incomplete answer changes nothing. The
-watch repeats the first question soon, and later ones at the interval.
-"""
+"""The watch on a broker (`assignment = cluster:N`): asks the cluster what it leads and follows."""
 
 from __future__ import annotations
 

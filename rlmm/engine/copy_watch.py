@@ -1,10 +1,4 @@
-"""
-The watch on copying: which tiered topics have `remote.log.copy.disable`, and for how long.
-
-Jobs that tier a live cluster stop copying, and with it retention, for minutes. One that died in
-between leaves disks that grow, and no broker reports it. The time counts from when this process saw
-the topic first.
-"""
+"""The watch on copying, since jobs that stop copying and die leave disks that grow unreported."""
 
 from __future__ import annotations
 
@@ -43,8 +37,7 @@ class CopyingStatistics:
     """Of the last question; empty where the cluster answered it."""
     heard_s: float | None
     not_copied_since_s: Mapping[str, float]
-    """Tiered topics that are not copied, each with the time of the event loop when the watch saw it
-    first."""
+    """Tiered topics that are not copied, with the event loop's time when the watch saw each."""
     warn_s: float
 
     def overdue(self, now_s: float) -> list[str]:

@@ -1,7 +1,4 @@
-"""
-The engine of one cluster: connects a log, a pump, a gate and snapshots, which do not know each
-other. A process may hold several engines.
-"""
+"""The engine of one cluster: connects log, pump, gate and snapshots, which do not know another."""
 
 from __future__ import annotations
 
@@ -81,8 +78,7 @@ class EngineParts:
     measure_memory: Callable[[], Awaitable[MemoryUsage]] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
     set_apart: Callable[[], None] = lambda: None
-    """Hides existing objects from Python's cycle collector (see `TurnTaking`); not by default,
-    since the process may be another program's."""
+    """Hides existing objects from the cycle collector; off where a program owns the process."""
     confirm: Callable[[LogIdentity], None] = anything_goes
     """Raises `ConfigError` where the log of that identity is not to be followed."""
 
@@ -144,10 +140,7 @@ class Engine:
     # ---------------------------------------------------------------------------- the task
 
     async def run(self) -> None:
-        """
-        Follow the log until cancelled. After that the engine refuses everything, whatever ended it:
-        it never serves a state that is not read on.
-        """
+        """Follow the log until cancelled; after that the engine refuses everything."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._read(), name="pump")
@@ -207,8 +200,8 @@ class Engine:
 
     async def wait_settled(self, generation: int, *, timeout_s: float) -> dict[int, str]:
         """
-        Wait until *generation* has taken effect; see `Pump.wait_settled`. Raises `NotReady` at the
-        deadline: then the log has not been reached.
+        Wait until *generation* has taken effect (see `Pump.wait_settled`); `NotReady` at the
+        deadline.
         """
         try:
             async with asyncio.timeout(self.limit_s(timeout_s)):
@@ -227,8 +220,8 @@ class Engine:
 
     async def wait_all_ready(self, *, timeout_s: float) -> list[int]:
         """
-        Wait until every assigned metadata partition is open; returns those that are not at the
-        deadline. Raises `NotReady` while the log or the assignment is not known.
+        Wait for every assigned metadata partition; return those not open at the deadline. Raises
+        `NotReady` while the log or the assignment is not known.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(self.limit_s(timeout_s)):
@@ -266,11 +259,9 @@ class Engine:
         self, at_least: Mapping[int, int], *, timeout_s: float | None = None
     ) -> None:
         """
-        Wait until the events at these offsets, by metadata partition, are applied here.
-
-        Raises `InvalidArgument` for a metadata partition that the topic does not have,
-        `NotAssigned` for one that is not read here, `NotReady` at the deadline, and the error that
-        ends the reading of the partition meanwhile.
+        Wait until the events at these offsets, by metadata partition, are applied here. Raises
+        `InvalidArgument` for a metadata partition that the topic does not have, `NotAssigned` for
+        one that is not read here, `NotReady` at the deadline, or the error that ends the reading.
         """
         limit_s = self.limit_s(timeout_s)
         _require_offsets(at_least)
@@ -313,11 +304,7 @@ class Engine:
     async def wait_current(
         self, *partitions: TopicIdPartition, timeout_s: float | None = None
     ) -> None:
-        """
-        Ask the log where it ends, and wait until everything up to there is applied here.
-
-        A question asked right afterwards sees every event that was stored before this call.
-        """
+        """Wait until all that the log holds now is applied: later questions see earlier writes."""
         limit_s = self.limit_s(timeout_s)
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + limit_s
@@ -330,10 +317,7 @@ class Engine:
         await self.wait_reached(ends, timeout_s=max(0.001, deadline_s - loop.time()))
 
     def read_token(self) -> dict[int, int]:
-        """
-        Return the offset of the last event applied, by metadata partition; callers pass it as
-        `at_least`.
-        """
+        """Return the last applied offset by metadata partition; callers pass it as `at_least`."""
         return {
             place: gated.shard.position - 1
             for place, gated in self._gate.shards().items()

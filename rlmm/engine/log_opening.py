@@ -1,9 +1,7 @@
 """
-The opening of an engine's log, which a disk that hangs may delay for ever.
-
-Until its log is open an engine works on a stand-in, which is not reached and names what it waits
-for. Invariant: closing the stack frees all that was taken for the log, its folder of snapshots
-included.
+The opening of an engine's log, which a disk that hangs may delay for ever. Until then an engine
+works on a stand-in that names what it waits for. Closing the stack frees all that was taken for the
+log, its folder of snapshots included.
 """
 
 from __future__ import annotations
@@ -39,10 +37,7 @@ _log = logging.getLogger("rlmm.opening")
 async def open_within(
     opened: AsyncExitStack, plan: EnginePlan, at: Callable[[str], None]
 ) -> LogOpener:
-    """
-    Open the log of *plan* and lock its folder of snapshots; *opened* closes both. Calls *at* before
-    each step with the thing that it waits for.
-    """
+    """Open the log of *plan* and lock its snapshot folder; call *at* with the name of each step."""
     held = ExitStack()
     opened.push_async_callback(in_own_thread, "snapshots-lock", held.close)
     at(plan.where)
@@ -61,10 +56,7 @@ class OpeningLog:
     def __init__(
         self, opening: asyncio.Task[LogOpener], begin_s: float, what: Callable[[], str]
     ) -> None:
-        """
-        *opening* began at *begin_s*, by the event loop's clock; *what* names the thing that it
-        waits for.
-        """
+        """*opening* began at *begin_s* of the event loop's clock; *what* names what it needs."""
         self._opening = opening
         self._what = what
         self._is_told = False

@@ -1,8 +1,4 @@
-"""
-The plan of one engine, and the ways to open a log.
-
-Invariant: making a plan opens nothing; errors of log and disk come from opening the plan's log.
-"""
+"""The plan of one engine. Making it opens nothing; opening its log raises its errors."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """
-The service: the engines of one process, each built from a plan.
-
-Engines may be added at any time. An error of one that was added late ends that one alone, which is
-then missing, by name; engines of the configuration run or fail together. No log is followed twice.
+The service: the engines of one process, each built from a plan. No log is followed twice. An engine
+that was added late fails alone and is then missing, by name; engines of the configuration run or
+fail together.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ if TYPE_CHECKING:
     from rlmm.snapshot.writer import FlushResult
 
     Report = Callable[[Mapping[str, "SnapshotOutcome"], int], Awaitable[None]]
-    """Takes the results of snapshots on request, by engine, and the time at which they began, in
-    nanoseconds of `time.monotonic`."""
+    """Takes snapshot results by engine, and when they began, in ns of `time.monotonic`."""
 
 _log = logging.getLogger("rlmm.engines")
 
@@ -104,19 +102,14 @@ class Service:
 
     async def add(self, plan: EnginePlan) -> Engine:
         """
-        Build the engine of *plan*; in a running service it begins at once.
-
-        Raises `ConfigError` when there is one of its name, `Stopped` when the service ends, and the
-        errors of opening the log. The service takes an engine that was added late off again where
-        its log or disk fails, or where its log contradicts the configuration or is followed
-        already.
+        Build the engine of *plan*; in a running service it begins at once. Raises `ConfigError` for
+        a name in use, `Stopped` when the service ends, and the errors of opening the log. An engine
+        whose log fails, contradicts the configuration or is followed already is removed.
         """
         return self.begin(plan, await self.open(plan))
 
     async def open(self, plan: EnginePlan) -> LogOpener:
-        """
-        Open the log of *plan* for `begin`; waits for an engine of the name that is being taken off.
-        """
+        """Open the log of *plan* for `begin`, after an engine of that name has been taken off."""
         await self._left(plan.name)
         self._require_open()
         if plan.name in self._opened:
@@ -176,11 +169,7 @@ class Service:
         return engine
 
     def engine_of(self, cluster_id: str) -> Engine | None:
-        """
-        Return the engine whose log is that of the cluster, if one is known to be.
-
-        Raises `ConfigError` where two are, which follow different topics.
-        """
+        """Return the engine of the cluster's log, or `None`; raises `ConfigError` where two are."""
         if cluster_id == UNKNOWN_CLUSTER_ID:
             return None
         found = [
@@ -205,19 +194,14 @@ class Service:
 
     @property
     def missing(self) -> dict[str, str]:
-        """
-        Return the reasons why engines are not there, by name. Leaves out those whose log, by the
-        cluster id for a name, another engine follows.
-        """
+        """Return why engines are missing, by name, unless another engine follows their log."""
         if not self._missing:
             return {}
         served = {one.identity.cluster_id for one in self.engines.values() if one.identity}
         return {name: why for name, why in self._missing.items() if name not in served}
 
     def is_reached(self, name: str) -> bool:
-        """
-        Return whether the log of an engine has told its identity, and answered the last question.
-        """
+        """Return whether the log gave its identity and answered the last question."""
         engine = self.engines.get(name)
         if engine is None or engine.identity is None:
             return False
@@ -276,10 +260,7 @@ class Service:
                 await self._report(asked, begun_ns)
 
     def _confirm(self, plan: EnginePlan, identity: LogIdentity) -> None:
-        """
-        Refuse another log than *plan* means, and one that is followed already; of two engines the
-        later one goes.
-        """
+        """Refuse a log other than *plan* means, or one followed already by an earlier engine."""
         name = plan.name
         if plan.cluster_id not in {None, identity.cluster_id}:
             msg = f"this is cluster {identity.cluster_id}, not {plan.cluster_id}"

@@ -1,8 +1,4 @@
-"""
-The keeper of an engine's snapshots: connects the pump with the snapshot folder of its topic.
-
-Pump and snapshots do not know each other.
-"""
+"""The keeper of an engine's snapshots: connects the pump with the snapshot folder of its topic."""
 
 from __future__ import annotations
 
@@ -111,10 +107,7 @@ class SnapshotKeeper:
             writing.cancel()
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
-        """
-        Write the changed states; the result holds failures, and the reason that keeps everything
-        from being written.
-        """
+        """Write the changed states; the result holds failures and a general obstacle."""
         if self._writer is None:
             return FlushResult(obstacle=self._obstacle)
         with bound(cluster_id=self._cluster_id):
@@ -123,10 +116,7 @@ class SnapshotKeeper:
     async def restore(
         self, partition: int, log_start: int, next_offset: int
     ) -> RestoredSnapshot | None:
-        """
-        Return the newest good state of *partition*, even one that the log start offset has passed:
-        its watermarks are worth keeping.
-        """
+        """Return the newest good state, even one before the log start: its watermarks count."""
         del log_start
         if self._store is None:
             return None

@@ -1,10 +1,7 @@
 """
-Admission of questions: by what is assigned to this service, and by the state of its gates.
-
-A caller must tell four answers apart: `NotAssigned` (ask another service), `NotReady` (ask again),
-`UnknownPartition` (nothing was ever stored), and an answer, be it empty. A service that does not
-know its assignment yet answers `NotReady`. Nothing here awaits, and nothing may await between an
-admission and the answer made from it: that makes the answer true.
+Admission of questions: by assignment, and by the state of each metadata partition's gate.
+`NotAssigned` means ask another service, `NotReady` ask again (also while the assignment is not
+known), `UnknownPartition` never stored. No `await` may stand between admission and answer.
 """
 
 from __future__ import annotations
@@ -62,8 +59,7 @@ class Gate:
         self._end: tuple[type[Unresolved], str] | None = None
         self._bell = Doorbell()
         self._admitted: dict[bytes, Shard] = {}
-        """The shards that were admitted since the last change, by key of the user partition: the
-        next question about one costs a single look-up."""
+        """Shards admitted since the last change, by key of the user partition, to look up once."""
         self._admitted_stored: dict[bytes, Shard] = {}
         self.outcomes = QuestionOutcomes()
         """Counted by `PartitionQueries`."""
@@ -162,9 +158,7 @@ class Gate:
         return None if gated is None else gated.gate.state
 
     def place_of(self, partition: TopicIdPartition) -> int:
-        """
-        Return the metadata partition of *partition*; `NotReady` while their number is not known.
-        """
+        """Return the metadata partition of *partition*; `NotReady` while the count is unknown."""
         if self._end is not None:
             error, message = self._end
             raise error(message)
@@ -182,9 +176,7 @@ class Gate:
         return place
 
     def require_assigned(self, partition: TopicIdPartition) -> int:
-        """
-        Return `place_of`; raises `NotAssigned` where this service does not answer for *partition*.
-        """
+        """Return `place_of`; raises `NotAssigned` where this service does not answer for it."""
         place = self.place_of(partition)
         if not self._assignment.covers(partition, place):
             if not self._assignment.is_known:
@@ -204,11 +196,7 @@ class Gate:
         return True
 
     def admit(self, partition: TopicIdPartition) -> Shard:
-        """
-        Return the shard that answers for *partition* now; raises the reason where there is none.
-
-        The shard may know nothing of *partition*; see `require_known`.
-        """
+        """Return the shard that answers for *partition*, known to it or not, or raise why not."""
         admitted = self._admitted.get(partition.key)
         if admitted is not None:
             return admitted
@@ -262,11 +250,7 @@ class Gate:
         ]
 
     async def wait_open(self, partition: TopicIdPartition) -> None:
-        """
-        Wait until questions about *partition* are admitted; raises `NotAssigned` or the end.
-
-        The caller sets the deadline, and has the reason from `admit` when it passes.
-        """
+        """Wait until questions about *partition* are admitted; raises `NotAssigned` or the end."""
         while True:
             try:
                 self.admit(partition)
@@ -285,9 +269,7 @@ class Gate:
         return self._not_ready(None, place, self._shards.get(place))
 
     def not_read(self, place: int) -> RlmmError:
-        """
-        Return the error for a wait on metadata partition *place*, which this service does not read.
-        """
+        """Return the error for a wait on metadata partition *place*, which is not read here."""
         if not self.knows_places:
             return self.refusal(place)
         count = self._partition_count
@@ -303,9 +285,7 @@ class Gate:
         return self._awaiting(None, None)
 
     def not_connected(self, partition: TopicIdPartition | None = None) -> NotReady:
-        """
-        Return the refusal, of a question about *partition* or any, while the topic is not known.
-        """
+        """Return the refusal of a question about *partition*, or any, for an unknown topic."""
         msg = f"{partition or 'nothing'} is {'not ' if partition else ''}ready: {self._connecting}"
         return NotReady(
             msg,
@@ -315,9 +295,7 @@ class Gate:
         )
 
     def _awaiting(self, partition: TopicIdPartition | None, place: int | None) -> NotReady:
-        """
-        Return `NotReady`, not `NotAssigned`: a service without its assignment sends no caller away.
-        """
+        """Return `NotReady`, not `NotAssigned`: an unknown assignment sends no caller away."""
         what = partition or ("nothing" if place is None else f"metadata partition {place}")
         is_not = "is" if what == "nothing" else "is not"
         return NotReady(
@@ -384,11 +362,7 @@ def _noted(table: dict[bytes, Shard], partition: TopicIdPartition, shard: Shard)
 
 
 def require_known(shard: Shard, partition: TopicIdPartition) -> None:
-    """
-    Raise `UnknownPartition` unless *shard* holds an event of *partition*.
-
-    A partition whose deletion is finished is unknown, as in Kafka, but for segments added later.
-    """
+    """Raise `UnknownPartition` where *shard* holds no event of *partition*, or it was deleted."""
     if not shard.knows(partition):
         msg = f"{partition}: no event of it was ever stored"
         raise UnknownPartition(msg)

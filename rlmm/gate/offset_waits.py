@@ -1,8 +1,4 @@
-"""
-Waits of readers until a metadata partition is read up to an offset, without polling.
-
-Readers stand in a heap by offset; `advance` wakes those below the position.
-"""
+"""Waits of readers until a metadata partition is read up to an offset, without polling."""
 
 from __future__ import annotations
 
@@ -24,8 +20,7 @@ class _Line:
 
     def __init__(self) -> None:
         self.waiters: list[_Waiter] = []
-        """A heap; a reader that was cancelled stays in it until its offset comes up, or half of all
-        have left."""
+        """A heap; a cancelled reader stays until its offset comes up or half of all have left."""
         self.left = 0
 
 
@@ -42,10 +37,9 @@ class OffsetWaits:
         self, partition: int, next_offset: int, *, deadline_s: float | None = None
     ) -> None:
         """
-        Wait for `advance` past all offsets below *next_offset*, or for the error of `fail`.
-
-        Raises `TimeoutError` at *deadline_s*, by the event loop's clock. The caller looks at the
-        position first, without an `await` in between.
+        Wait for `advance` past all offsets below *next_offset*, or for the error of `fail`. Raises
+        `TimeoutError` at *deadline_s*, by the event loop's clock. Callers check the position first,
+        without an `await` in between.
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line = self._lines.setdefault(partition, _Line())

@@ -1,8 +1,4 @@
-"""
-Reads: every question of Kafka's `RemoteLogMetadataManager`, answered with immutable values.
-
-No `await` stands between check and answer, so an answer was true at one moment.
-"""
+"""Reads: every question of Kafka's `RemoteLogMetadataManager`, answered without an `await`."""
 
 from __future__ import annotations
 
@@ -118,10 +114,7 @@ class PartitionQueries:
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """
-        Return the first finished segment of *epoch* from *offset* on that may have aborted
-        transactions.
-        """
+        """Return the first finished segment from *offset* on that may have aborted transactions."""
         _require_epoch(epoch)
         _require_offset(offset)
         return self._admit(partition).next_segment_with_txn_index(partition, epoch, offset)
@@ -132,10 +125,7 @@ class PartitionQueries:
         return self._admit(partition).highest_offset(partition, epoch)
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
-        """
-        List `segments`, or `segments_of_epoch`, of this moment, piece by piece: listing a large
-        partition takes a second.
-        """
+        """List `segments` or `segments_of_epoch` of this moment in pieces; large ones take 1 s."""
         if epoch is not None:
             _require_epoch(epoch)
         return self._admit(partition).listing(partition, epoch)
@@ -148,10 +138,7 @@ class PartitionQueries:
         after: PageKey | None = None,
         limit: int = PAGE_MAX,
     ) -> Page:
-        """
-        Return at most *limit* segments after *after*; `Shard.page` says what the pages hold
-        together.
-        """
+        """Return at most *limit* segments after *after*; `Shard.page` states the guarantees."""
         if epoch is not None:
             _require_epoch(epoch)
         if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
@@ -188,10 +175,7 @@ class PartitionQueries:
         return self._admit(partition, _require_heard_of)
 
     def place(self, place: int) -> Shard:
-        """
-        Return the shard of metadata partition *place*, to be read at once; only ready user
-        partitions may be shown.
-        """
+        """Return the shard of metadata partition *place*; callers show ready partitions only."""
         return self._gate.admit_place(place)
 
     def is_ready(self, partition: TopicIdPartition) -> bool:

@@ -1,7 +1,4 @@
-"""
-The events of `__remote_log_metadata`, one class per record kind. A segment's first event is its
-`SegmentMetadata`.
-"""
+"""The events of `__remote_log_metadata`, one class per kind; `SegmentMetadata` is the first."""
 
 from __future__ import annotations
 
@@ -62,9 +59,8 @@ class PartitionDelete:
 @dataclass(frozen=True, slots=True)
 class SegmentSnapshot:
     """
-    A segment's metadata without its partition: a record kind that Kafka can read and never writes.
-
-    Kafka checks its epochs but not its offsets.
+    A segment's metadata without its partition, which Kafka reads and never writes. Kafka checks its
+    epochs but not its offsets.
     """
 
     uuid: Uuid

@@ -1,12 +1,9 @@
 """
-Kept orders of listings by page: how many there are, over all user partitions of one engine.
+Kept orders of listings by page: bounded over all user partitions of one engine.
 
-Time is counted in turns: pages that were asked for and record sets that were applied. An order may
-be given up at any time, because a page needs nothing but its key; so the least recently used order
-goes when there are too many, and an unused one goes after a while, also where nothing changes.
-
-Invariant: every reader gets on. An order that is still being made, and was asked for a moment ago,
-is not given up for another one.
+Time is counted in turns: pages requested and record sets applied. The least recently used order
+goes when there are too many, an unused one after a while; readers get it made anew. An order that
+is in the making and was used a moment ago stays, so every reader gets on.
 """
 
 from __future__ import annotations
@@ -54,10 +51,7 @@ class KeptOrders:
         self._by_turn[self._turn] = order
 
     def make_room(self, of_partition: list[Order]) -> bool:
-        """
-        Make room for one more order: give up one of those *of_partition*, the least recently asked
-        for first, or of all. False: none may go now, which passes.
-        """
+        """Give up the least recently used order, of *of_partition* first; false if none may go."""
         if len(of_partition) >= ORDERS_OF_PARTITION_MAX and not self._give_up_one(of_partition):
             return False
         return len(self) < ORDERS_MAX or self._give_up_one(list(self._by_turn.values()))

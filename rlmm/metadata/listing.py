@@ -1,9 +1,4 @@
-"""
-A listing that is made in pieces: the state at one moment, without long turns on a shared thread.
-
-A listing captures references to immutable rows when it is made. Sorting and the making of answers
-come in pieces, whenever a caller takes the next one.
-"""
+"""A listing made in pieces: the state at one moment, without long turns on a shared thread."""
 
 from __future__ import annotations
 
@@ -31,18 +26,14 @@ _HAS_SLOT, _HAS_NONE = b"\0", b"\1"
 
 class RowListing:
     """
-    Segments of one user partition as they are now. Not for use from several threads at once.
-
-    Made by copying references in one go, some milliseconds for 100,000 segments.
+    Lists segments of one user partition as they are now. Not for several threads at once. Making it
+    copies references in one go, some milliseconds for 100,000 segments.
     """
 
     def __init__(
         self, partition: TopicIdPartition, state: PartitionState, epoch: int | None
     ) -> None:
-        """
-        List the segments of one leader epoch, in Kafka's order, or of all, by start offset, then by
-        id.
-        """
+        """List one leader epoch in Kafka's order, or all by start offset, then by id."""
         self._partition = partition
         self._rows = state.rows.copy()
         self._unsorted: Iterator[bytes] | None = None
@@ -65,12 +56,7 @@ class RowListing:
             yield _start(rows[uuid]) + _HAS_NONE + uuid
 
     def take(self, count: int) -> list[SegmentMetadata] | None:
-        """
-        Return the next segments, *count* at most; `None` when there are no more.
-
-        The list is empty while the order is being made: a caller on a shared thread lets other
-        tasks run and calls again.
-        """
+        """Return at most *count* next segments; empty while sorting goes on, `None` at the end."""
         if self._unsorted is not None:
             piece = sorted(islice(self._unsorted, _SORTED_AT_A_TIME))
             self._sorted.append(piece)

@@ -1,9 +1,6 @@
 """
-A record set in work: its batches one by one, and how far the current one is read.
-
-Base offsets lie outside a batch's CRC, so a flipped bit in one passes it. They are judged here by
-what stands around them: within a record set offsets rise, and none lies behind the set. A batch
-that breaks this is as damaged as one whose CRC is wrong, for to believe it would skip history.
+A record set opened batch by batch, and how far the current batch is read. Base offsets lie outside
+a batch's CRC: they must rise and stay within the record set, else the batch is damaged.
 """
 
 from __future__ import annotations
@@ -70,12 +67,7 @@ class OpenRecordSet:
         """Whether the walk ended in something that is no whole batch, which was not passed."""
 
     def begin(self, batch: Batch) -> None:
-        """
-        Open *batch*; where it is one of many with a single event each, also those right behind it.
-
-        Such a run loses only the bounds between its batches: each follows the other without a gap,
-        and none is damaged.
-        """
+        """Open *batch*, or the gapless run of sound batches with one event each that it begins."""
         if batch.record_count == 1 and self._begin_run(batch):
             return
         values = batch.values(inflated_bytes_max=INFLATED_BYTES_MAX)

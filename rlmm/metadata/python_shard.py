@@ -1,9 +1,4 @@
-"""
-The pure-Python engine: always there, and the reference for any other.
-
-The state machine itself is in `partition` and `epoch`; here record sets are walked, verdicts
-counted and questions put to the right user partition.
-"""
+"""A shard in pure Python, the reference for any other; `partition` and `epoch` hold the rules."""
 
 from __future__ import annotations
 
@@ -83,9 +78,7 @@ class PythonShard(ShardAnswers):
 
     @classmethod
     def from_image(cls, image: bytes) -> Self:
-        """
-        Return the shard that *image* holds. Raises `ImageCorrupt` before anything is taken over.
-        """
+        """Return the shard of *image*. Raises `ImageCorrupt` before anything is taken over."""
         partition, position, states = read_shard_image(image)
         shard = cls(partition, position)
         shard._states = {state.key: state for state in states}
@@ -162,10 +155,9 @@ class PythonShard(ShardAnswers):
 
     def _open_batch(self, opened: OpenRecordSet, batch: Batch, turn: _Pass) -> bool:
         """
-        Open *batch*, or step over it; return whether that was a step forward without a record.
-
-        Stepping over a batch below the position is none: a caller that always gives new bytes would
-        else never get behind it.
+        Open *batch*, or step over it; return whether that was a step forward without a record. A
+        step over a batch below the position is none: callers with ever new bytes would not get
+        past.
         """
         if batch.next_offset <= self.position:
             turn.redelivered += batch.record_count
@@ -178,9 +170,8 @@ class PythonShard(ShardAnswers):
 
     def _is_passed(self, opened: OpenRecordSet) -> bool:
         """
-        Return whether all of a damaged batch lies below the position.
-
-        The offsets in its own header prove nothing; the offsets of the next sound batch do.
+        Return whether all of a damaged batch lies below the position. Only the offsets of the next
+        sound batch prove that, not those in its own header.
         """
         behind = opened.offset_behind()
         return behind is not None and behind <= self.position
@@ -194,10 +185,9 @@ class PythonShard(ShardAnswers):
 
     def _apply_values(self, opened: OpenRecordSet, turn: _Pass, budget: int) -> int:
         """
-        Go through *budget* records of the open batch at most; how many were not below the position.
-
-        Only those count against the limit: with the others a caller that always gives new bytes
-        would never get behind them.
+        Apply *budget* records of the open batch at most; return how many were not below the
+        position. Only those count against the limit, or callers with ever new bytes would not get
+        past the others.
         """
         seen = redelivered = 0
         tally = turn.tally
@@ -309,10 +299,7 @@ class PythonShard(ShardAnswers):
         self._counters.note(entry)
 
     def _lose(self, damage: DamagedRecords, batch: bytes, turn: _Pass) -> None:
-        """
-        Count the rest of a batch whose header is sound and whose records are not: a new fetch
-        would bring the same.
-        """
+        """Count the lost records of a batch with a sound header; a new fetch brings the same."""
         first = max(damage.first_offset, self.position)
         if damage.next_offset <= first:
             return

@@ -1,8 +1,4 @@
-"""
-Shards of the pure-Python engine for all metadata partitions of one log.
-
-They share no state, only the limit of what they keep for readers that may never come back.
-"""
+"""Shards of the pure-Python engine of one log; they share only the limit of kept orders."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """
-The report of a shard about its record sets: counts, position, and every record that was not simply
-applied.
-
-The counts of one report, and of a shard since it was made, obey one rule: every offset the position
-passed is counted exactly once (`Tally.offsets`).
+The report of a shard about its record sets: counts, position, and records not simply applied. Every
+offset that the position passed is counted exactly once (`Tally.offsets`).
 """
 
 from __future__ import annotations
@@ -75,11 +72,9 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class Entry:
     """
-    One event that was not simply applied.
-
-    *next_offset* is exclusive and *offset* + 1 but for records lost in a damaged batch. *partition*
-    and *segment* are there where the event names them, *value* where it could not be understood:
-    the record's, or the whole batch of lost records.
+    One event that was not simply applied. *next_offset* is exclusive, and *offset* + 1 but for
+    records lost in a damaged batch. *value* is that of a record that could not be decoded, or the
+    whole batch of lost records.
     """
 
     offset: int
@@ -93,11 +88,9 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Report:
     """
-    The result of one call of `Shard.apply`, and of earlier calls that ended with an exception.
-
-    *complete* means that the record set is used up. If not, either the limit of events was reached,
-    and the caller gives the same record set again, or *damage* names a batch that cannot be
-    trusted: it was not passed; fetch it anew, or set it aside.
+    The result of one call of `Shard.apply`, and of earlier calls that raised. *complete* means that
+    the record set is used up. If not, the limit of events was reached (give the same record set
+    again), or *damage* names a batch not passed (fetch it anew, or set it aside).
     """
 
     partition: int

@@ -1,9 +1,4 @@
-"""
-The questions that a shard answers, over the user partitions it holds. Nothing here changes any
-state.
-
-Every answer is made of immutable values: it stays what it was when the next event is applied.
-"""
+"""The answers of a shard, made of immutable values. Nothing here changes any state."""
 
 from __future__ import annotations
 
@@ -34,10 +29,7 @@ _NOTHING = PartitionState(b"")
 
 
 class ShardAnswers:
-    """
-    Implements the reading half of the pure-Python engine; `rlmm.metadata.shard.Shard` explains each
-    answer.
-    """
+    """The reading half of the pure-Python engine; `metadata.shard.Shard` explains each answer."""
 
     partition: int
     position: int

@@ -1,11 +1,9 @@
 """
-A sorted map from offset to segment id: the slots of one leader epoch.
+Slots of one leader epoch: a sorted map from offset to segment id, in chunks of bounded length.
 
-Kept in chunks of bounded length, so that a change moves a bounded number of entries however many
-slots there are; offsets mostly rise, and then a change is an append. The last chunk, mostly the
-only one, is two plain lists, because every event of a replay passes here and the objects it meets
-are what it costs. Invariants: no chunk is empty, but for the only one of an empty map; offsets rise
-strictly within and across chunks; `top` is the last offset.
+A change moves a bounded number of entries and mostly is an append. The last chunk is two plain
+lists, since every replayed event passes here. Invariants: no chunk is empty, but for the only one
+of an empty map; offsets rise strictly within and across chunks; `top` is the last offset.
 """
 
 from __future__ import annotations
@@ -36,11 +34,7 @@ class _Lower(NamedTuple):
 
 
 class Slots:
-    """
-    Offset -> segment id, sorted.
-
-    Every operation costs log n and a move within one chunk; one in many also moves the chunks.
-    """
+    """Offset -> segment id, sorted; an operation costs log n and a move within one chunk."""
 
     __slots__ = ("_ids", "_lower", "_offsets", "top")
 
@@ -118,9 +112,7 @@ class Slots:
         return self._lower is not None
 
     def append(self, offset: int, segment: bytes) -> bool:
-        """
-        Fill a new slot above all others; *offset* must be over `top`. Whether a chunk was full.
-        """
+        """Fill a new slot above `top`; return whether a chunk was full."""
         offsets = self._offsets
         offsets.append(offset)
         try:

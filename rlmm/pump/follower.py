@@ -1,8 +1,5 @@
 """
-The follower of one metadata partition: a task that reads the log, applies it by `replay` and
-reports.
-
-`replay` decides; the follower orders the calls, waits, and handles each error of the log. A
+The follower of one metadata partition: a task that reads the log, applies it and reports. A
 follower serves one assignment: a partition that is assigned again gets a new one, behind a closed
 gate.
 """
@@ -113,9 +110,7 @@ class Follower:
     # ---------------------------------------------------------------------------- the task
 
     async def run(self) -> None:
-        """
-        Read until cancelled. Raises `LogRecreated`, which concerns all partitions, and any bug.
-        """
+        """Read until cancelled. Raises `LogRecreated`, as it concerns all partitions, and bugs."""
         with bound(metadata_partition=self.partition):
             while True:
                 await self._go_on()
@@ -336,10 +331,7 @@ class Follower:
         return None if position == replay.history.first_offset else position
 
     async def freeze(self, of: TopicIdPartition | None = None) -> Image | None:
-        """
-        Freeze the state, or its part *of* one user partition, at one position; nothing is applied
-        meanwhile, but reads are answered.
-        """
+        """Freeze the state, or that *of* one user partition, at one position; only reads go on."""
         async with self._applying:
             replay = self._replay
             if replay is None or self._is_void or not replay.is_settled:

@@ -1,8 +1,6 @@
 """
-Incidents, within bounds: rejected events, undecodable records, remarks.
-
-Counters of the shards are exact; incidents are for operators to look at. The oldest are dropped
-first, and counted.
+Incidents, within bounds: rejected events, undecodable records, remarks. The oldest are dropped
+first.
 """
 
 from __future__ import annotations
@@ -36,9 +34,7 @@ _LOGGED_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """
-    Holds one event that was not simply applied, with the first bytes of its value of *size* bytes.
-    """
+    """Holds one event that was not simply applied, with the first of *size* bytes of its value."""
 
     metadata_partition: int
     offset: int
@@ -88,10 +84,7 @@ class Incidents:
         return self._forgotten.total()
 
     def note(self, metadata_partition: int, entries: Iterable[Entry], now_ms: int) -> None:
-        """
-        Remember *entries*, but for exact repeats; logs the first that could not be decoded, with
-        its bytes.
-        """
+        """Remember *entries* but for repeats; log the first undecodable one with its bytes."""
         is_logged = False
         for entry in entries:
             if isinstance(entry.verdict, Duplicate):
@@ -171,9 +164,7 @@ class Incidents:
 
 
 def _log_undecodable(metadata_partition: int, entry: Entry, verdict: Undecodable) -> bool:
-    """
-    Log a skipped record, unless it belongs to a healthy history; return whether it was logged.
-    """
+    """Log a skipped record unless a healthy history holds such; return whether it was logged."""
     if verdict.reason in COUNTED_APART:
         return False
     value = entry.value or b""

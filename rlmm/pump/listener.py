@@ -1,8 +1,6 @@
 """
-Listeners of the pump: the gate, and readers that wait for an offset; and where the pump restores
-states from.
-
-The pump knows none of them. Calls of a listener return at once; none may raise.
+Listeners of the pump: the gate, offset waits, restored states. Calls return at once, none may
+raise.
 """
 
 from __future__ import annotations

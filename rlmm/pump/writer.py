@@ -1,9 +1,6 @@
 """
-The writer of events: validates, appends, and waits for the verdict.
-
-Refuses as much as possible with nothing stored: malformed events first, then unassigned ones, then
-those that the state machine would reject. Afterwards the caller gets a verdict, or an error with
-the place of the event.
+The writer of events: validates, appends, and waits for the verdict. Refuses with nothing stored
+where it can: malformed, then unassigned, then rejected events.
 """
 
 from __future__ import annotations
@@ -57,9 +54,7 @@ class WrittenEvent:
 
 @dataclass(frozen=True, slots=True)
 class StoredNotAssigned:
-    """
-    The event is stored; this service does not read its partition, so the verdict is not known.
-    """
+    """The event is stored; its partition is not read here, so the verdict is not known."""
 
     metadata_partition: int
     offset: int
@@ -81,9 +76,7 @@ class WriteAdmission(Protocol):
         """Wait until the gate admits questions about the partition."""
 
     def admit(self, partition: TopicIdPartition) -> Shard:
-        """
-        Return the shard that answers for the partition; raises the reason where there is none.
-        """
+        """Return the shard that answers for the partition, or raise why there is none."""
 
 
 @dataclass(slots=True)
@@ -154,8 +147,8 @@ class EventWriter:
         self, event: Event, *, timeout_s: float | None = None
     ) -> WrittenEvent | StoredNotAssigned:
         """
-        Store *event* as `write` does; an event of an unassigned user partition is stored, too, as
-        Kafka does, without a verdict.
+        Store *event* like `write`; also one of an unassigned partition, as Kafka, without a
+        verdict.
         """
         value = self._encoded(event)
         limit_s = self._limit_s(timeout_s)
@@ -291,10 +284,7 @@ class EventWriter:
 
 
 def _with_custom(event: Event, shard: Shard) -> Event:
-    """
-    The update of a deletion repeats the stored custom metadata where it has none of its own: the
-    storage plugin finds the objects to delete by it.
-    """
+    """Let the update of a deletion repeat the stored custom metadata, which plugins need."""
     if not isinstance(event, SegmentUpdate) or event.custom_metadata is not None:
         return event
     if event.state not in _OF_DELETION:

@@ -1,8 +1,4 @@
-"""
-The files of snapshots: opened, verified, read. Blocks.
-
-Errors of the format get the path of the file. `OSError` passes: it says nothing about the content.
-"""
+"""The files of snapshots: opened, verified, read. Blocks. Errors of the format name the path."""
 
 from __future__ import annotations
 
@@ -58,11 +54,7 @@ class SnapshotFile:
         return SnapshotReader(SnapshotReadPass(self._read_at), self.size)
 
     def examine(self) -> SnapshotHeader:
-        """
-        Return the header of a snapshot whose checksum, blocks and images are all right.
-
-        For files from outside. Holds one user partition at a time.
-        """
+        """Return the header of a file from outside after checking checksum, blocks and images."""
         header = self.verify()
         for image in self.reader().images():
             read_partition_image(image)

@@ -1,8 +1,7 @@
 """
-Readiness of the process as it is shown, and its liveness. Pure.
-
-A process is ready when it answers for all that it was assigned: its logs are open and reached, its
-assignment is known, no cluster is missing, and it is not stopping.
+The readiness of the process, and its liveness. Pure. A process is ready when its logs are open and
+reached, its assignment is known, no cluster is missing, all assigned partitions are answered from,
+and it is not stopping.
 """
 
 from __future__ import annotations
@@ -60,10 +59,7 @@ class ProcessStatus:
 
     @property
     def was_ready(self) -> bool:
-        """
-        Return whether each assigned metadata partition was answered from at least once. A cluster
-        that was added later and is missing does not count: a restart for it would stop the others.
-        """
+        """Return whether each assigned partition was open once; missing clusters do not count."""
         return self.is_begun and bool(self.engines) and not self.opening and all(
             engine.identity is not None
             and engine.assignment.is_known
@@ -229,10 +225,7 @@ def _word(engine: EngineStatus, place: int) -> str | None:
 
 
 def liveness_view(process: ProcessStatus, now_s: float, age_s_max: float) -> LivenessView:
-    """
-    Show whether the process works. It does not where a part has failed, or where an engine has not
-    looked at its partitions for *age_s_max* seconds.
-    """
+    """Show whether no part has failed and each engine saw its partitions in *age_s_max* seconds."""
     ages = {
         name: age_s(engine.judged_s, now_s)
         for name, engine in process.engines.items()

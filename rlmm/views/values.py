@@ -1,7 +1,4 @@
-"""
-Single values as they are shown: times, bytes, ids; and the base of every object that is shown.
-Pure.
-"""
+"""The values of answers: times, bytes, ids; and the base of every object that is shown. Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +18,7 @@ View = dict[str, Any]
 
 
 class ViewObject(Struct, forbid_unknown_fields=True):
-    """
-    An object that answers show; its fields, in their order, are an interface.
-
-    Schemas are generated from the types. A field that is `UNSET` is left out.
-    """
+    """An object of an answer. Its fields and order are an interface; `UNSET` is left out."""
 
 
 def choice(words: Iterable[str]) -> Meta:
