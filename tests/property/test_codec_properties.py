@@ -54,9 +54,7 @@ def require_sense(value: bytes) -> None:
 
 @given(strategies.EVENTS)
 def test_event_when_encoded_then_decodes_to_itself(event: Event) -> None:
-    """
-    Every event of every kind, over the full range of its fields, decodes from its record to itself.
-    """
+    """Every event of every kind, with any fields, decodes from its record to itself."""
     value = encode_any(event)
     assert decode(value) == event
     require_sense(value)
@@ -64,9 +62,7 @@ def test_event_when_encoded_then_decodes_to_itself(event: Event) -> None:
 
 @given(strategies.EVENTS)
 def test_f59_event_when_encoded_strictly_then_is_refused_or_has_kafkas_bytes(event: Event) -> None:
-    """
-    Strict encoding refuses an event by kind and state alone, and otherwise writes Kafka's bytes.
-    """
+    """Strict encoding refuses an event by kind and state alone, else writes Kafka's bytes."""
     started = SegmentState.COPY_SEGMENT_STARTED
     match event:
         case SegmentMetadata():

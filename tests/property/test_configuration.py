@@ -99,9 +99,7 @@ def outcome(flags: dict[str, str], environ: dict[str, str]) -> LoadedConfigurati
 def test_f97_value_when_it_is_anything_then_is_taken_or_refused_by_its_key(
     name: str, text: str, is_flag: bool
 ) -> None:
-    """
-    Failure scenario F97: any value gives a configuration, or one line with the key and its source.
-    """
+    """Any value gives a configuration, or one line with the key and its source (F97)."""
     key = KEYS[name]
     others = SERVERS if key.section.startswith("kafka") and name not in SERVERS else {}
     flags = {**others, **({name: text} if is_flag else {})}

@@ -1,7 +1,6 @@
 """
-Engines under any order of events of a log: an answer is assigned, true at the shard's position and
-recent (I2); an acknowledged write is visible (I3); every passed offset is counted once (I4). A
-healed log makes everything ready and ends every wait.
+Engines under any order of log events: answers are assigned, true and recent (I2), acknowledged
+writes visible (I3), offsets counted once (I4); a healed log makes all ready and ends waits.
 """
 
 from __future__ import annotations

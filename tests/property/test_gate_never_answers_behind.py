@@ -1,7 +1,4 @@
-"""
-The gate under facts in any order answers only for partitions that are assigned, held, read up to
-their target and not lost (I2).
-"""
+"""The gate, given facts in any order, answers only for assigned, current partitions (I2)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-Histories against the whole log, read record by record, and the literal model of Kafka's cache: all
-events of a user partition, and of a segment with those that replaced it.
-"""
+"""Histories of a partition or segment equal the log read naively and the model of Kafka's cache."""
 
 from __future__ import annotations
 
@@ -120,9 +117,7 @@ def test_history_equals_every_record_looked_at_one_by_one(
 
 @pytest.mark.parametrize("seed", range(12))
 def test_history_in_a_dense_log_equals_every_record_looked_at_one_by_one(seed: int) -> None:
-    """
-    The history equals that of the naive reader where segments displace each other all the time.
-    """
+    """The history equals the naive reader's where segments displace each other all the time."""
     rng = random.Random(seed)
     history = DenseHistory(rng)
     log = written([history.event() for _ in range(60)], rng)

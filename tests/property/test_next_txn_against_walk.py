@@ -92,10 +92,7 @@ def copies(rng: random.Random) -> Iterator[Event]:
 def test_next_with_txn_index_when_events_come_between_then_finds_what_the_walk_finds(
     seed: int,
 ) -> None:
-    """
-    The search agrees with the walk after every event, in logs with long stretches and after any
-    earlier search.
-    """
+    """The search agrees with the walk after every event, also in logs with long stretches."""
     rng = random.Random(seed)
     shard = PythonShard(0)
     asked_share = rng.choice((0.1, 1))
@@ -115,9 +112,7 @@ def test_next_with_txn_index_when_events_come_between_then_finds_what_the_walk_f
 @pytest.mark.usefixtures("_short_chunks")
 @pytest.mark.parametrize("seed", range(6))
 def test_next_with_txn_index_in_dense_histories_then_finds_what_the_walk_finds(seed: int) -> None:
-    """
-    The search agrees with the walk where a few segments displace and hide each other all the time.
-    """
+    """The search agrees with the walk where a few segments displace and hide each other."""
     history = DenseHistory(random.Random(seed))
     shard = PythonShard(0)
     for _ in range(150):

@@ -140,10 +140,7 @@ async def test_log_when_cut_around_a_batch_then_goes_on_behind_what_is_whole(fil
 def test_log_when_cut_at_any_byte_below_the_recovery_point_then_is_offline_and_unchanged(
     files: Path,
 ) -> None:
-    """
-    A log cut below its recovery point goes offline unchanged and serves nothing, since synced
-    batches are missing.
-    """
+    """A log cut below its recovery point goes offline unchanged: synced batches are missing."""
     content = log_files(files)[0].read_bytes()
     for size in range(SAFE_BYTES):
         with pytest.raises(LogDamaged, match="synced up to 3"), recovered(files, content[:size]):
@@ -155,10 +152,7 @@ def test_log_when_cut_at_any_byte_below_the_recovery_point_then_is_offline_and_u
 def test_log_when_any_byte_behind_the_recovery_point_is_wrong_then_no_wrong_record_is_read(
     files: Path, bit: int
 ) -> None:
-    """
-    A damaged byte costs its batch and later ones, or puts the partition offline; only leader
-    epochs, which no CRC covers, may change unseen.
-    """
+    """A damaged byte costs later batches or the partition, and no wrong record is read."""
     content = log_files(files)[0].read_bytes()
     for at in range(SAFE_BYTES, ALL_BYTES):
         start = STARTS[4] if at >= STARTS[4] else STARTS[3]

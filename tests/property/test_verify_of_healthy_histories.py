@@ -1,7 +1,4 @@
-"""
-Verification of healthy clusters gives notes at most, after every event: brokers roll anywhere,
-leaders change cleanly, copies fail or repeat, records are deleted, and retention is interrupted.
-"""
+"""Verification of clusters with failed copies, rolls and retention gives notes at most."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-Engines with one fault each, as a real engine could have it: the simulator must catch every one of
-them.
-"""
+"""Broken engines with one fault each, which the simulator must catch."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""
-Readers and writers, and their checks: answers against the reference, acknowledgements
-against the log.
-
-Every call is an operation with a deadline; the world looks whether it ended by then.
-"""
+"""Clients that read and write: answers against the reference, acknowledgements against a log."""
 
 from __future__ import annotations
 
@@ -227,9 +222,7 @@ def _life_of(world: World, event: tiers.Written, place: int, offset: int) -> Uui
 
 
 def _is_same(stored: object, event: tiers.Written) -> bool:
-    """
-    Whether the log has *event* there, with custom metadata repeated if the writer left it out.
-    """
+    """Whether the log has *event* there, with custom metadata repeated if the writer omitted it."""
     if (
         isinstance(event, SegmentUpdate)
         and isinstance(stored, SegmentUpdate)

@@ -1,10 +1,7 @@
 """
-A disk in memory for the snapshots of one machine. Programs see one state, and the medium has
-another: a crash loses a part of the bytes that were not forced, and tears a running write.
-
-Bytes and names are forced separately, as on any disk: `sync` is for the bytes of a file,
-`sync_folder` for the names in a folder. Names that were not forced may be there after a crash or
-not, each by itself; a renaming is one change.
+A disk in memory for one machine's snapshots; a crash loses bytes that were not forced. `sync`
+forces the bytes of a file, `sync_folder` the names in a folder. Each name that was not forced may
+be there after a crash or not; a renaming is one change.
 """
 
 from __future__ import annotations

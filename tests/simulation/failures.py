@@ -1,7 +1,4 @@
-"""
-Failures around engines: network, disks, brokers, the topic itself. Every failure heals by itself
-after some time.
-"""
+"""Failures of network, disks, brokers and topic, each of which heals after some time."""
 
 from __future__ import annotations
 

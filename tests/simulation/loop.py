@@ -1,9 +1,7 @@
 """
-An event loop whose every step follows from a seed.
-
-Time leaps, as on any `VirtualTimeLoop`. The work of a thread runs on the loop, whole
-and later: its caller waits, other tasks go on, and no thread is ever started. Tasks hash
-as they were born, so that sets of them are walked in the same order in every run.
+An event loop whose every step follows from a seed. The work of a thread runs on the loop, whole and
+later; no thread is ever started. Tasks hash by birth, so sets of them are walked in the same order
+in every run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """
-One engine with its disk, its clock and its wire: started, stopped in order, or switched off.
-
-A machine that is switched off loses everything that is in memory at one moment. Its tasks are
-cancelled, as they have to end in this process, but by then nothing they do reaches disk or log.
+A machine: one engine with its disk, clock and wire: started, stopped, or switched off. Tasks of a
+machine that is switched off are cancelled, and reach neither disk nor log.
 """
 
 from __future__ import annotations
@@ -48,10 +46,7 @@ PUMP = PumpSettings(
 )
 READY_S = 2.0
 LATENESS_S = (PUMP.lag_ms_max + PUMP.end_age_ms_max + 2 * PUMP.bounds_interval_ms) / 1_000
-"""
-The most by which an answer may be late: an unknown log end, then one that is not reached, then the
-pace of the timer that judges both.
-"""
+"""The longest lag of an answer: unknown log end, end not reached, pace of the timer."""
 
 
 class SteppedClock:

@@ -1,11 +1,4 @@
-"""
-The state that a replay of one metadata partition gives at every offset: the yardstick for all
-engines.
-
-One shard applies event by event with the slow decoder and keeps the state image of a user partition
-at each change. Beside it a few lines compute which segments must be listed; of the state machine
-they ask only whether it applied an event.
-"""
+"""The reference state of a replay at every offset, applied event by event by the slow decoder."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-The possible steps: writers, readers, operators, and failures. Each step is one function of the
-world; `STEPS` has the weight of each.
-"""
+"""The possible steps of writers, readers, operators and failures; `STEPS` has their weights."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""
-The plans of writers: brokers copy segments of their partitions, finish, delete them, lose
-leadership, finish late, delete whole partitions, and repeat events whose outcome they do not know.
-
-Only plans: this module proposes an event, and its writer reports the outcome.
-"""
+"""The plans of writers for the tier: copies, deletions, lost leaderships, repeated events."""
 
 from __future__ import annotations
 
@@ -134,9 +129,7 @@ class Tier:
         return PartitionDelete(self.partition, random.randrange(1, 4), now_ms, state)
 
     def _change_leader(self, random: Random) -> None:
-        """
-        Let another broker lead, in a new epoch; it copies every segment that it finds not copied.
-        """
+        """Let another broker lead, in a new epoch; it copies segments that are not copied."""
         self.epoch += 1
         self.broker = self.broker % 3 + 1
         self.epoch_start = self.next_start

@@ -1,9 +1,4 @@
-"""
-The topic of a run, which remembers every record that was ever stored in it.
-
-Retention and the cleaner change what engines can read. Records that they read before stay in their
-state, so the judge needs the whole history, of topics that are gone, too.
-"""
+"""The topic of a run, which remembers every record ever stored in any topic, for the judge."""
 
 from __future__ import annotations
 
@@ -104,9 +99,7 @@ class SimulatedTopic(MemoryTopic):
         return base_offset
 
     def forget_holes(self, place: int, from_offset: int) -> None:
-        """
-        Forget the records from *from_offset* on that the cleaner removed before a reader saw them.
-        """
+        """Forget the records from *from_offset* on that the cleaner removed before any read."""
         assert self.life is not None
         batches = self.life.batches[place]
         there = {batch.base_offset: batch.data for batch in self.partitions[place].batches}

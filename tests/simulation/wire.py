@@ -1,9 +1,7 @@
 """
-The network between one engine and the topic: a log that delays, loses, repeats and damages.
-
-A lost request has no effect, or has it after its deadline; a lost answer comes after the
-effect. Bytes that were damaged on the way arrive sound at the next fetch. Every call ends by
-its deadline all the same, as the protocol of the log has it.
+The network between one engine and the topic: a log that delays, loses, repeats and damages. A lost
+request has no effect, or a late one; a lost answer comes after the effect. Bytes damaged on the way
+arrive sound at the next fetch. Every call ends by its deadline.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """
-A run: one seed, from the first start of its machines to their last stop.
-
-First things happen, wrong ones among them. Then everything heals, and all engines must come to the
-same current state within a minute; then one stops in order, starts again, and has nothing to read.
+A run: one seed, from the first start of its machines to their last stop. After failures everything
+heals: all engines must be current within a minute, and one that restarts has nothing to read.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""
-Shards that are validated after every test: a pytest plugin.
-
-Loaded as a plugin, so that every test which touched a shard is followed by `validate()`, whether
-it asked for that or not. A test that breaks a shard on purpose says so: `breaks_shards`.
-"""
+"""Shards that are validated after every test: a pytest plugin. `breaks_shards` exempts a test."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""
-Record values of `__remote_log_metadata` that Kafka made, with the events they hold, spelled out.
-
-Independent of the corpus that the package carries: both must agree with the codec, neither is made
-from the other.
-"""
+"""Record values of `__remote_log_metadata` that Kafka made, with their events spelled out."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""
-Random histories from small pools: few ids, epochs and offsets, so that segments meet.
-
-Overlaps, displacements, repeats, first records that come again with other epochs, deleted ids that
-come back, deleted partitions and equal ids in several partitions happen all the time.
-"""
+"""Random histories from small pools of ids, epochs and offsets, so that segments often meet."""
 
 from __future__ import annotations
 

@@ -57,10 +57,7 @@ async def test_f35_segment_that_was_deleted_then_is_never_seen_during_a_replay()
 
 
 async def test_f36_partition_when_removed_and_added_then_applies_nothing_twice() -> None:
-    """
-    After three removals and additions the engine lists each segment once, with the same highest
-    offset.
-    """
+    """After three removals and additions each segment is listed once, with one highest offset."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -148,10 +145,7 @@ async def test_f40_leaders_when_they_move_one_after_another_then_each_is_followe
 
 
 async def test_f41_brokers_down_while_assigning_then_recovers_by_itself() -> None:
-    """
-    The assignment takes effect by itself when the brokers return, and a second call changes
-    nothing.
-    """
+    """The assignment takes effect when the brokers return; a second call changes nothing."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -168,9 +162,7 @@ async def test_f41_brokers_down_while_assigning_then_recovers_by_itself() -> Non
 
 
 async def test_f42_removal_when_an_addition_hangs_then_takes_effect_at_once() -> None:
-    """
-    A removal takes effect while an addition hangs, and each addition reports within its deadline.
-    """
+    """A removal takes effect while an addition hangs, which reports within its deadline."""
     world = World(partition_count=3)
     loop = asyncio.get_running_loop()
     async with world.engine(assignment=Assignment.of_metadata([0])) as engine:
@@ -189,9 +181,7 @@ async def test_f42_removal_when_an_addition_hangs_then_takes_effect_at_once() ->
 
 
 async def test_f43_last_partition_when_removed_then_that_takes_effect() -> None:
-    """
-    Reads and writes get not assigned, readiness is false, and the engine asks the log nothing.
-    """
+    """Reads and writes get not assigned, readiness is false, and the log gets no request."""
     world = World()
     log = ScriptedLog(world.topic)
     loop = asyncio.get_running_loop()
@@ -215,9 +205,7 @@ async def test_f43_last_partition_when_removed_then_that_takes_effect() -> None:
 
 
 async def test_f44_f7_topic_with_another_count_then_refuses_to_start_naming_both() -> None:
-    """
-    The engine refuses to start with 50 configured and 16 real partitions and names both numbers.
-    """
+    """The engine refuses to start with 50 configured and 16 real partitions, naming both."""
     world = World(partition_count=16)
     refused = pytest.RaisesExc(ConfigError, match=r"16 partitions, the configuration says 50")
     with pytest.RaisesGroup(refused, flatten_subgroups=True):
@@ -228,9 +216,7 @@ async def test_f44_f7_topic_with_another_count_then_refuses_to_start_naming_both
 
 
 async def test_f44_needed_partitions_then_are_those_of_the_real_count() -> None:
-    """
-    The engine reads the metadata partition in which the events of the user partition really lie.
-    """
+    """The engine reads the metadata partition that really holds the events."""
     for count in (1, 16, 50):
         world = World(partition_count=count)
         world.store(started("a"))
@@ -340,9 +326,7 @@ async def test_f48_engines_with_disjoint_assignments_then_each_answers_its_own()
 
 
 async def test_f48_engines_with_one_assignment_then_converge_at_once() -> None:
-    """
-    Two engines see each other's writes within two seconds, with the log as their only connection.
-    """
+    """Two engines that share only the log see each other's writes within two seconds."""
     world = World()
     place = world.place(TP)
     loop = asyncio.get_running_loop()
@@ -359,9 +343,7 @@ async def test_f48_engines_with_one_assignment_then_converge_at_once() -> None:
 
 
 async def test_f49_ends_that_cannot_be_asked_for_300_ms_then_heal_by_themselves() -> None:
-    """
-    The partitions become ready when the log end can be read again, without a restart or a new call.
-    """
+    """The partitions become ready when the log end can be read again, without a new call."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))

@@ -1,6 +1,4 @@
-"""
-An engine without a first assignment: it answers not ready, and refuses nothing as not assigned.
-"""
+"""An engine without a first assignment answers not ready, and never not assigned."""
 
 from __future__ import annotations
 
@@ -124,10 +122,7 @@ async def test_d17_write_when_the_answer_comes_meanwhile_then_is_written() -> No
 
 
 async def test_d17_reader_when_the_answer_comes_meanwhile_then_is_told_what_is_true() -> None:
-    """
-    A reader that waits for an offset goes on waiting, or gets the error that the partition is not
-    read.
-    """
+    """A reader that waits for an offset goes on waiting, or learns that it is not read."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))

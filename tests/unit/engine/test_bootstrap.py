@@ -153,9 +153,7 @@ async def test_f95_stop_in_the_middle_of_connecting_then_ends_at_once() -> None:
 
 
 async def test_f37_assignment_that_the_topic_contradicts_then_ends_the_engine_by_name() -> None:
-    """
-    The engine ends with an error when the topic contradicts an assignment made before it connected.
-    """
+    """The engine ends with an error when the topic contradicts an earlier assignment."""
     world = World(partition_count=3)
     refusal = pytest.RaisesExc(InvalidArgument, match="no metadata partition 7")
     with pytest.RaisesGroup(refusal, flatten_subgroups=True):

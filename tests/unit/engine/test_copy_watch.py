@@ -76,9 +76,7 @@ async def test_topic_when_copied_again_in_time_then_nobody_is_warned(
 async def test_topic_when_copied_again_after_a_warning_then_is_said_and_counts_anew(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    The watch takes back its warning when copying resumes, and warns again when it stops again.
-    """
+    """The watch takes back its warning when copying resumes, and warns again later."""
     caplog.set_level("INFO")
     await watched(TalkingCluster(*[{"orders"}] * 6, set(), {"orders"}), 14)
     assert len(lines(caplog, "WARNING")) == 2

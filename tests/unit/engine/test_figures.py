@@ -30,10 +30,7 @@ OPEN_MS = 1_600_000_000_000
 
 
 def fill(world: World) -> None:
-    """
-    Store a finished segment, one being deleted, two open copies, a repeat, two rejected events, a
-    remark and poison.
-    """
+    """Store segments in each state, two open copies, a repeat, rejected events and poison."""
     world.store(
         started("a"),
         started("a"),
@@ -50,9 +47,7 @@ def fill(world: World) -> None:
 
 
 async def test_f34_state_then_is_told_with_every_count_of_its_history() -> None:
-    """
-    Failure scenario F34: statistics count verdicts by reason, segments and the oldest open copy.
-    """
+    """Statistics count verdicts by reason, segments and the oldest open copy (F34)."""
     world = World()
     place = world.place(TP)
     fill(world)
@@ -194,9 +189,7 @@ async def test_f34_questions_then_are_counted_by_what_became_of_them() -> None:
 
 
 async def test_f34_waits_for_an_offset_then_are_counted_by_how_they_ended() -> None:
-    """
-    Waits are counted as released, timed out, cancelled, ended by a stop or removal, and refused.
-    """
+    """Waits are counted as released, timed out, cancelled, ended or refused."""
     world = World()
     settings = EngineSettings(memory=ROOM, gate=GateSettings(waiting_max=4))
     async with world.engine(settings) as engine:
@@ -243,10 +236,7 @@ async def test_f34_writers_then_are_told_where_they_wait_and_how_they_ended() ->
 
 
 async def test_f34_engine_then_tells_its_log_its_assignment_and_that_it_is_alive() -> None:
-    """
-    The statistics hold the log's figures, the assignment, and a heartbeat that advances without
-    events.
-    """
+    """The statistics hold the log's figures, the assignment, and a heartbeat without events."""
     world = World()
     loop = asyncio.get_running_loop()
     world.store(started("a"))

@@ -44,9 +44,7 @@ async def test_f65_updates_whose_first_record_was_trimmed_then_are_reported() ->
 
 
 async def test_f66_log_start_when_it_passes_us_by_then_rebuilds_behind_a_closed_gate() -> None:
-    """
-    The engine rebuilds behind a closed gate instead of fetching out of range, and logs the gap.
-    """
+    """The engine rebuilds behind a closed gate instead of fetching out of range, and logs it."""
     world = World()
     place = world.place(TP)
     world.store(started("a"), finished("a"))
@@ -222,9 +220,7 @@ async def test_f6_topic_when_deleted_for_a_while_then_is_waited_for() -> None:
 
 
 async def test_f44_topic_when_made_anew_with_a_wrong_count_then_is_waited_for_by_name() -> None:
-    """
-    A wrong partition count after a start does not end the engine; it waits and names the count.
-    """
+    """A wrong partition count after a start does not end the engine; it names the count."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))

@@ -95,10 +95,7 @@ async def test_f62_oversized_record_then_is_set_aside_and_its_beginning_is_kept(
 async def test_f62_poison_then_is_named_in_the_log_with_its_first_bytes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    The log has one line per slice with the first bytes of each poison record, and none for
-    tombstones.
-    """
+    """One line per slice has the first bytes of each poison record; tombstones have none."""
     world = World()
     place = world.place(TP)
     bad = POISON[UndecodableReason.TRUNCATED]

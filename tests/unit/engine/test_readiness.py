@@ -94,10 +94,7 @@ async def test_f22_list_while_the_end_is_not_known_then_is_not_ready(fault: Boun
 
 
 async def test_f23_engine_that_was_given_nothing_then_says_not_assigned() -> None:
-    """
-    The engine is not ready before it reaches the log, and then refuses partitions not assigned to
-    it.
-    """
+    """The engine is not ready before it reaches the log, and then refuses not assigned."""
     world = World()
     async with world.engine(assignment=Assignment.nothing()) as engine:
         assert refusals(engine) == {NotReady}

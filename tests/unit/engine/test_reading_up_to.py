@@ -97,10 +97,7 @@ async def test_wait_for_what_is_no_offset_then_is_refused(offset: object) -> Non
 
 
 async def test_f61_wait_for_a_metadata_partition_that_there_is_not_then_is_no_argument() -> None:
-    """
-    Failure scenario F61: a wait for a metadata partition that does not exist is an invalid
-    argument.
-    """
+    """A wait for a metadata partition that does not exist is an invalid argument (F61)."""
     world = World()
     async with world.engine() as engine:
         await until_open(engine, 0)

@@ -29,9 +29,7 @@ def failures_of(engine: Engine, place: int) -> int:
 
 
 async def test_f27_history_when_nothing_of_it_is_understood_then_is_not_an_empty_tier() -> None:
-    """
-    The partition stays closed with the count of undecodable records, unless a setting allows them.
-    """
+    """The partition stays closed with its undecodable count, unless a setting allows it."""
     world = World()
     place = world.place(TP)
     for _ in range(5):

@@ -56,9 +56,7 @@ async def test_f95_sign_of_life_when_the_log_has_pauses_of_its_own_then_it_is_to
 
 
 async def test_f95_log_when_signs_of_life_come_in_a_flood_then_keeps_the_first_pause() -> None:
-    """
-    Failure scenario F95: the log makes at most four attempts a second, however many signs arrive.
-    """
+    """The log makes at most four attempts a second, however many signs arrive (F95)."""
     world = World()
     log = ScriptedLog(world.topic)
     world.script.lose_brokers()

@@ -260,9 +260,7 @@ async def test_write_when_cancelled_while_it_waits_to_be_admitted_then_has_faile
 
 
 async def test_writes_when_handed_to_the_log_then_it_is_known_how_long_they_took() -> None:
-    """
-    Durations end at the verdict or at the timeout, and leave out events refused before the append.
-    """
+    """Durations end at the verdict or timeout, and leave out events refused before."""
     world = World()
     place = world.place(TP)
     async with world.engine() as engine:

@@ -85,9 +85,7 @@ async def test_f51_event_that_would_be_rejected_then_never_becomes_durable(
     current: str | None,
     requested: str,
 ) -> None:
-    """
-    The writer gets the reason with the current and the requested state, and nothing is stored.
-    """
+    """The writer gets the reason with both states, and nothing is stored."""
     world = World()
     async with world.engine() as engine:
         for before in stored:
@@ -215,9 +213,7 @@ async def test_f58_add_to_a_partition_under_deletion_then_is_refused_and_counted
 
 
 async def test_f60_deletion_without_custom_metadata_then_repeats_what_is_stored() -> None:
-    """
-    A deletion event without custom metadata repeats the stored metadata and does not erase it.
-    """
+    """A deletion event without custom metadata repeats the stored metadata."""
     world = World()
     async with world.engine() as engine:
         for label in ("a", "b"):

@@ -150,9 +150,7 @@ def test_f20_question_when_the_gate_is_not_open_then_is_refused(
 
 
 def test_f32_refusal_then_has_everything_a_caller_needs_in_fields() -> None:
-    """
-    The refusal has user partition, metadata partition, position, target, records left, and a hint.
-    """
+    """The refusal has both partitions, position, target, records left, and a hint."""
     gate = loading()
     gate.take_fact(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, 500, 600))
     error = refusal(gate)

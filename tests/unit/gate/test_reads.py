@@ -233,9 +233,7 @@ def test_lookups_when_too_many_then_none_is_answered() -> None:
 
 
 def test_f43_readiness_then_is_false_wherever_a_question_would_be_refused() -> None:
-    """
-    Readiness is false for not assigned and not ready, and true for a partition without events.
-    """
+    """Readiness is false for not assigned and not ready, and true without any event."""
     assert Asked().reads.is_ready(TP)
     assert not Asked(is_open=False).reads.is_ready(TP)
     away = Asked()

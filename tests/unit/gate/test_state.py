@@ -66,9 +66,7 @@ def test_gate_when_new_then_is_closed_with_a_reason() -> None:
 def test_f25_fact_when_met_then_leads_where_the_table_says(
     before: GateState, fact: Fact, after: GateState
 ) -> None:
-    """
-    Each fact leads each state to the table's next state, and only a caught-up partition is open.
-    """
+    """Each fact leads each state to the table's next; only a caught-up partition is open."""
     gate = gate_in(before)
     assert gate.meet(fact) is (before is not after)
     assert gate.state is after

@@ -138,7 +138,5 @@ def test_f59_value_when_at_the_limit_then_is_encoded_and_read() -> None:
     ],
 )
 def test_f59_event_when_it_only_may_be_read_then_has_kafkas_bytes_all_the_same(event: Any) -> None:
-    """
-    For images and tests the encoder writes Kafka's bytes of an event that must not be published.
-    """
+    """The encoder for images writes Kafka's bytes of an event that must not be published."""
     assert decode(encode_any(event)) == event

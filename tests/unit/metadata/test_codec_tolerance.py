@@ -348,9 +348,7 @@ def test_f62_value_when_it_claims_two_gigabytes_then_allocates_nothing_of_it(val
 
 
 def test_f62_epochs_when_there_cannot_be_so_many_then_none_is_read() -> None:
-    """
-    The decoder refuses a count of epochs that the value cannot hold, before it reads an entry.
-    """
+    """The decoder refuses a count of epochs that the value cannot hold, reading none."""
     for count, field in ((2, b"\x03"), (2_147_483_646, HUGE)):
         verdict = decode(snapshot_value(epochs=field)[: 3 + 16 + 36 + len(field)])
         assert verdict == Undecodable(R.TRUNCATED, f"{count} epochs in 0 bytes")

@@ -188,9 +188,7 @@ VALUES = [
 def test_cut_when_any_one_byte_is_another_then_agrees_with_decode_or_stays_silent(
     value: bytes,
 ) -> None:
-    """
-    A changed byte leads to the same result in both ways, or the cutter leaves it to the decoder.
-    """
+    """A changed byte leads to the same result in both ways, or the cutter abstains."""
     for at, before in enumerate(value):
         flipped = {before ^ 1 << bit for bit in range(8)}
         for byte in sorted(flipped | {0, 1, 2, 3, 4, 0x7F, 0x80, 0xFF}):

@@ -1,9 +1,4 @@
-"""
-The cost of an event and of a look-up does not grow with the size of a partition.
-
-The tests count work instead of time: function calls, the compiled ones included, and nothing may
-walk all segments in one call.
-"""
+"""The growth of costs: function calls per event and look-up do not rise with a partition's size."""
 
 from __future__ import annotations
 
@@ -221,11 +216,7 @@ def test_f89_cost_of_one_action_then_does_not_grow_with_the_partition(
 def test_f89_next_txn_index_far_away_then_costs_no_more_with_many_segments_between(
     order: int,
 ) -> None:
-    """
-    Where only the last of very many segments has a transaction index, no question visits the
-    others, not even between events or after an image was read; and no event looks at more than a
-    chunk of them.
-    """
+    """No question or event visits more than a chunk of the many segments without an index."""
     history = History()
     if order < 0:
         history.copy(HUGE)

@@ -224,9 +224,7 @@ def test_image_when_one_segment_lists_six_thousand_epochs_then_is_read_at_once()
 
 
 def test_image_of_a_large_partition_when_frozen_then_is_the_same_in_many_steps() -> None:
-    """
-    Freezing copies a bounded number of references in each step, however many segments there are.
-    """
+    """Freezing copies a bounded number of references in each step."""
     shard = PythonShard(0)
     for number in range(20_000):
         shard.apply_event(started(number, number * 10, number * 10 + 9, {number % 3: number * 10}))

@@ -37,10 +37,7 @@ def moved(batch: bytes, base_offset: int) -> bytes:
 def test_batch_with_a_flipped_base_offset_then_is_not_passed(
     wrong: int, next_offset: int | None
 ) -> None:
-    """
-    The neighbours of a batch show a wrong base offset, which no checksum covers, and nothing is
-    skipped.
-    """
+    """Neighbours show a wrong base offset, which no checksum covers; nothing is skipped."""
     shard = new_shard()
     report = shard.apply(record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=next_offset))
     assert report.damage is not None
@@ -66,9 +63,7 @@ def test_hole_between_batches_then_is_no_damage() -> None:
 
 @pytest.mark.parametrize("size", [1, 40, len(SECOND) - 1])
 def test_batch_that_is_cut_off_where_the_end_is_known_then_is_not_skipped(size: int) -> None:
-    """
-    The position stays before a batch that is cut off, even if the known log end lies behind it.
-    """
+    """The position stays before a cut-off batch, even if the known log end lies behind it."""
     shard = new_shard()
     report = shard.apply(record_set(FIRST, SECOND[:size], next_offset=4))
     assert report.complete
@@ -94,10 +89,7 @@ def test_damaged_batches_side_by_side_then_are_passed_together() -> None:
 def test_batch_that_reaches_into_the_next_when_set_aside_then_is_not_believed_any_more(
     wrong: int,
 ) -> None:
-    """
-    A batch that was set aside is not read again, even if its offsets look right from the new
-    position.
-    """
+    """A batch that was set aside is not read again, even if its offsets look right then."""
     shard = new_shard()
     given = record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=6)
     report = shard.apply(given)

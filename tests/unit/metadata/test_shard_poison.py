@@ -147,10 +147,7 @@ def test_damaged_batch_below_the_position_then_is_passed() -> None:
 
 
 def test_batch_of_unbelievable_length_then_stops_the_set() -> None:
-    """
-    The shard stops at a batch whose length cannot be believed, because the next one cannot be
-    found.
-    """
+    """The shard stops at a batch of impossible length, as the next one cannot be found."""
     shard = new_shard()
     wrong = forge(b"", 0, base_offset=2, length=2**31 - 1)
     report = apply(shard, record_set(batch_of(life("a")[:2]), wrong, batch_of(life("b"), 3)))

@@ -49,9 +49,7 @@ CS, CF, DS, DF = SegmentState
 
 
 def test_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() -> None:
-    """
-    Each entry has offset, verdict, partition and segment, and bytes only of undecodable values.
-    """
+    """Each entry has offset, verdict, partition, segment, and bytes of undecodable values."""
     other = tp("payments", 2)
     snapshot = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)
     shard = new_shard(position=100)
@@ -157,10 +155,7 @@ def stamped(base_offset: int, *timestamps_ms: int) -> bytes:
 
 
 def test_f34_time_of_the_last_record_then_is_that_of_the_last_batch_applied() -> None:
-    """
-    Failure scenario F34: the time is that of the newest record of a batch, and of the last one of a
-    run of single events; a batch counts when it is complete.
-    """
+    """The time is that of the newest record of a complete batch, or the last single event."""
     shard = new_shard()
     assert shard.statistics().last_timestamp_ms is None
     apply(shard, record_set(stamped(0, 50, 70, 60)))
@@ -177,11 +172,7 @@ def test_f34_time_of_the_last_record_then_is_that_of_the_last_batch_applied() ->
 
 
 def test_f80_oldest_open_copy_then_is_told_until_it_is_finished() -> None:
-    """
-    Failure scenario F80: the oldest open copy is found by the time of its event, over user
-    partitions and epochs; repeated first records, displaced segments and running deletions do not
-    count.
-    """
+    """The oldest open copy is the first by event time; repeats and deletions do not count."""
     shard = new_shard()
     assert shard.statistics().oldest_started_ms is None
     apply(
@@ -211,10 +202,7 @@ def test_f80_oldest_open_copy_then_is_told_until_it_is_finished() -> None:
 
 @pytest.mark.breaks_shards
 def test_f34_oldest_open_copy_then_costs_no_walk_over_what_is_finished() -> None:
-    """
-    Failure scenario F34: the search looks only at open copies, the newest epochs first, however
-    many segments there are.
-    """
+    """The search looks only at open copies, the newest epochs first."""
     shard = new_shard()
     for number in range(100):
         for event in life(number, number * 10)[:2]:
@@ -287,10 +275,7 @@ def test_f87_findings_of_a_call_that_failed_then_stand_in_the_next_report(
 def test_f87_findings_of_a_call_that_failed_then_survive_single_events(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    The next report has the findings of a failed call, after single events or a batch set aside,
-    too.
-    """
+    """The next report has the findings of a failed call, also after single events."""
     shard = new_shard()
     fail_once(monkeypatch, shard, 1)
     data = batch_of([b"junk", partition_delete(FINISHED), *life("b")[:2]])

@@ -161,9 +161,7 @@ def test_partition_that_is_not_loaded_when_marked_initialised_then_is_an_unknown
 
 
 def test_f81_partition_whose_deletion_finished_then_is_not_loaded_any_more() -> None:
-    """
-    The finished deletion unloads its partition, from a record set or a single event, and no other.
-    """
+    """The finished deletion unloads its partition and no other, from a set or one event."""
     for alone in (True, False):
         views = views_of_one_copy()
         for partition in (tp(), tp("other")):

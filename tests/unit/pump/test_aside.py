@@ -24,9 +24,7 @@ def batch(base_offset: int, count: int = 1) -> bytes:
 
 
 def cut_short(damaged: bytes) -> bytes:
-    """
-    Return a batch whose length is below that of a header, so that the next one cannot be found.
-    """
+    """Return a batch with a length below a header's, so that the next cannot be found."""
     return damaged[:8] + b"\x00\x00\x00\x01" + damaged[12:]
 
 
@@ -64,9 +62,7 @@ def test_behind_damage_when_a_redelivered_batch_follows_then_it_says_nothing() -
 
 
 def test_behind_damage_when_nobody_says_then_is_not_known() -> None:
-    """
-    Without a batch and an end the next position is unknown, and the caller asks for the log end.
-    """
+    """Without a batch and an end the next position is unknown."""
     given = record_set(broken(batch(5)))
     assert offset_behind(given, first_damage(given), 5) is None
     told = record_set(broken(batch(5)), next_offset=5)

@@ -98,9 +98,7 @@ CASES: dict[str, tuple[str | None, dict[str, str], int | None]] = {
 def test_limit_when_groups_set_some_then_is_the_least_that_holds_for_the_process(
     tmp_path: Path, groups: str | None, files: dict[str, str], limit: int | None
 ) -> None:
-    """
-    The limit is the least of the process's group and all groups around it, in both cgroup versions.
-    """
+    """The limit is the least of the process's group and all around it, in both versions."""
     if groups is not None:
         (tmp_path / "proc/self").mkdir(parents=True)
         (tmp_path / "proc/self/cgroup").write_text(groups)

@@ -50,10 +50,7 @@ def test_f97_share_when_it_means_nothing_then_is_refused_by_its_key(share: float
 
 @pytest.mark.parametrize("share", [0, 1, 0.5], ids=repr)
 def test_share_when_it_lies_between_0_and_1_then_is_taken(share: float) -> None:
-    """
-    The settings accept a share of 0, which allows no undecodable record, and of 1, which allows
-    all.
-    """
+    """The settings accept a share of 0 and of 1."""
     assert PumpSettings(undecodable_share_max=share).undecodable_share_max == share
 
 

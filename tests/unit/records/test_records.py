@@ -43,9 +43,7 @@ def damage_of(data: bytes) -> DamagedRecords:
 
 
 def test_records_when_everything_is_set_then_all_of_it_is_read() -> None:
-    """
-    The reader returns key, value, times and headers as written, and distinguishes empty from null.
-    """
+    """The reader returns everything as written, and distinguishes empty from null."""
     headers = varint(3) + field(b"a") + field(b"1") + field(b"") + field(b"") + field(b"a")
     section = record(0, b"", key=b"", timestamp_delta=-5, headers=headers + field(None))
     section += record(1, None, timestamp_delta=2**40)

@@ -60,10 +60,7 @@ async def test_f16_folder_when_it_is_known_to_be_there_then_only_what_is_new_is_
 def test_folder_when_above_the_root_nobody_may_look_then_is_made_all_the_same(
     tmp_path: Path,
 ) -> None:
-    """
-    A folder above the root that cannot be opened is not forced, because this process did not make
-    it.
-    """
+    """A folder above the root that cannot be opened is not forced."""
     disk = ForcingDisk()
     disk.failing[tmp_path] = errno.EACCES
     root = tmp_path / "snapshots"

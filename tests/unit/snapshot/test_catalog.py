@@ -42,9 +42,7 @@ def left(catalog: Catalog) -> list[int]:
 
 
 def test_snapshots_when_listed_then_the_largest_position_comes_first(tmp_path: Path) -> None:
-    """
-    Snapshots are listed by position, whatever its number of digits, and other files are ignored.
-    """
+    """Snapshots are listed by position, whatever its digits; other files are ignored."""
     others = ("5.snapshot", "00000000000000000011.snapshot.tmp", "x", "0" * 20)
     catalog = catalog_with(tmp_path, 9, 10, 0, 2**63 - 2, others=others)
     assert left(catalog) == [2**63 - 2, 10, 9, 0]

@@ -1,9 +1,4 @@
-"""
-A file of format version 1, kept for ever: a change of the format fails here.
-
-`write_golden` wrote it once. An intended change is a new version with a file of its own; this one
-stays, and is read or refused by name.
-"""
+"""A golden file of format version 1, from `write_golden`, kept for ever: a new version adds one."""
 
 from __future__ import annotations
 

@@ -147,9 +147,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], RefusalKind]] = {
 async def test_f8_f11_f12_snapshot_when_damaged_then_the_next_older_one_is_used(
     tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The damaged snapshot is refused as a whole, logged and counted, and the older one is restored.
-    """
+    """The damaged snapshot is refused, logged and counted, and the older one restored."""
     how, kind = DAMAGES[name]
     _, newest = await saved_at(tmp_path, 5, 6)
     damage(newest, how)

@@ -255,9 +255,7 @@ async def test_f17_room_on_the_disk_when_it_changes_then_is_told_with_the_low_wa
 async def test_f18_flush_when_everything_stopped_then_a_restart_replays_nothing(
     tmp_path: Path,
 ) -> None:
-    """
-    After the last flush a restart replays nothing, and unchanged partitions are not written again.
-    """
+    """After the last flush a restart replays nothing; unchanged partitions are skipped."""
     source = source_of(0, 1, 2)
     writer = SnapshotWriter(source, store_in(tmp_path))
     first = await writer.flush()
