@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
     from rlmm.engine.broker_watch import WatchStatistics
     from rlmm.engine.copy_watch import CopyingStatistics
-    from rlmm.engine.plan import (
-        EnginePlan,
-        LogOpener,
-    )
+    from rlmm.engine.plan import EnginePlan, LogOpener
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.engine.task_group import Run
     from rlmm.log.protocol import LogIdentity, MetadataLog

@@ -74,12 +74,7 @@ class SnapshotKeeper:
         self._cluster_id = identity.cluster_id
         try:
             self._store = SnapshotStore(
-                self._root,
-                identity,
-                self._make_shard,
-                self._settings,
-                self._clock,
-                self._disk,
+                self._root, identity, self._make_shard, self._settings, self._clock, self._disk
             )
         except ConfigError as error:
             cluster = {"cluster_id": identity.cluster_id}

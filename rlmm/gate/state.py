@@ -55,10 +55,7 @@ TRANSITIONS: dict[GateState, dict[type[Fact], GateState]] = {
         StateLost: GateState.CLOSED,
         PartitionReassigned: GateState.REPLAYING,
     },
-    GateState.CLOSED: {
-        StateLost: GateState.CLOSED,
-        PartitionReassigned: GateState.REPLAYING,
-    },
+    GateState.CLOSED: {StateLost: GateState.CLOSED, PartitionReassigned: GateState.REPLAYING},
 }
 
 

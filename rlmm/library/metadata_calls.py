@@ -110,20 +110,14 @@ class MetadataCalls:
     # ------------------------------------------------------------------------------- reads
 
     async def segment_for(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, offset: int, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
         """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         await self._wait(partition, **options)
         return self.reads.segment_for(partition, epoch, offset)
 
     async def segments_for(
-        self,
-        lookups: Iterable[Lookup],
-        **options: Unpack[ReadOptions],
+        self, lookups: Iterable[Lookup], **options: Unpack[ReadOptions]
     ) -> list[SegmentMetadata | RlmmError | None]:
         """Return an answer to each look-up, in their order; a refused one has its error there."""
         asked = list(lookups)
@@ -132,40 +126,28 @@ class MetadataCalls:
         return self.reads.segments_for(asked)
 
     async def segment(
-        self,
-        segment_id: SegmentId,
-        **options: Unpack[ReadOptions],
+        self, segment_id: SegmentId, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
         """Return the segment in any state, unless its deletion is finished."""
         await self._wait(segment_id.partition, **options)
         return self.reads.segment(segment_id)
 
     async def next_segment_with_txn_index(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, offset: int, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
         """Return the first finished segment of *epoch* from *offset* on with such an index."""
         await self._wait(partition, **options)
         return self.reads.next_segment_with_txn_index(partition, epoch, offset)
 
     async def highest_offset(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, **options: Unpack[ReadOptions]
     ) -> int | None:
         """Return the largest offset of *epoch* that a finished copy reached; it never decreases."""
         await self._wait(partition, **options)
         return self.reads.highest_offset(partition, epoch)
 
     async def segments(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int | None = None, **options: Unpack[ReadOptions]
     ) -> list[SegmentMetadata]:
         """Return segments in any state, of one epoch or all, by rising offset, of one moment."""
         await self._wait(partition, **options)
@@ -185,10 +167,7 @@ class MetadataCalls:
         return await next_page(self.reads, partition, epoch, after, limit)
 
     async def size(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int | None = None, **options: Unpack[ReadOptions]
     ) -> int:
         """Return the bytes of all segments, of one leader epoch or of all."""
         await self._wait(partition, **options)
@@ -197,9 +176,7 @@ class MetadataCalls:
         return self.reads.size_of_epoch(partition, epoch)
 
     async def partition_delete(
-        self,
-        partition: TopicIdPartition,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, **options: Unpack[ReadOptions]
     ) -> PartitionDelete | None:
         """Return how far the deletion of *partition* is."""
         await self._wait(partition, **options)

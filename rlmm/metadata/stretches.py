@@ -14,13 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import INT64_MIN
-from rlmm.metadata.row import (
-    ONE_EPOCH,
-    TXN_INDEX_EMPTY_AT,
-    end_of,
-    epoch_range,
-    unpack_walked,
-)
+from rlmm.metadata.row import ONE_EPOCH, TXN_INDEX_EMPTY_AT, end_of, epoch_range, unpack_walked
 from rlmm.metadata.slots import Slots
 
 if TYPE_CHECKING:

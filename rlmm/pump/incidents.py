@@ -10,14 +10,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.metadata.verdicts import (
-    COUNTED_APART,
-    Applied,
-    Duplicate,
-    Rejected,
-    Undecodable,
-    Verdict,
-)
+from rlmm.metadata.verdicts import COUNTED_APART, Applied, Duplicate, Rejected, Undecodable, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

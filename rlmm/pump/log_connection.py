@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 from tenacity import AsyncRetrying, retry_if_exception
 
 from rlmm.base.backoff import Pauses
-from rlmm.errors import (
-    ConfigError,
-    InvalidArgument,
-    LogNotPermitted,
-    LogUnavailable,
-    TopicAbsent,
-)
+from rlmm.errors import ConfigError, InvalidArgument, LogNotPermitted, LogUnavailable, TopicAbsent
 from rlmm.log.reconnect_backoff import ReconnectBackoff, wake
 
 if TYPE_CHECKING:

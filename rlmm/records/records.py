@@ -59,10 +59,7 @@ class BatchValues:
     __slots__ = ("damage", "offsets", "values")
 
     def __init__(
-        self,
-        offsets: list[int],
-        values: list[bytes | None],
-        damage: DamagedRecords | None = None,
+        self, offsets: list[int], values: list[bytes | None], damage: DamagedRecords | None = None
     ) -> None:
         self.offsets = offsets
         self.values = values

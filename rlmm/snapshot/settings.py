@@ -33,9 +33,5 @@ class SnapshotSettings:
 
     def __post_init__(self) -> None:
         require_whole_numbers(
-            "",
-            self,
-            generations=(2, 1_000),
-            free_bytes_min=(0, 2**63 - 1),
-            niceness=(0, 19),
+            "", self, generations=(2, 1_000), free_bytes_min=(0, 2**63 - 1), niceness=(0, 19)
         )

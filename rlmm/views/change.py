@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.inspection.state_changes import ChangeKind, DeleteChange, SegmentChange, WatermarkChange
-from rlmm.views.segment import (
-    DeleteStateName,
-    PartitionView,
-    SubjectStateName,
-    partition_fields,
-)
+from rlmm.views.segment import DeleteStateName, PartitionView, SubjectStateName, partition_fields
 from rlmm.views.values import Count, TimeText, UuidText, ViewObject, iso_time
 
 if TYPE_CHECKING:

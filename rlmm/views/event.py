@@ -12,12 +12,7 @@ from rlmm.inspection.history import HistoryPart
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Rejected, Undecodable
-from rlmm.views.segment import (
-    DELETE_STATES,
-    EpochView,
-    SubjectStateName,
-    epoch_views,
-)
+from rlmm.views.segment import DELETE_STATES, EpochView, SubjectStateName, epoch_views
 from rlmm.views.values import (
     Base64Text,
     Count,

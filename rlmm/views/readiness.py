@@ -153,10 +153,7 @@ def readiness_view(process: ProcessStatus, *, is_verbose: bool = False) -> Readi
         if name not in opening
     ]
     return ReadinessView(
-        status=process.word,
-        is_ready=process.is_ready,
-        detail=process.detail,
-        clusters=clusters,
+        status=process.word, is_ready=process.is_ready, detail=process.detail, clusters=clusters
     )
 
 

@@ -61,10 +61,7 @@ ANY_TEXT = st.one_of(
 SERVERS = {"kafka_bootstrap_servers": "one:9092"}
 
 
-@given(
-    st.dictionaries(st.text(), st.text(), max_size=8),
-    st.randoms(use_true_random=False),
-)
+@given(st.dictionaries(st.text(), st.text(), max_size=8), st.randoms(use_true_random=False))
 def test_properties_when_written_in_any_form_then_are_read_back(
     properties: dict[str, str], random: Any
 ) -> None:

@@ -10,19 +10,10 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import hypothesis.strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import (
-    NotAssigned,
-    NotReady,
-    RlmmError,
-    UnknownPartition,
-)
+from rlmm.errors import NotAssigned, NotReady, RlmmError, UnknownPartition
 from rlmm.gate.state import GateState
 from rlmm.log.memory.partition import AppendOutcome, BoundsFault
 from rlmm.metadata.assignment import Assignment

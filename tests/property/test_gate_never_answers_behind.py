@@ -14,12 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rlmm.errors import (
-    NotAssigned,
-    NotReady,
-    RlmmError,
-    Stopped,
-)
+from rlmm.errors import NotAssigned, NotReady, RlmmError, Stopped
 from rlmm.gate.admission import Gate
 from rlmm.gate.reads import PartitionQueries
 from rlmm.log.replay_progress import (

@@ -102,11 +102,7 @@ def check(
 
 
 @given(
-    LOGS,
-    st.sampled_from(PARTITIONS),
-    st.none() | st.sampled_from(UUIDS),
-    st.integers(0, 80),
-    SIZES,
+    LOGS, st.sampled_from(PARTITIONS), st.none() | st.sampled_from(UUIDS), st.integers(0, 80), SIZES
 )
 def test_history_equals_every_record_looked_at_one_by_one(
     written: MixedLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int

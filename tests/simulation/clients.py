@@ -99,10 +99,7 @@ def ask(world: World, machine: Machine, tier: tiers.Tier) -> None:
 
 
 def _check_answer(
-    world: World,
-    machine: Machine,
-    partition: TopicIdPartition,
-    asked: tuple[str, Question, object],
+    world: World, machine: Machine, partition: TopicIdPartition, asked: tuple[str, Question, object]
 ) -> None:
     name, question, answer = asked
     found = _replay_of(machine, partition)

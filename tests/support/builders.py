@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from rlmm.metadata.segment import (
-    PartitionDeleteState,
-    SegmentMetadata,
-    SegmentState,
-    sorted_epochs,
-)
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState, sorted_epochs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

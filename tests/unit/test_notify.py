@@ -210,9 +210,7 @@ def test_stop_and_reload_then_are_told_at_once(hearing: Hearing) -> None:
     run(steps())
 
 
-def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
-    hearing: Hearing,
-) -> None:
+def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(hearing: Hearing) -> None:
     """A reload sends READY at its end only if the process was ready at its beginning."""
 
     async def steps() -> None:

@@ -223,9 +223,7 @@ async def at_once(work: Callable[[BackgroundWork], Any], name: str, niceness: in
     return work(BackgroundWork())
 
 
-def in_virtual_time(
-    test: Callable[..., Coroutine[Any, Any, None]],
-) -> Callable[..., None]:
+def in_virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
         with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:

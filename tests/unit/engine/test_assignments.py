@@ -13,13 +13,7 @@ from rlmm.log.memory.partition import BoundsFault
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.pump.settings import PumpSettings
-from tests.support.builders import (
-    delete_finished,
-    delete_started,
-    finished,
-    segment_id,
-    started,
-)
+from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
 from tests.support.engines import ROOM, World, until, until_open
 from tests.support.logs.scripted_log import ScriptedLog
 

@@ -46,8 +46,7 @@ async def test_f85_readers_during_a_replay_then_each_has_its_turn_between_any_tw
     busy = world.partition_on(3)
     for first in range(0, 2_000, 500):
         world.script.write(
-            3,
-            *(encode_any(started(segment_id(n, busy))) for n in range(first, first + 500)),
+            3, *(encode_any(started(segment_id(n, busy))) for n in range(first, first + 500))
         )
     slices = 0
     turns = [0] * 32

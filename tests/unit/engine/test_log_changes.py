@@ -10,15 +10,8 @@ import pytest
 
 from rlmm.errors import LogTruncated, NotReady, OutcomeUnknown, UnknownPartition
 from rlmm.log.replay_progress import NotReadyReason
-from rlmm.metadata.verdicts import (
-    Rejected,
-)
-from tests.support.builders import (
-    delete_started,
-    finished,
-    segment_id,
-    started,
-)
+from rlmm.metadata.verdicts import Rejected
+from tests.support.builders import delete_started, finished, segment_id, started
 from tests.support.engine.engine_questions import TP, follower, history, ids, refusal
 from tests.support.engines import World, until, until_open, until_state
 from tests.support.logs.scripted_log import ScriptedLog

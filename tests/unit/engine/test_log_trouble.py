@@ -5,11 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from rlmm.log.replay_progress import NotReadyReason
-from tests.support.builders import (
-    finished,
-    segment_id,
-    started,
-)
+from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, follower, ids, refusal
 from tests.support.engines import World, until_open, until_state
 

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import (
-    NotAssigned,
-    NotReady,
-    PumpFailed,
-    Stopped,
-    UnknownPartition,
-)
+from rlmm.errors import NotAssigned, NotReady, PumpFailed, Stopped, UnknownPartition
 from rlmm.log.memory.partition import BoundsFault
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import (
-    UnknownPartition,
-)
+from rlmm.errors import UnknownPartition
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.pump.settings import PumpSettings

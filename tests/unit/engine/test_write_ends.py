@@ -22,11 +22,7 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
 from rlmm.pump.settings import WriteSettings
 from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
-from tests.support.builders import (
-    finished,
-    segment_id,
-    started,
-)
+from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, log_end
 from tests.support.engines import ROOM, World, until, until_open
 from tests.support.logs.scripted_log import ScriptedLog

@@ -8,19 +8,12 @@ import threading
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import (
-    NotReady,
-    OverBudget,
-    UnknownPartition,
-)
+from rlmm.errors import NotReady, OverBudget, UnknownPartition
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED
 from rlmm.pump.settings import WriteSettings
 from rlmm.pump.writer import WrittenEvent
-from tests.support.builders import (
-    finished,
-    started,
-)
+from tests.support.builders import finished, started
 from tests.support.engine.engine_questions import TP, log_end
 from tests.support.engines import ROOM, World, until, until_open
 

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import (
-    EventRejected,
-    InvalidArgument,
-    NotPublishable,
-    NotReady,
-    NotWritable,
-)
+from rlmm.errors import EventRejected, InvalidArgument, NotPublishable, NotReady, NotWritable
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE, RejectReason, Remark
@@ -79,11 +73,7 @@ async def rejection(engine: Engine, event: Event) -> EventRejected:
     ids=["unknown-id", "same-id-twice", "cs-to-df", "finished-first", "f82-backwards"],
 )
 async def test_f51_event_that_would_be_rejected_then_never_becomes_durable(
-    stored: list[Event],
-    event: Event,
-    reason: RejectReason,
-    current: str | None,
-    requested: str,
+    stored: list[Event], event: Event, reason: RejectReason, current: str | None, requested: str
 ) -> None:
     """The writer gets the reason with both states, and nothing is stored."""
     world = World()

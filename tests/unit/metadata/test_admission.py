@@ -276,9 +276,5 @@ def test_f57_late_finish_when_one_epoch_is_not_copied_then_is_let_through() -> N
 
 def test_f57_own_copy_of_the_same_records_then_is_let_through() -> None:
     """Failure scenario F57: a broker may copy its own records again; Kafka's rule decides then."""
-    history: list[Event] = [
-        started("first", 0, 99),
-        finished("first"),
-        started("again", 0, 99),
-    ]
+    history: list[Event] = [started("first", 0, 99), finished("first"), started("again", 0, 99)]
     assert admit(history, finished("again")) is None

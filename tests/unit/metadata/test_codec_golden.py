@@ -53,8 +53,7 @@ def test_event_when_kafka_wrote_it_then_encodes_to_identical_bytes(one: Golden) 
 
 
 @pytest.mark.parametrize(
-    "one",
-    [pytest.param(one, id=one.name) for one in golden.ALL if one.name not in UNPUBLISHABLE],
+    "one", [pytest.param(one, id=one.name) for one in golden.ALL if one.name not in UNPUBLISHABLE]
 )
 def test_event_when_it_may_be_published_then_the_strict_form_is_the_same(one: Golden) -> None:
     """The strict encoder writes a publishable event with the same bytes as the tolerant one."""

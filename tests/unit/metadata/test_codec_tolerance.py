@@ -99,10 +99,7 @@ ACCEPTED = {
         replace(SEGMENT, epochs=((-1, 70), (1, 50), (2, 0))),
     ),
     "epoch-count-not-minimal": (segment_value(epochs=b"\x82\x00" + epoch(0, 0)), SEGMENT),
-    "custom-metadata-empty": (
-        segment_value(custom=b"\x01"),
-        replace(SEGMENT, custom_metadata=b""),
-    ),
+    "custom-metadata-empty": (segment_value(custom=b"\x01"), replace(SEGMENT, custom_metadata=b"")),
     "custom-metadata-null-in-two-bytes": (segment_value(custom=b"\x80\x00"), SEGMENT),
     "custom-metadata-length-negative": (segment_value(custom=MINUS_ONE), SEGMENT),
     "unknown-tag-in-segment": (segment_value(tags=UNKNOWN_TAG), SEGMENT),
@@ -137,15 +134,9 @@ ACCEPTED = {
     ),
     "tag-count-negative": (segment_value(tags=MINUS_ONE), SEGMENT),
     "tag-count-negative-in-partition": (segment_value(partition_tags=MINUS_ONE), SEGMENT),
-    "tag-count-negative-in-epoch": (
-        segment_value(epochs=epochs(epoch(0, 0, MINUS_ONE))),
-        SEGMENT,
-    ),
+    "tag-count-negative-in-epoch": (segment_value(epochs=epochs(epoch(0, 0, MINUS_ONE))), SEGMENT),
     "tag-0-false": (segment_value(tags=b"\x01\x00\x01\x00"), SEGMENT),
-    "tag-0-true": (
-        segment_value(tags=b"\x01\x00\x01\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
+    "tag-0-true": (segment_value(tags=b"\x01\x00\x01\x01"), replace(SEGMENT, txn_index_empty=True)),
     "tag-0-ff-is-true": (
         segment_value(tags=b"\x01\x00\x01\xff"),
         replace(SEGMENT, txn_index_empty=True),
@@ -166,10 +157,7 @@ ACCEPTED = {
         segment_value(tags=b"\x01\x00" + MINUS_ONE + b"\x01"),
         replace(SEGMENT, txn_index_empty=True),
     ),
-    "tag-0-twice-last-is-false": (
-        segment_value(tags=b"\x02\x00\x01\x01\x00\x01\x00"),
-        SEGMENT,
-    ),
+    "tag-0-twice-last-is-false": (segment_value(tags=b"\x02\x00\x01\x01\x00\x01\x00"), SEGMENT),
     "tag-0-twice-last-is-true": (
         segment_value(tags=b"\x02\x00\x01\x00\x00\x01\x01"),
         replace(SEGMENT, txn_index_empty=True),
@@ -210,10 +198,7 @@ REFUSED = {
         update_value(head=b"\x01\x01" + MINUS_ONE),
         R.UNKNOWN_RECORD_VERSION,
     ),
-    "record-version-65536": (
-        update_value(head=b"\x01\x01\x80\x80\x04"),
-        R.UNKNOWN_RECORD_VERSION,
-    ),
+    "record-version-65536": (update_value(head=b"\x01\x01\x80\x80\x04"), R.UNKNOWN_RECORD_VERSION),
     "segment-version-1": (
         segment_value(head=b"\x01\x00\x01", tags=KIP_1266_TAG),
         R.RECORD_VERSION_1,
@@ -233,10 +218,7 @@ REFUSED = {
     "null-name": (segment_value(name=b"\x00"), R.NULL_NAME),
     "null-name-in-partition-delete": (partition_delete_value(name=b"\x00"), R.NULL_NAME),
     "name-length-negative": (segment_value(name=MINUS_ONE), R.NULL_NAME),
-    "name-of-32768-bytes": (
-        segment_value(name=b"\x81\x80\x02" + 32_768 * b"n"),
-        R.NAME_TOO_LONG,
-    ),
+    "name-of-32768-bytes": (segment_value(name=b"\x81\x80\x02" + 32_768 * b"n"), R.NAME_TOO_LONG),
     "name-length-2147483646": (segment_value(name=HUGE), R.NAME_TOO_LONG),
     "name-longer-than-the-value": (b"\x01\x00\x00\x7forders", R.TRUNCATED),
     "name-length-of-six-bytes": (segment_value(name=OVERLONG), R.BAD_VARINT),

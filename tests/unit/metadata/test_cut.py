@@ -55,13 +55,7 @@ def expected(value: bytes) -> tuple[object, ...] | None:
     if isinstance(event, SegmentUpdate):
         writer = encode_writer(event.broker_id, event.event_timestamp_ms)
         custom = encode_custom(event.custom_metadata)
-        return (
-            event.id.partition.key,
-            bytes(event.id.uuid),
-            event.state.value,
-            writer,
-            custom,
-        )
+        return (event.id.partition.key, bytes(event.id.uuid), event.state.value, writer, custom)
     return None
 
 

@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.ids import (
-    SegmentId,
-    TopicIdPartition,
-    Uuid,
-    require_int32,
-    require_int64,
-)
+from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid, require_int32, require_int64
 
 ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
 ORDERS_ID = Uuid.parse("OjSKW9lMTN6VnyEIzEU0nA")

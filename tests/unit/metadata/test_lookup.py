@@ -193,8 +193,7 @@ def test_f73_deleted_winner_then_the_older_segment_of_the_slot_answers() -> None
 
 
 @pytest.mark.parametrize(
-    ("state", "answer"),
-    [("CS", None), ("CF", "s"), ("DS", None), ("DF", None)],
+    ("state", "answer"), [("CS", None), ("CF", "s"), ("DS", None), ("DF", None)]
 )
 def test_lookup_then_sees_finished_segments_only(state: str, answer: str | None) -> None:
     """A segment answers while its copy is finished and its deletion has not begun."""
@@ -355,8 +354,7 @@ EDGES: list[tuple[str, int, int, dict[int, int], dict[tuple[int, int], bool]]] =
 
 
 @pytest.mark.parametrize(
-    ("start", "last", "epochs", "answers"),
-    [pytest.param(*edge[1:], id=edge[0]) for edge in EDGES],
+    ("start", "last", "epochs", "answers"), [pytest.param(*edge[1:], id=edge[0]) for edge in EDGES]
 )
 def test_lookup_with_odd_epochs_then_follows_what_the_segment_lists(
     start: int, last: int, epochs: dict[int, int], answers: dict[tuple[int, int], bool]

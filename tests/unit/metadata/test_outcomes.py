@@ -13,14 +13,7 @@ from rlmm.errors import (
     RlmmError,
     UnknownPartition,
 )
-from rlmm.metadata.outcomes import (
-    JAVA_CLASSES,
-    KafkaError,
-    Level,
-    Outcome,
-    error_of,
-    outcome_of,
-)
+from rlmm.metadata.outcomes import JAVA_CLASSES, KafkaError, Level, Outcome, error_of, outcome_of
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.verdicts import (
     APPLIED,
@@ -104,9 +97,7 @@ def test_outcome_table_then_has_every_reason_not_to_decode(reason: UndecodableRe
 
 
 @pytest.mark.parametrize("reason", RejectReason)
-def test_f51_rejection_in_words_then_names_the_reason_and_both_states(
-    reason: RejectReason,
-) -> None:
+def test_f51_rejection_in_words_then_names_the_reason_and_both_states(reason: RejectReason) -> None:
     """The text of a rejection names the reason, the current state and the requested one."""
     assert str(rejected(reason)) == f"{reason}: COPY_SEGMENT_FINISHED -> COPY_SEGMENT_STARTED"
     assert str(Rejected(reason, None, None)) == f"{reason}: absent -> absent"

@@ -22,17 +22,7 @@ from tests.support.builders import finished, segment_id, started, tp, update
 CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState
 
-LEGAL = {
-    (None, CS),
-    (CS, CS),
-    (CS, CF),
-    (CS, DS),
-    (CF, CF),
-    (CF, DS),
-    (DS, DS),
-    (DS, DF),
-    (DF, DF),
-}
+LEGAL = {(None, CS), (CS, CS), (CS, CF), (CS, DS), (CF, CF), (CF, DS), (DS, DS), (DS, DF), (DF, DF)}
 """Kafka's rule set for segments, pair by pair."""
 
 LEGAL_DELETES = {

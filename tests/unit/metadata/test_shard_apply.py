@@ -15,13 +15,7 @@ from rlmm.records.compression import Compression
 from rlmm.records.control import ControlType
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import Producer, build_batch, records_of
-from tests.support.builders import (
-    delete_started,
-    finished,
-    segment_id,
-    started,
-    tp,
-)
+from tests.support.builders import delete_started, finished, segment_id, started, tp
 from tests.support.engine.shards import (
     METADATA_PARTITION,
     Tier,
@@ -45,11 +39,7 @@ def test_record_set_of_many_batches_then_is_applied_whole() -> None:
     events = [event for number in range(10) for event in life(number, number * 10)[:2]]
     values = values_of(events)
     data = b"".join(
-        build_batch(
-            records_of(values[first:stop], first),
-            first,
-            compression=compression,
-        )
+        build_batch(records_of(values[first:stop], first), first, compression=compression)
         for first, stop, compression in (
             (0, 1, Compression.NONE),
             (1, 8, Compression.GZIP),

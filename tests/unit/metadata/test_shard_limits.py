@@ -9,19 +9,10 @@ import pytest
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.report import Tally
 from rlmm.metadata.segment import SegmentState
-from rlmm.metadata.verdicts import (
-    Applied,
-)
+from rlmm.metadata.verdicts import Applied
 from rlmm.records.batch import Batch
-from tests.support.builders import (
-    finished,
-)
-from tests.support.engine.shards import (
-    apply,
-    batch_of,
-    new_shard,
-    record_set,
-)
+from tests.support.builders import finished
+from tests.support.engine.shards import apply, batch_of, new_shard, record_set
 from tests.support.records.record_sets import life, marker, mixed_data
 
 if TYPE_CHECKING:

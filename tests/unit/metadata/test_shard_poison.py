@@ -19,11 +19,7 @@ from rlmm.metadata.verdicts import (
     UndecodableReason,
 )
 from rlmm.records.damage import DamageReason
-from tests.support.builders import (
-    started,
-    tp,
-    update,
-)
+from tests.support.builders import started, tp, update
 from tests.support.engine.shards import (
     METADATA_PARTITION,
     Tier,

@@ -91,12 +91,7 @@ def test_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() 
 def test_f78_rejected_event_then_is_counted_by_reason_and_the_position_moves() -> None:
     """The report has the partition, segment and offset of the event, and its neighbours apply."""
     shard = new_shard()
-    events: list[Event] = [
-        started("a"),
-        update("a", DF),
-        started("b", 100, 199),
-        finished("a"),
-    ]
+    events: list[Event] = [started("a"), update("a", DF), started("b", 100, 199), finished("a")]
     report = apply(shard, record_set(batch_of(events)))
     (entry,) = report.entries
     assert (entry.offset, entry.partition, entry.segment) == (1, tp(), segment_id("a").uuid)

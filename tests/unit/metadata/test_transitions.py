@@ -73,12 +73,7 @@ MATRIX: list[tuple[str, Event, Verdict, SegmentState | None]] = [
     ("CS", step(CS, broker_id=OTHER), APPLIED, CS),
     ("CS", update("s", CS), Rejected(RejectReason.UPDATE_TO_STARTED, CS, CS), CS),
     ("CS", update("s", CF), APPLIED, CF),
-    (
-        "CS",
-        update("s", CF, broker_id=OTHER),
-        Applied(Remark.FINISHED_BY_ANOTHER_BROKER),
-        CF,
-    ),
+    ("CS", update("s", CF, broker_id=OTHER), Applied(Remark.FINISHED_BY_ANOTHER_BROKER), CF),
     ("CS", update("s", DS), APPLIED, DS),
     ("CS", update("s", DF), illegal(CS, DF), CS),
     ("CF", step(CS), illegal(CF, CS), CF),

@@ -48,15 +48,7 @@ def views_of_one_copy() -> PartitionViews:
 
 def test_views_then_ask_every_question_through_the_same_gate() -> None:
     """The table has every public question, and each passes the same gate."""
-    others = {
-        "load",
-        "clear",
-        "mark_initialized",
-        "is_loaded",
-        "is_ready",
-        "apply",
-        "apply_event",
-    }
+    others = {"load", "clear", "mark_initialized", "is_loaded", "is_ready", "apply", "apply_event"}
     public = {name for name in vars(PartitionViews) if not name.startswith("_")}
     assert public - others == set(QUESTIONS)
 
@@ -193,10 +185,7 @@ def test_f81_event_after_the_end_of_a_loaded_partition_then_neither_fails_nor_lo
 
 @pytest.mark.parametrize(
     "state",
-    [
-        PartitionDeleteState.DELETE_PARTITION_MARKED,
-        PartitionDeleteState.DELETE_PARTITION_STARTED,
-    ],
+    [PartitionDeleteState.DELETE_PARTITION_MARKED, PartitionDeleteState.DELETE_PARTITION_STARTED],
 )
 def test_partition_under_deletion_then_stays_loaded(state: PartitionDeleteState) -> None:
     """A started deletion leaves the partition loaded."""

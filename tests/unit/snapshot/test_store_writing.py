@@ -14,11 +14,7 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
-from tests.support.builders import (
-    segment_id,
-    started,
-    tp,
-)
+from tests.support.builders import segment_id, started, tp
 from tests.support.engine.snapshots import (
     FREE,
     HISTORY,

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import (
-    ConfigError,
-    SnapshotCorrupt,
-    SnapshotForeign,
-    SnapshotUnsupported,
-)
+from rlmm.errors import ConfigError, SnapshotCorrupt, SnapshotForeign, SnapshotUnsupported
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 from rlmm.snapshot.catalog import identity_folder
@@ -199,9 +194,7 @@ def test_f19_import_when_one_of_them_is_bad_then_installs_none(
 
 
 @pytest.mark.parametrize(
-    "meant",
-    [("unknown", None), (None, str(Uuid.of(0, 1)))],
-    ids=["cluster", "topic"],
+    "meant", [("unknown", None), (None, str(Uuid.of(0, 1)))], ids=["cluster", "topic"]
 )
 def test_f19_import_when_another_log_is_meant_then_installs_nothing(
     tmp_path: Path, meant: tuple[str | None, str | None]

@@ -85,9 +85,7 @@ async def test_f1_partition_that_changed_when_another_did_not_then_is_written(
 
 
 @in_virtual_time
-async def test_f2_partition_that_did_not_change_then_is_never_written_again(
-    tmp_path: Path,
-) -> None:
+async def test_f2_partition_that_did_not_change_then_is_never_written_again(tmp_path: Path) -> None:
     """After a restart from a snapshot, as after writing one, nothing is due without a change."""
     source = source_of(0, 1)
     await SnapshotWriter(source, store_in(tmp_path)).flush()
