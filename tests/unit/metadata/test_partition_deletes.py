@@ -20,20 +20,6 @@ from tests.support.engine.shards import Tier
 CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState
 
-PATHS: dict[str, tuple[SegmentState, ...]] = {
-    "absent": (),
-    "CS": (CS,),
-    "CF": (CS, CF),
-    "DS": (CS, DS),
-    "CF-DS": (CS, CF, DS),
-    "DF": (CS, CF, DS, DF),
-}
-"""The events, of one segment, that lead to a current state."""
-
-
-def unknown(requested: SegmentState) -> Rejected:
-    return Rejected(RejectReason.UNKNOWN_SEGMENT, None, requested)
-
 
 DELETE_PATHS: dict[str, tuple[PartitionDeleteState, ...]] = {
     "absent": (),
@@ -127,7 +113,7 @@ def test_f81_event_after_the_end_of_a_partition_then_is_counted_and_the_rest_app
     tier, other = Tier(), tp("payments", 1)
     tier.copy("s")
     tier.event(partition_delete(FINISHED))
-    assert tier.event(update("s", DS)) == unknown(DS)
+    assert tier.event(update("s", DS)) == Rejected(RejectReason.UNKNOWN_SEGMENT, None, DS)
     beside = Tier(tier.shard, other)
     assert beside.copy("s") == APPLIED
     assert beside.at(0, 5) == "s"

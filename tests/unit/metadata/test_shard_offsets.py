@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import InvalidArgument
 from rlmm.metadata.image_reading import read_partition_image
 from rlmm.metadata.python_shard import STEPS_MAX
 from rlmm.records.control import ControlType
@@ -14,6 +14,9 @@ from rlmm.records.damage import DamageReason
 from rlmm.records.writer import Producer, build_batch, build_control_batch
 from tests.support.builders import finished, started, tp
 from tests.support.engine.shards import batch_of, new_shard, record_set
+
+if TYPE_CHECKING:
+    from rlmm.records.record_set import RecordSet
 
 PRODUCER = Producer(1, 0, is_transactional=True)
 FIRST = batch_of([started("a"), finished("a")])
@@ -25,32 +28,26 @@ def moved(batch: bytes, base_offset: int) -> bytes:
     return struct.pack(">q", base_offset) + batch[8:]
 
 
+FAR = moved(SECOND, 2 ^ 1 << 40)
+
+
 @pytest.mark.parametrize(
-    ("wrong", "next_offset"),
+    "given",
     [
-        pytest.param(2 ^ 1 << 40, None, id="far ahead, and more behind it"),
-        pytest.param(2 ^ 1 << 40, 6, id="far ahead, in a set whose end is known"),
-        pytest.param(3, None, id="one ahead, over the begin of the next"),
-        pytest.param(0, None, id="below the batch before it"),
+        pytest.param(record_set(FIRST, FAR, THIRD), id="far ahead, and more behind it"),
+        pytest.param(record_set(FIRST, FAR, THIRD, next_offset=6), id="in a set of a known end"),
+        pytest.param(record_set(FIRST, moved(SECOND, 3), THIRD), id="one ahead, over the next"),
+        pytest.param(record_set(FIRST, moved(SECOND, 0), THIRD), id="below the one before it"),
+        pytest.param(record_set(FIRST, FAR, next_offset=4), id="the last one, of a known end"),
     ],
 )
-def test_batch_with_a_flipped_base_offset_then_is_not_passed(
-    wrong: int, next_offset: int | None
-) -> None:
+def test_batch_with_a_flipped_base_offset_then_is_not_passed(given: RecordSet) -> None:
     """Neighbours show a wrong base offset, which no checksum covers; nothing is skipped."""
-    shard = new_shard()
-    report = shard.apply(record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=next_offset))
+    report = new_shard().apply(given)
     assert report.damage is not None
     assert report.damage.reason is DamageReason.BAD_OFFSETS
     assert (report.next_offset, report.complete) == (2, False)
     assert report.tally.missing == 0
-
-
-def test_last_batch_with_a_flipped_base_offset_where_the_end_is_known_then_is_not_passed() -> None:
-    """The known end of the set shows the wrong offset of its last batch."""
-    report = new_shard().apply(record_set(FIRST, moved(SECOND, 1 << 40), next_offset=4))
-    assert report.damage is not None
-    assert report.next_offset == 2
 
 
 def test_hole_between_batches_then_is_no_damage() -> None:
@@ -109,18 +106,6 @@ def test_damaged_batch_at_the_end_when_set_aside_then_is_behind() -> None:
     shard.set_aside(report.damage, given.data, 4)
     assert shard.apply(given).complete
     assert shard.position == 4
-
-
-@pytest.mark.parametrize("next_offset", [0, 2, 2**63])
-def test_damage_when_set_aside_to_nowhere_then_is_refused(next_offset: int) -> None:
-    """Setting aside moves forward, to an offset that can be."""
-    shard = new_shard()
-    given = record_set(FIRST, SECOND[:-1] + bytes((SECOND[-1] ^ 1,)))
-    report = shard.apply(given)
-    assert report.damage is not None
-    with pytest.raises(InvalidArgument, match=str(next_offset)):
-        shard.set_aside(report.damage, given.data, next_offset)
-    assert shard.position == 2
 
 
 @pytest.mark.parametrize("kind", ["empty", "control"])

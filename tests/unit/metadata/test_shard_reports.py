@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 CS, CF, DS, DF = SegmentState
 
 
-def test_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() -> None:
+def test_f57_f78_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() -> None:
     """Each entry has offset, verdict, partition, segment, and bytes of undecodable values."""
     other = tp("payments", 2)
     snapshot = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)
@@ -86,26 +86,19 @@ def test_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() 
     )
     assert report.tally == Tally(applied=5, duplicate=1, rejected=3, undecodable=2)
     assert report.deleted == (other,)
-
-
-def test_f78_rejected_event_then_is_counted_by_reason_and_the_position_moves() -> None:
-    """The report has the partition, segment and offset of the event, and its neighbours apply."""
-    shard = new_shard()
-    events: list[Event] = [started("a"), update("a", DF), started("b", 100, 199), finished("a")]
-    report = apply(shard, record_set(batch_of(events)))
-    (entry,) = report.entries
-    assert (entry.offset, entry.partition, entry.segment) == (1, tp(), segment_id("a").uuid)
-    assert shard.position == 4
-    assert shard.statistics().rejected_by_reason == {RejectReason.ILLEGAL_TRANSITION: 1}
+    statistics = shard.statistics()
+    assert (shard.position, statistics.tally) == (111, report.tally)
+    assert statistics.remarks == {
+        Remark.FINISHED_BY_ANOTHER_BROKER: 1,
+        Remark.PARTITION_DELETE_OUT_OF_ORDER: 1,
+        Remark.PARTITION_WAS_DELETED: 1,
+    }
+    assert statistics.rejected_by_reason == {
+        RejectReason.ILLEGAL_TRANSITION: 1,
+        RejectReason.UNKNOWN_SEGMENT: 1,
+        RejectReason.SNAPSHOT_RECORD: 1,
+    }
     assert [segment.state for segment in shard.segments(tp())] == [CF, CS]
-
-
-def test_f57_finish_by_another_broker_then_is_applied_and_reported() -> None:
-    """A late finish of a deposed leader is Kafka's to accept; it deserves a look, and gets it."""
-    shard = new_shard()
-    apply(shard, record_set(batch_of([started("a"), finished("a", broker_id=9)])))
-    assert shard.statistics().remarks == {Remark.FINISHED_BY_ANOTHER_BROKER: 1}
-    assert shard.segment_for(tp(), 0, 5) is not None
 
 
 def test_statistics_then_add_up_over_calls() -> None:
