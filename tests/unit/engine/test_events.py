@@ -8,7 +8,7 @@ import pytest
 
 from rlmm.errors import EventRejected, UnknownPartition
 from rlmm.metadata.segment import PartitionDeleteState
-from rlmm.metadata.verdicts import Applied, Rejected, RejectReason, Remark
+from rlmm.metadata.verdicts import RejectReason
 from tests.support.builders import (
     delete_finished,
     delete_started,
@@ -27,28 +27,6 @@ TP = tp()
 MARKED, STARTED, FINISHED = PartitionDeleteState
 WHOLE_DELETION = [partition_delete(state) for state in PartitionDeleteState]
 WAYS = pytest.mark.parametrize("live", [False, True], ids=["in-the-history", "live"])
-
-
-@WAYS
-async def test_f80_finish_before_its_start_then_is_rejected_and_the_copy_stays_open(
-    *, live: bool
-) -> None:
-    """The engine rejects the finish as Kafka does, and the list of open copies shows the reason."""
-    world = World()
-    place = world.place(TP)
-    events: list[Event] = [finished("a"), started("a")]
-    if not live:
-        world.store(*events)
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        if live:
-            world.store(*events)
-        await engine.wait_reached({place: 1})
-        assert engine.reads.segment_for(TP, 0, 50) is None
-        assert len(engine.reads.segments(TP)) == 1
-        (found,) = engine.incidents.of(segment=segment_id("a").uuid)
-        assert isinstance(found.verdict, Rejected)
-        assert found.verdict.reason is RejectReason.UNKNOWN_SEGMENT
 
 
 @WAYS
@@ -97,25 +75,6 @@ async def test_f82_partition_delete_in_order_then_leads_to_the_end() -> None:
         with pytest.raises(UnknownPartition, match="finished"):
             engine.reads.segments(TP)
         assert engine.reads.partition_delete(TP) == WHOLE_DELETION[2]
-
-
-@pytest.mark.parametrize(
-    "states", [[FINISHED], [STARTED, MARKED]], ids=["finished-first", "backwards"]
-)
-async def test_f82_partition_delete_out_of_order_then_replay_accepts_and_counts(
-    states: list[PartitionDeleteState],
-) -> None:
-    """Kafka stores them all, and so does a replay, with a remark."""
-    world = World()
-    place = world.place(TP)
-    last = world.store(*(partition_delete(state) for state in states))
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        assert engine.reads.partition_delete(TP) == partition_delete(states[-1])
-        found = [incident for incident in engine.incidents.of() if incident.offset == last]
-        assert [incident.verdict for incident in found] == [
-            Applied(Remark.PARTITION_DELETE_OUT_OF_ORDER)
-        ]
 
 
 async def test_f83_partition_then_is_not_ready_unknown_known_or_empty() -> None:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.engine.engine import EngineSettings
-from rlmm.errors import AssignmentLost, NotAssigned, NotReady, OverBudget, RlmmError, Stopped
-from rlmm.gate.settings import GateSettings
+from rlmm.errors import NotAssigned, RlmmError, Stopped
 from rlmm.gate.state import GateState
 from rlmm.log.memory.memory_log import MemoryLogStatistics
 from rlmm.log.replay_progress import NotReadyReason
@@ -19,7 +17,7 @@ from rlmm.metadata.report import Tally
 from rlmm.metadata.verdicts import RejectReason, Remark, UndecodableReason
 from tests.support.builders import delete_started, finished, segment_id, started, tp
 from tests.support.engine.engine_questions import TP, follower
-from tests.support.engines import ROOM, START_MS, LoopClock, World, until_open, until_state
+from tests.support.engines import START_MS, LoopClock, World, opened, until_open, until_state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,11 +83,11 @@ async def test_f34_state_then_is_told_with_every_count_of_its_history() -> None:
 
 async def test_f34_counts_when_the_state_is_read_anew_then_are_true_of_it_and_totals_grow() -> None:
     """A new state counts anew; totals never decrease."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"), finished("nobody"), started("b", 100, 199))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(started("a"), finished("a"), finished("nobody"), started("b", 100, 199)) as (
+        world,
+        engine,
+        place,
+    ):
         world.script.lose_tail(place, 2)
         await until_state(engine, "replaying", place)
         await until_open(engine, place)
@@ -133,11 +131,7 @@ async def test_f34_snapshots_then_are_told_with_age_size_and_what_was_restored(
     tmp_path: Path,
 ) -> None:
     """Failure scenario F34: statistics hold age and size of snapshots, and the restored ones."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"))
-    async with world.engine(snapshots=tmp_path) as engine:
-        await until_open(engine, place)
+    async with opened(started("a"), finished("a"), snapshots=tmp_path) as (world, engine, place):
         await engine.flush()
         kept = engine.statistics().snapshots
         assert kept is not None
@@ -188,39 +182,9 @@ async def test_f34_questions_then_are_counted_by_what_became_of_them() -> None:
     assert engine.statistics().gate.ended == 2
 
 
-async def test_f34_waits_for_an_offset_then_are_counted_by_how_they_ended() -> None:
-    """Waits are counted as released, timed out, cancelled, ended or refused."""
-    world = World()
-    settings = EngineSettings(memory=ROOM, gate=GateSettings(waiting_max=4))
-    async with world.engine(settings) as engine:
-        await until_open(engine, 0, 1, 2)
-        late = asyncio.create_task(engine.wait_reached({0: 9}, timeout_s=1))
-        cancelled = asyncio.create_task(engine.wait_reached({0: 9}, timeout_s=60))
-        released = asyncio.create_task(engine.wait_reached({1: 0}, timeout_s=60))
-        lost = asyncio.create_task(engine.wait_reached({0: 9}, timeout_s=60))
-        await asyncio.sleep(0.5)
-        assert engine.statistics().barrier.waiting == 4
-        with pytest.raises(OverBudget):
-            await engine.wait_reached({0: 9})
-        cancelled.cancel()
-        world.store(started(segment_id("a", world.partition_on(1))))
-        await released
-        with pytest.raises(NotReady):
-            await late
-        engine.reconcile(Assignment.of_metadata([1]))
-        with pytest.raises(AssignmentLost):
-            await lost
-        barrier = engine.statistics().barrier
-    assert (barrier.waiting, barrier.released, barrier.timed_out) == (0, 1, 1)
-    assert (barrier.cancelled, barrier.failed, barrier.refused) == (1, 1, 1)
-
-
 async def test_f34_writers_then_are_told_where_they_wait_and_how_they_ended() -> None:
     """The statistics list each waiting writer under its metadata partition."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine(assignment=Assignment.of_user([TP])) as engine:
-        await until_open(engine, place)
+    async with opened(assignment=Assignment.of_user([TP])) as (world, engine, place):
         world.script.hold_appends(place)
         writing = asyncio.create_task(engine.write(started("a")))
         await asyncio.sleep(1)

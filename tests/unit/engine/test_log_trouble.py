@@ -7,16 +7,12 @@ import asyncio
 from rlmm.log.replay_progress import NotReadyReason
 from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, follower, ids, refusal
-from tests.support.engines import World, until_open, until_state
+from tests.support.engines import World, opened, until_open, until_state
 
 
 async def test_f68_retriable_trouble_then_is_waited_out_with_the_gate_open_for_a_while() -> None:
     """Brokers restart within the time that an answer may be old; the state is not dropped."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(started("a")) as (world, engine, _):
         world.script.lose_brokers()
         await asyncio.sleep(20)
         assert ids(engine) == [segment_id("a")]
@@ -28,11 +24,7 @@ async def test_f68_retriable_trouble_then_is_waited_out_with_the_gate_open_for_a
 
 async def test_f68_permanent_trouble_then_closes_the_gate_by_name_until_it_is_cured() -> None:
     """Rights that are withdrawn are an error state that shows, not a dead task; and it heals."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(started("a")) as (world, engine, place):
         world.script.withdraw_rights()
         await until_state(engine, "closed", place, timeout_s=1)
         error = refusal(engine)
@@ -61,10 +53,7 @@ async def test_f68_damaged_partition_then_is_closed_and_the_others_go_on() -> No
 
 async def test_f68_attempts_while_in_trouble_then_become_rare_and_never_end() -> None:
     """250 ms, doubled to 10 s, for ever; a success makes the next pause short again."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         world.script.lose_leader(place)
         await asyncio.sleep(1_000)
         failures = follower(engine, world).failures

@@ -15,7 +15,7 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, started
-from tests.support.engines import ROOM, World, until, until_open, until_state
+from tests.support.engines import ROOM, World, opened, until, until_open, until_state
 
 if TYPE_CHECKING:
     from rlmm.metadata.report import Report
@@ -53,10 +53,7 @@ async def test_f20_question_when_half_of_the_history_is_read_then_none_is_answer
 
 async def test_f21_question_when_unassigned_then_each_says_not_assigned() -> None:
     """Every question gets not assigned, at once and later."""
-    world = World()
-    world.store(started("a"), finished("a"))
-    async with world.engine() as engine:
-        await until_open(engine, world.place(TP))
+    async with opened(started("a"), finished("a")) as (_, engine, _):
         assert refusals(engine) == {None}
         generation = engine.reconcile(Assignment.nothing())
         assert refusals(engine) == {NotAssigned}
@@ -144,10 +141,7 @@ async def test_f25_f69_reader_when_it_wedges_then_the_gate_closes_within_the_lim
 
 async def test_f25_quiet_log_then_the_gate_stays_open() -> None:
     """Hours without an event are no stall: the end is known and reached."""
-    world = World()
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, world.place(TP))
+    async with opened(started("a")) as (_, engine, _):
         for _ in range(60):
             await asyncio.sleep(60)
             assert refusals(engine) == {None}
@@ -155,11 +149,7 @@ async def test_f25_quiet_log_then_the_gate_stays_open() -> None:
 
 async def test_f69_end_when_nobody_says_it_any_more_then_the_gate_closes_and_opens() -> None:
     """The gate closes while the log end is unknown and opens when it is known again."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(started("a")) as (world, engine, place):
         world.script.fail_bounds(place)
         await asyncio.sleep(59)
         assert refusals(engine) == {None}
@@ -199,10 +189,8 @@ async def test_f26_f50_engine_when_its_reader_has_died_then_refuses_by_that_name
 
 async def test_f26_engine_when_stopped_then_refuses_by_that_name() -> None:
     """A stopped engine refuses every question with Stopped."""
-    world = World()
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, world.place(TP))
+    async with opened(started("a")) as (world, engine, _):
+        pass
     world.store(finished("a"))
     assert refusals(engine) == {Stopped}
 

@@ -21,7 +21,7 @@ from rlmm.log.memory.partition import BoundsFault
 from rlmm.metadata.assignment import Assignment
 from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, ids
-from tests.support.engines import ROOM, World, until, until_open, until_state
+from tests.support.engines import ROOM, World, opened, until, until_open, until_state
 
 
 async def test_read_your_writes_in_another_process_then_sees_them() -> None:
@@ -126,11 +126,8 @@ async def test_f50_wait_when_unassigned_meanwhile_then_says_so_at_once() -> None
 
 async def test_f101_wait_when_the_engine_stops_then_says_so() -> None:
     """A stop ends every wait of a reader."""
-    world = World()
     loop = asyncio.get_running_loop()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (_, engine, place):
         waits = [
             asyncio.create_task(engine.wait_reached({place: 5}, timeout_s=60)),
             asyncio.create_task(engine.wait_ready(TP, timeout_s=60)),
@@ -148,10 +145,7 @@ async def test_f101_wait_when_the_engine_stops_then_says_so() -> None:
 
 async def test_f90_readers_that_wait_then_survive_one_anothers_end() -> None:
     """A cancelled or timed-out reader leaves nothing behind and disturbs no other reader."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         waits = [
             asyncio.create_task(
                 engine.wait_reached({place: number // 10}, timeout_s=1 if number % 3 else 60)
@@ -188,6 +182,8 @@ async def test_readers_when_too_many_wait_then_one_more_is_refused_at_once() -> 
         await engine.wait_reached({place: -1})
         world.store(started("a"))
         await asyncio.gather(*waits)
+        barrier = engine.statistics().barrier
+        assert (barrier.released, barrier.refused) == (2, 1)
 
 
 async def test_wait_when_reached_behind_a_closed_gate_then_the_question_is_still_refused() -> None:
@@ -204,11 +200,7 @@ async def test_wait_when_reached_behind_a_closed_gate_then_the_question_is_still
 
 async def test_wait_when_the_state_is_read_anew_meanwhile_then_waits_for_that() -> None:
     """The wait goes on until the state that is read anew has reached the offset."""
-    world = World()
-    place = world.place(TP)
-    world.store(*(started(number) for number in range(4)))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(*(started(number) for number in range(4))) as (world, engine, place):
         world.script.lose_tail(place, 2)
         await until_state(engine, "replaying", place)
         waiting = asyncio.create_task(engine.wait_reached({place: 3}, timeout_s=60))
@@ -244,11 +236,7 @@ async def test_wait_for_two_when_the_first_is_read_anew_meanwhile_then_waits_for
 
 async def test_current_read_then_sees_everything_that_was_stored_before_it() -> None:
     """A current read first asks the log for its end, so it sees the events of every writer."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(started("a")) as (world, engine, place):
         world.script.stall(place)
         world.store(finished("a"))
         waiting = asyncio.create_task(engine.wait_current(TP))
@@ -274,11 +262,8 @@ async def test_current_read_when_the_end_is_not_told_then_ends_by_its_deadline(
     fault: BoundsFault,
 ) -> None:
     """Without a log end the read ends with an error at its deadline."""
-    world = World()
-    place = world.place(TP)
     loop = asyncio.get_running_loop()
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         world.script.fail_bounds(place, fault)
         begun_s = loop.time()
         with pytest.raises((LogUnavailable, NotReady)):
@@ -288,11 +273,8 @@ async def test_current_read_when_the_end_is_not_told_then_ends_by_its_deadline(
 
 async def test_current_read_when_the_reader_is_stalled_then_ends_by_its_deadline() -> None:
     """The question, which takes a second here, and the wait share one deadline."""
-    world = World()
-    place = world.place(TP)
     loop = asyncio.get_running_loop()
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         world.script.stall(place)
         world.store(started("a"))
         world.script.fail_bounds(place, BoundsFault.HANGS)

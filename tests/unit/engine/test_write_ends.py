@@ -12,7 +12,6 @@ from rlmm.errors import (
     AppendUncertain,
     AssignmentLost,
     EventRejected,
-    NotAssigned,
     OutcomeUnknown,
     Stopped,
     UnknownPartition,
@@ -24,21 +23,8 @@ from rlmm.pump.settings import WriteSettings
 from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
 from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, log_end
-from tests.support.engines import ROOM, World, until, until_open
+from tests.support.engines import ROOM, World, opened, until, until_open
 from tests.support.logs.scripted_log import ScriptedLog
-
-
-async def test_f50_write_when_not_assigned_then_fails_before_anything_is_stored() -> None:
-    """(a) The engine refuses the write at once and the log is unchanged."""
-    world = World()
-    loop = asyncio.get_running_loop()
-    async with world.engine(assignment=Assignment.nothing()) as engine:
-        await until(lambda: engine.identity is not None)
-        begun_s = loop.time()
-        with pytest.raises(NotAssigned):
-            await engine.write(started("a"))
-        assert (loop.time(), log_end(world)) == (begun_s, 0)
-        assert engine.statistics().writes.failed == 1
 
 
 async def test_f50_store_when_not_assigned_then_is_stored_as_kafka_does_it() -> None:
@@ -57,11 +43,8 @@ async def test_f50_store_when_not_assigned_then_is_stored_as_kafka_does_it() -> 
 
 async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_it_is() -> None:
     """(b) The error of a write that lost its assignment names the offset of the stored event."""
-    world = World()
-    place = world.place(TP)
     loop = asyncio.get_running_loop()
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         world.script.stall(place)
         writing = asyncio.create_task(engine.write(started("a")))
         await until(lambda: log_end(world) == 1)
@@ -132,10 +115,7 @@ async def test_f50_write_when_the_engine_has_stopped_then_stores_nothing() -> No
 
 async def test_f50_write_when_the_topic_is_made_anew_meanwhile_then_is_unknown() -> None:
     """The outcome of an event in a deleted topic is unknown."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         world.script.stall(place)
         writing = asyncio.create_task(engine.write(started("a")))
         await until(lambda: log_end(world) == 1)
@@ -185,10 +165,7 @@ async def test_f54_append_when_it_fails_then_the_writer_hears_how_much_is_known(
     outcome: AppendOutcome, error: type[Exception], ends: str
 ) -> None:
     """Surely not stored and perhaps stored are two answers; repeating is safe after both."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         world.script.plan_appends(place, outcome)
         with pytest.raises(error):
             await engine.write(started("a"))
@@ -201,10 +178,7 @@ async def test_write_when_its_event_is_trimmed_before_it_is_read_then_is_not_cal
     None
 ):
     """The outcome of an event that retention removed before it was read is unknown."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         world.script.stall(place)
         writing = asyncio.create_task(engine.write(started("a")))
         await until(lambda: log_end(world) == 1)
@@ -240,27 +214,9 @@ async def test_write_when_the_log_loses_its_event_then_hears_no_verdict_on_anoth
         assert segment_id("a") not in {found.id for found in engine.reads.segments(TP)}
 
 
-async def test_write_when_cancelled_while_it_waits_to_be_admitted_then_has_failed() -> None:
-    """A write cancelled before admission is not stored, and counts as failed."""
-    world = World()
-    world.script.stall(world.place(TP))
-    world.store(started("before"))
-    async with world.engine() as engine:
-        await until(lambda: engine.identity is not None)
-        writing = asyncio.create_task(engine.write(started("a")))
-        await until(lambda: engine.statistics().writes.pending == 1)
-        writing.cancel()
-        await asyncio.wait([writing])
-        writes = engine.statistics().writes
-        assert (writes.failed, writes.unknown, log_end(world)) == (1, 0, 1)
-
-
 async def test_writes_when_handed_to_the_log_then_it_is_known_how_long_they_took() -> None:
     """Durations end at the verdict or timeout, and leave out events refused before."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         await engine.write(started("a"))
         world.script.stall(place)
         writing = asyncio.create_task(engine.write(started("b"), timeout_s=50))

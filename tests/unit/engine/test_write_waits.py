@@ -15,15 +15,12 @@ from rlmm.pump.settings import WriteSettings
 from rlmm.pump.writer import WrittenEvent
 from tests.support.builders import finished, started
 from tests.support.engine.engine_questions import TP, log_end
-from tests.support.engines import ROOM, World, until, until_open
+from tests.support.engines import ROOM, World, opened, until, until_open
 
 
 async def test_f55_write_on_the_loop_then_others_go_on_meanwhile() -> None:
     """A write waits without holding up the loop it is called on."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         world.script.stall(place)
         writing = asyncio.create_task(engine.write(started("a")))
         await until(lambda: log_end(world) == 1)

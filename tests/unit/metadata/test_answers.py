@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from tests.support.builders import partition_delete, segment_id, started, tp, update
+from tests.support.builders import partition_delete, segment_id, started, tp
 from tests.support.engine.shards import (
     Step,
     Tier,
@@ -366,31 +364,3 @@ def test_next_with_txn_index_where_none_is_left_then_is_not_searched(
     )
     monkeypatch.setattr(EpochState, "lookup", None)
     assert tier.next_txn(0, 0) is None
-
-
-lives = st.tuples(
-    st.integers(0, 4),
-    st.integers(0, 9),
-    st.integers(0, 9),
-    st.dictionaries(st.integers(0, 2), st.integers(0, 18), min_size=1),
-    st.sampled_from(SegmentState),
-)
-
-
-@given(st.lists(lives, max_size=40))
-def test_highest_offset_then_never_decreases(
-    steps: list[tuple[int, int, int, dict[int, int], SegmentState]],
-) -> None:
-    """No event and no restore lowers the highest offset."""
-    shard = new_shard()
-    before: list[int | None] = [None] * 3
-    for number, first, length, epochs, state in steps:
-        if state is SegmentState.COPY_SEGMENT_STARTED:
-            shard.apply_event(started(number, first, first + length, epochs))
-        else:
-            shard.apply_event(update(number, state))
-        after = [shard.highest_offset(tp(), epoch) for epoch in range(3)]
-        for old, new in zip(before, after, strict=True):
-            assert old is None or (new is not None and new >= old)
-        before = after
-        shard = PythonShard.from_image(shard.image())

@@ -168,44 +168,27 @@ def test_batch_when_printed_then_says_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lie", "reason", "goes_on", "next_offset"),
+    ("lie", "reason", "next_offset"),
     [
-        pytest.param({"length": 0}, DamageReason.LENGTH_TOO_SMALL, False, None, id="length-0"),
-        pytest.param({"length": 48}, DamageReason.LENGTH_TOO_SMALL, False, None, id="length-48"),
-        pytest.param({"length": -1}, DamageReason.LENGTH_TOO_SMALL, False, None, id="length-neg"),
-        pytest.param(
-            {"length": 2**31 - 1}, DamageReason.LENGTH_TOO_LARGE, False, None, id="length-absurd"
-        ),
-        pytest.param({"magic": 0}, DamageReason.OLD_FORMAT, True, 8, id="magic-0"),
-        pytest.param({"magic": 1}, DamageReason.OLD_FORMAT, True, 8, id="magic-1"),
-        pytest.param({"magic": 3}, DamageReason.UNSUPPORTED_MAGIC, True, None, id="magic-3"),
-        pytest.param({"magic": -1}, DamageReason.UNSUPPORTED_MAGIC, True, None, id="magic-neg"),
-        pytest.param({"crc": 1}, DamageReason.CRC_MISMATCH, True, 8, id="crc"),
-        pytest.param(
-            {"last_offset_delta": -1}, DamageReason.BAD_OFFSETS, True, None, id="last-delta-neg"
-        ),
-        pytest.param({"base_offset": -1}, DamageReason.BAD_OFFSETS, True, None, id="base-neg"),
-        pytest.param(
-            {"base_offset": 2**63 - 1}, DamageReason.BAD_OFFSETS, True, None, id="no-next-offset"
-        ),
-        pytest.param(
-            {"base_offset": 2**63 - 5, "last_offset_delta": 9},
-            DamageReason.BAD_OFFSETS,
-            True,
-            None,
-            id="last-offset-overflow",
-        ),
-        pytest.param(
-            {"record_count": -1, "last_offset_delta": 0},
-            DamageReason.BAD_RECORD_COUNT,
-            True,
-            8,
-            id="count-neg",
-        ),
+        ({"length": 0}, DamageReason.LENGTH_TOO_SMALL, None),
+        ({"length": 48}, DamageReason.LENGTH_TOO_SMALL, None),
+        ({"length": -1}, DamageReason.LENGTH_TOO_SMALL, None),
+        ({"length": 2**31 - 1}, DamageReason.LENGTH_TOO_LARGE, None),
+        ({"magic": 0}, DamageReason.OLD_FORMAT, 8),
+        ({"magic": 1}, DamageReason.OLD_FORMAT, 8),
+        ({"magic": 3}, DamageReason.UNSUPPORTED_MAGIC, None),
+        ({"magic": -1}, DamageReason.UNSUPPORTED_MAGIC, None),
+        ({"crc": 1}, DamageReason.CRC_MISMATCH, 8),
+        ({"last_offset_delta": -1}, DamageReason.BAD_OFFSETS, None),
+        ({"base_offset": -1}, DamageReason.BAD_OFFSETS, None),
+        ({"base_offset": 2**63 - 1}, DamageReason.BAD_OFFSETS, None),
+        ({"base_offset": 2**63 - 5, "last_offset_delta": 9}, DamageReason.BAD_OFFSETS, None),
+        ({"record_count": -1, "last_offset_delta": 0}, DamageReason.BAD_RECORD_COUNT, 8),
     ],
+    ids=str,
 )
 def test_walk_when_a_header_lies_then_the_batch_is_damaged_and_what_follows_is_found(
-    lie: dict[str, int], reason: DamageReason, goes_on: bool, next_offset: int | None
+    lie: dict[str, int], reason: DamageReason, next_offset: int | None
 ) -> None:
     """A plausible length is followed, an implausible one ends the walk; the reason is named."""
     arguments = {"record_count": 1, "base_offset": 7, **lie}
@@ -218,7 +201,7 @@ def test_walk_when_a_header_lies_then_the_batch_is_damaged_and_what_follows_is_f
     assert first.base_offset == arguments["base_offset"]
     assert first.next_offset == next_offset
     assert first.detail
-    if goes_on:
+    if "length" not in lie:
         assert first.stop == len(damaged)
         (second,) = found[1:]
         assert isinstance(second, Batch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka.record import default_records
@@ -15,6 +15,9 @@ from rlmm.records.control import ControlType
 from rlmm.records.header import OFFSET_MAX
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TRANSACTIONAL = Producer(1, 0, 0, is_transactional=True)
 PURE_PYTHON = vars(default_records)["_DefaultRecordBatchBuilderPy"]
@@ -154,37 +157,29 @@ def test_build_batch_when_larger_than_a_reader_inflates_then_refuses_it(
             build_batch(records_of(values, 0), 0)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param({"id": -2}, id="id"),
-        pytest.param({"id": 2**63}, id="id-too-large"),
-        pytest.param({"id": 1, "epoch": 2**15}, id="epoch"),
-        pytest.param({"id": 1, "epoch": 0, "base_sequence": 2**31}, id="sequence"),
-        pytest.param({"is_transactional": True}, id="transaction-of-nobody"),
-    ],
-)
-def test_producer_when_it_cannot_be_meant_then_refuses_it(arguments: dict[str, Any]) -> None:
-    """A producer's numbers fit the header, and only a producer has transactions."""
-    with pytest.raises(InvalidArgument):
-        Producer(**arguments)
+MARKER = {"kind": ControlType.COMMIT, "base_offset": 0, "producer": TRANSACTIONAL}
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("make", "arguments"),
     [
-        pytest.param({"kind": ControlType.OTHER}, id="kind"),
-        pytest.param({"producer": Producer(1, 0, 0)}, id="not-transactional"),
-        pytest.param({"base_offset": -1}, id="offset"),
-        pytest.param({"timestamp_ms": -2}, id="time"),
-        pytest.param({"leader_epoch": -2}, id="leader-epoch"),
-        pytest.param({"coordinator_epoch": -2}, id="coordinator-epoch"),
+        (Producer, {"id": -2}),
+        (Producer, {"id": 2**63}),
+        (Producer, {"id": 1, "epoch": 2**15}),
+        (Producer, {"id": 1, "epoch": 0, "base_sequence": 2**31}),
+        (Producer, {"is_transactional": True}),
+        (build_control_batch, MARKER | {"timestamp_ms": 0, "kind": ControlType.OTHER}),
+        (build_control_batch, MARKER | {"timestamp_ms": 0, "producer": Producer(1, 0, 0)}),
+        (build_control_batch, MARKER | {"timestamp_ms": 0, "base_offset": -1}),
+        (build_control_batch, MARKER | {"timestamp_ms": -2}),
+        (build_control_batch, MARKER | {"timestamp_ms": 0, "leader_epoch": -2}),
+        (build_control_batch, MARKER | {"timestamp_ms": 0, "coordinator_epoch": -2}),
     ],
+    ids=lambda value: next(reversed(value)) if isinstance(value, dict) else value.__name__,
 )
-def test_build_control_batch_when_it_cannot_be_meant_then_refuses_it(
-    arguments: dict[str, Any],
+def test_producer_or_marker_when_it_cannot_be_meant_then_is_refused(
+    make: Callable[..., object], arguments: dict[str, Any]
 ) -> None:
-    """A marker commits or aborts a transaction of a producer."""
-    good = {"kind": ControlType.COMMIT, "base_offset": 0, "producer": TRANSACTIONAL}
+    """A producer's numbers fit the header, and a marker ends a transaction of a producer."""
     with pytest.raises(InvalidArgument):
-        build_control_batch(**{**good, "timestamp_ms": 0, **arguments})
+        make(**arguments)
