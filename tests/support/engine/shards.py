@@ -210,7 +210,7 @@ class Tier:
         return [self._labels[segment.id.uuid] for segment in segments]
 
 
-Step = methodcaller | dict[str, object]  # type: ignore[type-arg]
+Step = methodcaller | dict[str, object]
 copy, start, finish = (partial(methodcaller, name) for name in ("copy", "start", "finish"))
 begin_delete, delete, put = (
     partial(methodcaller, name) for name in ("begin_delete", "delete", "event")

@@ -9,10 +9,8 @@ import pytest
 
 from rlmm.errors import NotAssigned, NotReady, PumpFailed, Stopped, UnknownPartition
 from rlmm.gate.admission import Gate, require_known
-from rlmm.gate.state import GateState
 from rlmm.log.replay_progress import (
     CaughtUp,
-    Fact,
     FellBehind,
     NotReadyReason,
     PartitionReassigned,
@@ -117,30 +115,6 @@ def test_f22_partition_when_wanted_but_not_begun_then_is_not_ready() -> None:
 # ---------------------------------------------------------------------------------- not ready
 
 
-@pytest.mark.parametrize(
-    ("fact", "state"),
-    [
-        (CaughtUp(), GateState.OPEN),
-        (FellBehind(NotReadyReason.BEHIND, "late"), GateState.STALE),
-        (StateLost(NotReadyReason.DAMAGED, "broken"), GateState.CLOSED),
-        (PartitionReassigned(), GateState.REPLAYING),
-    ],
-    ids=["caught-up", "behind", "lost", "reassigned"],
-)
-def test_f20_question_when_the_gate_is_not_open_then_is_refused(
-    fact: CaughtUp | FellBehind | StateLost | PartitionReassigned, state: GateState
-) -> None:
-    """Only an open gate admits a question, whatever state lies behind it."""
-    gate = opened()
-    gate.take_fact(PLACE, fact, progress(0, 0, 0))
-    assert gate.state(PLACE) is state
-    assert gate.is_open(PLACE) is (state is GateState.OPEN)
-    if state is GateState.OPEN:
-        gate.admit(TP)
-    else:
-        refusal(gate)
-
-
 def test_f32_refusal_then_has_everything_a_caller_needs_in_fields() -> None:
     """The refusal has both partitions, position, target, records left, and a hint."""
     gate = loading()
@@ -175,7 +149,10 @@ def test_f32_refusal_then_has_everything_a_caller_needs_in_fields() -> None:
     ],
 )
 def test_f32_f66_refusal_then_tells_position_and_target_of_now(
-    position: int, fact: Fact, told: tuple[int, int, int], expected: tuple[object, ...]
+    position: int,
+    fact: FellBehind | PartitionReassigned,
+    told: tuple[int, int, int],
+    expected: tuple[object, ...],
 ) -> None:
     """A refusal names the present position and what is left, and none of a dropped state."""
     gate = opened()

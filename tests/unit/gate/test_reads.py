@@ -9,8 +9,7 @@ import pytest
 from rlmm.errors import InvalidArgument, NotAssigned, NotReady, RlmmError, Stopped, UnknownPartition
 from rlmm.gate.admission import Gate
 from rlmm.gate.reads import LOOKUPS_MAX, PartitionQueries
-from rlmm.gate.state import PartitionReassigned
-from rlmm.log.replay_progress import CaughtUp, ReplayProgress
+from rlmm.log.replay_progress import CaughtUp, PartitionReassigned, ReplayProgress
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.paging import Page, PageKey
 from rlmm.metadata.partitioner import metadata_partition_for

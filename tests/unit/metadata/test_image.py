@@ -132,22 +132,6 @@ def test_image_when_read_back_then_is_written_again_byte_for_byte(image: bytes) 
         )
 
 
-def test_image_when_read_back_then_every_answer_is_the_same() -> None:
-    """The restored partition gives the same segments, epochs, look-ups, sizes and delete state."""
-    before = played(*HISTORY)
-    after = PythonShard.from_image(before.image())
-    for shard in (before, after):
-        found = shard.segment_for(tp(), 1, 60)
-        assert found == HISTORY[0].updated(HISTORY[1])  # type: ignore[union-attr, arg-type]
-        assert shard.partition_delete(tp()) == HISTORY[4]
-        assert shard.highest_offset(tp(), 0) == 49
-        assert shard.highest_offset(tp(), 3) is None
-        assert [one.id.uuid.lsb for one in shard.segments(tp())] == [2, 1]
-        assert [one.id.uuid.lsb for one in shard.segments_of_epoch(tp(), 3)] == [1]
-        assert shard.size(tp()) == 2048
-    assert after.statistics().partitions == before.statistics().partitions == 1
-
-
 def test_image_when_events_come_in_another_order_then_is_the_same() -> None:
     """The image depends on the state and on the order of finishes only."""
     a, b = started("a", 0, 9), started("b", 10, 19, {1: 10})

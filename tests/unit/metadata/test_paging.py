@@ -14,7 +14,6 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.row import segment_of
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
-    delete_finished,
     delete_started,
     finished,
     partition_delete,
@@ -91,17 +90,6 @@ def test_pages_where_a_partition_or_an_epoch_is_empty_then_are_one_empty_page() 
     shard.apply_event(started("a"))
     assert shard.page(tp(), 3, limit=5) == Page((), None, is_last=True)
     assert [len(page.segments) for page in pages(shard, 0, 5)] == [1]
-
-
-def test_page_when_its_key_is_gone_then_goes_on_behind_where_it_was() -> None:
-    """The next page goes on behind its key even if that segment is gone."""
-    shard = filled(10)
-    first = next_page(shard, limit=4)
-    last = first.segments[-1]
-    for event in (delete_started(last.id), delete_finished(last.id)):
-        shard.apply_event(event)
-    rest = shard.segments(tp())[3:]
-    assert next_page(shard, after=first.after, limit=100).segments == tuple(rest)
 
 
 @EPOCHS
@@ -182,27 +170,6 @@ def test_sorted_keys_then_are_a_sorted_set(monkeypatch: pytest.MonkeyPatch) -> N
             expected.discard(key)
         behind = bytes([rng.randrange(200)])
         assert list(keys.behind(behind)) == sorted(one for one in expected if one > behind)
-
-
-@EPOCHS
-def test_pages_when_segments_come_and_go_behind_the_key_then_show_what_is_there(
-    epoch: int | None,
-) -> None:
-    """Later pages show segments as they are then: new ones, moved ones, and no removed ones."""
-    shard = filled(20)
-    shard.apply_event(started("moves", 90, 99))
-    first = next_page(shard, epoch, limit=4)
-    for event in (
-        started("comes", 95, 99),
-        delete_started(19),
-        delete_finished(19),
-        started("moves", 45, 99),
-    ):
-        shard.apply_event(event)
-    rest = next_page(shard, epoch, first.after, 100)
-    assert first.after is not None
-    behind = [one for one in by_start_and_id(shard.segments(tp())) if one.start_offset >= 20]
-    assert list(rest.segments) == behind
 
 
 def events_held(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, label: str) -> int:

@@ -15,7 +15,7 @@ from rlmm.records.compression import Compression
 from rlmm.records.control import ControlType
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import Producer, build_batch, records_of
-from tests.support.builders import delete_started, finished, segment_id, started, tp
+from tests.support.builders import delete_started, finished, started, tp
 from tests.support.engine.shards import (
     METADATA_PARTITION,
     Tier,
@@ -140,30 +140,6 @@ def test_preallocated_zeros_then_are_a_clean_end() -> None:
     shard = new_shard()
     assert apply(shard, record_set(batch_of(life("a")), bytes(300))).complete
     assert shard.position == 4
-
-
-def test_f4_records_below_the_position_then_are_stepped_over() -> None:
-    """A repeated finish of a displaced segment and a repeated start of a deleted one do nothing."""
-    history: list[Event] = [
-        started("old", 0, 100),
-        finished("old"),
-        started("new", 0, 200),
-        finished("new"),
-        *life("gone", 300),
-    ]
-    shard = new_shard()
-    data = batch_of(history)
-    apply(shard, record_set(data))
-    image = shard.image()
-    report = apply(shard, record_set(data))
-    assert (report.tally, report.redelivered, report.entries) == (Tally(), 8, ())
-    apply(shard, record_set(*(batch_of([event], at) for at, event in enumerate(history))))
-    assert shard.image() == image
-    found = shard.segment_for(tp(), 0, 50)
-    assert found is not None
-    assert found.id == segment_id("new")
-    assert shard.segment(segment_id("gone")) is None
-    assert shard.statistics().redelivered == 16
 
 
 @pytest.mark.parametrize("position", range(9))

@@ -18,7 +18,7 @@ from rlmm.metadata.verdicts import (
     Remark,
     Verdict,
 )
-from tests.support.builders import segment_id, started, tp, update
+from tests.support.builders import started, tp, update
 from tests.support.engine.shards import Tier, new_shard
 
 CS, CF, DS, DF = SegmentState
@@ -198,16 +198,6 @@ def test_repeated_update_with_another_field_then_is_applied_again(
         assert getattr(segment, name) == value
 
 
-def test_older_timestamp_when_it_comes_later_then_wins() -> None:
-    """Times are never compared: the order of the log is the only order."""
-    tier = Tier()
-    tier.event(started("s", event_timestamp_ms=100))
-    tier.event(update("s", CF, event_timestamp_ms=5))
-    segment = tier.segment("s")
-    assert segment is not None
-    assert segment.event_timestamp_ms == 5
-
-
 def test_f52_repeated_finish_then_is_a_duplicate_and_the_newest_in_its_slot() -> None:
     """A repeated finish is a duplicate, and the segment takes its slot back."""
     tier = Tier()
@@ -218,47 +208,6 @@ def test_f52_repeated_finish_then_is_a_duplicate_and_the_newest_in_its_slot() ->
     assert tier.at(0, 50) == "first"
     assert tier.slots(0) == {0: "first"}
     assert tier.unreferenced(0) == {"second"}
-
-
-def test_f52_repeated_finish_then_is_the_newest_where_none_has_the_slot() -> None:
-    """Which finish came last decides among covering segments, and a repeat is a finish."""
-    tier = Tier()
-    tier.copy("long", 0, 400)
-    tier.copy("wide", 0, 300)
-    tier.copy("late", 0, 100)
-    assert tier.at(0, 200) == "wide"
-    assert tier.at(0, 350) == "long"
-    tier.begin_delete("late")
-    assert tier.finish("wide") == DUPLICATE
-    assert tier.finish("long") == DUPLICATE
-    assert tier.finish("wide") == DUPLICATE
-    tier.copy("later", 0, 100)
-    assert tier.at(0, 200) == "wide"
-    assert tier.finish("later") == DUPLICATE
-    assert tier.at(0, 350) == "long"
-
-
-def test_f52_exact_repeats_of_a_whole_life_then_leave_the_state_as_it_was() -> None:
-    """A second copy of each event changes nothing but the order of finishes."""
-    once, twice = Tier(), Tier()
-    for state in (CS, CF, DS):
-        assert once.event(step(state)) == APPLIED
-        assert twice.event(step(state)) == APPLIED
-        assert twice.event(step(state)) == DUPLICATE
-        assert (once.segment("s"), once.size(0)) == (twice.segment("s"), twice.size(0))
-    assert twice.event(step(DF)) == APPLIED
-    assert twice.event(step(DF)) == unknown(DF)
-    once.event(step(DF))
-    assert once.image() == twice.image()
-
-
-def test_segment_after_deletion_when_added_again_then_works_as_new() -> None:
-    """A deleted id may be added again, and only the high watermark is left of its former life."""
-    tier = tier_at("DF")
-    assert tier.copy("s", 0, 49) == APPLIED
-    assert tier.at(0, 49) == "s"
-    assert tier.at(0, 50) is None
-    assert tier.highest(0) == 199
 
 
 def test_f80_finish_before_start_then_is_rejected_and_the_copy_stays_open() -> None:
@@ -278,18 +227,3 @@ def test_f65_updates_without_base_then_are_counted_and_change_nothing() -> None:
     statistics = shard.statistics()
     assert statistics.rejected_by_reason == {RejectReason.UNKNOWN_SEGMENT: 3}
     assert (statistics.position, statistics.partitions) == (43, 0)
-
-
-def test_same_segment_id_in_two_partitions_then_are_two_segments() -> None:
-    """A segment is its partition and its uuid; a partition is id, name and number."""
-    shard = new_shard()
-    partitions = [tp(), tp(partition=8), tp("payments"), tp(topic_id=Uuid.of(0, 1))]
-    for number, partition in enumerate(partitions):
-        tier = Tier(shard, partition)
-        tier.copy("s", 0, 10 + number)
-    for number, partition in enumerate(partitions):
-        assert shard.highest_offset(partition, 0) == 10 + number
-        segment = shard.segment(segment_id("s", partition))
-        assert segment is not None
-        assert segment.id.partition == partition
-    assert set(shard.partitions()) == set(partitions)

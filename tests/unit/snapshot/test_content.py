@@ -13,7 +13,6 @@ import cramjam
 import pytest
 
 from rlmm.errors import SnapshotCorrupt, SnapshotError
-from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.metadata.varint import encode_varint
 from rlmm.snapshot.decoding import SnapshotReader, verify
 from rlmm.snapshot.encoding import encode
@@ -23,7 +22,6 @@ from tests.support.engine.snapshots import (
     HISTORY,
     IDENTITY,
     file_of,
-    full_shard,
     header_of,
     images_of,
     read_back,
@@ -73,16 +71,6 @@ def of_blocks(*blocks: bytes, users: int, inflated: int) -> bytes:
 
 def stored(content: bytes, users: int) -> bytes:
     return of_blocks(block(STORED, content), users=users, inflated=len(content))
-
-
-@pytest.mark.parametrize("block_bytes", [1, 3, 64, 4_096, BLOCK_BYTES_MAX], ids=str)
-def test_f5_file_when_written_then_every_image_is_read_back(block_bytes: int) -> None:
-    """Images read back byte for byte, whatever the bounds of blocks."""
-    shard = full_shard(PartitionDeleteState.DELETE_PARTITION_STARTED)
-    header, images = read_back(file_of(shard, block_bytes=block_bytes))
-    assert header == header_of(shard)
-    assert images == images_of(shard)
-    assert len(images) == 3
 
 
 def test_file_when_the_shard_is_empty_then_has_no_blocks() -> None:

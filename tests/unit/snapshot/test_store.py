@@ -25,9 +25,7 @@ from rlmm.snapshot.store import SnapshotStore
 from tests.support.builders import (
     delete_finished,
     delete_started,
-    finished,
     segment_id,
-    started,
     tp,
 )
 from tests.support.engine.snapshots import (
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
 
 END = 1_000_000
@@ -75,30 +72,6 @@ async def test_f5_f13_state_when_saved_and_restored_then_is_the_same(tmp_path: P
         assert restored.path == saved.path
         assert store.saved(PARTITION) == saved
         assert saved.written_ms == START_MS
-
-
-async def test_f3_snapshot_when_taken_at_any_point_of_a_life_then_nothing_deleted_comes_back(
-    tmp_path: Path,
-) -> None:
-    """Add, finish, delete-start, delete-finish: at each point exactly that state is restored."""
-    segment = segment_id(1)
-    life: list[Event] = [
-        started(segment),
-        finished(segment),
-        delete_started(segment),
-        delete_finished(segment),
-    ]
-    store = store_in(tmp_path)
-    for point in range(len(life) + 1):
-        await store.write(frozen_of(shard_of(life[:point])))
-        restored = await store_in(tmp_path).restore(PARTITION, 0, END)
-        assert restored is not None
-        assert restored.shard.position == point
-        expected = shard_of(life[:point])
-        assert restored.shard.segment(segment) == expected.segment(segment)
-        for event in life[point:]:
-            restored.shard.apply_event(event)
-        assert restored.shard.image() == shard_of(life).image()
 
 
 async def test_frozen_shard_when_it_goes_on_then_the_snapshot_is_of_its_moment(
