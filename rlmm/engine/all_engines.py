@@ -56,7 +56,6 @@ async def _flush(name: str, engine: Engine) -> FlushResult:
 
 
 def _all_of(results: Mapping[str, Result | BaseException], when: str) -> dict[str, Result]:
-    """Log each failure and raise the first; else return the results."""
     failed = [(name, one) for name, one in results.items() if isinstance(one, BaseException)]
     for name, error in failed:
         _log.error("%s: %s: %r", name, when, error, extra={"cluster": name})

@@ -25,8 +25,6 @@ _FIRST_PAUSE_S = 1.0
 
 @runtime_checkable
 class BrokerAssignmentSource(Protocol):
-    """A log that can ask its cluster: the `kafka` log."""
-
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
     ) -> frozenset[TopicIdPartition]: ...
@@ -44,8 +42,6 @@ class WatchStatistics:
 
 
 class BrokerWatch:
-    """Keeps an assignment equal to one broker's, as long as `run` runs."""
-
     def __init__(
         self,
         cluster: BrokerAssignmentSource,

@@ -23,8 +23,6 @@ _SHOWN_MAX = 10
 
 @runtime_checkable
 class CopySettingsSource(Protocol):
-    """A log that can ask its cluster: the `kafka` log."""
-
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
         """Return the tiered topics with `remote.log.copy.disable`."""
 
@@ -41,7 +39,6 @@ class CopyingStatistics:
     warn_s: float
 
     def overdue(self, now_s: float) -> list[str]:
-        """Return the topics that have not been copied for `warn_s` or longer."""
         return sorted(
             topic
             for topic, since_s in self.not_copied_since_s.items()
@@ -50,8 +47,6 @@ class CopyingStatistics:
 
 
 class CopyWatch:
-    """Asks which topics are not copied, as long as `run` runs."""
-
     def __init__(self, cluster: CopySettingsSource, warn_s: float) -> None:
         self._cluster = cluster
         self._warn_s = warn_s

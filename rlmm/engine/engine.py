@@ -71,8 +71,6 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """Parts that an engine is built on; tests and simulations replace some."""
-
     clock: Clock = SYSTEM_CLOCK
     make_shard: Callable[[int, int], Shard] = field(default_factory=python_shards)
     measure_memory: Callable[[], Awaitable[MemoryUsage]] = measure_memory
@@ -160,14 +158,12 @@ class Engine:
             raise
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
-        """Write a snapshot of every partition that changed; failures are in the result."""
         if self._keeper is None:
             error = ConfigError("there is no folder of snapshots: none are kept")
             return FlushResult(obstacle=error)
         return await self._keeper.flush(partitions)
 
     def not_open(self) -> list[int]:
-        """Return the assigned metadata partitions that the engine does not answer from."""
         return self._gate.not_open()
 
     def refuse(self, error: type[Unresolved], message: str) -> None:
@@ -183,7 +179,6 @@ class Engine:
         self._pump.wake()
 
     def release(self) -> None:
-        """After the end, free all state, also while callers hold the engine still."""
         self._pump.release()
         self._gate.disconnect("all that was read is given up")
 
@@ -194,7 +189,6 @@ class Engine:
         return self._pump.assignment
 
     def reconcile(self, assignment: Assignment) -> int:
-        """Answer for exactly *assignment* from now on; returns its generation."""
         self._require_running()
         return self._pump.reconcile(assignment)
 
@@ -241,7 +235,6 @@ class Engine:
     # ------------------------------------------------------------------------------ writes
 
     async def write(self, event: Event, *, timeout_s: float | None = None) -> WrittenEvent:
-        """Store *event* and return its verdict; see `EventWriter.write`."""
         return await self._writer.write(event, timeout_s=timeout_s)
 
     async def store(

@@ -82,7 +82,6 @@ class OpeningLog:
         return opening.result().log
 
     async def _reached(self, timeout_s: float) -> tuple[MetadataLog, float]:
-        """Return the log and the rest of the time; `LogUnavailable` when it is not open by then."""
         found = self._found()
         if found is not None:
             return found, timeout_s
@@ -151,7 +150,6 @@ class OpeningLog:
         return LogStatistics() if found is None else found.statistics()
 
     async def close(self) -> None:
-        """Close the log, or give up opening it."""
         self._opening.cancel()
         await asyncio.wait([self._opening])
         found = self._found()

@@ -28,16 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LogOpener:
-    """A log, and a task that runs beside it."""
-
     log: MetadataLog
     run: Run | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AssignmentWatch:
-    """A broker whose assignment the engine follows."""
-
     broker_id: int
     refresh_s: float
 

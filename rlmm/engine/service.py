@@ -198,7 +198,6 @@ class Service:
         return {name: why for name, why in self._missing.items() if name not in served}
 
     def is_reached(self, name: str) -> bool:
-        """Return whether the log gave its identity and answered the last question."""
         engine = self.engines.get(name)
         if engine is None or engine.identity is None:
             return False
@@ -209,7 +208,6 @@ class Service:
         await self._parts.run()
 
     async def flush(self) -> dict[str, FlushResult]:
-        """Write a snapshot of everything that changed, in all engines at a time."""
         return await flush_all(self.engines)
 
     async def close(self) -> None:
@@ -279,7 +277,6 @@ class Service:
             self._drop(other, msg)
 
     async def _within(self, plan: EnginePlan, run: Run) -> None:
-        """Run a part of an engine; its log lines carry the engine's name."""
         with bound(cluster=plan.name):
             try:
                 await run()
@@ -306,7 +303,6 @@ class Service:
         self.on_dropped(name, why)
 
     async def _left(self, name: str) -> None:
-        """Wait until an engine that was taken off is closed."""
         leaving = self._leaving.get(name)
         if leaving is not None:
             await asyncio.wait([leaving])

@@ -31,8 +31,6 @@ _log = logging.getLogger("rlmm.keeper")
 
 
 class ShardStates(Protocol):
-    """The pump, for a module that does not know it."""
-
     def positions(self) -> Mapping[int, int]:
         """Metadata partition -> position, of every state that may be saved now."""
 
@@ -120,7 +118,6 @@ class SnapshotKeeper:
         return found
 
     async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
-        """Never use a snapshot beyond *next_offset* again."""
         if self._store is not None:
             await self._store.set_aside_beyond(partition, next_offset)
 

@@ -26,8 +26,6 @@ _GIVING_UP_SHARE = 0.05
 
 
 class TaskGroup:
-    """Runs parts, each with a name and perhaps an owner, as long as `run` runs."""
-
     def __init__(self) -> None:
         self._waiting: list[tuple[str, str, Run]] = []
         self._group: asyncio.TaskGroup | None = None

@@ -34,8 +34,6 @@ _PLACES_MAX = 100_000
 
 
 class GatedShard:
-    """The shard of one metadata partition, its gate, and how far the pump has read it."""
-
     __slots__ = ("gate", "progress", "shard")
 
     def __init__(self, progress: ReplayProgress) -> None:
@@ -86,7 +84,6 @@ class Gate:
         self._bell.ring()
 
     def begin_partition(self, partition: int, progress: ReplayProgress) -> None:
-        """Keep questions about *partition* out until it has caught up."""
         self._shards[partition] = GatedShard(progress)
         self._forget()
 
@@ -96,7 +93,6 @@ class Gate:
         self._bell.ring()
 
     def set_shard(self, partition: int, shard: Shard) -> None:
-        """Answer from *shard*; ignored where *partition* is not assigned any more."""
         gated = self._shards.get(partition)
         if gated is not None:
             gated.shard = shard
@@ -176,7 +172,6 @@ class Gate:
         return place
 
     def require_assigned(self, partition: TopicIdPartition) -> int:
-        """Return `place_of`; raises `NotAssigned` where this service does not answer for it."""
         place = self.place_of(partition)
         if not self._assignment.covers(partition, place):
             if not self._assignment.is_known:
@@ -250,7 +245,6 @@ class Gate:
         ]
 
     async def wait_open(self, partition: TopicIdPartition) -> None:
-        """Wait until questions about *partition* are admitted; raises `NotAssigned` or the end."""
         while True:
             try:
                 self.admit(partition)
@@ -269,7 +263,6 @@ class Gate:
         return self._not_ready(None, place, self._shards.get(place))
 
     def not_read(self, place: int) -> RlmmError:
-        """Return the error for a wait on metadata partition *place*, which is not read here."""
         if not self.knows_places:
             return self.refusal(place)
         count = self._partition_count
@@ -279,7 +272,6 @@ class Gate:
         return NotAssigned(msg, metadata_partition=place)
 
     def not_assigned_yet(self) -> NotReady:
-        """Return the refusal while the topic or the assignment is not known."""
         if self._partition_count is None:
             return self.not_connected()
         return self._awaiting(None, None)
@@ -337,7 +329,6 @@ class Gate:
         )
 
     def _hint(self, position: int | None, target: int | None) -> int:
-        """Return when to ask again, within bounds: the more records are left, the later."""
         if position is None or target is None or target <= position:
             return self._retry_after_ms
         left_ms = (target - position) // 100  # at some 100,000 records a second

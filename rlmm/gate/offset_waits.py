@@ -14,8 +14,6 @@ _Waiter = tuple[int, int, "asyncio.Future[None]"]
 
 
 class _Line:
-    """The waiting readers of one metadata partition."""
-
     __slots__ = ("left", "waiters")
 
     def __init__(self) -> None:
@@ -64,7 +62,6 @@ class OffsetWaits:
                 self._leave(partition)
 
     def advance(self, partition: int, position: int) -> None:
-        """Wake the readers of offsets below *position*."""
         line = self._lines.get(partition)
         if line is None:
             return
@@ -99,7 +96,6 @@ class OffsetWaits:
         )
 
     def _leave(self, partition: int) -> None:
-        """Amortized O(1) for each reader that leaves."""
         line = self._lines.get(partition)
         if line is None:
             return

@@ -34,7 +34,6 @@ class PartitionQueries:
     def __init__(
         self, gate: Gate, admit: Callable[[TopicIdPartition], Shard] | None = None
     ) -> None:
-        """*admit* replaces the gate's."""
         self._gate = gate
         self._admit_shard = gate.admit if admit is None else admit
         self._outcomes = gate.outcomes
@@ -69,7 +68,6 @@ class PartitionQueries:
     def segment_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         _require_epoch(epoch)
         _require_offset(offset)
         return self._admit(partition).segment_for(partition, epoch, offset)
@@ -108,7 +106,6 @@ class PartitionQueries:
         return answers
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
-        """Return the segment in any state, unless its deletion is finished."""
         return self._admit(segment_id.partition).segment(segment_id)
 
     def next_segment_with_txn_index(
@@ -120,7 +117,6 @@ class PartitionQueries:
         return self._admit(partition).next_segment_with_txn_index(partition, epoch, offset)
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
-        """Return the largest offset of *epoch* that any finished copy reached; never decreases."""
         _require_epoch(epoch)
         return self._admit(partition).highest_offset(partition, epoch)
 
@@ -149,21 +145,17 @@ class PartitionQueries:
         return self._admit(partition).page(partition, epoch, after=after, limit=limit)
 
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
-        """Return every segment in any state, by rising start offset."""
         return self._admit(partition).segments(partition)
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """Return every segment that lists *epoch*, in any state, by rising start offset."""
         _require_epoch(epoch)
         return self._admit(partition).segments_of_epoch(partition, epoch)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """Return the size from a counter."""
         _require_epoch(epoch)
         return self._admit(partition).size_of_epoch(partition, epoch)
 
     def size(self, partition: TopicIdPartition) -> int:
-        """Return the size from a counter."""
         return self._admit(partition).size(partition)
 
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:

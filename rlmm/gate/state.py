@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 class GateState(StrEnum):
-    """Tells whether one metadata partition is answered from."""
-
     REPLAYING = "replaying"
     """Its history is being read; it has not been open since the last beginning."""
     OPEN = "open"
@@ -60,8 +58,6 @@ TRANSITIONS: dict[GateState, dict[type[Fact], GateState]] = {
 
 
 class ShardGate:
-    """The state of one metadata partition's gate, and why it is not open."""
-
     __slots__ = ("detail", "openings", "state", "why")
 
     def __init__(self) -> None:

@@ -42,8 +42,6 @@ class GateStatistics:
 
 @dataclass(frozen=True, slots=True)
 class BarrierStatistics:
-    """Readers that wait for an offset, and how earlier waits ended."""
-
     waiting: int
     released: int
     timed_out: int

@@ -45,7 +45,6 @@ class RemoteLogMetadata(MetadataCalls):
 
     @property
     def incidents(self) -> Incidents:
-        """Return rejected events, undecodable records and remarks."""
         return self._engine.incidents
 
     async def stop(self, *, flush: bool = True, timeout_s: float = STOP_S) -> FlushResult:

@@ -129,5 +129,4 @@ class Assignment:
 
 
 def place_of(partition: TopicIdPartition, partition_count: int) -> int:
-    """Return the metadata partition where the events of *partition* live."""
     return metadata_partition_for(partition.topic_id, partition.partition, partition_count)

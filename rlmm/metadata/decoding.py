@@ -34,8 +34,6 @@ _VARINT_BYTES_MAX = 5
 
 
 class _Refused(Exception):
-    """Decoding stopped; carried no further than `decode`."""
-
     def __init__(self, reason: UndecodableReason, detail: str) -> None:
         super().__init__(reason, detail)
         self.verdict = Undecodable(reason, detail)

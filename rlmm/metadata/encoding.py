@@ -92,7 +92,6 @@ def encode_segment_id(segment_id: SegmentId) -> bytes:
 
 
 def encode_writer(broker_id: int, event_timestamp_ms: int) -> bytes:
-    """Broker id and event timestamp, as they stand in an update."""
     return _INT32.pack(broker_id) + _INT64.pack(event_timestamp_ms)
 
 

@@ -54,8 +54,6 @@ class Cover(NamedTuple):
 
 
 class EpochState:
-    """The state of one leader epoch. Offsets are inclusive."""
-
     __slots__ = (
         "cover",
         "epoch",
@@ -107,7 +105,6 @@ class EpochState:
         return displaced
 
     def _displace(self, uuid: bytes, first: int, last: int, rows: Rows, undo: Undo) -> bool:
-        """Fill the slot at *first* where other slots may stand in the way."""
         slots, highest = self.slots, self.highest
         losers = []
         if highest is None or highest <= last:
@@ -142,7 +139,6 @@ class EpochState:
                 self.cover = None
 
     def unmap(self, uuid: bytes, first: int, rows: Rows, undo: Undo) -> None:
-        """Take *uuid* out of its slot, if it has one; it stays listed."""
         slots = self.slots
         place = slots.find(first)
         if place is not None and slots.at(place) == uuid:

@@ -26,8 +26,6 @@ from rlmm.metadata.segment import (
 
 @dataclass(frozen=True, slots=True)
 class SegmentUpdate:
-    """A known segment moved on to another state."""
-
     id: SegmentId
     broker_id: int
     event_timestamp_ms: int
@@ -43,8 +41,6 @@ class SegmentUpdate:
 
 @dataclass(frozen=True, slots=True)
 class PartitionDelete:
-    """The deletion of a whole user partition moved on to another state."""
-
     partition: TopicIdPartition
     broker_id: int
     event_timestamp_ms: int

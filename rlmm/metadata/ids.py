@@ -55,7 +55,6 @@ class Uuid(bytes):
 
     @classmethod
     def of(cls, msb: int, lsb: int) -> Self:
-        """Join the two signed 64-bit halves that Kafka's class is made of."""
         require_int64("most significant half", msb)
         require_int64("least significant half", lsb)
         return cls(msb.to_bytes(8, signed=True) + lsb.to_bytes(8, signed=True))
@@ -70,12 +69,10 @@ class Uuid(bytes):
 
     @property
     def msb(self) -> int:
-        """Return the most significant half, as Kafka's signed 64-bit number."""
         return int.from_bytes(self[:8], signed=True)
 
     @property
     def lsb(self) -> int:
-        """Return the least significant half, as Kafka's signed 64-bit number."""
         return int.from_bytes(self[8:], signed=True)
 
     def __str__(self) -> str:
@@ -87,8 +84,6 @@ class Uuid(bytes):
 
 @dataclass(frozen=True, slots=True)
 class TopicIdPartition:
-    """One partition of a tiered topic: a *user partition*."""
-
     topic_id: Uuid
     topic: str
     partition: int

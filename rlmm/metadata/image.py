@@ -133,7 +133,6 @@ def _epoch_parts(
 
 
 def shard_image(partition: int, position: int, states: Iterable[PartitionState]) -> bytes:
-    """Return the canonical image of a shard that stands at *position*."""
     ordered = sorted(states, key=lambda state: state.key)
     parts = [
         SHARD_HEAD.pack(SHARD_MAGIC, SHARD_VERSION, partition, position),

@@ -25,8 +25,6 @@ AWAITED_TURNS: Final = 1_000
 
 
 class KeptOrders:
-    """All orders, by the turn in which each was last used."""
-
     __slots__ = ("_by_turn", "_turn")
 
     def __init__(self) -> None:
@@ -45,7 +43,6 @@ class KeptOrders:
                 self.give_up(order)
 
     def note_asked(self, order: Order) -> None:
-        """Note that a reader asked for *order* in this turn; counts once in a turn."""
         self._by_turn.pop(order.turn, None)
         order.turn = self._turn
         self._by_turn[self._turn] = order
@@ -57,7 +54,6 @@ class KeptOrders:
         return len(self) < ORDERS_MAX or self._give_up_one(list(self._by_turn.values()))
 
     def give_up(self, order: Order) -> None:
-        """Let *order* go at once, wherever it is held."""
         self._by_turn.pop(order.turn, None)
         order.give_up()
 

@@ -30,8 +30,6 @@ _unpack_timestamp = struct.Struct(f">{MAX_TIMESTAMP_AT}xq").unpack_from
 
 
 class OpenRecordSet:
-    """Walks over a record set's batches, and keeps the rest of the current one."""
-
     __slots__ = (
         "_ahead",
         "_floor",
@@ -48,7 +46,6 @@ class OpenRecordSet:
     )
 
     def __init__(self, record_set: RecordSet, start: int = 0) -> None:
-        """Open the record set from byte *start* on, where a batch begins."""
         self.data = record_set.data
         self._limit = record_set.next_offset
         self._walked = walk(record_set.data, start)

@@ -25,15 +25,11 @@ if TYPE_CHECKING:
 
 
 class Level(StrEnum):
-    """Names one of Kafka's two levels."""
-
     CACHE = "cache"
     STORE = "store"
 
 
 class Outcome(StrEnum):
-    """Kafka's outcome of an event that raises nothing."""
-
     APPLIED = "applied"
     DROPPED = "dropped"
 

@@ -65,7 +65,6 @@ class SortedKeys:
         """A key not above any of the chunk, and above all of the one before."""
 
     def add(self, key: bytes) -> None:
-        """Put *key* in; nothing happens where it is."""
         number = bisect_right(self._lowest, key) - 1
         chunk = self._chunks[number]
         at = bisect_left(chunk, key)
@@ -82,7 +81,6 @@ class SortedKeys:
             del chunk[middle:]
 
     def discard(self, key: bytes) -> None:
-        """Take *key* out, if it is there."""
         number = bisect_right(self._lowest, key) - 1
         chunk = self._chunks[number]
         at = bisect_left(chunk, key)
@@ -93,7 +91,6 @@ class SortedKeys:
             del self._chunks[number], self._lowest[number]
 
     def behind(self, key: bytes) -> Iterator[bytes]:
-        """Return the keys above *key*, rising; nothing may change meanwhile."""
         number = bisect_right(self._lowest, key) - 1
         chunk = self._chunks[number]
         for at in range(bisect_right(chunk, key), len(chunk)):
@@ -193,7 +190,6 @@ class Orders:
         limit: int,
         kept: KeptOrders,
     ) -> Page:
-        """Return the next *limit* segments behind *after*, or none yet."""
         kept.pass_turn()
         order = self._orders.pop(epoch, None)
         if order is None or order.is_given_up:

@@ -319,12 +319,10 @@ class PartitionState:
     # ------------------------------------------------------------------------------ queries
 
     def lookup(self, epoch: int, offset: int) -> bytes | None:
-        """Id of the finished segment that answers for *offset* in *epoch*."""
         entry = self.epochs.get(epoch)
         return None if entry is None else entry.lookup(offset, self.rows)
 
     def next_with_txn_index(self, epoch: int, offset: int) -> bytes | None:
-        """Return the next finished segment of *epoch* from *offset* on with such an index."""
         entry = self.epochs.get(epoch)
         return None if entry is None else entry.next_with_txn_index(offset, self.rows)
 
@@ -334,7 +332,6 @@ class PartitionState:
         return None if entry is None else entry.highest
 
     def size_of_epoch(self, epoch: int) -> int:
-        """Return the bytes of all segments that list *epoch*, in any state."""
         entry = self.epochs.get(epoch)
         return 0 if entry is None else entry.size_bytes
 

@@ -42,8 +42,6 @@ STEPS_MAX = 1000
 
 
 class _Pass:
-    """Entries since the last report, until they become the next one."""
-
     __slots__ = ("deleted", "entries", "from_offset", "redelivered", "tally")
 
     def __init__(self, from_offset: int) -> None:
@@ -56,8 +54,6 @@ class _Pass:
 
 
 class PythonShard(ShardAnswers):
-    """All state of one metadata partition, in plain Python."""
-
     def __init__(
         self, partition: int, position: int = 0, kept_orders: KeptOrders | None = None
     ) -> None:
@@ -85,7 +81,6 @@ class PythonShard(ShardAnswers):
         return shard
 
     def import_partition(self, image: bytes) -> TopicIdPartition:
-        """Take over one user partition in place of its present state."""
         state = read_partition_image(image)
         self._states[state.key] = state
         partition = decode_partition_key(state.key)
@@ -93,7 +88,6 @@ class PythonShard(ShardAnswers):
         return partition
 
     def raise_watermark(self, partition: TopicIdPartition, epoch: int, highest: int) -> None:
-        """Take over a watermark of an earlier state, where it is above our own."""
         key = partition.key
         state = self._states.setdefault(key, PartitionState(key))
         entry = state.epochs.setdefault(epoch, EpochState(epoch))

@@ -15,5 +15,4 @@ if TYPE_CHECKING:
 
 
 def python_shards() -> Callable[[int, int], Shard]:
-    """Return a function that makes an empty shard of a metadata partition at a position."""
     return partial(PythonShard, kept_orders=KeptOrders())

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts offsets by verdict. Tallies can be added."""
-
     applied: int = 0
     duplicate: int = 0
     rejected: int = 0
@@ -108,8 +106,6 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class ShardStatistics:
-    """Tells the size and position of a shard, and its counts since it was made."""
-
     partition: int
     position: int
     partitions: int
@@ -129,8 +125,6 @@ class ShardStatistics:
 
 
 class Counters:
-    """Counts of a shard since it was made; not part of its state."""
-
     __slots__ = ("last_timestamp_ms", "redelivered", "rejected", "remarks", "tally", "undecodable")
 
     def __init__(self) -> None:
@@ -143,7 +137,6 @@ class Counters:
         self.remarks: Counter[Remark] = Counter()
 
     def note(self, entry: Entry) -> None:
-        """Count *entry* by its reason."""
         match entry.verdict:
             case Rejected(reason=reason):
                 self.rejected[reason] += 1

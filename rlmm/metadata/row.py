@@ -77,7 +77,6 @@ STARTED, STARTED_TXN_EMPTY = (
 
 
 def row_of(segment: SegmentMetadata, finish_offset: int = NOT_FINISHED) -> bytes:
-    """Return the row that holds *segment*."""
     return b"".join(
         (
             _HEAD.pack(
@@ -164,7 +163,6 @@ def end_of(row: bytes) -> int:
 
 
 def event_timestamp_of(row: bytes) -> int:
-    """Return the time of the segment's last event, as its writer gave it."""
     timestamp_ms: int = _INT64.unpack_from(row, EVENT_TIMESTAMP_AT)[0]
     return timestamp_ms
 

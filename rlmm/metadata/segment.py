@@ -93,7 +93,6 @@ def require_state(value: IntEnum, kind: type[IntEnum]) -> None:
 
 
 def validate_range(start_offset: int, last_offset: int) -> None:
-    """Refuse offsets that Kafka's constructors refuse."""
     require_int64("start offset", start_offset)
     require_int64("last offset", last_offset)
     if start_offset < 0:

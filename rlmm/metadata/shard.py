@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EpochLookup:
-    """The look-up structure of one leader epoch, for explanations and checks."""
-
     slots: Mapping[int, Uuid]
     """First offset in the epoch -> the finished segment that is tried first from there on."""
     unreferenced: frozenset[Uuid]
@@ -33,8 +31,6 @@ class EpochLookup:
 
 
 class Listing(Protocol):
-    """A listing as of one moment."""
-
     def take(self, count: int) -> list[SegmentMetadata] | None:
         """Return at most *count* next segments, none while sorting goes on; `None` at the end."""
 

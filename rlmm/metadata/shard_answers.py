@@ -40,7 +40,6 @@ class ShardAnswers:
         return self._states.get(partition.key, _NOTHING)
 
     def admit(self, event: Event) -> Rejected | None:
-        """Return why a writer must not publish *event* now."""
         return admit(event, self._state)
 
     def partitions(self) -> Iterator[TopicIdPartition]:
@@ -50,7 +49,6 @@ class ShardAnswers:
             yield partition
 
     def knows(self, partition: TopicIdPartition) -> bool:
-        """Return whether any event of *partition* was ever applied here."""
         return partition.key in self._states
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
@@ -60,7 +58,6 @@ class ShardAnswers:
     def segment_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """Return the finished segment that holds *offset* of *epoch*."""
         state = self._state(partition)
         return _found(partition, state, state.lookup(epoch, offset))
 
@@ -74,7 +71,6 @@ class ShardAnswers:
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """Return the next finished segment of *epoch* that may have a transaction index."""
         state = self._state(partition)
         return _found(partition, state, state.next_with_txn_index(epoch, offset))
 
@@ -86,12 +82,10 @@ class ShardAnswers:
         return _all(partition, state, state.ids())
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """Return every segment that lists *epoch*, in Kafka's order."""
         state = self._state(partition)
         return _all(partition, state, state.ids_of_epoch(epoch))
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> RowListing:
-        """List `segments`, or `segments_of_epoch`, to be taken piece by piece."""
         return RowListing(partition, self._state(partition), epoch)
 
     def page(
@@ -102,19 +96,16 @@ class ShardAnswers:
         after: PageKey | None = None,
         limit: int,
     ) -> Page:
-        """Return the segments behind *after*, *limit* at most."""
         state = self._state(partition)
         return page_of(state, partition, epoch, after, limit, self._kept_orders)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """Return the bytes of all segments that list *epoch*."""
         return self._state(partition).size_of_epoch(epoch)
 
     def size(self, partition: TopicIdPartition) -> int:
         return self._state(partition).size_bytes
 
     def segment_counts(self) -> tuple[int, int, int]:
-        """Segments of all user partitions by state: started, finished, being deleted."""
         started, finished, being_deleted = 0, 0, 0
         for state in self._states.values():
             started += state.counts[0]
@@ -123,7 +114,6 @@ class ShardAnswers:
         return started, finished, being_deleted
 
     def segment_counts_of(self, partition: TopicIdPartition) -> tuple[int, int, int]:
-        """Segments of *partition* by state: started, finished, being deleted."""
         started, finished, being_deleted = self._state(partition).counts[:3]
         return started, finished, being_deleted
 
@@ -150,7 +140,6 @@ class ShardAnswers:
     def freezing(
         self, partition: TopicIdPartition | None = None
     ) -> Iterator[Callable[[], bytes] | None]:
-        """`image_parts`, or that of *partition* alone, in small steps."""
         if partition is None:
             for key in sorted(self._states):
                 yield from freezing(self._states[key])
@@ -158,7 +147,6 @@ class ShardAnswers:
             yield from freezing(self._states[partition.key])
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
-        """User partition, leader epoch and highest offset, where any copy was ever finished."""
         for partition in self.partitions():
             for epoch, entry in self._state(partition).epochs.items():
                 if entry.highest is not None:

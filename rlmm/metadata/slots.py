@@ -78,7 +78,6 @@ class Slots:
                 yield from zip(offsets, ids, strict=True)
 
     def floor(self, offset: int) -> bytes | None:
-        """Return the id in the slot with the largest offset that is not above *offset*."""
         if self._lower is None:  # in line what `_home` finds for short epochs
             offsets, ids = self._offsets, self._ids
         else:
@@ -92,7 +91,6 @@ class Slots:
         return (offsets[index - 1], ids[index - 1]) if index else None
 
     def above(self, offset: int) -> int | None:
-        """Return the smallest slot offset over *offset*."""
         number, offsets, _ = self._home(offset)
         index = bisect_right(offsets, offset)
         if index < len(offsets):
@@ -103,7 +101,6 @@ class Slots:
         return lower.firsts[number + 1] if number + 1 < len(lower.firsts) else self._offsets[0]
 
     def get(self, offset: int) -> bytes | None:
-        """Return the id in the slot of exactly *offset*."""
         place = self.find(offset)
         return None if place is None else self.at(place)
 
@@ -149,13 +146,11 @@ class Slots:
         return False
 
     def pop_last(self) -> bytes:
-        """Empty the slot with the largest offset and return its id."""
         segment = self._ids[-1]
         self.drop((_LAST, self._offsets, self._ids, len(self._ids) - 1))
         return segment
 
     def remove(self, offset: int) -> None:
-        """Empty the slot of *offset*, if it is filled."""
         place = self.find(offset)
         if place is not None:
             self.drop(place)

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 
 class Remark(StrEnum):
-    """Tells why an event that was applied, as Kafka applies it, still deserves a look."""
-
     DISPLACED_ANOTHER_SEGMENT = "displaced-another-segment"
     """A finished copy took the place of another finished segment in at least one epoch."""
     FINISHED_BY_ANOTHER_BROKER = "finished-by-another-broker"
@@ -26,8 +24,6 @@ class Remark(StrEnum):
 
 
 class RejectReason(StrEnum):
-    """Tells why the state machine refused an event."""
-
     UNKNOWN_SEGMENT = "unknown-segment"
     """An update of a segment never started, already deleted, or with its first record trimmed."""
     ILLEGAL_TRANSITION = "illegal-transition"
@@ -82,8 +78,6 @@ COUNTED_APART = frozenset({UndecodableReason.TOMBSTONE, UndecodableReason.RECORD
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The event took effect."""
-
     remark: Remark | None = None
 
 

@@ -43,11 +43,9 @@ class PartitionViews:
         self._initialized[partition] = True
 
     def is_loaded(self, partition: TopicIdPartition) -> bool:
-        """Return whether *partition* was asked for."""
         return partition in self._initialized
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
-        """Return whether questions about *partition* are answered."""
         return self._initialized.get(partition, False)
 
     def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:

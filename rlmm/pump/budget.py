@@ -35,8 +35,6 @@ _UNLIMITED = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """Limits the memory of the process."""
-
     alert_bytes: int | None = None
     """Resident memory from which an alert is raised. Unset: 80 % of what there is: the least of the
     machine's memory and the limits of all control groups, of version 2 or 1, that the process is
@@ -107,7 +105,6 @@ class Budget:
         self.is_exhausted = False
 
     async def look(self) -> None:
-        """Measure, and wake those that wait for room."""
         try:
             memory = await self._measure()
         except OSError as error:

@@ -145,7 +145,6 @@ class Follower:
         self.verdicts.fail(error, message)
 
     async def _begin(self) -> None:
-        """Find the state to begin with, and capture the high watermark."""
         asked_s, bounds = self._now(), await self._ask_bounds()
         if bounds.high_watermark < self._disowned:
             self._disowned = -1  # it was cut: there is nothing that it could disown again
@@ -196,7 +195,6 @@ class Follower:
         self.verdicts = VerdictWaits(position)
 
     async def _known_state(self, bounds: LogBounds) -> tuple[Shard | None, ReplayHistory | None]:
-        """Return the follower's own state, or a restored one."""
         if self._replay is not None:
             return self._replay.shard, self._replay.history
         if self._context.restore is None:
@@ -294,7 +292,6 @@ class Follower:
     # ------------------------------------------------------------------------- from outside
 
     def take_bounds(self, bounds: LogBounds, asked_s: float) -> None:
-        """Take the bounds that the pump asked for at *asked_s*."""
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
@@ -308,7 +305,6 @@ class Follower:
         self._report_fact(PartitionReassigned(NotReadyReason.LOADING, detail))
 
     def judge(self) -> None:
-        """Report the judgement on the state to the listener."""
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
@@ -361,7 +357,6 @@ class Follower:
 
     @property
     def obstacle(self) -> str | None:
-        """Return the last failure before the first state; `None` after it."""
         return None if self._beginnings else self._last_failure
 
     def _report_fact(self, fact: Fact) -> None:

@@ -58,8 +58,6 @@ class IncidentStatistics:
 
 
 class Incidents:
-    """The most recent ones of each kind."""
-
     def __init__(self, count_max: int, bytes_max: int) -> None:
         self._kinds: dict[type[Verdict], deque[Incident]] = {
             Rejected: deque(),
@@ -107,7 +105,6 @@ class Incidents:
         partition: TopicIdPartition | None = None,
         segment: Uuid | None = None,
     ) -> Iterator[Incident]:
-        """Yield the matching incidents, the oldest of each kind first."""
         for kind in self._kinds.values():
             for incident in list(kind):
                 if (
@@ -118,7 +115,6 @@ class Incidents:
                     yield incident
 
     def forget(self, metadata_partition: int) -> None:
-        """Forget a partition that is read anew from its start."""
         for kind, held in self._kinds.items():
             self._kinds[kind] = deque(
                 found for found in held if found.metadata_partition != metadata_partition

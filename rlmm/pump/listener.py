@@ -41,8 +41,6 @@ class ReplayListener(Protocol):
 
 
 class PositionListener(Protocol):
-    """Wakes readers that wait for an offset."""
-
     def advance(self, partition: int, position: int) -> None:
         """The follower applied everything below *position*."""
 
@@ -51,8 +49,6 @@ class PositionListener(Protocol):
 
 
 class RestoredState(Protocol):
-    """A state, and the history that it was made of."""
-
     @property
     def shard(self) -> Shard: ...
 

@@ -41,7 +41,6 @@ class LogConnection:
         """Whether the last attempt failed because no broker answered."""
 
     def wake(self) -> None:
-        """Retry now: a broker has shown signs of life."""
         if self._is_silent:
             self._backoff.wake()
         wake(self._context.log)

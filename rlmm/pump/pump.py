@@ -99,11 +99,9 @@ class Pump:
         self._changed.ring()
 
     def wake(self) -> None:
-        """Try to reach the log now, where the pump waits to: a broker has shown signs of life."""
         self._connection.wake()
 
     def release(self) -> None:
-        """Free all states after the end."""
         self._followers.clear()
         self._running.clear()
 
@@ -242,7 +240,6 @@ class Pump:
         }
 
     def _apply(self) -> None:
-        """Begin and end followers by the assignment; nothing here waits."""
         if self._identity is None or self._tasks is None:
             return
         wanted = self._assignment.metadata_partitions(self._identity.partition_count)

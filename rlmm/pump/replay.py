@@ -29,8 +29,6 @@ _UNREACHED_MAX = 1_024
 
 
 class ReplayStart(Enum):
-    """Tells how to go on with a state at some position, in a log with some bounds."""
-
     RESUME = auto()
     TRIMMED = auto()
     """Retention removed what follows the state."""
@@ -48,8 +46,6 @@ def beginning(position: int, bounds: LogBounds) -> ReplayStart:
 
 @dataclass(frozen=True, slots=True)
 class _LogEnd:
-    """A log end offset, and when the pump asked for it."""
-
     at_s: float
     next_offset: int
 
@@ -139,7 +135,6 @@ class Replay:
         return True
 
     def judge(self, now_s: float) -> Fact | None:
-        """Return the judgement on the position of the shard; `None` when it is the same."""
         position = self.shard.position
         if not self.is_caught_up:
             if position < self.target or self._refused is not None:

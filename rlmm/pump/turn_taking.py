@@ -24,8 +24,6 @@ IN_A_ROW = 4
 
 
 class TurnTaking:
-    """Hands out turns on one event loop."""
-
     def __init__(self, set_apart: Callable[[], None]) -> None:
         """*set_apart* hides all existing objects from the cycle collector."""
         self._set_apart = set_apart

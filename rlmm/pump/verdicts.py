@@ -28,8 +28,6 @@ _Waiter = tuple[int, int, "asyncio.Future[Verdict]"]
 
 
 class VerdictWaits:
-    """The writers that wait on one metadata partition."""
-
     def __init__(self, position: int) -> None:
         self._position = position
         self._appending: dict[int, int] = {}

@@ -45,8 +45,6 @@ _OF_DELETION = {SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT
 
 @dataclass(frozen=True, slots=True)
 class WrittenEvent:
-    """The event is stored and took effect, or was an exact repeat."""
-
     metadata_partition: int
     offset: int
     verdict: Applied | Duplicate
@@ -61,8 +59,6 @@ class StoredNotAssigned:
 
 
 class WriteAdmission(Protocol):
-    """The gate, for a module that does not know it."""
-
     def place_of(self, partition: TopicIdPartition) -> int:
         """Return the metadata partition; `NotReady` while it is not known."""
 
@@ -88,8 +84,6 @@ class _End:
 
 @dataclass(frozen=True, slots=True)
 class WriterStatistics:
-    """Writes since the start, by their end."""
-
     pending: int
     applied: int
     duplicate: int
@@ -187,7 +181,6 @@ class EventWriter:
 
     @contextmanager
     def _counting(self) -> Iterator[_End]:
-        """Count one write: pending at first, then by its end."""
         end = _End()
         loop = asyncio.get_running_loop()
         begin_s = loop.time()

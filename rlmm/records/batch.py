@@ -110,22 +110,18 @@ class Batch:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Return the largest time of any record, -1 when none has one."""
         return self._header[8]
 
     @property
     def producer_id(self) -> int:
-        """Id of an idempotent producer, else -1."""
         return self._header[9]
 
     @property
     def producer_epoch(self) -> int:
-        """Epoch of an idempotent producer, else -1."""
         return self._header[10]
 
     @property
     def base_sequence(self) -> int:
-        """Return the producer's number of the record at the base offset, else -1."""
         return self._header[11]
 
     @property

@@ -43,8 +43,6 @@ _BUFFER_BYTES_MIN = 4096
 
 
 class Compression(IntEnum):
-    """Codec of a batch's records part, by its number in the batch attributes."""
-
     NONE = 0
     GZIP = 1
     SNAPPY = 2
@@ -54,8 +52,6 @@ class Compression(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DecompressionFault:
-    """A records part that could not be decompressed, and why."""
-
     reason: DamageReason
     detail: str
 

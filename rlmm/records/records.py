@@ -112,7 +112,6 @@ def compiled_values(batch: memoryview, base_offset: int, last_offset: int) -> Ba
 
 
 def compiled_records(section: RecordSection) -> list[Record] | None:
-    """Read whole records the fast way, on the same terms as `compiled_values`."""
     if len(section.batch) > COMPILED_BYTES_MAX:
         return None
     records: list[Record] = []

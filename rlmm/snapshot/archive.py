@@ -63,8 +63,6 @@ def _opener_of(source: Path, member: tarfile.TarInfo) -> Opener:
 
 
 class _Bounded:
-    """Reads no more than the file has, whichever length a tar claims."""
-
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
         self._size = size

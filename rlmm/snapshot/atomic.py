@@ -21,10 +21,7 @@ TEMPORARY = ".tmp"
 
 
 class SnapshotDisk(Disk):
-    """The calls that snapshots need beyond those of a log."""
-
     def rename(self, source: Path, target: Path) -> None:
-        """Give a file another name, in place of the one that had it."""
         source.replace(target)
 
     def size(self, descriptor: int) -> int:

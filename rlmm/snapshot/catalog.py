@@ -37,8 +37,6 @@ _FOLDER_NAME_MAX = 120
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """Describes one snapshot, by its file name."""
-
     path: Path
     partition: int
     position: int
@@ -106,7 +104,6 @@ class Catalog:
         return self.folder_of(partition) / snapshot_name(position)
 
     def partitions(self) -> list[int]:
-        """Return the metadata partitions that have a folder, sorted."""
         if not self.folder.is_dir():
             return []
         names = (entry.name for entry in self.folder.iterdir() if entry.is_dir())

@@ -113,8 +113,6 @@ def _inflated(file: _File, kind: int, inflated: int, size: int) -> bytes | bytea
 
 
 class _Content:
-    """Inflated blocks, cut into images."""
-
     def __init__(self) -> None:
         self.count = 0
         self._waiting = bytearray()
@@ -123,7 +121,6 @@ class _Content:
 
     @property
     def rest(self) -> int:
-        """Return how many bytes are no whole image yet."""
         return len(self._waiting) - self._at
 
     def add(self, inflated: bytes | bytearray) -> None:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class SnapshotFile:
-    """An open file, readable from its beginning as often as needed."""
-
     def __init__(self, read_at: ReadAt, size: int) -> None:
         self.size = size
         self._read_at = read_at
@@ -50,7 +48,6 @@ class SnapshotFile:
         return verify(SnapshotReadPass(self._read_at), self.size)
 
     def reader(self) -> SnapshotReader:
-        """Begin another pass over the content."""
         return SnapshotReader(SnapshotReadPass(self._read_at), self.size)
 
     def examine(self) -> SnapshotHeader:
@@ -72,8 +69,6 @@ class SnapshotFile:
 
 
 class SnapshotReadPass:
-    """Reads on from where it stopped."""
-
     def __init__(self, read_at: ReadAt) -> None:
         self._read_at = read_at
         self._position = 0

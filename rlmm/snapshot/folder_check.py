@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSnapshot:
-    """Holds one file's header, or the reason why it is not used."""
-
     name: str
     size_bytes: int
     header: SnapshotHeader | None

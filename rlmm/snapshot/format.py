@@ -60,8 +60,6 @@ FILE_BYTES_MIN: Final = HEADER_BYTES_MIN + TRAILER.size + DIGEST_BYTES
 
 @dataclass(frozen=True, slots=True)
 class SnapshotHeader:
-    """Names the source of a snapshot, and the size of its content."""
-
     identity: LogIdentity
     partition: int
     """The metadata partition."""

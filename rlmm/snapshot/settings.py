@@ -9,8 +9,6 @@ from rlmm.base.whole_numbers import require_whole_numbers
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """The settings of one snapshot folder."""
-
     interval_ms: int = 300_000
     """
     Longest time that a change of a metadata partition stays out of its snapshot. Five minutes of

@@ -38,8 +38,6 @@ class RestoredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SavedSnapshot:
-    """The newest good snapshot of a metadata partition that this process knows."""
-
     path: Path
     partition: int
     position: int

@@ -226,7 +226,6 @@ def _give_way() -> None:
 
 
 def _where(partition: int, position: int) -> dict[str, object]:
-    """Return the fields of a log line about a snapshot."""
     return {"metadata_partition": partition, "offset": position}
 
 

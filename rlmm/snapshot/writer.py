@@ -30,8 +30,6 @@ _LOOKS_PER_INTERVAL = 10
 
 @dataclass(frozen=True, slots=True)
 class FlushResult:
-    """The result of a flush, by metadata partition."""
-
     written: tuple[int, ...] = ()
     unchanged: tuple[int, ...] = ()
     gone: tuple[int, ...] = ()
@@ -123,7 +121,6 @@ class SnapshotWriter:
         )
 
     def _due(self) -> list[int]:
-        """Return the partitions whose time has come, the longest due first."""
         now_s = self._now_s()
         there = self._source.positions()
         for partition in there.keys() - self._due_s.keys():

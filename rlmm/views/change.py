@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class ChangeView(PartitionView):
-    """One change of a user partition; a field that the change does not have is null."""
-
     metadata_partition: Count
     change: ChangeKind
     segment_id: UuidText | None = None
@@ -48,8 +46,6 @@ class ChangeCounts(ViewObject, rename="kebab"):
 
 
 class PartitionFigures(ViewObject):
-    """A user partition at one moment, in figures."""
-
     started: Count
     finished: Count
     being_deleted: Count

@@ -40,8 +40,6 @@ Verdict = Annotated[str, choice(VERDICTS)]
 
 
 class EventView(ViewObject, kw_only=True):
-    """One record, or the offsets [offset, next_offset) that were lost."""
-
     metadata_partition: Count
     offset: Count
     next_offset: Annotated[int, Meta(ge=0, description="Exclusive.")]
@@ -73,15 +71,11 @@ class EventView(ViewObject, kw_only=True):
 
 
 class DisplacedView(ViewObject):
-    """A finished segment that look-ups do not find any more, and in which leader epochs."""
-
     segment_id: UuidText
     epochs: Annotated[list[int], Meta(min_length=1)]
 
 
 class HistoryLineView(EventView, kw_only=True):
-    """One line of a history: the event, and what it changed."""
-
     part: HistoryPart
     state_before: SubjectStateName | None
     state_after: SubjectStateName | None

@@ -44,7 +44,6 @@ class ProcessStatus:
 
     @property
     def opening(self) -> list[str]:
-        """Engines whose log is not open yet."""
         return [name for name in self.expected if name not in self.engines or name in self.waits]
 
     @property
@@ -71,7 +70,6 @@ class ProcessStatus:
 
     @property
     def word(self) -> str:
-        """Return its status as a stable word."""
         if self.failure:
             return "failed"
         if self.end:
@@ -99,8 +97,6 @@ class ProcessStatus:
 
 
 class PlaceReadinessView(ViewObject):
-    """Whether one metadata partition is answered from, and its position."""
-
     metadata_partition: Count
     state: GateStateName
     why: str | None
@@ -112,8 +108,6 @@ class PlaceReadinessView(ViewObject):
 
 
 class ClusterReadinessView(ViewObject, kw_only=True):
-    """Whether the service answers for all that it was assigned of one cluster."""
-
     cluster: str
     cluster_id: str | None = None
     is_ready: bool = False
@@ -125,8 +119,6 @@ class ClusterReadinessView(ViewObject, kw_only=True):
 
 
 class ReadinessView(ViewObject):
-    """Whether the process answers for all that it was assigned."""
-
     status: Annotated[str, choice(["ready", "not-ready", "starting", "stopping", "failed"])]
     is_ready: bool
     detail: str

@@ -64,7 +64,6 @@ def base64_text(value: bytes | None) -> str | None:
 
 
 def age_s(since_s: float | None, now_s: float) -> float | None:
-    """Return the seconds since then, to the millisecond."""
     return None if since_s is None else round(max(0.0, now_s - since_s), 3)
 
 

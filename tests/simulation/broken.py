@@ -54,7 +54,6 @@ class Broken:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Run the block with the fault in every engine."""
         with swapped(*self.changes):
             yield
 
@@ -63,14 +62,12 @@ class Broken:
 
 
 def _never_closes(gate: ShardGate, fact: Fact) -> bool:
-    """Keep a gate open that was open once."""
     if gate.state is GateState.OPEN and not isinstance(fact, (CaughtUp, PartitionReassigned)):
         return False
     return _MEET(gate, fact)
 
 
 def _opens_at_once(gate: ShardGate, fact: Fact) -> bool:
-    """Open the gate at the first fact."""
     del fact
     return _MEET(gate, CaughtUp())
 
@@ -82,7 +79,6 @@ def _begins_as_it_was(gate: Gate, partition: int, progress: ReplayProgress) -> N
 
 
 def _does_not_end(gate: Gate, partition: int) -> None:
-    """Keep the gate of a removed partition."""
     del gate, partition
 
 
@@ -96,12 +92,10 @@ def _only_adds(gate: Gate, assignment: Assignment) -> None:
 
 
 async def _does_not_wait(engine: Engine, at_least: object, *, timeout_s: object = None) -> None:
-    """Answer at once without waiting for the offset."""
     del engine, at_least, timeout_s
 
 
 async def _does_not_ask(engine: Engine, *partitions: object, timeout_s: object = None) -> None:
-    """Take the local position as the log end."""
     del engine, partitions, timeout_s
 
 
@@ -112,7 +106,6 @@ def _believes_bounds(replay: Replay, *arguments: Any) -> None:
 
 
 async def _unguarded(of: pump.Pump, part: Callable[[], Awaitable[None]]) -> None:
-    """Do not end the other tasks of the group."""
     del of
     await part()
 
@@ -127,7 +120,6 @@ _MEET = ShardGate.meet
 async def _acknowledges_early(
     writer: EventWriter, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
 ) -> Verdict:
-    """Acknowledge an event before it is applied."""
     del writer, place, offset, deadline_s
     heard.cancel()
     return APPLIED
@@ -136,24 +128,20 @@ async def _acknowledges_early(
 async def _waits_for_ever(
     writer: EventWriter, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
 ) -> Verdict:
-    """Wait for the verdict without a deadline."""
     del writer, place, offset, deadline_s
     return await heard
 
 
 def _verdict_of_another(offset: int, entries: Iterable[Any]) -> Verdict:
-    """Give each waiting writer the first verdict."""
     del offset
     return next((entry.verdict for entry in entries), APPLIED)
 
 
 def _admits_all(shard: PythonShard, event: Event) -> None:
-    """Admit an event without asking the state machine."""
     del shard, event
 
 
 def _as_it_is(event: Event, shard: object) -> Event:
-    """Do not repeat the stored custom metadata."""
     del shard
     return event
 
@@ -167,7 +155,6 @@ def _encodes_more(event: Event) -> bytes:
 
 
 def _forgets_watermarks(replay: Replay) -> None:
-    """Forget high watermarks that the log no longer shows."""
     replay._inherited = None
 
 
@@ -180,7 +167,6 @@ def _holes_do_not_count(shard: PythonShard, next_offset: int, turn: Any) -> None
 def _hides_what_is_deleted(
     shard: ShardAnswers, partition: TopicIdPartition
 ) -> list[SegmentMetadata]:
-    """Leave out segments that are being deleted."""
     return [
         segment
         for segment in _SEGMENTS(shard, partition)
@@ -239,13 +225,11 @@ def _writes_without_force(
 
 
 def _makes_folder(disk: SnapshotDisk, path: Path, root: Path) -> None:
-    """Make a folder without forcing its name to the medium."""
     del root
     disk.make_folder(path)
 
 
 def _forces_new_folders(disk: SnapshotDisk, path: Path, root: Path) -> None:
-    """Force new folders only."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     disk.make_folder(path)
     for folder in missing:

@@ -69,7 +69,6 @@ class Platter:
         return cast("Path", SimulatedPath(f"/{self.name}"))
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield every visible file and its contents."""
         for folder, names in sorted(self.names.items()):
             for name, file in sorted(names.items()):
                 if file is not None:
@@ -81,7 +80,6 @@ class Platter:
         self._pending.append((folder, names))
 
     def force(self, folder: str) -> None:
-        """Put the names in *folder* on the medium."""
         for changed, names in self._pending:
             if changed == folder:
                 _apply(self._medium.setdefault(folder, {}), names)
@@ -112,7 +110,6 @@ class Platter:
         self.fuse = None
 
     def turn_bit(self) -> bool:
-        """Flip one bit of one file on the medium; return whether there was a file."""
         files = [
             file
             for _, names in sorted(self.names.items())
@@ -127,7 +124,6 @@ class Platter:
         return bool(files)
 
     def _torn(self, file: File) -> bytes:
-        """The remaining bytes of a file that was not forced to the medium."""
         chance = self._random
         match chance.randrange(4):
             case 0:
@@ -149,8 +145,6 @@ def _apply(folder: dict[str, File | None], names: dict[str, File | str | None]) 
 
 
 class SimulatedPath(PurePosixPath):
-    """A path on a platter, for reading only."""
-
     __slots__ = ()
 
     def _platter(self) -> Platter:
@@ -168,8 +162,6 @@ class SimulatedPath(PurePosixPath):
 
 
 class SimulatedDisk(SnapshotDisk):
-    """The calls of one machine from its start to its end."""
-
     def __init__(self, platter: Platter, random: Random) -> None:
         self._platter = platter
         self._random = random

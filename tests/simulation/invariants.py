@@ -42,8 +42,6 @@ class Violation:
 
 
 class Judge:
-    """Checks machines, reports, appends and disks."""
-
     def __init__(self, story: Story) -> None:
         self._story = story
         self.topic: SimulatedTopic
@@ -63,7 +61,6 @@ class Judge:
     # ---------------------------------------------------------------------------- the yardstick
 
     def reference(self, topic_id: Uuid, place: int, first_offset: int) -> Reference:
-        """The replay of *place* from *first_offset* on."""
         key = (topic_id, place, first_offset)
         found = self._references.get(key)
         if found is None:
@@ -108,7 +105,6 @@ class Judge:
     # -------------------------------------------------------------------------- I1, I4, I7: states
 
     def look(self, machine: Machine) -> None:
-        """Check every state of *machine* that changed since the last check."""
         topic_id = machine.topic_id()
         if topic_id is None:
             return
@@ -344,7 +340,6 @@ def _file(data: bytes) -> SnapshotFile:
 
 
 def _restored(data: bytes) -> PythonShard:
-    """Return the shard in a snapshot; raises for a damaged one."""
     file = _file(data)
     header = file.verify()
     shard = PythonShard(header.partition, header.position)

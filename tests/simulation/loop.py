@@ -36,7 +36,6 @@ class SimulationTask(asyncio.Task[Any]):
 
 @contextmanager
 def swapped(*changes: tuple[object, str, object]) -> Iterator[None]:
-    """Replace the named attribute of each owner while the block runs."""
     with ExitStack() as undone:
         for owner, name, there in changes:
             undone.callback(setattr, owner, name, getattr(owner, name))
@@ -72,14 +71,12 @@ class SimulationLoop(VirtualTimeLoop):
     def run_in_executor(  # type: ignore[override]  # typeshed: a coroutine; it returns a future
         self, executor: object, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        """Run *func* inline, after some time."""
         del executor
         future: asyncio.Future[Any] = self.create_future()
         self.call_later(self.draw_thread_s(), self._do, future, func, args)
         return future
 
     def draw_thread_s(self) -> float:
-        """Return how long some work of a thread takes."""
         delay_s = self._random.choice(_THREAD_S)
         if self._random.random() < self.slow_share:
             delay_s += self._random.random() * _SLOW_S

@@ -20,8 +20,6 @@ _RETRIES_MAX = 8
 
 @dataclass(slots=True)
 class Tier:
-    """One user partition as its writers know it."""
-
     partition: TopicIdPartition
     epoch: int = 0
     epoch_start: int = 0
@@ -35,7 +33,6 @@ class Tier:
     """Events whose outcome is unknown."""
 
     def propose(self, random: Random, now_ms: int) -> Written:
-        """Return an event that a writer may publish now."""
         if self.retries and random.random() < 0.4:
             return self.retries.pop(random.randrange(len(self.retries)))
         if self.deletes or random.random() < 0.02:
@@ -49,7 +46,6 @@ class Tier:
         return self._start(random, now_ms)
 
     def propose_nonsense(self, random: Random, now_ms: int) -> Written:
-        """Return an event that no sound writer would publish."""
         segment = random.choice(list(self.segments.values())) if self.segments else None
         kind = random.randrange(4)
         if segment is None or kind == 0:
@@ -63,7 +59,6 @@ class Tier:
         return PartitionDelete(self.partition, self.broker, now_ms, random.choice(_DELETES))
 
     def applied(self, event: Written) -> None:
-        """Note that *event* is in the log and took effect."""
         match event:
             case SegmentMetadata():
                 self.segments[event.id.uuid] = event
@@ -87,7 +82,6 @@ class Tier:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the partition is deleted for good."""
         return self.deletes > len(_DELETES) - 1
 
     def _start(self, random: Random, now_ms: int) -> SegmentMetadata:
@@ -137,7 +131,6 @@ class Tier:
 
 
 def new_tiers(random: Random, count: int) -> list[Tier]:
-    """Make user partitions of two topics."""
     ids = [Uuid(random.randbytes(16)) for _ in range(2)]
     return [
         Tier(TopicIdPartition(ids[number % 2], ("orders", "clicks")[number % 2], number // 2))

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One batch, and the time of its storing."""
-
     base_offset: int
     next_offset: int
     stored_s: float
@@ -29,8 +27,6 @@ class Kept:
 
 @dataclass(slots=True)
 class Life:
-    """One topic from its creation to its end."""
-
     topic_id: Uuid
     batches: list[list[Kept]]
     """By metadata partition."""
@@ -39,7 +35,6 @@ class Life:
     """Metadata partition and offset -> the value that an engine stored there."""
 
     def end(self, place: int) -> int:
-        """Return the log end of *place*."""
         batches = self.batches[place]
         return batches[-1].next_offset if batches else 0
 
@@ -70,7 +65,6 @@ class SimulatedTopic(MemoryTopic):
 
     @property
     def life(self) -> Life | None:
-        """The present topic."""
         return None if self.topic_id is None else self.lives[self.topic_id]
 
     def identity_of(self, life: Life) -> LogIdentity:

@@ -31,8 +31,6 @@ _LATE_S = 6.0
 
 
 class Wire:
-    """The access of one engine to the topic, from its start to its end."""
-
     def __init__(self, topic: SimulatedTopic, random: Random, sent: Sent) -> None:
         self._topic = topic
         self._log = MemoryLog(topic)
@@ -55,7 +53,6 @@ class Wire:
         """Whether the machine behind it is gone: then nothing it still asks for happens."""
 
     def mend(self) -> None:
-        """End all trouble of the network."""
         self.delay_s = self.loss = self.damage = 0.0
         self.is_cut = False
         self._bell.ring()

@@ -91,7 +91,6 @@ def test_call_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> Non
 
 
 def in_a_child(work: Callable[[], str]) -> str:
-    """Return the result of *work* in a forked process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -195,7 +194,6 @@ class Client:
         self.waiting = threading.Semaphore(0)
 
     async def ask(self, turns: int) -> str:
-        """Return so many turns of the loop after the end."""
         self.waiting.release()
         await self._over.wait()
         for _ in range(turns):

@@ -65,7 +65,6 @@ def segments(count: int, *, user_partition: int = 7) -> list[Event]:
 
 
 def full_shard(state: PartitionDeleteState, partition: int = PARTITION) -> PythonShard:
-    """Build a shard with one of everything that a snapshot holds."""
     other = tp("payments", 1)
     return shard_of(
         [

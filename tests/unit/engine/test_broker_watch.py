@@ -23,8 +23,6 @@ REFRESH_S = 30.0
 
 
 class TalkingCluster:
-    """Returns its answers one after the other, and the last one for ever."""
-
     def __init__(self, *answers: set[TopicIdPartition] | Exception) -> None:
         self.answers = list(answers)
         self.asked: list[tuple[int, float]] = []

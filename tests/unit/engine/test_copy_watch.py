@@ -21,8 +21,6 @@ WARN_S = 40.0
 
 
 class TalkingCluster:
-    """Returns its answers one after the other, and the last one for ever."""
-
     def __init__(self, *answers: set[str] | Exception) -> None:
         self.answers = list(answers)
         self.asked_s: list[float] = []

@@ -48,7 +48,6 @@ LIKE_127_EPOCHS = b"\xff\x0c" + bytes(6) + b"".join(epoch(17 + n, 0) for n in ra
 
 
 def expected(value: bytes) -> tuple[object, ...] | None:
-    """Return the parts of `decode`, with `None` for missing ones."""
     event = decode(value)
     if isinstance(event, SegmentMetadata):
         return event.id.partition.key, bytes(event.id.uuid), row_of(event)

@@ -38,8 +38,6 @@ TEMPLATE = row_of(started("any", 0, SPAN - 1))
 
 
 class Unwalked(dict[bytes, bytes]):
-    """Rows that allow access to single ones and raise on iteration."""
-
     def __iter__(self) -> Iterator[bytes]:
         raise AssertionError("all segments are walked")
 
