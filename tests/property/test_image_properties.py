@@ -59,16 +59,6 @@ def test_shard_when_exported_and_imported_then_is_the_same(history: list[Event])
                 assert after.segment_for(partition, epoch, offset) == found
 
 
-@given(strategies.histories(), st.data())
-def test_shard_when_imported_half_way_then_goes_on_as_if_nothing_had_happened(
-    history: list[Event], data: st.DataObject
-) -> None:
-    """Replay of everything equals import of any prefix and replay of the rest."""
-    at = data.draw(st.integers(0, len(history)), label="imported at")
-    resumed = PythonShard.from_image(played(history[:at]).image())
-    assert played(history[at:], resumed).image() == played(history).image()
-
-
 @given(strategies.histories())
 def test_partition_when_exported_and_imported_then_is_the_same(history: list[Event]) -> None:
     """The image of one user partition restores it alone, and sound state gives sound state."""

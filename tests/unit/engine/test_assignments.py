@@ -271,40 +271,6 @@ async def test_f47_reconcile_while_the_topic_is_made_anew_then_is_not_lost() -> 
             assert engine.statistics().pump.recreations <= 1
 
 
-async def test_f48_engines_with_disjoint_assignments_then_each_answers_its_own() -> None:
-    """Own reads hit, cross reads say not assigned."""
-    world = World(partition_count=4)
-    one, two = world.partition_on(0), world.partition_on(3)
-    world.store(started(segment_id("a", one)), started(segment_id("a", two)))
-    async with (
-        world.engine(assignment=Assignment.of_metadata([0, 1])) as left,
-        world.engine(assignment=Assignment.of_metadata([2, 3])) as right,
-    ):
-        await until_open(left, 0, 1)
-        await until_open(right, 2, 3)
-        assert len(left.reads.segments(one)) == len(right.reads.segments(two)) == 1
-        for engine, other in ((left, two), (right, one)):
-            with pytest.raises(NotAssigned):
-                engine.reads.segments(other)
-
-
-async def test_f48_engines_with_one_assignment_then_converge_at_once() -> None:
-    """Two engines that share only the log see each other's writes within two seconds."""
-    world = World()
-    place = world.place(TP)
-    loop = asyncio.get_running_loop()
-    async with world.engine() as left, world.engine() as right:
-        await until_open(left, place)
-        await until_open(right, place)
-        begun_s = loop.time()
-        await left.write(started("a"))
-        written = await right.write(started("b", 100, 199))
-        for engine in (left, right):
-            await engine.wait_reached({place: written.offset})
-            assert len(engine.reads.segments(TP)) == 2
-        assert loop.time() - begun_s < 2
-
-
 async def test_wait_for_a_generation_when_all_ends_then_says_so() -> None:
     """A stop ends the wait with its own error before the deadline."""
     world = World()

@@ -6,16 +6,14 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import pytest
-
-from rlmm.errors import NotAssigned, RlmmError, Stopped
+from rlmm.errors import RlmmError, Stopped
 from rlmm.gate.state import GateState
 from rlmm.log.memory.memory_log import MemoryLogStatistics
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.report import Tally
 from rlmm.metadata.verdicts import RejectReason, Remark, UndecodableReason
-from tests.support.builders import delete_started, finished, segment_id, started, tp
+from tests.support.builders import delete_started, finished, started
 from tests.support.engine.engine_questions import TP, follower
 from tests.support.engines import START_MS, LoopClock, World, opened, until_open, until_state
 
@@ -107,26 +105,6 @@ async def test_f34_counts_when_the_state_is_read_anew_then_are_true_of_it_and_to
         assert engine.statistics().incidents.rejected.events == {"unknown-segment": 1}
 
 
-async def test_f34_counts_when_redelivered_or_compacted_then_have_each_offset_once() -> None:
-    """The statistics count each offset once, and count gaps apart from events."""
-    world = World()
-    place = world.place(TP)
-    world.store(*(started(number) for number in range(5)))
-    world.script.compact(place, [1, 3])
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        before = follower(engine, world)
-        world.script.deliver_again(place, 3)
-        world.store(started(9))
-        await engine.wait_reached({place: 5})
-        shard = follower(engine, world).shard
-        assert shard is not None
-        assert shard.tally == Tally(applied=4, missing=2)
-        assert shard.redelivered > 0
-        assert shard.tally.offsets == shard.position == 6
-        assert before.tally == Tally(applied=3, missing=2)  # what was handed out stays as it was
-
-
 async def test_f34_snapshots_then_are_told_with_age_size_and_what_was_restored(
     tmp_path: Path,
 ) -> None:
@@ -180,23 +158,6 @@ async def test_f34_questions_then_are_counted_by_what_became_of_them() -> None:
         assert stands.partitions[place].openings == 1
     ask(TP)
     assert engine.statistics().gate.ended == 2
-
-
-async def test_f34_writers_then_are_told_where_they_wait_and_how_they_ended() -> None:
-    """The statistics list each waiting writer under its metadata partition."""
-    async with opened(assignment=Assignment.of_user([TP])) as (world, engine, place):
-        world.script.hold_appends(place)
-        writing = asyncio.create_task(engine.write(started("a")))
-        await asyncio.sleep(1)
-        assert engine.statistics().writes.pending == 1
-        assert follower(engine, world).listening == 1
-        world.script.release_appends(place)
-        await writing
-        with pytest.raises(NotAssigned):
-            await engine.write(started(segment_id("b", tp("other"))))
-        writes = engine.statistics().writes
-        assert (writes.pending, writes.applied, writes.failed) == (0, 1, 1)
-        assert follower(engine, world).listening == 0
 
 
 async def test_f34_engine_then_tells_its_log_its_assignment_and_that_it_is_alive() -> None:

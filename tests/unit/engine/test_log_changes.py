@@ -6,11 +6,21 @@ import asyncio
 
 import pytest
 
+from rlmm.engine.engine import Engine, EngineParts, EngineSettings
 from rlmm.errors import LogTruncated, NotReady, UnknownPartition
 from rlmm.log.replay_progress import NotReadyReason
 from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, follower, history, ids, refusal
-from tests.support.engines import World, opened, until, until_open, until_state
+from tests.support.engines import (
+    ROOM,
+    LoopClock,
+    World,
+    no_memory,
+    opened,
+    until,
+    until_open,
+    until_state,
+)
 from tests.support.logs.scripted_log import ScriptedLog
 
 
@@ -133,3 +143,79 @@ async def test_f44_topic_when_made_anew_with_a_wrong_count_then_is_waited_for_by
         await until_open(engine, place)
         await engine.write(started("b"))
         assert ids(engine) == [segment_id("b")]
+
+
+async def test_f68_retriable_trouble_then_is_waited_out_with_the_gate_open_for_a_while() -> None:
+    """Brokers restart within the time that an answer may be old; the state is not dropped."""
+    async with opened(started("a")) as (world, engine, _):
+        world.script.lose_brokers()
+        await asyncio.sleep(20)
+        assert ids(engine) == [segment_id("a")]
+        world.script.restore()
+        await engine.write(finished("a"))
+        assert follower(engine, world).beginnings == 1
+        assert follower(engine, world).failures > 0
+
+
+async def test_f68_permanent_trouble_then_closes_the_gate_by_name_until_it_is_cured() -> None:
+    """Rights that are withdrawn are an error state that shows, not a dead task; and it heals."""
+    async with opened(started("a")) as (world, engine, place):
+        world.script.withdraw_rights()
+        await until_state(engine, "closed", place, timeout_s=1)
+        error = refusal(engine)
+        assert error.reason == NotReadyReason.NOT_PERMITTED
+        assert "not permitted" in str(error)
+        assert "not permitted" in follower(engine, world).last_failure
+        await asyncio.sleep(600)
+        world.script.restore()
+        await until_open(engine, place, timeout_s=11)
+        assert ids(engine) == [segment_id("a")]
+
+
+async def test_f68_damaged_partition_then_is_closed_and_the_others_go_on() -> None:
+    """Damaged bytes in one metadata partition close only that partition."""
+    world = World()
+    place = world.place(TP)
+    other = world.partition_on((place + 1) % 3)
+    async with world.engine() as engine:
+        await until_open(engine, 0, 1, 2)
+        world.script.take_offline(place)
+        await until_state(engine, "closed", place, timeout_s=1)
+        assert refusal(engine).reason == NotReadyReason.DAMAGED
+        await engine.write(started(segment_id("b", other)))
+        assert len(engine.reads.segments(other)) == 1
+
+
+async def test_f68_attempts_while_in_trouble_then_become_rare_and_never_end() -> None:
+    """250 ms, doubled to 10 s, for ever; a success makes the next pause short again."""
+    async with opened() as (world, engine, place):
+        world.script.lose_leader(place)
+        await asyncio.sleep(1_000)
+        failures = follower(engine, world).failures
+        assert 100 <= failures <= 110
+        world.script.elect_leader(place)
+        await until_open(engine, place)
+        world.store(started("a"))
+        await engine.wait_reached({place: 0}, timeout_s=11)
+        world.script.lose_leader(place)
+        await asyncio.sleep(1)
+        assert follower(engine, world).failures - failures >= 2
+
+
+async def test_f101_engine_when_cancelled_while_the_topic_is_made_anew_then_ends() -> None:
+    """A cancellation that meets the end of the old topic's reading is not forgotten for it."""
+    for steps in range(20):
+        world = World(partition_count=3)
+        engine = Engine(
+            world.log(),
+            EngineSettings(memory=ROOM),
+            parts=EngineParts(clock=LoopClock(), measure_memory=no_memory),
+        )
+        running = asyncio.create_task(engine.run())
+        await until_open(engine, 0, 1, 2)
+        world.script.recreate_topic()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait([running], timeout=60)
+        assert running.cancelled(), f"{steps} steps after the topic was made anew"

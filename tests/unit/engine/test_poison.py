@@ -18,8 +18,8 @@ from tests.support.builders import (
     started,
 )
 from tests.support.engine.engine_questions import TP, follower, history, ids
-from tests.support.engines import ROOM, START_MS, World, opened, until, until_open
-from tests.support.records.value_bytes import int32, segment_value, update_value
+from tests.support.engines import ROOM, World, opened, until, until_open
+from tests.support.records.value_bytes import segment_value, update_value
 
 if TYPE_CHECKING:
     import pytest
@@ -36,33 +36,6 @@ POISON = {
     UndecodableReason.UNKNOWN_STATE: update_value(state=b"\x09"),
     UndecodableReason.TRAILING_BYTES: segment_value() + b"\x00",
 }
-
-
-async def test_f62_poison_then_is_set_aside_and_the_good_records_of_the_fetch_apply() -> None:
-    """Each is kept with bytes, partition, offset and reason, counted once, and reading goes on."""
-    world = World()
-    place = world.place(TP)
-    values = [
-        encode_any(started("a")),
-        *POISON.values(),
-        encode_any(finished("a")),
-        encode_any(started("b", 100, 199)),
-    ]
-    world.script.write(place, *values)
-    async with world.engine(ANY_HISTORY) as engine:
-        await until_open(engine, place)
-        assert ids(engine) == [segment_id("a"), segment_id("b")]
-        assert engine.reads.highest_offset(TP, 0) == 99
-        aside = list(engine.incidents.of(metadata_partition=place))
-        assert [found.offset for found in aside] == list(range(1, 1 + len(POISON)))
-        for found, (reason, value) in zip(aside, POISON.items(), strict=True):
-            assert isinstance(found.verdict, Undecodable)
-            assert found.verdict.reason is reason
-            assert found.value == value[: len(found.value or b"")]
-            assert found.size == len(value)
-            assert found.seen_ms >= START_MS
-        assert history(engine, world).undecodable == len(POISON)
-        assert follower(engine, world).failures == 0
 
 
 async def test_f62_poison_then_is_named_in_the_log_with_its_first_bytes(
@@ -85,16 +58,6 @@ async def test_f62_poison_then_is_named_in_the_log_with_its_first_bytes(
         assert "offset 5: set aside" in caplog.text
         assert bytes(64).hex() in caplog.text
         assert bytes(65).hex() not in caplog.text
-
-
-async def test_f62_poison_while_open_then_stops_nothing() -> None:
-    """A bad record that arrives later is set aside, and neither gate nor writer notices."""
-    async with opened(started("a")) as (world, engine, place):
-        world.script.write(place, int32(7))
-        await engine.write(finished("a"))
-        assert engine.reads.highest_offset(TP, 0) == 99
-        assert history(engine, world).undecodable == 1
-        assert engine.statistics().gates[place] == "open"
 
 
 async def test_f78_incidents_when_the_state_is_read_anew_then_are_not_told_twice() -> None:

@@ -195,23 +195,6 @@ async def test_f26_engine_when_stopped_then_refuses_by_that_name() -> None:
     assert refusals(engine) == {Stopped}
 
 
-async def test_f32_refusal_while_loading_then_has_its_fields() -> None:
-    """The refusal has user partition, metadata partition, and each number once it is known."""
-    world = World()
-    place = world.place(TP)
-    last = world.store(*(started(number) for number in range(50)))
-    world.script.stall(place)
-    async with world.engine() as engine:
-        error = refusal(engine)
-        assert (error.user_partition, error.metadata_partition) == (str(TP), None)
-        assert (error.position, error.target, error.records_left) == (None, None, None)
-        await until(lambda: refusal(engine).reason == NotReadyReason.REPLAYING)
-        error = refusal(engine)
-        assert (error.user_partition, error.metadata_partition) == (str(TP), place)
-        assert (error.position, error.target, error.records_left) == (0, last + 1, 50)
-        assert error.retry_after_ms == 1_000
-
-
 async def test_f33_short_wait_for_readiness_then_is_bounded_and_answers_if_it_can() -> None:
     """A reader may wait 100 ms instead of asking thousands of times; then it has its reason."""
     world = World()

@@ -20,21 +20,8 @@ from rlmm.gate.settings import GateSettings
 from rlmm.log.memory.partition import BoundsFault
 from rlmm.metadata.assignment import Assignment
 from tests.support.builders import finished, segment_id, started
-from tests.support.engine.engine_questions import TP, ids
+from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, World, opened, until, until_open, until_state
-
-
-async def test_read_your_writes_in_another_process_then_sees_them() -> None:
-    """A token from one engine makes another wait until it has applied as much."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as writer, world.engine() as reader:
-        await until_open(reader, place)
-        for number in range(20):
-            written = await writer.write(started(number))
-            assert writer.read_token()[place] == written.offset
-            await reader.wait_reached({place: written.offset})
-            assert segment_id(number) in ids(reader)
 
 
 async def test_wait_when_already_reached_then_ends_without_a_turn_of_the_loop() -> None:
@@ -143,31 +130,6 @@ async def test_f101_wait_when_the_engine_stops_then_says_so() -> None:
     assert engine.statistics().barrier.waiting == 0
 
 
-async def test_f90_readers_that_wait_then_survive_one_anothers_end() -> None:
-    """A cancelled or timed-out reader leaves nothing behind and disturbs no other reader."""
-    async with opened() as (world, engine, place):
-        waits = [
-            asyncio.create_task(
-                engine.wait_reached({place: number // 10}, timeout_s=1 if number % 3 else 60)
-            )
-            for number in range(100)
-        ]
-        await asyncio.sleep(0.5)
-        for wait in waits[::5]:
-            wait.cancel()
-        await asyncio.sleep(1)
-        world.store(*(started(number) for number in range(10)))
-        done = await asyncio.gather(*waits, return_exceptions=True)
-        for number, outcome in enumerate(done):
-            if number % 5 == 0:
-                assert isinstance(outcome, asyncio.CancelledError)
-            elif number % 3:
-                assert isinstance(outcome, NotReady)
-            else:
-                assert outcome is None
-        assert engine.statistics().barrier.waiting == 0
-
-
 async def test_readers_when_too_many_wait_then_one_more_is_refused_at_once() -> None:
     """The engine refuses one reader above the limit, and lets a reader pass that need not wait."""
     world = World()
@@ -196,19 +158,6 @@ async def test_wait_when_reached_behind_a_closed_gate_then_the_question_is_still
         await engine.wait_reached({place: 1})
         with pytest.raises(NotReady):
             engine.reads.segments(TP)
-
-
-async def test_wait_when_the_state_is_read_anew_meanwhile_then_waits_for_that() -> None:
-    """The wait goes on until the state that is read anew has reached the offset."""
-    async with opened(*(started(number) for number in range(4))) as (world, engine, place):
-        world.script.lose_tail(place, 2)
-        await until_state(engine, "replaying", place)
-        waiting = asyncio.create_task(engine.wait_reached({place: 3}, timeout_s=60))
-        await until_open(engine, place)
-        assert not waiting.done()
-        world.store(started(10), started(11))
-        await waiting
-        assert ids(engine) == [segment_id(number) for number in (0, 1, 10, 11)]
 
 
 async def test_wait_for_two_when_the_first_is_read_anew_meanwhile_then_waits_for_both() -> None:
@@ -269,18 +218,3 @@ async def test_current_read_when_the_end_is_not_told_then_ends_by_its_deadline(
         with pytest.raises((LogUnavailable, NotReady)):
             await engine.wait_current(TP, timeout_s=2)
         assert loop.time() - begun_s <= 2
-
-
-async def test_current_read_when_the_reader_is_stalled_then_ends_by_its_deadline() -> None:
-    """The question, which takes a second here, and the wait share one deadline."""
-    loop = asyncio.get_running_loop()
-    async with opened() as (world, engine, place):
-        world.script.stall(place)
-        world.store(started("a"))
-        world.script.fail_bounds(place, BoundsFault.HANGS)
-        loop.call_later(1, world.script.heal_bounds, place)
-        begun_s = loop.time()
-        with pytest.raises(NotReady) as caught:
-            await engine.wait_current(TP, timeout_s=2)
-        assert loop.time() - begun_s == pytest.approx(2)
-        assert (caught.value.position, caught.value.target) == (0, 1)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import (
-    AppendRefused,
-    AppendUncertain,
     AssignmentLost,
     EventRejected,
     OutcomeUnknown,
+    OverBudget,
     Stopped,
-    UnknownPartition,
 )
-from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
 from rlmm.pump.settings import WriteSettings
@@ -59,25 +57,6 @@ async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_i
         assert engine.statistics().writes.unknown == 1
 
 
-async def test_f50_write_when_unassigned_while_it_appends_then_is_told_the_same() -> None:
-    """(b) The error names the offset that the log returned after the partition was removed."""
-    world = World()
-    log = ScriptedLog(world.topic)
-    place = world.place(TP)
-    async with world.engine(log=log) as engine:
-        await until_open(engine, place)
-        log.told_late.clear()
-        writing = asyncio.create_task(engine.write(started("a")))
-        await until(lambda: log_end(world) == 1)
-        engine.reconcile(Assignment.nothing())
-        engine.reconcile(Assignment.everything())
-        await until_open(engine, place)
-        log.told_late.set()
-        with pytest.raises(AssignmentLost) as caught:
-            await writing
-        assert caught.value.stored_at == (place, 0)
-
-
 @pytest.mark.parametrize("told", [True, False], ids=["offset-told", "offset-not-told"])
 async def test_f50_f101_write_when_the_engine_stops_then_is_told_and_where_it_is(
     *, told: bool
@@ -113,21 +92,6 @@ async def test_f50_write_when_the_engine_has_stopped_then_stores_nothing() -> No
         assert engine.statistics().writes.unknown == 0
 
 
-async def test_f50_write_when_the_topic_is_made_anew_meanwhile_then_is_unknown() -> None:
-    """The outcome of an event in a deleted topic is unknown."""
-    async with opened() as (world, engine, place):
-        world.script.stall(place)
-        writing = asyncio.create_task(engine.write(started("a")))
-        await until(lambda: log_end(world) == 1)
-        world.script.recreate_topic()
-        with pytest.raises(OutcomeUnknown) as caught:
-            await writing
-        assert caught.value.stored_at == (place, 0)
-        await until_open(engine, place)
-        with pytest.raises(UnknownPartition):
-            engine.reads.segments(TP)
-
-
 async def test_f54_write_when_not_heard_in_time_then_a_retry_makes_no_second_segment() -> None:
     """The error names the place of the event, and the retry is a duplicate."""
     world = World()
@@ -150,46 +114,6 @@ async def test_f54_write_when_not_heard_in_time_then_a_retry_makes_no_second_seg
         world.script.resume(place)
         assert (await retry).verdict == DUPLICATE
         assert len(engine.reads.segments(TP)) == 1
-
-
-@pytest.mark.parametrize(
-    ("outcome", "error", "ends"),
-    [
-        (AppendOutcome.REFUSED, AppendRefused, "failed"),
-        (AppendOutcome.UNCERTAIN_LOST, AppendUncertain, "unknown"),
-        (AppendOutcome.UNCERTAIN_STORED, AppendUncertain, "unknown"),
-    ],
-    ids=lambda value: getattr(value, "value", None) or getattr(value, "code", None) or str(value),
-)
-async def test_f54_append_when_it_fails_then_the_writer_hears_how_much_is_known(
-    outcome: AppendOutcome, error: type[Exception], ends: str
-) -> None:
-    """Surely not stored and perhaps stored are two answers; repeating is safe after both."""
-    async with opened() as (world, engine, place):
-        world.script.plan_appends(place, outcome)
-        with pytest.raises(error):
-            await engine.write(started("a"))
-        assert getattr(engine.statistics().writes, ends) == 1
-        await engine.write(started("a"))
-        assert len(engine.reads.segments(TP)) == 1
-
-
-async def test_write_when_its_event_is_trimmed_before_it_is_read_then_is_not_called_applied() -> (
-    None
-):
-    """The outcome of an event that retention removed before it was read is unknown."""
-    async with opened() as (world, engine, place):
-        world.script.stall(place)
-        writing = asyncio.create_task(engine.write(started("a")))
-        await until(lambda: log_end(world) == 1)
-        world.store(*(started(number) for number in range(5)))
-        world.script.delete_records(place, 3)
-        world.script.resume(place)
-        with pytest.raises(OutcomeUnknown) as caught:
-            await writing
-        assert caught.value.stored_at == (place, 0)
-        await until_open(engine, place)
-        assert segment_id("a") not in {found.id for found in engine.reads.segments(TP)}
 
 
 async def test_write_when_the_log_loses_its_event_then_hears_no_verdict_on_another() -> None:
@@ -231,3 +155,59 @@ async def test_writes_when_handed_to_the_log_then_it_is_known_how_long_they_took
         assert found.count == 3
         assert (up_to["1"], up_to["5"]) == (1, 3)
         assert 4 <= found.sum_s < 5
+
+
+async def test_writes_when_too_many_wait_then_one_more_is_refused_at_once() -> None:
+    """The engine refuses one write above the limit at once, with an error of its own."""
+    world = World()
+    place = world.place(TP)
+    settings = EngineSettings(memory=ROOM, write=WriteSettings(pending_max=2))
+    async with world.engine(settings) as engine:
+        await until_open(engine, place)
+        world.script.stall(place)
+        writing = [asyncio.create_task(engine.write(started(number))) for number in range(2)]
+        await until(lambda: log_end(world) == 2)
+        with pytest.raises(OverBudget, match=r"write\.pending_max"):
+            await engine.write(started(2))
+        world.script.resume(place)
+        await asyncio.gather(*writing)
+        await engine.write(started(2))
+
+
+async def test_f90_writes_that_wait_then_cost_no_thread_and_no_polling() -> None:
+    """A thousand waiting writes cause no more turns of the event loop than one."""
+    world = World()
+    place = world.place(TP)
+
+    class Turns:
+        def __init__(self) -> None:
+            self.count = 0
+            self._select = loop._selector.select  # type: ignore[attr-defined]
+            loop._selector.select = self.select  # type: ignore[attr-defined]
+
+        def select(self, timeout: float | None = None) -> object:
+            self.count += 1
+            return self._select(timeout)
+
+    loop = asyncio.get_running_loop()
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        world.script.stall(place)
+        threads = set(threading.enumerate())
+        turns, counts = Turns(), list[int]()
+        writing: list[asyncio.Task[WrittenEvent]] = []
+        for amount in (1, 1_000):
+            while len(writing) < amount:
+                writing.append(asyncio.create_task(engine.write(started(len(writing)))))
+            await until(lambda amount=amount: log_end(world) == amount)  # type: ignore[misc]
+            before = turns.count
+            await asyncio.sleep(10)
+            counts.append(turns.count - before)
+        assert engine.statistics().writes.pending == 1_000
+        assert abs(counts[0] - counts[1]) <= 10
+        assert set(threading.enumerate()) <= threads
+        writing[500].cancel()
+        world.script.resume(place)
+        done = await asyncio.gather(*writing, return_exceptions=True)
+        applied = [found for found in done if isinstance(found, WrittenEvent)]
+        assert [found.verdict for found in applied] == [APPLIED] * 999

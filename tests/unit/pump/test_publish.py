@@ -128,8 +128,9 @@ def counts(writer: EventWriter) -> dict[str, int]:
 async def test_f51_f53_refusals_then_come_in_order_of_what_would_have_to_change() -> None:
     """The refusals come in the order event, rights, memory, readiness, state."""
     around = Around(is_observer=True, resident=100, refuses=NotAssigned("elsewhere"))
-    with pytest.raises(NotPublishable):
-        await (await around.writer()).write(JUNK)
+    for way in ("write", "store"):
+        with pytest.raises(NotPublishable):
+            await getattr(await around.writer(), way)(JUNK)
     with pytest.raises(NotWritable):
         await (await around.writer()).write(finished("a"))
     around.is_observer = False
