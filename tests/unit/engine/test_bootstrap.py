@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import InvalidArgument, LogNotPermitted, LogUnavailable, NotReady, Stopped
+from rlmm.errors import InvalidArgument, NotReady, Stopped
 from rlmm.library.remote_log_metadata import RemoteLogMetadata
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
@@ -126,17 +126,6 @@ async def test_f95_log_that_is_not_up_then_is_asked_for_ever_with_growing_pauses
         assert engine.statistics().pump.is_connected
 
 
-@pytest.mark.parametrize("error", [LogUnavailable, LogNotPermitted], ids=lambda kind: kind.code)
-async def test_f95_failed_first_attempt_then_is_not_the_last(error: type[Exception]) -> None:
-    """The engine tries again after every temporary error."""
-    world = World()
-    log = ScriptedLog(world.topic)
-    log.fails_identity = [error("not yet"), error("not yet")]
-    async with world.engine(log=log) as engine:
-        await until_open(engine, 0, timeout_s=2)
-        assert engine.statistics().pump.connect_attempts == 3
-
-
 async def test_f95_stop_in_the_middle_of_connecting_then_ends_at_once() -> None:
     """A stop ends the pause between two attempts, and each waiting caller gets an error."""
     world = World()
@@ -231,20 +220,3 @@ async def test_f95_topic_that_is_absent_at_the_start_then_is_waited_for() -> Non
         assert caught.value.reason == "connecting"
         world.script.create_topic(world.partition_count)
         await until_open(engine, world.place(TP))
-
-
-async def test_read_at_an_offset_before_the_log_is_reached_then_waits_for_both() -> None:
-    """Waiting for an event begins with waiting for the log that holds it, in one deadline."""
-    world = World()
-    offset = world.store(started("a"))
-    world.script.lose_brokers()
-    async with world.engine() as engine:
-        waiting = asyncio.create_task(
-            engine.wait_reached({world.place(TP): offset}, timeout_s=60.0)
-        )
-        with pytest.raises(NotReady) as caught:
-            await engine.wait_reached({world.place(TP): offset}, timeout_s=2.0)
-        assert caught.value.reason == "connecting"
-        world.script.restore()
-        await waiting
-        assert len(engine.reads.segments(TP)) == 1

@@ -13,11 +13,7 @@ from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.segment import SegmentState
 from rlmm.pump.settings import PumpSettings
-from tests.support.builders import (
-    finished,
-    segment_id,
-    started,
-)
+from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, World, until_open
 

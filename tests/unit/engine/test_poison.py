@@ -6,17 +6,10 @@ from typing import TYPE_CHECKING
 
 from rlmm.engine.engine import EngineSettings
 from rlmm.metadata.encoding import encode_any
-from rlmm.metadata.verdicts import (
-    Undecodable,
-    UndecodableReason,
-)
+from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from rlmm.pump.settings import PumpSettings
 from rlmm.records.writer import build_batch, records_of
-from tests.support.builders import (
-    finished,
-    segment_id,
-    started,
-)
+from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, follower, history, ids
 from tests.support.engines import ROOM, World, opened, until, until_open
 from tests.support.records.value_bytes import segment_value, update_value

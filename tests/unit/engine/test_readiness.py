@@ -51,17 +51,6 @@ async def test_f20_question_when_half_of_the_history_is_read_then_none_is_answer
         assert len(engine.reads.segments(TP)) == 10
 
 
-async def test_f21_question_when_unassigned_then_each_says_not_assigned() -> None:
-    """Every question gets not assigned, at once and later."""
-    async with opened(started("a"), finished("a")) as (_, engine, _):
-        assert refusals(engine) == {None}
-        generation = engine.reconcile(Assignment.nothing())
-        assert refusals(engine) == {NotAssigned}
-        await engine.wait_settled(generation, timeout_s=5)
-        assert refusals(engine) == {NotAssigned}
-        assert engine.statistics().gates == {}
-
-
 @pytest.mark.parametrize("fault", list(BoundsFault), ids=lambda fault: fault.value)
 async def test_f22_list_while_the_end_is_not_known_then_is_not_ready(fault: BoundsFault) -> None:
     """A listing before the log end is known is not ready, neither empty nor not assigned."""
@@ -82,16 +71,6 @@ async def test_f22_list_while_the_end_is_not_known_then_is_not_ready(fault: Boun
         world.script.heal_bounds(place)
         await until_open(engine, place)
         assert len(engine.reads.segments(TP)) == 1
-
-
-async def test_f23_engine_that_was_given_nothing_then_says_not_assigned() -> None:
-    """The engine is not ready before it reaches the log, and then refuses not assigned."""
-    world = World()
-    async with world.engine(assignment=Assignment.nothing()) as engine:
-        assert refusals(engine) == {NotReady}
-        await until(lambda: engine.identity is not None)
-        assert refusals(engine) == {NotAssigned}
-        assert not engine.reads.is_ready(TP)
 
 
 async def test_f24_partition_when_unassigned_before_its_first_event_then_begins_closed() -> None:

@@ -10,7 +10,6 @@ from rlmm.engine.engine import EngineSettings
 from rlmm.errors import (
     AssignmentLost,
     InvalidArgument,
-    LogUnavailable,
     NotAssigned,
     NotReady,
     OverBudget,
@@ -204,17 +203,3 @@ async def test_current_read_of_what_is_not_assigned_then_asks_nobody() -> None:
         await until(lambda: engine.identity is not None)
         with pytest.raises(NotAssigned):
             await engine.wait_current(TP)
-
-
-@pytest.mark.parametrize("fault", list(BoundsFault), ids=lambda fault: fault.value)
-async def test_current_read_when_the_end_is_not_told_then_ends_by_its_deadline(
-    fault: BoundsFault,
-) -> None:
-    """Without a log end the read ends with an error at its deadline."""
-    loop = asyncio.get_running_loop()
-    async with opened() as (world, engine, place):
-        world.script.fail_bounds(place, fault)
-        begun_s = loop.time()
-        with pytest.raises((LogUnavailable, NotReady)):
-            await engine.wait_current(TP, timeout_s=2)
-        assert loop.time() - begun_s <= 2

@@ -8,13 +8,7 @@ import threading
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import (
-    AssignmentLost,
-    EventRejected,
-    OutcomeUnknown,
-    OverBudget,
-    Stopped,
-)
+from rlmm.errors import AssignmentLost, EventRejected, OutcomeUnknown, OverBudget, Stopped
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
 from rlmm.pump.settings import WriteSettings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Never
 
 import pytest
 
@@ -10,6 +10,7 @@ from rlmm.metadata.epoch import EpochState
 from rlmm.metadata.ids import INT64_MAX, INT64_MIN
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.slots import Slots
 from tests.support.builders import segment_id, started, tp
 from tests.support.engine.shards import (
     Tier,
@@ -19,7 +20,11 @@ from tests.support.engine.shards import (
     finish,
     new_shard,
     start,
+    state_of,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LOOKUPS: dict[str, list[Any]] = {
     "f71: an epoch ends where the next begins, and begins at the offset listed for it": [
@@ -47,7 +52,7 @@ LOOKUPS: dict[str, list[Any]] = {
         {"at 0": {200: "inner", 300: "inner"} | dict.fromkeys((350, 400, 401, 600), "right")},
     ],
     "odd epochs: the largest offset": [
-        *(copy("s", 0, INT64_MAX), {"at 0": {INT64_MAX: "s", -1: None, INT64_MIN: None}}),
+        *(copy("s", 0, INT64_MAX), {"at 0": {INT64_MAX: "s", -1: None, INT64_MIN: None}})
     ],
     "odd epochs: the least offset follows the epoch": [
         copy("s", 0, 9, {0: 0, 1: INT64_MIN}),
@@ -195,3 +200,53 @@ def test_next_with_txn_index_where_none_is_left_then_is_not_searched(
     )
     monkeypatch.setattr(EpochState, "lookup", None)
     assert tier.next_txn(0, 0) is None
+
+
+def test_statistics_then_count_segments_by_state() -> None:
+    """Over all user partitions of the shard."""
+    tier = Tier()
+    other = Tier(tier.shard, tp("payments"))
+    tier.start("a")
+    tier.copy("b")
+    other.copy("b")
+    other.copy("c")
+    other.begin_delete("c")
+    statistics = tier.shard.statistics()
+    counts = (
+        statistics.segments_started,
+        statistics.segments_finished,
+        statistics.segments_being_deleted,
+    )
+    assert counts == (1, 2, 1)
+    assert (statistics.partitions, statistics.size_bytes) == (2, 4 * 1024)
+
+
+class Untouchable(dict[bytes, bytes]):
+    """Rows that raise on any access."""
+
+    def _refuse(self, *_: object) -> Never:
+        raise AssertionError("a size query touched the rows")
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._refuse()
+
+    __getitem__ = get = keys = values = items = __contains__ = __len__ = _refuse
+
+
+@pytest.mark.breaks_shards
+def test_f92_size_queries_then_touch_no_segment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes and counts are read from counters: not one row and not one listing is looked at."""
+    tier = Tier()
+    for number in range(50):
+        tier.copy(f"s{number}", number * 10, number * 10 + 9, size_bytes=2)
+    state = state_of(tier.shard)
+    state.rows = Untouchable()
+    monkeypatch.setattr(Slots, "__iter__", None)
+    monkeypatch.setattr(Slots, "ids", None)
+    state.epochs[0].unreferenced = None  # type: ignore[assignment]
+    assert tier.size(0) == 100
+    assert tier.shard.size(tp()) == 100
+    assert tier.shard.statistics().segments_finished == 50
+    assert tier.highest(0) == 499
+    with pytest.raises(AssertionError, match="touched the rows"):
+        tier.listed()

@@ -34,6 +34,7 @@ ID = SegmentId(ORDERS, Uuid.of(0, 0xFE))
 SEGMENT = SegmentMetadata(
     ID, 0, 99, 1, 100, 123, ((0, 0),), 4096, None, SegmentState.COPY_SEGMENT_STARTED
 )
+EMPTY_INDEX = replace(SEGMENT, txn_index_empty=True)
 UPDATE = SegmentUpdate(ID, 1, 123, None, SegmentState.COPY_SEGMENT_FINISHED)
 DELETE = PartitionDelete(ORDERS, 1, 123, PartitionDeleteState.DELETE_PARTITION_MARKED)
 SNAPSHOT = SegmentSnapshot(
@@ -136,36 +137,18 @@ ACCEPTED = {
     "tag-count-negative-in-partition": (segment_value(partition_tags=MINUS_ONE), SEGMENT),
     "tag-count-negative-in-epoch": (segment_value(epochs=epochs(epoch(0, 0, MINUS_ONE))), SEGMENT),
     "tag-0-false": (segment_value(tags=b"\x01\x00\x01\x00"), SEGMENT),
-    "tag-0-true": (segment_value(tags=b"\x01\x00\x01\x01"), replace(SEGMENT, txn_index_empty=True)),
-    "tag-0-ff-is-true": (
-        segment_value(tags=b"\x01\x00\x01\xff"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
+    "tag-0-true": (segment_value(tags=b"\x01\x00\x01\x01"), EMPTY_INDEX),
+    "tag-0-ff-is-true": (segment_value(tags=b"\x01\x00\x01\xff"), EMPTY_INDEX),
     "tag-0-true-in-snapshot": (
         snapshot_value(tags=b"\x01\x00\x01\x80"),
         replace(SNAPSHOT, txn_index_empty=True),
     ),
-    "tag-0-of-size-0": (
-        segment_value(tags=b"\x01\x00\x00\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
-    "tag-0-of-size-5-and-one-byte": (
-        segment_value(tags=b"\x01\x00\x05\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
-    "tag-0-of-negative-size": (
-        segment_value(tags=b"\x01\x00" + MINUS_ONE + b"\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
+    "tag-0-of-size-0": (segment_value(tags=b"\x01\x00\x00\x01"), EMPTY_INDEX),
+    "tag-0-of-size-5-and-one-byte": (segment_value(tags=b"\x01\x00\x05\x01"), EMPTY_INDEX),
+    "tag-0-of-negative-size": (segment_value(tags=b"\x01\x00" + MINUS_ONE + b"\x01"), EMPTY_INDEX),
     "tag-0-twice-last-is-false": (segment_value(tags=b"\x02\x00\x01\x01\x00\x01\x00"), SEGMENT),
-    "tag-0-twice-last-is-true": (
-        segment_value(tags=b"\x02\x00\x01\x00\x00\x01\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
-    "tag-0-behind-an-unknown-one": (
-        segment_value(tags=b"\x02\x05\x01x\x00\x01\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
+    "tag-0-twice-last-is-true": (segment_value(tags=b"\x02\x00\x01\x00\x00\x01\x01"), EMPTY_INDEX),
+    "tag-0-behind-an-unknown-one": (segment_value(tags=b"\x02\x05\x01x\x00\x01\x01"), EMPTY_INDEX),
     "kip-1266-tag-in-version-0": (segment_value(tags=KIP_1266_TAG), SEGMENT),
     "kip-1266-tags-of-an-update-in-version-0": (
         update_value(tags=b"\x02\x00\x04\x00\x00\x00\x07\x01\x08" + bytes(8)),

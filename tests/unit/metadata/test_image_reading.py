@@ -86,6 +86,18 @@ def epochs_of(*entries: bytes) -> bytes:
     return image_of(epochs=varint(len(entries)) + b"".join(entries))
 
 
+def first(entry: bytes) -> bytes:
+    return epochs_of(entry, EPOCH_1, EPOCH_2)
+
+
+def second(entry: bytes) -> bytes:
+    return epochs_of(EPOCH_0, entry, EPOCH_2)
+
+
+def third(entry: bytes) -> bytes:
+    return epochs_of(EPOCH_0, EPOCH_1, entry)
+
+
 def first_row(row: bytes) -> bytes:
     return image_of(rows=rows_of([(1, row), *ROWS[1:]]))
 
@@ -162,55 +174,37 @@ LIES = {
     "row-custom-length-2^60": (second_row(SECOND[:-1] + HUGE), "row of segment"),
     "epochs-falling": (epochs_of(EPOCH_0, EPOCH_2, EPOCH_1), "epoch 1 is out of order"),
     "epoch-twice": (epochs_of(EPOCH_0, EPOCH_0, EPOCH_2), "epoch 0 is out of order"),
-    "watermark-flag-2": (
-        epochs_of(EPOCH_0, EPOCH_1, patched(EPOCH_2, 4, b"\x02")),
-        "no valid watermark flag",
-    ),
+    "watermark-flag-2": (third(patched(EPOCH_2, 4, b"\x02")), "no valid watermark flag"),
     "epoch-missing": (epochs_of(EPOCH_0, EPOCH_1), "names epoch 2, which has no entry"),
     "watermark-missing": (
-        epochs_of(EPOCH_0, EPOCH_1, epoch_of(2, None, ((50, 0),))),
+        third(epoch_of(2, None, ((50, 0),))),
         "watermark None of epoch 2 lies below 99",
     ),
     "watermark-too-low": (
-        epochs_of(EPOCH_0, EPOCH_1, epoch_of(2, 98, ((50, 0),))),
+        third(epoch_of(2, 98, ((50, 0),))),
         "watermark 98 of epoch 2 lies below 99",
     ),
     "watermark-below-one-being-deleted": (
-        epochs_of(epoch_of(0, 59, ((0, 0),)), EPOCH_1, EPOCH_2),
+        first(epoch_of(0, 59, ((0, 0),))),
         "watermark 59 of epoch 0 lies below 60",
     ),
     "slot-of-a-started-copy": (
-        epochs_of(EPOCH_0, EPOCH_1, epoch_of(2, 199, ((50, 0), (100, 1)))),
+        third(epoch_of(2, 199, ((50, 0), (100, 1)))),
         "the slot of offset 100 holds a segment that cannot be there",
     ),
-    "slot-of-one-being-deleted": (
-        epochs_of(epoch_of(0, 60, ((0, 2),)), EPOCH_1, EPOCH_2),
-        "the slot of offset 0 holds",
-    ),
-    "slot-at-another-offset": (
-        epochs_of(EPOCH_0, EPOCH_1, epoch_of(2, 99, ((51, 0),))),
-        "the slot of offset 51 holds",
-    ),
+    "slot-of-one-being-deleted": (first(epoch_of(0, 60, ((0, 2),))), "the slot of offset 0 holds"),
+    "slot-at-another-offset": (third(epoch_of(2, 99, ((51, 0),))), "the slot of offset 51 holds"),
     "slot-in-an-epoch-it-does-not-name": (
-        epochs_of(EPOCH_0, epoch_of(1, 99, ((0, 0),)), EPOCH_2),
+        second(epoch_of(1, 99, ((0, 0),))),
         "the slot of offset 0 holds",
     ),
-    "slot-twice": (
-        epochs_of(EPOCH_0, EPOCH_1, epoch_of(2, 99, ((50, 0), (50, 0)))),
-        "slots are not in order",
-    ),
-    "slot-of-nobody": (epochs_of(epoch_of(0, 60, ((0, 3),)), EPOCH_1, EPOCH_2), "segment 3 of 3"),
-    "stray-of-nobody": (epochs_of(EPOCH_0, epoch_of(1, None, (), (3,)), EPOCH_2), "segment 3 of"),
-    "strays-falling": (
-        epochs_of(EPOCH_0, epoch_of(1, None, (), (2, 1)), EPOCH_2),
-        "strays are not in order",
-    ),
-    "stray-twice": (
-        epochs_of(EPOCH_0, epoch_of(1, None, (), (1, 1)), EPOCH_2),
-        "strays are not in order",
-    ),
+    "slot-twice": (third(epoch_of(2, 99, ((50, 0), (50, 0)))), "slots are not in order"),
+    "slot-of-nobody": (first(epoch_of(0, 60, ((0, 3),))), "segment 3 of 3"),
+    "stray-of-nobody": (second(epoch_of(1, None, (), (3,))), "segment 3 of"),
+    "strays-falling": (second(epoch_of(1, None, (), (2, 1))), "strays are not in order"),
+    "stray-twice": (second(epoch_of(1, None, (), (1, 1))), "strays are not in order"),
     "stray-that-names-the-epoch": (
-        epochs_of(epoch_of(0, 60, ((0, 0),), (2,)), EPOCH_1, EPOCH_2),
+        first(epoch_of(0, 60, ((0, 0),), (2,))),
         "names epoch 0 is listed as a stray",
     ),
     "key-length-not-minimal": (image_of(key=b"\x9b\x00" + KEY), "not in canonical form"),

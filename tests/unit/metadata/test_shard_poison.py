@@ -11,11 +11,7 @@ from rlmm.metadata.record_layout import VALUE_BYTES_MAX
 from rlmm.metadata.report import Tally
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.varint import encode_varint
-from rlmm.metadata.verdicts import (
-    COUNTED_APART,
-    Undecodable,
-    UndecodableReason,
-)
+from rlmm.metadata.verdicts import COUNTED_APART, Undecodable, UndecodableReason
 from rlmm.records.damage import DamageReason
 from tests.support.builders import started, tp
 from tests.support.engine.shards import (

@@ -63,10 +63,7 @@ BROKEN = {
     "watermark": ("state.epochs[1].highest = 299", "watermark 299 of epoch 1 lies below 300"),
     "epoch": ("del state.epochs[1]", "names epoch 1, which has no entry"),
     "epoch-number": ("state.epochs[7] = state.epochs.pop(3)", "epoch 7 stands under the number 3"),
-    "listed-nobody": (
-        "state.epochs[3].unreferenced.add(NOBODY)",
-        "epoch 3 lists 1 segments that",
-    ),
+    "listed-nobody": ("state.epochs[3].unreferenced.add(NOBODY)", "epoch 3 lists 1 segments that"),
     "slot-of-nobody": ("state.epochs[1].slots.put(1_000, NOBODY)", "epoch 1 lists 1 segments that"),
     "shadowed-nobody": ("state.epochs[1].shadowed.add(NOBODY)", "epoch 1 lists 1 segments that"),
     "stray-nobody": ("state.strays[NOBODY] = frozenset({0})", "1 strays do not exist"),

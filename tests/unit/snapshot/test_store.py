@@ -22,12 +22,7 @@ from rlmm.snapshot.refusals import RefusalKind
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
-from tests.support.builders import (
-    delete_finished,
-    delete_started,
-    segment_id,
-    tp,
-)
+from tests.support.builders import tp
 from tests.support.engine.snapshots import (
     IDENTITY,
     PARTITION,
@@ -72,20 +67,6 @@ async def test_f5_f13_state_when_saved_and_restored_then_is_the_same(tmp_path: P
         assert restored.path == saved.path
         assert store.saved(PARTITION) == saved
         assert saved.written_ms == START_MS
-
-
-async def test_frozen_shard_when_it_goes_on_then_the_snapshot_is_of_its_moment(
-    tmp_path: Path,
-) -> None:
-    """The snapshot holds the state of the moment of freezing, however late it is written."""
-    shard = shard_of(segments(5))
-    image, frozen = shard.image(), frozen_of(shard)
-    for event in [delete_started(segment_id(1)), delete_finished(segment_id(1))]:
-        shard.apply_event(event)
-    await store_in(tmp_path).write(frozen)
-    restored = await store_in(tmp_path).restore(PARTITION, 0, END)
-    assert restored is not None
-    assert restored.shard.image() == image != shard.image()
 
 
 async def test_f11_restore_when_there_is_none_then_is_a_normal_first_start(
