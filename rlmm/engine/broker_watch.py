@@ -37,7 +37,6 @@ class WatchStatistics:
     failures: int
     partitions: int
     last_trouble: str
-    """Of the last question; empty where the cluster answered it."""
     heard_s: float | None
 
 

@@ -32,7 +32,6 @@ class CopyingStatistics:
     answers: int
     failures: int
     last_trouble: str
-    """Of the last question; empty where the cluster answered it."""
     heard_s: float | None
     not_copied_since_s: Mapping[str, float]
     """Tiered topics that are not copied, with the event loop's time when the watch saw each."""

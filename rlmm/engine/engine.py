@@ -6,6 +6,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from traceback import clear_frames
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,8 @@ from rlmm.log.history_reader import HistoryReader
 from rlmm.log.request_checks import require_timeout
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import INT64_MAX
-from rlmm.metadata.python_shards import python_shards
+from rlmm.metadata.kept_orders import KeptOrders
+from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.budget import Budget, MemorySettings, measure_memory
 from rlmm.pump.follower import FollowerContext, anything_goes
 from rlmm.pump.incidents import Incidents
@@ -72,7 +74,9 @@ class EngineSettings:
 @dataclass(frozen=True, slots=True)
 class EngineParts:
     clock: Clock = SYSTEM_CLOCK
-    make_shard: Callable[[int, int], Shard] = field(default_factory=python_shards)
+    make_shard: Callable[[int, int], Shard] = field(
+        default_factory=lambda: partial(PythonShard, kept_orders=KeptOrders())
+    )
     measure_memory: Callable[[], Awaitable[MemoryUsage]] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
     set_apart: Callable[[], None] = lambda: None

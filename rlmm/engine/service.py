@@ -49,7 +49,6 @@ PROCESS_PARTS = EngineParts(set_apart=gc.freeze)
 class SnapshotOutcome:
     flushed: FlushResult
     not_ready: tuple[int, ...]
-    """Metadata partitions that were not open yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +58,7 @@ class ServiceStatistics:
     """Requests for snapshots; several at once count once."""
     engines: Mapping[str, EngineStatistics]
     watches: Mapping[str, WatchStatistics]
-    """By engine, where the assignment follows a broker."""
     copying: Mapping[str, CopyingStatistics]
-    """By engine, where the cluster is asked which topics are not copied."""
 
 
 class Service:
@@ -70,9 +67,7 @@ class Service:
         self.wants_snapshots = asyncio.Event()
         """Set to have snapshots of everything that changed written."""
         self.expected: tuple[str, ...] = ()
-        """Names of the engines that the service begins with, open or not."""
         self.failure = ""
-        """The error that ends the service, if one does."""
         self.on_dropped: Callable[[str, str], None] = lambda _name, _why: None
         """Called with the name of an engine that was taken off, and the reason."""
         self.opening: dict[str, str] = {}
@@ -82,7 +77,6 @@ class Service:
         self._opened: dict[str, AsyncExitStack] = {}
         """Closes all that an engine is built on; also of one that is being opened."""
         self._late: set[str] = set()
-        """Engines that were added to a running service."""
         self._leaving: dict[str, asyncio.Task[None]] = {}
         """Engines that were taken off and are not closed yet."""
         self._logs: dict[str, MetadataLog] = {}

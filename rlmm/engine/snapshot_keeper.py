@@ -63,7 +63,6 @@ class SnapshotKeeper:
         self._changed = Doorbell()
         self._cluster_id = ""
         self._obstacle: RlmmError = NotReady("the log has not been reached", reason="connecting")
-        """The reason why there is no writer."""
 
     def keep(self, states: ShardStates) -> None:
         self._states = states

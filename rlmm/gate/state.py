@@ -63,7 +63,6 @@ class ShardGate:
     def __init__(self) -> None:
         self.state = GateState.REPLAYING
         self.why: NotReadyReason | None = NotReadyReason.LOADING
-        """`None` exactly while it is open."""
         self.detail = ""
         self.openings = 0
         """How often it opened: once for each beginning, and once for each recovery."""

@@ -29,7 +29,6 @@ class Assignment:
     metadata: frozenset[int] | None
     user: frozenset[TopicIdPartition] = frozenset()
     is_known: bool = True
-    """Whether the assignment is known."""
     _counted: dict[int, Counter[int]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )

@@ -73,7 +73,6 @@ class EpochState:
         self.shadowed: set[bytes] = set()
         self.highest: int | None = None
         self.size_bytes = 0
-        """Sum of the sizes of all ids that list the epoch."""
         self.indexed_count = 0
         """Finished segments that name the epoch and may have a transaction index."""
         self.cover: Cover | None = None

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from rlmm.metadata.paging import Order
 
 ORDERS_MAX: Final = 64
-"""Orders of one engine."""
 ORDERS_OF_PARTITION_MAX: Final = 8
 """Orders of one user partition: each of its events is put into all of them."""
 ABANDONED_TURNS: Final = 100_000
-"""Turns after which an order counts as abandoned."""
 AWAITED_TURNS: Final = 1_000
 """The same for an order whose reader was asked to come again."""
 

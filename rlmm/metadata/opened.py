@@ -56,7 +56,6 @@ class OpenRecordSet:
         self.left_count = 0
         """Records of the current batch that were not handed out yet."""
         self.next_offset = 0
-        """The offset behind what is open."""
         self.timestamp_ms = -1
         """The largest time of any record of the last batch that is open; -1 when none has one."""
         self.damage: DamagedRecords | None = None

@@ -49,7 +49,6 @@ class Page:
     segments: tuple[SegmentMetadata, ...]
     """May be empty although more follow, while the order is being made: ask again with *after*."""
     after: PageKey | None
-    """The key with which the client asks for the next page."""
     is_last: bool
     """Whether nothing followed when this page was made."""
 

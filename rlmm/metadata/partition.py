@@ -72,7 +72,6 @@ class PartitionState:
         self.delete: PartitionDelete | None = None
         """The last partition-delete event. Finished is kept too, for writers must know."""
         self.counts = [0, 0, 0]
-        """Segments by state: started, finished, being deleted."""
         self.size_bytes = 0
         self.orders: Orders | None = None
         """Kept up to date only while a reader lists by page."""

@@ -50,7 +50,6 @@ class _Pass:
         self.redelivered = 0
         self.entries: list[Entry] = []
         self.deleted: list[TopicIdPartition] = []
-        """User partitions whose deletion was finished."""
 
 
 class PythonShard(ShardAnswers):

@@ -100,7 +100,6 @@ class Report:
     """Records below the position; they were not looked at."""
     entries: tuple[Entry, ...] = ()
     deleted: tuple[TopicIdPartition, ...] = ()
-    """User partitions whose deletion was finished."""
     damage: DamagedBatch | None = None
 
 

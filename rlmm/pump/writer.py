@@ -95,7 +95,6 @@ class WriterStatistics:
     unknown: int
     """Stored, or perhaps stored, without a verdict."""
     failed: int
-    """Surely not stored, for any other reason."""
     durations: DurationStatistics
     """Of events handed to the log: from the call until the verdict, or until the writer gave up."""
 

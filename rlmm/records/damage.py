@@ -22,7 +22,6 @@ class DamageReason(StrEnum):
     """The header's offsets are negative, run backwards or pass the largest offset there is."""
     BAD_RECORD_COUNT = "bad-record-count"
     UNKNOWN_COMPRESSION = "unknown-compression"
-    """A codec id that the format does not define."""
     BAD_COMPRESSION = "bad-compression"
     """The records part is not what its codec would have written."""
     INFLATED_TOO_LARGE = "inflated-too-large"

@@ -24,9 +24,7 @@ MAGIC = 2
 MAX_TIMESTAMP_AT = 35
 """Where the largest time of any record stands."""
 CRC_FROM = 21
-"""First byte that the CRC covers."""
 LENGTH_FROM = 12
-"""First byte that the length counts."""
 LENGTH_MIN = HEADER_BYTES - LENGTH_FROM
 OFFSET_MAX = 2**63 - 2
 """Largest offset of a record; the next one must be an offset too."""

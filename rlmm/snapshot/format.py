@@ -62,7 +62,6 @@ FILE_BYTES_MIN: Final = HEADER_BYTES_MIN + TRAILER.size + DIGEST_BYTES
 class SnapshotHeader:
     identity: LogIdentity
     partition: int
-    """The metadata partition."""
     position: int
     """Next offset to apply: the state holds the effect of every record below it, and no other."""
     history: ReplayHistory

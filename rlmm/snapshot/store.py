@@ -51,9 +51,7 @@ class StoreStatistics:
     refused: Mapping[str, int]
     """Every kind is in it."""
     refusals: tuple[SnapshotRefusal, ...]
-    """The latest of each kind."""
     saved: Mapping[int, SavedSnapshot]
-    """By metadata partition."""
 
 
 class SnapshotStore:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rlmm.snapshot.format import SnapshotHeader
 
 TAR = ".tar"
-"""Suffix of an export into one file."""
 
 
 @dataclass(frozen=True, slots=True)

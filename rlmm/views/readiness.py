@@ -28,7 +28,6 @@ GateStateName = Annotated[str, choice(GateState)]
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
     engines: Mapping[str, EngineStatus]
-    """By name, of those whose log is open."""
     expected: tuple[str, ...] = ()
     """Names of the engines that the process begins with."""
     is_begun: bool = True

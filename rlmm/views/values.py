@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 View = dict[str, Any]
-"""An object of JSON."""
 
 
 class ViewObject(Struct, forbid_unknown_fields=True):

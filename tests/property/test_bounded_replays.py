@@ -89,9 +89,7 @@ def test_replay_when_read_on_to_a_second_bound_then_equals_one_replay(
 
 
 @given(LOGS, st.integers(0, 80), SIZES)
-def test_tally_when_bounded_then_counts_every_offset_once(
-    written: MixedLog, last: int, bytes_max: int
-) -> None:
+def test_tally_of_a_bound_counts_offsets_once(written: MixedLog, last: int, bytes_max: int) -> None:
     """A bounded tally counts every offset once, also in a partly counted batch."""
     replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
     happened = asyncio.run(read(replay))

@@ -119,7 +119,7 @@ def test_diff_between_two_offsets_equals_that_of_two_dictionaries(
 
 
 @given(LOGS, TIMES, SIZES)
-def test_diff_between_two_times_equals_that_of_two_dictionaries(
+def test_diff_between_times_equals_dictionaries(
     written: MixedLog, times: list[int], bytes_max: int
 ) -> None:
     """The diff between two times, up to the first later record, equals that of two dictionaries."""

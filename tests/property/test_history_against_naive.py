@@ -122,9 +122,7 @@ def test_history_in_a_dense_log_equals_every_record_looked_at_one_by_one(seed: i
 
 
 @given(LOGS, st.sampled_from(UUIDS), st.integers(0, 80))
-def test_mention_is_found_wherever_any_event_is_about_the_segment(
-    written: MixedLog, uuid: Uuid, last: int
-) -> None:
+def test_mention_of_a_segment_is_found_anywhere(written: MixedLog, uuid: Uuid, last: int) -> None:
     """The first event of a segment names its partition, in compressed batches too."""
     found = asyncio.run(
         find_mention(

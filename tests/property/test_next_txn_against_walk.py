@@ -88,9 +88,7 @@ def copies(rng: random.Random) -> Iterator[Event]:
 
 @pytest.mark.usefixtures("_short_chunks")
 @pytest.mark.parametrize("seed", range(12))
-def test_next_with_txn_index_when_events_come_between_then_finds_what_the_walk_finds(
-    seed: int,
-) -> None:
+def test_next_with_txn_index_between_events_then_equals_the_walk(seed: int) -> None:
     """The search agrees with the walk after every event, also in logs with long stretches."""
     rng = random.Random(seed)
     shard = PythonShard(0)

@@ -171,9 +171,7 @@ def test_file_when_it_holds_one_of_everything_then_the_reader_agrees(block_bytes
 
 
 @pytest.mark.parametrize("state", PartitionDeleteState, ids=lambda state: state.name)
-def test_file_when_a_partition_is_being_deleted_then_the_reader_agrees(
-    state: PartitionDeleteState,
-) -> None:
+def test_file_of_a_running_deletion_then_the_reader_agrees(state: PartitionDeleteState) -> None:
     """The reader agrees in each state of the deletion."""
     require_same(full_shard(state), block_bytes=1 << 20)
 

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from rlmm.pump.state_images import Image
 
 _WRITE = 0o1 | 0o100 | 0o1000
-"""Write only, create, truncate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,6 @@ class Broken:
 
     name: str
     violates: frozenset[str]
-    """One of these, the first time that it is caught."""
     changes: tuple[tuple[object, str, object], ...]
 
     @contextmanager

@@ -52,15 +52,11 @@ class Platter:
         """Changes of names that were not forced yet: folder, name -> file, folder or nothing."""
         self.is_full = False
         self.error_share = 0.0
-        """How often a call fails."""
         self.has_failed = False
-        """Whether a call ever failed."""
         self.fuse: int | None = None
-        """Calls until the power is cut."""
         self.damaged: set[bytes] = set()
         """The contents of files with a flipped bit."""
         self.cut: Callable[[], None] = lambda: None
-        """The action when the fuse blows."""
         self.mounted[name] = self
 
     @property

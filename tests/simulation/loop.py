@@ -56,7 +56,6 @@ class SimulationLoop(VirtualTimeLoop):
         self._random = random
         self._births = count()
         self.slow_share = 0.0
-        """How often work in a thread takes long."""
         self.set_task_factory(self._make_task)
 
     def _make_task(

@@ -18,7 +18,6 @@ _SEEDS_PER_TASK = 25
 _SEED_SECONDS_MAX = 120
 """One that takes longer hangs, for it takes some hundredths of a second."""
 TOLD_LINES = 25
-"""The number of lines shown of the story of a failed seed."""
 
 
 @dataclass(slots=True)

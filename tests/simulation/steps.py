@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     Step = Callable[[World], None]
 
 _GRACE_S = 0.1
-"""How late an answer may be after its deadline."""
 _STOP_S = 150.0
 """Longest stop: a slow disk takes some snapshots, one after the other."""
 _KAFKAS_WAY_S = READY_S

@@ -16,7 +16,6 @@ class Story:
         self._digest = hashlib.blake2b(digest_size=16)
         self.lines: list[str] = []
         self.counts: Counter[str] = Counter()
-        """How often what happened: what a run covers."""
 
     def tell(self, who: str, what: str) -> None:
         line = f"{self._now_s():9.3f} {who:<8} {what}"

@@ -30,7 +30,6 @@ class Tier:
     deletes: int = 0
     """How many steps the deletion of the whole partition has done."""
     retries: list[Written] = field(default_factory=list)
-    """Events whose outcome is unknown."""
 
     def propose(self, random: Random, now_ms: int) -> Written:
         if self.retries and random.random() < 0.4:

@@ -29,7 +29,6 @@ class Kept:
 class Life:
     topic_id: Uuid
     batches: list[list[Kept]]
-    """By metadata partition."""
     ended_s: float | None = None
     published: dict[tuple[int, int], bytes] = field(default_factory=dict)
     """Metadata partition and offset -> the value that an engine stored there."""
@@ -58,7 +57,6 @@ class SimulatedTopic(MemoryTopic):
         self._random = random
         self._now_s = now_s
         self.takes_late = True
-        """Whether requests arrive after their callers have given up."""
         self.lives: dict[Uuid, Life] = {}
         super().__init__(partition_count, clock=clock)
         self.cluster_id = "simulated"

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _LATE_S = 6.0
-"""Latest arrival of a request whose caller has given up."""
 
 
 class Wire:
@@ -42,11 +41,8 @@ class Wire:
         self.delay_s = 0.0
         """Longest time that a request, or an answer, is under way."""
         self.loss = 0.0
-        """How often one of the two is lost."""
         self.damage = 0.0
-        """How often record sets are damaged on the way."""
         self.is_cut = False
-        """Whether nothing comes through."""
         self.hangs = False
         """Whether what does not come through hangs until its deadline, instead of failing."""
         self.is_dead = False

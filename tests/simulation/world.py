@@ -50,9 +50,7 @@ class Outcome:
     digest: str
     violations: tuple[Violation, ...]
     lines: tuple[str, ...]
-    """The story."""
     counts: Counter[str] = field(default_factory=Counter)
-    """How often what happened."""
 
 
 class World:

@@ -57,9 +57,7 @@ def keeper_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> Sna
     return made
 
 
-async def test_flush_when_the_log_is_not_known_then_says_so_and_not_that_all_is_written(
-    tmp_path: Path,
-) -> None:
+async def test_flush_when_the_log_is_not_known_then_names_the_obstacle(tmp_path: Path) -> None:
     """A flush says that the log is unknown, which differs from a flush with nothing to write."""
     keeper = keeper_in(tmp_path)
     obstacle = (await keeper.flush()).obstacle

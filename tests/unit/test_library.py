@@ -202,9 +202,7 @@ async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(tmp_pa
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("ours"), None], ids=["error", "cancelled"])
-async def test_library_when_left_in_another_way_then_is_closed_all_the_same(
-    tmp_path: Path, error: Exception | None
-) -> None:
+async def test_library_left_by_an_error_is_closed(tmp_path: Path, error: Exception | None) -> None:
     """An error that ends the block is raised after the last snapshot and the unlocking."""
     threads = own_threads()
     loop = asyncio.get_running_loop()
@@ -244,9 +242,7 @@ async def test_library_when_it_cannot_be_opened_then_leaves_nothing(tmp_path: Pa
 
 
 @pytest.mark.parametrize("flush", [True, False], ids=["flush", "no-flush"])
-async def test_stop_when_told_about_snapshots_then_writes_them_or_not(
-    tmp_path: Path, flush: bool
-) -> None:
+async def test_stop_then_writes_snapshots_or_not(tmp_path: Path, flush: bool) -> None:
     """A stop without a flush leaves none, also when the block is left: the first stop counts."""
     topic = Topic()
     async with topic.opened(tmp_path) as metadata:
@@ -291,9 +287,7 @@ async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline()
         await metadata.stop()
 
 
-async def test_library_when_the_reading_dies_then_calls_tell_and_leaving_raises_it(
-    tmp_path: Path,
-) -> None:
+async def test_library_when_the_reading_dies_then_leaving_raises_it(tmp_path: Path) -> None:
     """After a fatal error every call raises it, and so does the end of the library."""
     topic = Topic()
     log = BrokenLog(topic.memory)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["nothing_blocks"]
 
 DEADLINE_S = 30.0
-"""Reached only when something is broken."""
 SETTINGS = EngineSettings(snapshot=SnapshotSettings(free_bytes_min=0), memory=ROOM)
 
 

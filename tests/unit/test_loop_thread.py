@@ -53,9 +53,7 @@ def test_work_when_awaited_then_its_outcome_is_the_callers(thread: LoopThread) -
         thread.wait(fail())
 
 
-async def test_work_when_the_caller_has_a_loop_then_is_awaited_all_the_same(
-    thread: LoopThread,
-) -> None:
+async def test_work_when_the_caller_has_a_loop_then_is_awaited(thread: LoopThread) -> None:
     """A notebook has a loop of its own in the thread that calls."""
     assert thread.wait(thread_name()) == NAME
 
@@ -215,9 +213,7 @@ class BlockingClient(BlockingCalls[Client]):
     count = called(Client.count)
 
 
-def test_calls_when_closed_with_an_ending_then_end_with_their_own_outcome(
-    thread: LoopThread,
-) -> None:
+def test_calls_when_closed_with_an_ending_then_have_their_outcome(thread: LoopThread) -> None:
     """The loop runs until every call has ended."""
     client = thread.call(Client)
     with ThreadPoolExecutor(4) as pool:

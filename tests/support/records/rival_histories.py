@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 EPOCHS = 5
 BROKERS = (1, 2, 3)
 STEP = 100
-"""About how many offsets a segment has."""
 
 
 class RivalHistory:

@@ -10,7 +10,6 @@ PARTITION = b"\x00\x00\x00\x07"
 SEGMENT = bytes(15) + b"\xfe"
 NO_TAGS = b"\x00"
 NULL = b"\x00"
-TXN_EMPTY = b"\x01\x00\x01\x01"
 
 
 def int32(number: int) -> bytes:

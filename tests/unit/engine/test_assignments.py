@@ -51,9 +51,7 @@ async def test_f35_segment_that_was_deleted_then_is_never_seen_during_a_replay()
 
 
 @pytest.mark.parametrize("number", [-1, 3, 999], ids=str)
-async def test_f37_partition_that_does_not_exist_then_is_refused_and_nothing_changes(
-    number: int,
-) -> None:
+async def test_f37_partition_that_does_not_exist_then_is_refused(number: int) -> None:
     """The engine refuses the call by name and never asks the log about that partition."""
     world = World()
     log = ScriptedLog(world.topic)
@@ -84,9 +82,7 @@ async def test_f38_partition_without_a_leader_then_holds_up_no_other() -> None:
 
 
 @pytest.mark.parametrize("fault", [BoundsFault.MISSING, BoundsFault.FAILS], ids=lambda f: f.value)
-async def test_f39_f49_end_when_the_answer_lacks_it_then_is_not_taken_for_zero(
-    fault: BoundsFault,
-) -> None:
+async def test_f39_f49_end_that_is_missing_then_is_not_taken_for_zero(fault: BoundsFault) -> None:
     """Missing is unknown, and asked for again, never an empty partition that is ready."""
     world = World()
     place = world.place(TP)

@@ -187,9 +187,7 @@ async def test_f37_assignment_when_another_follows_before_the_log_is_reached_the
 
 
 @pytest.mark.parametrize("timeout_s", [-1, math.nan, math.inf, "1", True], ids=str)
-async def test_wait_that_cannot_be_meant_then_is_refused_and_nothing_changes(
-    timeout_s: Any,
-) -> None:
+async def test_wait_without_a_finite_deadline_then_is_refused(timeout_s: Any) -> None:
     """Every wait needs a finite deadline, and a wrong one changes no assignment."""
     world = World()
     async with world.engine(assignment=Assignment.nothing()) as engine:

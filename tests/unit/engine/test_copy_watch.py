@@ -48,9 +48,7 @@ def lines(caplog: pytest.LogCaptureFixture, level: str) -> list[str]:
     return [one.getMessage() for one in caplog.records if one.levelname == level]
 
 
-async def test_topic_when_not_copied_for_long_then_is_warned_of_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_topic_not_copied_for_long_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     """A window that was left open is named, and how it is closed; once, not at every look."""
     caplog.set_level("INFO")
     stands = await watched(TalkingCluster({"orders"}), 9)
@@ -61,9 +59,7 @@ async def test_topic_when_not_copied_for_long_then_is_warned_of_once(
     assert stands.overdue(stands.heard_s or 0.0) == ["orders"]
 
 
-async def test_topic_when_copied_again_in_time_then_nobody_is_warned(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_topic_when_copied_again_in_time_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     """A topic that is copied again in time causes no warning."""
     caplog.set_level("INFO")
     stands = await watched(TalkingCluster(set(), {"orders"}, {"orders"}, set(), {"orders"}), 6)

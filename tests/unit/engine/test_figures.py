@@ -105,9 +105,7 @@ async def test_f34_counts_when_the_state_is_read_anew_then_are_true_of_it_and_to
         assert engine.statistics().incidents.rejected.events == {"unknown-segment": 1}
 
 
-async def test_f34_snapshots_then_are_told_with_age_size_and_what_was_restored(
-    tmp_path: Path,
-) -> None:
+async def test_f34_snapshots_then_have_age_size_and_restored_state(tmp_path: Path) -> None:
     """Failure scenario F34: statistics hold age and size of snapshots, and the restored ones."""
     async with opened(started("a"), finished("a"), snapshots=tmp_path) as (world, engine, place):
         await engine.flush()

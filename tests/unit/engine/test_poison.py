@@ -31,9 +31,7 @@ POISON = {
 }
 
 
-async def test_f62_poison_then_is_named_in_the_log_with_its_first_bytes(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_f62_poison_is_logged_with_its_first_bytes(caplog: pytest.LogCaptureFixture) -> None:
     """One line per slice has the first bytes of each poison record; tombstones have none."""
     world = World()
     place = world.place(TP)

@@ -52,9 +52,7 @@ async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_i
 
 
 @pytest.mark.parametrize("told", [True, False], ids=["offset-told", "offset-not-told"])
-async def test_f50_f101_write_when_the_engine_stops_then_is_told_and_where_it_is(
-    *, told: bool
-) -> None:
+async def test_f50_f101_write_when_the_engine_stops_then_names_its_place(*, told: bool) -> None:
     """(c) Waiting writers get Stopped, with the offset if the log had returned it."""
     world = World()
     log = ScriptedLog(world.topic)

@@ -110,9 +110,7 @@ async def test_f60_deletion_without_custom_metadata_then_repeats_what_is_stored(
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf")])
-async def test_wait_without_an_end_then_is_refused_before_anything_is_stored(
-    timeout_s: float,
-) -> None:
+async def test_wait_without_an_end_then_is_refused_and_nothing_stored(timeout_s: float) -> None:
     """A time-out that is none is a mistake of the caller, of a write and of a read."""
     async with opened() as (world, engine, place):
         with pytest.raises(InvalidArgument, match="seconds above 0"):

@@ -214,9 +214,7 @@ def test_place_when_the_count_changes_then_is_computed_anew() -> None:
 
 
 @pytest.mark.parametrize("error", [Stopped, PumpFailed], ids=lambda kind: kind.code)
-def test_f26_gate_when_all_has_ended_then_refuses_everything_by_that_name(
-    error: type[Stopped | PumpFailed],
-) -> None:
+def test_f26_gate_that_has_ended_refuses_everything(error: type[Stopped | PumpFailed]) -> None:
     """An ended gate refuses every question, whatever its state was."""
     for gate in (opened(), loading(), Gate()):
         gate.stop(error, "over")

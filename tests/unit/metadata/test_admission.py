@@ -100,9 +100,7 @@ def test_f82_partition_delete_then_is_admitted_only_in_order(
 
 
 @pytest.mark.parametrize("current", ENDS, ids=name)
-def test_f58_add_to_a_partition_under_deletion_then_is_refused(
-    current: PartitionDeleteState | None,
-) -> None:
+def test_f58_add_to_a_leaving_partition_is_refused(current: PartitionDeleteState | None) -> None:
     """After the mark no new segment is admitted, and no open copy starts again."""
     for history in ([], [started("s")]):
         refusal = admit([*history, *ENDS[current]], started("s"))
@@ -115,9 +113,7 @@ def test_f58_add_to_a_partition_under_deletion_then_is_refused(
 
 
 @pytest.mark.parametrize("current", [MARKED, STARTED], ids=name)
-def test_f58_deletion_of_segments_of_a_partition_under_deletion_then_is_admitted(
-    current: PartitionDeleteState,
-) -> None:
+def test_f58_deletion_in_a_leaving_partition_is_admitted(current: PartitionDeleteState) -> None:
     """Deletions of single segments are admitted in a partition under deletion."""
     history = [*PATHS[CF], *ENDS[current]]
     assert admit(history, delete_started("s")) is None

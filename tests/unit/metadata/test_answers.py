@@ -188,9 +188,7 @@ def test_next_with_txn_index_after_a_history_then_is_that_of_the_walk(
     _replay(story)
 
 
-def test_next_with_txn_index_where_none_is_left_then_is_not_searched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_next_with_txn_index_of_none_then_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """The walk looks at no segment when the epoch's counter of indexes is 0."""
     tier = _replay(
         [

@@ -76,9 +76,7 @@ def _custom_bytes(custom: bytes | None) -> int:
     [None, b"", b"1", bytes(126), bytes(127)],
     ids=lambda c: "none" if c is None else len(c),
 )
-def test_size_when_name_custom_and_epochs_vary_then_follows_the_formula(
-    name: str, custom: bytes | None
-) -> None:
+def test_size_of_a_value_is_the_sum_of_its_parts(name: str, custom: bytes | None) -> None:
     """The size of a value is the sum of its parts: nothing is padded and nothing is left out."""
     partition = tp(name)
     custom_bytes = _custom_bytes(custom)
@@ -124,9 +122,7 @@ def test_varint_when_written_then_is_minimal(number: int, hexadecimal: str) -> N
 @pytest.mark.parametrize(
     ("count", "length_field"), [(126, b"\x7f"), (127, b"\x80\x01"), (128, b"\x81\x01")]
 )
-def test_array_when_longer_than_126_then_its_count_takes_two_bytes(
-    count: int, length_field: bytes
-) -> None:
+def test_array_of_more_than_126_has_a_count_of_two_bytes(count: int, length_field: bytes) -> None:
     """Counts and lengths of names and epochs grow as those of custom metadata do."""
     pairs = [(epoch, epoch) for epoch in range(count)]
     event = started(segment_id(1, tp(count * "n")), epochs=pairs)

@@ -29,7 +29,6 @@ pytestmark = pytest.mark.slow
 
 SMALL, LARGE, HUGE = 1_000, 20_000, 100_000
 SPAN = 10
-"""Offsets of one segment."""
 TIMES = 50
 CS, CF, DS, DF = SegmentState
 WRITER = encode_writer(1, 0)
@@ -211,9 +210,7 @@ def test_f89_cost_of_one_action_then_does_not_grow_with_the_partition(
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["in-order", "newest-first"])
-def test_f89_next_txn_index_far_away_then_costs_no_more_with_many_segments_between(
-    order: int,
-) -> None:
+def test_f89_next_txn_index_far_away_then_costs_no_more(order: int) -> None:
     """No question or event visits more than a chunk of the many segments without an index."""
     history = History()
     if order < 0:

@@ -94,9 +94,7 @@ def test_uuid_when_not_16_bytes_then_is_refused(size: int) -> None:
         pytest.param(-(2**63), 2**63 - 1, "80000000000000007fffffffffffffff", id="extremes"),
     ],
 )
-def test_uuid_when_made_of_halves_then_has_them_big_endian(
-    msb: int, lsb: int, hexadecimal: str
-) -> None:
+def test_uuid_when_made_of_halves_then_is_big_endian(msb: int, lsb: int, hexadecimal: str) -> None:
     """The most significant half comes first, and both halves are signed numbers as in Java."""
     uuid = Uuid.of(msb, lsb)
     assert uuid.hex() == hexadecimal
@@ -171,9 +169,7 @@ def test_user_partition_when_its_name_has_no_utf8_form_then_is_refused() -> None
     ("require", "bits"),
     [pytest.param(require_int32, 32, id="int32"), pytest.param(require_int64, 64, id="int64")],
 )
-def test_number_when_at_its_bounds_then_fits_and_one_further_does_not(
-    require: Any, bits: int
-) -> None:
+def test_number_at_its_bounds_then_fits_and_beyond_does_not(require: Any, bits: int) -> None:
     """Both bounds of a signed field are inclusive, and the error names the field."""
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     require("size", low)
@@ -253,7 +249,7 @@ def test_f56_partition_when_kafka_answered_then_we_answer_the_same(
         pytest.param(bytes(17), 0, 50, "got 17", id="long-topic-id"),
     ],
 )
-def test_f56_partition_when_there_is_none_then_is_refused(
+def test_f56_partition_of_none_is_refused(
     topic_id: bytes, partition: Any, count: int, message: str
 ) -> None:
     """Counts, numbers and ids that Kafka cannot have are refused, and nothing wraps."""

@@ -23,7 +23,6 @@ KEY = value_bytes.NAME + value_bytes.TOPIC_ID + value_bytes.PARTITION
 NO_DELETE = b"\xff"
 IDS = [bytes(15) + bytes((number,)) for number in range(5)]
 HUGE = b"\x80\x80\x80\x80\x80\x80\x80\x80\x10"
-"""The varint 2^60."""
 ENDLESS = b"\xff" * 9 + b"\x01"
 
 FIRST = row_of(started(1, 0, 99, {0: 0, 2: 50}, state=CF), 4)
@@ -237,9 +236,7 @@ def test_partition_image_when_put_together_by_hand_then_is_read() -> None:
 @pytest.mark.parametrize(
     ("image", "message"), [pytest.param(*case, id=name) for name, case in LIES.items()]
 )
-def test_partition_image_when_it_lies_then_is_refused_with_the_reason(
-    image: bytes, message: str
-) -> None:
+def test_partition_image_when_it_lies_then_names_the_rule(image: bytes, message: str) -> None:
     """The refusal names the rule of the state machine that the image breaks."""
     with pytest.raises(ImageCorrupt, match=message) as caught:
         read_partition_image(image)
@@ -286,9 +283,7 @@ def test_shard_image_when_put_together_by_hand_then_is_read() -> None:
         pytest.param(shard_of()[:-1] + b"\x80\x00", "canonical", id="count-not-minimal"),
     ],
 )
-def test_shard_image_when_it_lies_then_is_refused_with_the_reason(
-    image: bytes, message: str
-) -> None:
+def test_shard_image_when_it_lies_then_is_refused_by_reason(image: bytes, message: str) -> None:
     """A damaged frame is refused, whatever partition image it has."""
     with pytest.raises(ImageCorrupt, match=message):
         read_shard_image(image)

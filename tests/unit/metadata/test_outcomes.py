@@ -56,7 +56,7 @@ ALWAYS: dict[Verdict, Outcome | KafkaError] = {
 
 @pytest.mark.parametrize(("level", "initialized"), EVERYWHERE)
 @pytest.mark.parametrize("verdict", ALWAYS, ids=str)
-def test_outcome_of_most_verdicts_then_is_the_same_at_both_levels(
+def test_outcome_of_most_verdicts_is_one_for_both(
     verdict: Verdict, level: Level, initialized: bool
 ) -> None:
     """Applied or dropped, or the exception that stops Kafka's consumer."""
@@ -121,8 +121,6 @@ def test_java_classes_then_are_named_for_every_error() -> None:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, RlmmError) else str(value),
 )
-def test_f83_error_of_ours_then_has_kafkas_kind_or_none(
-    error: RlmmError, expected: KafkaError | None
-) -> None:
+def test_f83_error_has_kafkas_kind_or_none(error: RlmmError, expected: KafkaError | None) -> None:
     """Unknown and not ready have different kinds, and an error that Kafka lacks has none."""
     assert error_of(error) == expected

@@ -71,9 +71,7 @@ def by_start_and_id(listed: list[SegmentMetadata]) -> list[SegmentMetadata]:
 
 @EPOCHS
 @pytest.mark.parametrize("limit", [1, 7, 1_000, COUNT, 2 * COUNT])
-def test_pages_when_nothing_changes_then_are_the_whole_listing(
-    epoch: int | None, limit: int
-) -> None:
+def test_pages_when_nothing_changes_then_are_the_listing(epoch: int | None, limit: int) -> None:
     """Together they hold every segment once, by start and id, all pages full but the last."""
     shard = filled(COUNT if limit > 1 else 50)
     whole = shard.segments(tp()) if epoch is None else shard.segments_of_epoch(tp(), epoch)
@@ -129,9 +127,7 @@ def test_order_when_a_reader_never_comes_back_then_goes_with_the_changes() -> No
 
 
 @EPOCHS
-def test_page_then_looks_at_no_more_than_it_shows(
-    epoch: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_makes_its_own_segments(epoch: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page makes only its own segments once the order exists."""
     shard = filled()
     page = next_page(shard, epoch, limit=10)
@@ -221,9 +217,7 @@ def test_order_when_given_up_then_its_reader_goes_on_where_it_was() -> None:
     assert shown == {epoch: shard.segments_of_epoch(tp(), epoch) for epoch in epochs}
 
 
-def test_orders_when_they_are_long_in_the_making_then_every_reader_comes_to_its_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_orders_long_in_the_making_then_serve_every_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every reader reaches its last page while more orders are under way than are kept."""
     monkeypatch.setattr(paging, "TAKEN_AT_A_TIME", 2)
     shard = new_shard()
@@ -264,9 +258,7 @@ def test_orders_of_one_engine_when_nobody_comes_back_then_are_few() -> None:
 
 
 @pytest.mark.parametrize("others", ["pages", "record sets"])
-def test_order_when_abandoned_where_nothing_changes_then_goes(
-    others: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_order_when_abandoned_then_goes(others: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An order without readers goes after enough events or pages elsewhere in the engine."""
     monkeypatch.setattr(kept_orders, "ABANDONED_TURNS", 20)
     shard = new_shard()

@@ -91,9 +91,7 @@ def test_states_have_the_numbers_of_the_record_form() -> None:
         pytest.param({"state": MARKED}, "a state must be a SegmentState", id="state-of-another"),
     ],
 )
-def test_f84_segment_when_it_cannot_be_then_is_refused_at_construction(
-    changes: dict[str, Any], message: str
-) -> None:
+def test_f84_segment_that_cannot_be_is_not_made(changes: dict[str, Any], message: str) -> None:
     """The constructor refuses a segment that Kafka's constructor or the record form refuses."""
     with pytest.raises(InvalidArgument, match=message):
         replace(started("a"), **changes)

@@ -79,9 +79,7 @@ def test_control_batches_then_move_the_position_and_are_counted() -> None:
 
 
 @pytest.mark.parametrize(("record_count", "counted"), [(1, 1), (3, 3), (5, 3), (9, 3)])
-def test_control_batch_with_the_position_in_its_midst_then_is_counted_from_there(
-    record_count: int, counted: int
-) -> None:
+def test_control_batch_around_the_position_is_cut_there(record_count: int, counted: int) -> None:
     """The control records count from the position on, and at most up to the end of the batch."""
     shard = new_shard(position=12)
     data = forge(
@@ -189,9 +187,7 @@ def test_record_set_of_another_partition_then_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("partition", "position"), [(-1, 0), (0, -1)])
-def test_shard_of_negative_partition_or_position_then_is_refused(
-    partition: int, position: int
-) -> None:
+def test_shard_of_a_negative_partition_then_is_refused(partition: int, position: int) -> None:
     """A negative partition or position is refused."""
     with pytest.raises(InvalidArgument, match="negative"):
         type(new_shard())(partition, position)

@@ -83,9 +83,7 @@ def test_damaged_batches_side_by_side_then_are_passed_together() -> None:
 
 
 @pytest.mark.parametrize("wrong", [3, 4])
-def test_batch_that_reaches_into_the_next_when_set_aside_then_is_not_believed_any_more(
-    wrong: int,
-) -> None:
+def test_batch_that_was_set_aside_then_is_not_read_again(wrong: int) -> None:
     """A batch that was set aside is not read again, even if its offsets look right then."""
     shard = new_shard()
     given = record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=6)

@@ -230,9 +230,7 @@ def fail_once(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, at: int) -> N
     monkeypatch.setattr(shard, "_apply_decoded", failing)
 
 
-def test_f87_findings_of_a_call_that_failed_then_stand_in_the_next_report(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_f87_findings_of_a_failed_call_are_reported_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries, counts and deletions are not lost with the exception; no offset is counted twice."""
     expected = apply(new_shard(), record_set(mixed_data()))
     shard = new_shard()
@@ -260,9 +258,7 @@ def test_f87_findings_of_a_call_that_failed_then_stand_in_the_next_report(
     assert apply(shard, record_set(data)).entries == ()
 
 
-def test_f87_findings_of_a_call_that_failed_then_survive_single_events(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_f87_findings_of_a_failed_call_survive_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next report has the findings of a failed call, also after single events."""
     shard = new_shard()
     fail_once(monkeypatch, shard, 1)

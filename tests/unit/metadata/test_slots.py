@@ -66,9 +66,7 @@ class _FullMemory(list[bytes]):
 
 @pytest.mark.parametrize("offsets", [(), (1, 5, 9)], ids=["empty", "filled"])
 @pytest.mark.parametrize("offset", [0, 7, 10])
-def test_f87_slots_when_memory_runs_out_then_are_as_before(
-    offsets: tuple[int, ...], offset: int
-) -> None:
+def test_f87_slots_when_memory_runs_out_then_stay(offsets: tuple[int, ...], offset: int) -> None:
     """A put that runs out of memory changes nothing, and the map works on."""
     slots = filled(*offsets)
     room = slots._ids

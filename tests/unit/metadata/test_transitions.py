@@ -170,9 +170,7 @@ def test_illegal_event_of_an_unknown_partition_then_the_partition_stays_unknown(
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_repeated_add_with_another_field_then_replaces_the_metadata(
-    changed: dict[str, Any],
-) -> None:
+def test_repeated_add_with_another_field_replaces_the_metadata(changed: dict[str, Any]) -> None:
     """A repeated first record with other content replaces all metadata."""
     tier = tier_at("CS")
     again = started("s", **changed)

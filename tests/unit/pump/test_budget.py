@@ -130,9 +130,7 @@ async def test_measurement_then_is_this_process() -> None:
     ],
     ids=["zero", "negative", "int64", "fraction", "infinite", "flag", "crossed"],
 )
-def test_f97_memory_when_it_means_nothing_then_is_refused_by_its_key(
-    given: dict[str, int], names: str
-) -> None:
+def test_f97_memory_that_is_none_is_refused_by_its_key(given: dict[str, int], names: str) -> None:
     """The settings refuse an impossible amount of memory by its key."""
     with pytest.raises(ConfigError, match=names):
         MemorySettings(**given)

@@ -168,9 +168,7 @@ async def test_write_then_appends_kafkas_bytes_once() -> None:
     ],
     ids=["rejected", "lost"],
 )
-async def test_f51_verdict_against_a_stored_event_then_is_told_with_its_place(
-    verdict: Verdict, reason: str
-) -> None:
+async def test_f51_verdict_on_a_stored_event_has_its_place(verdict: Verdict, reason: str) -> None:
     """The error of a stored event without effect names its place."""
     around = Around(verdict=verdict)
     writer = await around.writer()
@@ -245,9 +243,7 @@ async def test_f90_write_when_cancelled_then_leaves_no_listener_behind() -> None
     ],
     ids=["opening", "connecting", "listening"],
 )
-async def test_f50_write_then_ends_by_its_deadline_whatever_it_waits_for(
-    around: Around, way: str
-) -> None:
+async def test_f50_write_then_ends_by_its_deadline(around: Around, way: str) -> None:
     """One deadline bounds all waits of a write."""
     around.verdicts, around.appended = VerdictWaits(0), []
     writer = await around.writer()

@@ -84,9 +84,7 @@ class Read:
     ],
     ids=["before", "at-start", "within", "at-end", "beyond"],
 )
-def test_f66_state_when_compared_with_the_bounds_then_fits_between_them(
-    position: int, found: ReplayStart
-) -> None:
+def test_f66_state_then_fits_between_the_bounds(position: int, found: ReplayStart) -> None:
     """A state between the bounds of the log is used, and any other one is dropped."""
     assert beginning(position, LogBounds(40, 60)) is found
 

@@ -33,9 +33,7 @@ def test_settings_then_are_whole_numbers_but_one() -> None:
 
 @pytest.mark.parametrize("value", MEANINGLESS, ids=repr)
 @pytest.mark.parametrize(("section", "name"), WHOLE)
-def test_f97_number_when_it_means_nothing_then_is_refused_by_its_key(
-    section: str, name: str, value: object
-) -> None:
+def test_f97_number_of_no_meaning_is_refused_by_key(section: str, name: str, value: object) -> None:
     """Zero, negative, infinite, fractional and beyond 32 bits: each is refused, naming the key."""
     with pytest.raises(ConfigError, match=rf"^{section}\.{name} must be a whole number"):
         SECTIONS[section](**{name: value})

@@ -31,9 +31,7 @@ def refused(
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("text", [b"", b"x", TEXT, bytes(300_000)], ids=["0", "1", "some", "much"])
-def test_inflate_when_given_what_deflate_made_then_gives_it_back(
-    codec: Compression, text: bytes
-) -> None:
+def test_inflate_of_what_deflate_made_then_gives_it_back(codec: Compression, text: bytes) -> None:
     """Every codec is its own inverse, at whatever ratio."""
     assert inflated(codec, deflate(codec, text)) == text
 
@@ -45,9 +43,7 @@ def test_deflate_when_repeated_then_gives_equal_bytes(codec: Compression) -> Non
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_inflate_when_the_limit_is_met_exactly_then_passes_and_one_less_is_too_large(
-    codec: Compression,
-) -> None:
+def test_inflate_at_the_limit_then_passes_and_beyond_is_too_large(codec: Compression) -> None:
     """The limit is the largest size that is still read."""
     section = deflate(codec, TEXT)
     assert inflated(codec, section, len(TEXT)) == TEXT
@@ -64,9 +60,7 @@ def test_inflate_when_cut_anywhere_then_is_refused_or_shorter(codec: Compression
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_inflate_when_given_another_codecs_bytes_then_is_bad_compression(
-    codec: Compression,
-) -> None:
+def test_inflate_of_another_codecs_bytes_then_is_bad_compression(codec: Compression) -> None:
     """Bytes of the wrong codec are damage, not an exception."""
     for other in Compression:
         if other is not codec:

@@ -134,9 +134,7 @@ def test_records_when_the_broker_stamped_them_then_all_have_its_time(
     }.items(),
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_records_when_the_second_is_bad_then_the_first_is_delivered(
-    case: str, second: bytes
-) -> None:
+def test_records_when_the_second_is_bad_then_the_first_is_kept(case: str, second: bytes) -> None:
     """Good records before the damage are kept, and the lost offsets begin behind them."""
     is_misplaced = case.startswith("out-of-order")
     reason = DamageReason.RECORD_OUT_OF_ORDER if is_misplaced else DamageReason.BAD_RECORD
@@ -168,9 +166,7 @@ def test_records_when_the_header_counts_too_many_then_those_that_are_there_are_g
     assert damage_of(data).reason is DamageReason.BAD_RECORD
 
 
-def test_values_when_a_batch_is_large_then_headers_become_no_objects(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_values_of_a_large_batch_then_have_no_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large batches are left to the reader that skips headers; it reads the same values."""
 
     def never(_: object) -> None:
@@ -189,9 +185,7 @@ def test_values_when_a_batch_is_large_then_headers_become_no_objects(
     assert first.headers == (("k", None),) * 50
 
 
-def test_records_when_a_record_has_too_many_headers_then_it_is_damaged(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_record_with_too_many_headers_then_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
     """A record with more headers than the limit is damaged."""
     monkeypatch.setattr(readers, "COMPILED_BYTES_MAX", 0)
     monkeypatch.setattr(readers, "RECORD_HEADERS_MAX", 3)

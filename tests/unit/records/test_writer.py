@@ -86,9 +86,7 @@ def test_build_batch_when_base_offset_and_epoch_differ_then_the_crc_does_not() -
     assert batch_of(second).leader_epoch == 6
 
 
-def test_build_batch_when_the_extension_is_missing_then_writes_the_same_bytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_build_batch_without_the_extension_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """aiokafka's pure-Python builder makes the batch that its compiled one makes."""
     records = [
         Record(3, -1, b"k", None, (("h", b"v"), ("g", None))),
@@ -146,9 +144,7 @@ def test_build_batch_when_an_argument_cannot_be_meant_then_refuses_it(
         build_batch(records, **arguments)
 
 
-def test_build_batch_when_larger_than_a_reader_inflates_then_refuses_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_build_batch_beyond_a_readers_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit holds for one record and for many."""
     monkeypatch.setattr(writer, "INFLATED_BYTES_MAX", 200)
     assert build_batch(records_of([bytes(150)], 0), 0)
@@ -210,9 +206,7 @@ ABORT_MARKER = bytes.fromhex(
         pytest.param(None, ControlType.OTHER, id="null"),
     ],
 )
-def test_control_type_when_given_a_key_then_names_the_kind(
-    key: bytes | None, expected: ControlType
-) -> None:
+def test_control_type_names_the_kind_of_a_key(key: bytes | None, expected: ControlType) -> None:
     """The kind is the second number of the key, and an unreadable key is another kind."""
     assert control_type(key) is expected
 

@@ -87,9 +87,7 @@ def test_f9_header_when_a_field_cannot_be_then_is_corrupt(at: int, new: bytes, n
 
 @pytest.mark.parametrize("at", [8, 10], ids=["file", "images"])
 @pytest.mark.parametrize("version", [0, 2, 65_535], ids=str)
-def test_f11_f12_header_when_its_version_is_unknown_then_is_refused_as_that(
-    at: int, version: int
-) -> None:
+def test_f11_f12_header_of_an_unknown_version_then_is_unsupported(at: int, version: int) -> None:
     """Another version of the file, or of the images in it, is never guessed at."""
     with pytest.raises(SnapshotUnsupported, match=f"version {version}"):
         decode_header(taking(patched(at, struct.pack(">H", version))))

@@ -117,9 +117,7 @@ async def test_f8_f11_f12_snapshot_when_damaged_then_the_next_older_one_is_used(
     assert f"metadata partition {PARTITION}, position 12: snapshot {newest}" in caplog.text
 
 
-async def test_f8_f9_snapshot_when_damaged_at_its_end_then_nothing_of_it_is_imported(
-    tmp_path: Path,
-) -> None:
+async def test_f8_f9_snapshot_when_damaged_at_its_end_then_is_not_imported(tmp_path: Path) -> None:
     """The store checks the whole file before it reads the first image."""
     (path,) = await saved_at(tmp_path, 5)
     damage(path, lambda content: content[:-1] + bytes([content[-1] ^ 1]))
@@ -195,9 +193,7 @@ async def test_snapshot_when_it_is_not_what_its_path_says_then_is_refused(tmp_pa
     assert store.statistics().refused[RefusalKind.FOREIGN] == 2
 
 
-async def test_f6_snapshot_when_it_lies_beyond_the_logs_end_then_is_void_for_good(
-    tmp_path: Path,
-) -> None:
+async def test_f6_snapshot_beyond_the_log_end_then_is_void_for_good(tmp_path: Path) -> None:
     """A snapshot beyond the log end is never used, even if the log grows past it."""
     await saved_at(tmp_path, 2, 5)
     store = store_in(tmp_path)
@@ -211,9 +207,7 @@ async def test_f6_snapshot_when_it_lies_beyond_the_logs_end_then_is_void_for_goo
     assert f"{PARTITION}/{10:020d}.snapshot.void" in files_below(tmp_path)
 
 
-async def test_f6_snapshots_when_the_log_is_cut_then_can_be_set_aside_at_once(
-    tmp_path: Path,
-) -> None:
+async def test_f6_snapshots_when_the_log_is_cut_then_can_be_set_aside(tmp_path: Path) -> None:
     """Snapshots beyond a truncation are set aside at once."""
     store = store_in(tmp_path)
     for count in (2, 5):
@@ -227,9 +221,7 @@ async def test_f6_snapshots_when_the_log_is_cut_then_can_be_set_aside_at_once(
     assert len(files_below(tmp_path)) == 2
 
 
-async def test_f66_snapshot_when_it_lies_before_the_logs_start_then_does_not_fit(
-    tmp_path: Path,
-) -> None:
+async def test_f66_snapshot_before_the_log_start_then_does_not_fit(tmp_path: Path) -> None:
     """A snapshot before the log start does not fit, and stays for a caller that accepts the gap."""
     await saved_at(tmp_path, 5)
     store = store_in(tmp_path)
@@ -240,9 +232,7 @@ async def test_f66_snapshot_when_it_lies_before_the_logs_start_then_does_not_fit
 
 
 @pytest.mark.parametrize("bounds", [(10, 10), (0, 10), (10, END)], ids=str)
-async def test_snapshot_when_it_stands_at_a_bound_then_fits(
-    tmp_path: Path, bounds: tuple[int, int]
-) -> None:
+async def test_snapshot_at_a_bound_of_the_log_fits(tmp_path: Path, bounds: tuple[int, int]) -> None:
     """Start and end of the log are positions that a state may have."""
     await saved_at(tmp_path, 5)
     restored = await store_in(tmp_path).restore(PARTITION, *bounds)
@@ -251,9 +241,7 @@ async def test_snapshot_when_it_stands_at_a_bound_then_fits(
 
 
 @pytest.mark.parametrize("call", ["open", "read", "sizes"])
-async def test_snapshot_when_the_disk_does_not_give_it_then_is_counted_and_kept(
-    tmp_path: Path, call: str
-) -> None:
+async def test_snapshot_that_cannot_be_read_is_counted_and_kept(tmp_path: Path, call: str) -> None:
     """A snapshot that the disk fails to read stays and is tried again."""
     await saved_at(tmp_path, 5)
     disk = FaultySnapshotDisk()
@@ -302,9 +290,7 @@ async def test_f15_restore_never_holds_a_second_copy(tmp_path: Path) -> None:
     assert peak_bytes < 4 * 1024 * 1024 < sum(taken) / 3
 
 
-async def test_restore_when_cancelled_then_ends_with_the_next_user_partition(
-    tmp_path: Path,
-) -> None:
+async def test_restore_when_cancelled_then_ends_within_a_partition(tmp_path: Path) -> None:
     """A stop does not wait until a large snapshot is read."""
     shard = shard_of([event for user in range(40) for event in segments(2, user_partition=user)])
     await store_in(tmp_path).write(frozen_of(shard))

@@ -43,9 +43,7 @@ END = 1_000_000
 ROOMY = SnapshotSettings(free_bytes_min=1_000_000)
 
 
-async def test_write_when_the_one_before_is_damaged_then_the_last_good_one_stays(
-    tmp_path: Path,
-) -> None:
+async def test_write_when_one_is_damaged_then_the_last_good_one_stays(tmp_path: Path) -> None:
     """The damaged one goes; the older one that was restored from does not count it."""
     _, newest = await saved_at(tmp_path, 5, 6)
     damage(newest, flip)
@@ -58,9 +56,7 @@ async def test_write_when_the_one_before_is_damaged_then_the_last_good_one_stays
     ]
 
 
-async def test_write_when_a_damaged_one_stands_at_its_place_then_replaces_it(
-    tmp_path: Path,
-) -> None:
+async def test_write_when_a_damaged_one_is_there_then_replaces_it(tmp_path: Path) -> None:
     """A new snapshot replaces a damaged one at the same position."""
     _, newest = await saved_at(tmp_path, 5, 6)
     damage(newest, flip)
@@ -99,9 +95,7 @@ async def test_f17_write_when_the_disk_fails_then_what_was_there_stays(
     await store.write(frozen_of(shard_of(segments(6))))
 
 
-async def test_f17_write_when_the_older_ones_cannot_be_removed_then_has_succeeded(
-    tmp_path: Path,
-) -> None:
+async def test_f17_write_when_older_ones_stay_then_has_succeeded(tmp_path: Path) -> None:
     """A write succeeds even if older snapshots cannot be removed."""
     await saved_at(tmp_path, 1, 2)
     disk = FaultySnapshotDisk()
@@ -110,9 +104,7 @@ async def test_f17_write_when_the_older_ones_cannot_be_removed_then_has_succeede
     assert len(files_below(tmp_path)) == 3
 
 
-async def test_f17_write_when_the_disk_is_nearly_full_then_is_refused_before(
-    tmp_path: Path,
-) -> None:
+async def test_f17_write_when_the_disk_is_nearly_full_then_is_refused(tmp_path: Path) -> None:
     """Below the low-water mark nothing is written, and existing snapshots stay."""
     await saved_at(tmp_path, 5)
     disk = FaultySnapshotDisk()
@@ -123,9 +115,7 @@ async def test_f17_write_when_the_disk_is_nearly_full_then_is_refused_before(
     assert files_below(tmp_path) == [f"{PARTITION}/{10:020d}.snapshot"]
 
 
-async def test_f17_write_when_the_last_one_would_not_fit_any_more_then_is_refused(
-    tmp_path: Path,
-) -> None:
+async def test_f17_write_when_it_would_not_fit_then_is_refused(tmp_path: Path) -> None:
     """A snapshot is expected to be as large as the one before it."""
     disk = FaultySnapshotDisk()
     store = store_in(tmp_path, disk=disk, settings=ROOMY)
@@ -155,9 +145,7 @@ async def test_f17_write_when_the_disk_fills_meanwhile_then_is_given_up(tmp_path
     assert files_below(tmp_path) == []
 
 
-async def test_f14_snapshot_when_written_and_read_then_the_loop_does_nothing_of_it(
-    tmp_path: Path,
-) -> None:
+async def test_f14_snapshot_is_written_and_read_in_other_threads(tmp_path: Path) -> None:
     """Images are made, files written, synced and read, and states built in other threads."""
     ours = threading.get_ident()
     threads: dict[str, int] = {}
@@ -226,9 +214,7 @@ class ForcingDisk(SnapshotDisk):
         super().sync_folder(path)
 
 
-async def test_f16_folder_when_its_name_was_not_forced_then_the_next_snapshot_forces_it(
-    tmp_path: Path,
-) -> None:
+async def test_f16_folder_not_forced_then_is_forced_by_the_next_snapshot(tmp_path: Path) -> None:
     """A snapshot in a folder that a crash may take away again is none."""
     disk = ForcingDisk()
     root = tmp_path / "snapshots"
@@ -244,9 +230,7 @@ async def test_f16_folder_when_its_name_was_not_forced_then_the_next_snapshot_fo
     assert sorted(disk.forced) == sorted(above)
 
 
-async def test_f16_folder_when_it_is_known_to_be_there_then_only_what_is_new_is_forced(
-    tmp_path: Path,
-) -> None:
+async def test_f16_folder_that_is_durable_then_is_not_forced_again(tmp_path: Path) -> None:
     """The names above a snapshot are forced once, not with every snapshot."""
     disk = ForcingDisk()
     store = store_in(tmp_path, disk=disk)
@@ -256,9 +240,7 @@ async def test_f16_folder_when_it_is_known_to_be_there_then_only_what_is_new_is_
     assert disk.forced == [saved.path.parent]
 
 
-def test_folder_when_above_the_root_nobody_may_look_then_is_made_all_the_same(
-    tmp_path: Path,
-) -> None:
+def test_folder_above_the_root_when_it_cannot_be_opened_then_is_not_forced(tmp_path: Path) -> None:
     """A folder above the root that cannot be opened is not forced."""
     disk = ForcingDisk()
     disk.failing[tmp_path] = errno.EACCES

@@ -64,9 +64,7 @@ async def running(writer: SnapshotWriter) -> AsyncIterator[None]:
 
 
 @in_virtual_time
-async def test_f1_partition_that_changed_when_another_did_not_then_is_written(
-    tmp_path: Path,
-) -> None:
+async def test_f1_partition_when_it_alone_changed_then_is_written(tmp_path: Path) -> None:
     """A partition is due by its own position, not by the largest of all."""
     source = source_of(0, 1)
     change(source.shards[0], 1_000)
@@ -102,9 +100,7 @@ async def test_f2_partition_that_did_not_change_then_is_never_written_again(tmp_
 
 
 @in_virtual_time
-async def test_partition_that_was_rebuilt_to_a_lower_position_then_is_written(
-    tmp_path: Path,
-) -> None:
+async def test_partition_when_rebuilt_to_a_lower_position_then_is_written(tmp_path: Path) -> None:
     """A state below its snapshot's position is due as well."""
     source = source_of(0)
     store = store_in(tmp_path)
@@ -119,9 +115,7 @@ async def test_partition_that_was_rebuilt_to_a_lower_position_then_is_written(
 
 
 @in_virtual_time
-async def test_every_partition_is_written_within_the_interval_and_not_at_once(
-    tmp_path: Path,
-) -> None:
+async def test_partitions_are_spread_over_the_interval(tmp_path: Path) -> None:
     """Fifty partitions that change all the time are spread over the interval, each once in it."""
     source = source_of(*range(50))
     writer = SnapshotWriter(source, store_in(tmp_path))
@@ -154,9 +148,7 @@ async def test_every_partition_is_written_within_the_interval_and_not_at_once(
 
 
 @in_virtual_time
-async def test_partition_that_appears_later_then_is_written_within_the_interval(
-    tmp_path: Path,
-) -> None:
+async def test_partition_that_appears_later_then_is_written_in_time(tmp_path: Path) -> None:
     """The writer finds a new partition within its interval and forgets a removed one."""
     source = source_of(0)
     writer = SnapshotWriter(source, store_in(tmp_path))
@@ -223,9 +215,7 @@ async def test_f17_refusal_at_the_low_water_mark_is_counted_apart(tmp_path: Path
 
 
 @in_virtual_time
-async def test_f17_room_on_the_disk_when_it_changes_then_is_told_with_the_low_water_mark(
-    tmp_path: Path,
-) -> None:
+async def test_f17_room_on_the_disk_is_shown_with_the_low_water_mark(tmp_path: Path) -> None:
     """The statistics show the free space and the low-water mark, also without a write."""
     disk = FaultySnapshotDisk()
     disk.free = 5_000
@@ -250,9 +240,7 @@ async def test_f17_room_on_the_disk_when_it_changes_then_is_told_with_the_low_wa
 
 
 @in_virtual_time
-async def test_f18_flush_when_everything_stopped_then_a_restart_replays_nothing(
-    tmp_path: Path,
-) -> None:
+async def test_f18_flush_at_the_end_then_a_restart_replays_nothing(tmp_path: Path) -> None:
     """After the last flush a restart replays nothing; unchanged partitions are skipped."""
     source = source_of(0, 1, 2)
     writer = SnapshotWriter(source, store_in(tmp_path))
