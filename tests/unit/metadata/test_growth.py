@@ -17,7 +17,6 @@ from rlmm.metadata.image_reading import read_partition_image
 from rlmm.metadata.partition import PartitionState
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import SegmentState
-from rlmm.metadata.slots import Slots
 from rlmm.metadata.validate import violations
 from tests.support.builders import started, tp
 
@@ -245,15 +244,3 @@ def test_f89_next_txn_index_far_away_then_costs_no_more(order: int) -> None:
     restored = read_partition_image(partition_image(history.state))
     assert calls_of(partial(restored.next_with_txn_index, 0, TIMES * SPAN)) < few
     assert restored.next_with_txn_index(0, TIMES * SPAN) == HUGE.to_bytes(16)
-
-
-def test_f89_slots_emptied_from_the_front_then_leave_no_empty_chunks() -> None:
-    """Slots that retention empties take no memory and no time."""
-    slots = Slots()
-    for offset in range(10_000):
-        slots.append(offset, offset.to_bytes(16))
-    for offset in range(9_999):
-        slots.remove(offset)
-    assert [len(offsets) for offsets, _ in slots.chunks()] == [1]
-    assert list(slots) == [(9_999, (9_999).to_bytes(16))]
-    assert slots.top == 9_999

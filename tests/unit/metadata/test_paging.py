@@ -44,6 +44,14 @@ def filled(count: int = COUNT) -> PythonShard:
     return shard
 
 
+def of_epochs(epochs: range, count: int) -> PythonShard:
+    shard = new_shard()
+    for epoch in epochs:
+        for number in range(count):
+            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
+    return shard
+
+
 def next_page(
     shard: PythonShard, epoch: int | None = None, after: PageKey | None = None, limit: int = 100
 ) -> Page:
@@ -184,12 +192,8 @@ def events_held(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, label: str)
 
 def test_orders_when_nobody_comes_back_then_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """First pages of very many leader epochs cost an event no more than those of some."""
-    shard = new_shard()
-    epochs = 50
-    for epoch in range(epochs):
-        for number in range(3):
-            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
-    for epoch in range(epochs):
+    shard = of_epochs(range(50), 3)
+    for epoch in range(50):
         assert not next_page(shard, epoch, limit=1).is_last
     orders = orders_of(shard)
     assert isinstance(orders, paging.Orders)
@@ -201,11 +205,8 @@ def test_orders_when_nobody_comes_back_then_are_few(monkeypatch: pytest.MonkeyPa
 
 def test_order_when_given_up_then_its_reader_goes_on_where_it_was() -> None:
     """More readers than there are orders take turns, and each is shown everything once."""
-    shard = new_shard()
     epochs = range(3 * ORDERS_OF_PARTITION_MAX)
-    for epoch in epochs:
-        for number in range(5):
-            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
+    shard = of_epochs(epochs, 5)
     shown: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch in epochs}
     after: dict[int, PageKey | None] = dict.fromkeys(epochs)
     for _ in range(5):
@@ -220,11 +221,8 @@ def test_order_when_given_up_then_its_reader_goes_on_where_it_was() -> None:
 def test_orders_long_in_the_making_then_serve_every_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every reader reaches its last page while more orders are under way than are kept."""
     monkeypatch.setattr(paging, "TAKEN_AT_A_TIME", 2)
-    shard = new_shard()
     epochs = range(2 * ORDERS_OF_PARTITION_MAX)
-    for epoch in epochs:
-        for number in range(7):
-            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
+    shard = of_epochs(epochs, 7)
     shown: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch in epochs}
     after: dict[int, PageKey | None] = dict.fromkeys(epochs)
     reading = list(epochs)

@@ -58,13 +58,30 @@ def test_record_set_of_many_batches_then_is_applied_whole() -> None:
     assert all(segment.state is CF for segment in shard.segments(tp()))
 
 
-def test_record_set_of_no_bytes_then_is_complete_and_moves_to_its_end() -> None:
-    """An empty record set may move the position to its end."""
-    shard = new_shard(position=5)
-    assert apply(shard, record_set()).complete
-    assert shard.position == 5
-    report = apply(shard, record_set(next_offset=9))
-    assert (shard.position, report.tally) == (9, Tally(missing=4))
+HOLES = hole_batch(dict(zip((12, 15), life("a")[:2], strict=True)), 10, 19)
+
+
+@pytest.mark.parametrize(
+    ("given", "position", "tally"),
+    [
+        (record_set(), 0, Tally()),
+        (record_set(next_offset=9), 9, Tally(missing=9)),
+        (record_set(HOLES, batch_of([started("b", 10, 19)], 25)), 26, Tally(applied=3, missing=23)),
+        (
+            record_set(build_batch([], 0, last_offset=7), build_batch([], 20, last_offset=20)),
+            *(21, Tally(missing=21)),
+        ),
+        (record_set(batch_of(life("a")), bytes(300)), 4, Tally(applied=4)),
+    ],
+    ids=["nothing", "a known end", "compaction holes", "empty batches", "preallocated zeros"],
+)
+def test_offsets_without_records_then_are_counted_as_missing(
+    given: RecordSet, position: int, tally: Tally
+) -> None:
+    """The position passes offsets before, between and behind records, each counted once."""
+    shard = new_shard()
+    report = apply(shard, given)
+    assert (report.complete, shard.position, report.tally) == (True, position, tally)
 
 
 def test_control_batches_then_move_the_position_and_are_counted() -> None:
@@ -96,24 +113,6 @@ def test_control_batch_around_the_position_is_cut_there(record_count: int, count
     assert report.tally == Tally(control=counted, missing=3 - counted)
 
 
-def test_compaction_holes_then_are_counted_as_missing() -> None:
-    """The report counts missing offsets before, between and behind records and between batches."""
-    shard = new_shard()
-    first, second = life("a")[:2]
-    data = hole_batch({12: first, 15: second}, 10, 19)
-    report = apply(shard, record_set(data, batch_of([started("b", 10, 19)], 25)))
-    assert report.tally == Tally(applied=3, missing=23)
-    assert shard.position == 26
-
-
-def test_empty_batches_then_move_the_position() -> None:
-    """Empty batches, as compaction leaves them, move the position."""
-    shard = new_shard()
-    data = build_batch([], 0, last_offset=7)
-    report = apply(shard, record_set(data, build_batch([], 20, last_offset=20)))
-    assert (shard.position, report.tally) == (21, Tally(missing=21))
-
-
 def test_log_end_behind_the_last_batch_then_is_reached() -> None:
     """The log knows its position better than the batches; nothing ever moves back."""
     shard = new_shard()
@@ -134,13 +133,6 @@ def test_partial_tail_then_is_a_clean_end() -> None:
         apply(shard, record_set(tail))
         assert shard.segments(tp()) == []
         assert shard.position == 4
-
-
-def test_preallocated_zeros_then_are_a_clean_end() -> None:
-    """The unwritten rest of a log file holds nothing."""
-    shard = new_shard()
-    assert apply(shard, record_set(batch_of(life("a")), bytes(300))).complete
-    assert shard.position == 4
 
 
 @pytest.mark.parametrize("position", range(9))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import SnapshotRefused
+from rlmm.errors import ConfigError, SnapshotRefused
 from rlmm.snapshot import store as store_module
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.writer import SnapshotWriter
@@ -321,3 +321,28 @@ async def test_interval_when_set_then_is_kept(tmp_path: Path) -> None:
             change(source.shards[0])
             await asyncio.sleep(1)
     assert 9 <= writer.statistics().written <= 11
+
+
+def test_settings_when_nothing_is_said_then_two_generations_are_kept() -> None:
+    """The default of two generations leaves one when a snapshot is damaged."""
+    assert SnapshotSettings().generations >= 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"interval_ms": 0},
+        {"interval_ms": 2**31},
+        {"interval_ms": 1.5},
+        {"generations": 1},
+        {"generations": True},
+        {"free_bytes_min": -1},
+        {"niceness": -1},
+        {"niceness": 20},
+    ],
+    ids=str,
+)
+def test_setting_when_it_cannot_work_then_is_refused_by_name(changes: dict[str, int]) -> None:
+    """A value that no snapshot can be written with is named at once."""
+    with pytest.raises(ConfigError, match=next(iter(changes))):
+        SnapshotSettings(**changes)
