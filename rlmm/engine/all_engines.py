@@ -29,11 +29,11 @@ async def flush_all(engines: Mapping[str, Engine]) -> dict[str, FlushResult]:
 
 async def close_all(opened: Mapping[str, AsyncExitStack]) -> None:
     opened = dict(opened)
-    done = await asyncio.gather(*map(close_one, opened, opened.values()), return_exceptions=True)
+    done = await asyncio.gather(*map(close_engine, opened, opened.values()), return_exceptions=True)
     _all_of(dict(zip(opened, done, strict=True)), "while it was closed")
 
 
-async def close_one(cluster: str, opened: AsyncExitStack) -> None:
+async def close_engine(cluster: str, opened: AsyncExitStack) -> None:
     with bound(cluster=cluster):
         await opened.aclose()
 

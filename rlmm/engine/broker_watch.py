@@ -69,7 +69,7 @@ class BrokerWatch:
                 if not self._answers:
                     pause_s = first.failed()
                 _log.warning(
-                    "what broker %d leads and follows is not known: %s; asked again in %g s",
+                    "the partitions of broker %d are not known: %s; next question in %g s",
                     self._broker_id,
                     error,
                     pause_s,

@@ -71,7 +71,7 @@ class CopyWatch:
 
     def _failed(self, trouble: str) -> None:
         if not self._trouble:
-            _log.info("which tiered topics are not copied is not known: %s", trouble)
+            _log.info("the topics with remote.log.copy.disable are not known: %s", trouble)
         self._failures += 1
         self._trouble = trouble
 

@@ -75,21 +75,21 @@ class OpeningLog:
     def _age_s(self) -> float:
         return asyncio.get_running_loop().time() - self._begin_s
 
-    def _found(self) -> MetadataLog | None:
+    def _opened_log(self) -> MetadataLog | None:
         opening = self._opening
         if not opening.done() or opening.cancelled() or opening.exception() is not None:
             return None
         return opening.result().log
 
     async def _reached(self, timeout_s: float) -> tuple[MetadataLog, float]:
-        found = self._found()
+        found = self._opened_log()
         if found is not None:
             return found, timeout_s
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + timeout_s
         await asyncio.wait([self._opening], timeout=timeout_s if self._is_told else 0)
         self._is_told = True
-        found = self._found()
+        found = self._opened_log()
         if found is None:
             raise LogUnavailable(self.trouble)
         return found, max(0.001, deadline_s - loop.time())
@@ -141,17 +141,17 @@ class OpeningLog:
         return await log.topics_not_copied(timeout_s=left_s)
 
     def wake(self) -> None:
-        found = self._found()
+        found = self._opened_log()
         if found is not None:
             wake(found)
 
     def statistics(self) -> LogStatistics:
-        found = self._found()
+        found = self._opened_log()
         return LogStatistics() if found is None else found.statistics()
 
     async def close(self) -> None:
         self._opening.cancel()
         await asyncio.wait([self._opening])
-        found = self._found()
+        found = self._opened_log()
         if found is not None:
             await found.close()

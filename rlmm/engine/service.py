@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.base.log_context import bound
-from rlmm.engine.all_engines import close_all, close_one, flush_all
+from rlmm.engine.all_engines import close_all, close_engine, flush_all
 from rlmm.engine.broker_watch import BrokerAssignmentSource, BrokerWatch
 from rlmm.engine.copy_watch import CopySettingsSource, CopyWatch
 from rlmm.engine.engine import Engine, EngineParts
@@ -89,7 +89,7 @@ class Service:
         self._report = report
         for name, run in beside.items():
             self._parts.add(name, run)
-        self._parts.add("snapshots on request", self._write_when_asked)
+        self._parts.add("snapshots on request", self._write_on_request)
 
     async def add(self, plan: EnginePlan) -> Engine:
         """
@@ -233,20 +233,20 @@ class Service:
             raise Stopped(self._end)
         self._parts.require_open()
 
-    async def _write_when_asked(self) -> None:
+    async def _write_on_request(self) -> None:
         while True:
             await self.wants_snapshots.wait()
             self.wants_snapshots.clear()
             self._asked += 1
-            begun_ns = time.monotonic_ns()
+            begin_ns = time.monotonic_ns()
             done = await self.flush()
             if self._report is not None:
-                asked = {
+                outcomes = {
                     name: SnapshotOutcome(flushed, tuple(self.engines[name].not_open()))
                     for name, flushed in done.items()
                     if name in self.engines
                 }
-                await self._report(asked, begun_ns)
+                await self._report(outcomes, begin_ns)
 
     def _confirm(self, plan: EnginePlan, identity: LogIdentity) -> None:
         """Refuse a log other than *plan* means, or one followed already by an earlier engine."""
@@ -306,7 +306,7 @@ class Service:
         if engine is not None:
             engine.release()  # it may be out of the collector's sight, and never found again
         try:
-            await close_one(name, self._opened[name])
+            await close_engine(name, self._opened[name])
         except Exception as error:  # noqa: BLE001 - whatever a log may raise
             _log.warning("while %s was closed: %r", name, error, extra={"cluster": name})
         finally:

@@ -93,12 +93,12 @@ class PartitionQueries:
 
     def segments_for(self, lookups: Iterable[Lookup]) -> list[SegmentMetadata | RlmmError | None]:
         """Return an answer for each look-up, in order; a refused one has its error in its place."""
-        asked = list(lookups)
-        if len(asked) > LOOKUPS_MAX:
-            msg = f"{len(asked)} look-ups in one call, allowed are {LOOKUPS_MAX}"
+        lookups = list(lookups)
+        if len(lookups) > LOOKUPS_MAX:
+            msg = f"{len(lookups)} look-ups in one call, allowed are {LOOKUPS_MAX}"
             raise InvalidArgument(msg)
         answers: list[SegmentMetadata | RlmmError | None] = []
-        for partition, epoch, offset in asked:
+        for partition, epoch, offset in lookups:
             try:
                 answers.append(self.segment_for(partition, epoch, offset))
             except RlmmError as error:

@@ -120,10 +120,9 @@ class MetadataCalls:
         self, lookups: Iterable[Lookup], **options: Unpack[ReadOptions]
     ) -> list[SegmentMetadata | RlmmError | None]:
         """Return an answer to each look-up, in their order; a refused one has its error there."""
-        asked = list(lookups)
-        about = {partition for partition, _, _ in asked}
-        await wait_fresh(self._engine, about, **options)
-        return self.reads.segments_for(asked)
+        lookups = list(lookups)
+        await wait_fresh(self._engine, {partition for partition, _, _ in lookups}, **options)
+        return self.reads.segments_for(lookups)
 
     async def segment(
         self, segment_id: SegmentId, **options: Unpack[ReadOptions]

@@ -40,22 +40,22 @@ class KeptOrders:
             if order is not None and self._turn - turn > ABANDONED_TURNS:
                 self.give_up(order)
 
-    def note_asked(self, order: Order) -> None:
+    def note_request(self, order: Order) -> None:
         self._by_turn.pop(order.turn, None)
         order.turn = self._turn
         self._by_turn[self._turn] = order
 
     def make_room(self, of_partition: list[Order]) -> bool:
         """Give up the least recently used order, of *of_partition* first; false if none may go."""
-        if len(of_partition) >= ORDERS_OF_PARTITION_MAX and not self._give_up_one(of_partition):
+        if len(of_partition) >= ORDERS_OF_PARTITION_MAX and not self._give_up_oldest(of_partition):
             return False
-        return len(self) < ORDERS_MAX or self._give_up_one(list(self._by_turn.values()))
+        return len(self) < ORDERS_MAX or self._give_up_oldest(list(self._by_turn.values()))
 
     def give_up(self, order: Order) -> None:
         self._by_turn.pop(order.turn, None)
         order.give_up()
 
-    def _give_up_one(self, orders: list[Order]) -> bool:
+    def _give_up_oldest(self, orders: list[Order]) -> bool:
         for order in orders:
             if not order.is_awaited or self._turn - order.turn > AWAITED_TURNS:
                 self.give_up(order)

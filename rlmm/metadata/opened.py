@@ -86,7 +86,7 @@ class OpenRecordSet:
         self.pending = iter(zip(range(offset, self._floor), values, strict=True))
         return True
 
-    def next_found(self, position: int) -> Batch | DamagedBatch | None:
+    def next_batch(self, position: int) -> Batch | DamagedBatch | None:
         """Return the next entry, `None` at the end; a batch with impossible offsets is damaged."""
         found = self._ahead.popleft() if self._ahead else next(self._walked, None)
         if isinstance(found, PartialTail):

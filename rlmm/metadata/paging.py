@@ -196,7 +196,7 @@ class Orders:
                 return Page((), after, is_last=False)
             order = Order(state, epoch)
         self._orders[epoch] = order
-        kept.note_asked(order)
+        kept.note_request(order)
         order.idle_changes = 0
         if not order.go_on(state):
             order.is_awaited = True

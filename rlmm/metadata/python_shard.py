@@ -137,7 +137,7 @@ class PythonShard(ShardAnswers):
                 self._close(opened, opened.batch, turn)
             if steps >= STEPS_MAX and budget < INT64_MAX:
                 return False, None
-            found = opened.next_found(self.position)
+            found = opened.next_batch(self.position)
             if found is None:
                 return True, None
             if isinstance(found, DamagedBatch):

@@ -189,8 +189,8 @@ class Follower:
         """Fail the writers that wait for a verdict of the old state."""
         self.verdicts.fail(
             OutcomeUnknown,
-            f"metadata partition {self.partition} is read anew, what became of the event was not "
-            "heard: look at the state before repeating it",
+            f"metadata partition {self.partition} is read anew, so the outcome of the event is not "
+            "known: query the segment before sending the event again",
         )
         self.verdicts = VerdictWaits(position)
 

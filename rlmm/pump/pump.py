@@ -85,7 +85,7 @@ class Pump:
                 self._connection.trouble = str(first_of(errors))
                 cluster = {"cluster_id": identity.cluster_id}
                 _log.error("%s: everything is read anew", self._connection.trouble, extra=cluster)
-                self._end_all(OutcomeUnknown, "the metadata topic is another one now")
+                self._end_all(OutcomeUnknown, "the metadata topic was recreated")
             finally:
                 self._identity = None
             _stay_cancelled()

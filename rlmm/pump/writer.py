@@ -252,8 +252,8 @@ class EventWriter:
                 return await pending
         except TimeoutError:
             msg = (
-                f"the event is stored at offset {offset} of metadata partition {place}, what "
-                "became of it was not known in time: look at the state before repeating it"
+                f"the event is stored at offset {offset} of metadata partition {place}, but its "
+                "outcome was not known in time: query the segment before sending it again"
             )
             raise OutcomeUnknown(msg, stored_at=(place, offset)) from None
         except Unresolved as error:

@@ -67,7 +67,7 @@ class SnapshotStore:
         """*make_shard* makes an empty shard; raises `ConfigError` for a log without identity."""
         if not identity.cluster_id or not any(identity.topic_id):
             msg = (
-                f"no snapshots can be kept of a log that does not say which it is: cluster id "
+                f"no snapshots can be kept of a log without an identity: cluster id "
                 f"{identity.cluster_id!r}, topic id {identity.topic_id}"
             )
             raise ConfigError(msg)

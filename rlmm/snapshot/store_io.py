@@ -144,7 +144,7 @@ class SnapshotFolder:
         try:
             self._make_folder(path.parent)
             self._require_room(path.parent, expected_bytes)
-            chunks = encode(header, _one_by_one(given, parts))
+            chunks = encode(header, _giving_way(given, parts))
             watched = self._watched(given, path.parent, chunks)
             size = write_atomically(self._disk, path, watched, given.go_on)
         except OSError as error:
@@ -211,7 +211,7 @@ class SnapshotFolder:
             raise SnapshotRefused(msg)
 
 
-def _one_by_one(
+def _giving_way(
     given: BackgroundWork, parts: Iterable[Callable[[], bytes]]
 ) -> Iterator[Callable[[], bytes]]:
     for part in parts:

@@ -90,9 +90,9 @@ class ProcessStatus:
         if not self.engines and not self.missing:
             return "no cluster is followed yet"
         waiting = [name for name, engine in self.engines.items() if not engine.is_ready]
-        said = [f"not all is answered from: {', '.join(waiting)}"] if waiting else []
-        said += [f"{name} is not followed now: {why}" for name, why in self.missing.items()]
-        return "; ".join(said)
+        reasons = [f"not all is answered from: {', '.join(waiting)}"] if waiting else []
+        reasons += [f"{name} is not followed now: {why}" for name, why in self.missing.items()]
+        return "; ".join(reasons)
 
 
 class PlaceReadinessView(ViewObject):

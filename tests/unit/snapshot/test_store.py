@@ -323,5 +323,5 @@ async def test_restore_when_cancelled_then_ends_within_a_partition(tmp_path: Pat
 )
 def test_store_of_a_log_without_identity_is_refused(tmp_path: Path, identity: LogIdentity) -> None:
     """The store refuses a log without an identity."""
-    with pytest.raises(ConfigError, match="does not say which it is"):
+    with pytest.raises(ConfigError, match="a log without an identity"):
         store_in(tmp_path, identity=identity)
