@@ -1,4 +1,4 @@
-"""The engine of one cluster: connects log, pump, gate and snapshots, which do not know another."""
+"""The engine of one cluster: connects log, pump, gate and snapshots, each unaware of the others."""
 
 from __future__ import annotations
 
