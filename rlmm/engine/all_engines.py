@@ -1,8 +1,4 @@
-"""
-All engines of a process at a time: their snapshots, and the closing of their logs.
-
-Invariant: a failure or a disk that hangs stops no other engine, and every failure is logged.
-"""
+"""All engines of a process at a time. A failure or a disk that hangs stops no other engine."""
 
 from __future__ import annotations
 
@@ -33,11 +29,11 @@ async def flush_all(engines: Mapping[str, Engine]) -> dict[str, FlushResult]:
 
 async def close_all(opened: Mapping[str, AsyncExitStack]) -> None:
     opened = dict(opened)
-    done = await asyncio.gather(*map(close_one, opened, opened.values()), return_exceptions=True)
+    done = await asyncio.gather(*map(close_engine, opened, opened.values()), return_exceptions=True)
     _all_of(dict(zip(opened, done, strict=True)), "while it was closed")
 
 
-async def close_one(cluster: str, opened: AsyncExitStack) -> None:
+async def close_engine(cluster: str, opened: AsyncExitStack) -> None:
     with bound(cluster=cluster):
         await opened.aclose()
 
@@ -60,7 +56,6 @@ async def _flush(name: str, engine: Engine) -> FlushResult:
 
 
 def _all_of(results: Mapping[str, Result | BaseException], when: str) -> dict[str, Result]:
-    """Log each failure and raise the first; else return the results."""
     failed = [(name, one) for name, one in results.items() if isinstance(one, BaseException)]
     for name, error in failed:
         _log.error("%s: %s: %r", name, when, error, extra={"cluster": name})

@@ -1,10 +1,4 @@
-"""
-The watch on a broker (`assignment = cluster:N`): asks the cluster what that broker leads and
-follows.
-
-For services beside a broker without our plugin. A failed or incomplete answer changes nothing. The
-watch repeats the first question soon, and later ones at the interval.
-"""
+"""The watch on a broker (`assignment = cluster:N`): asks the cluster what it leads and follows."""
 
 from __future__ import annotations
 
@@ -31,8 +25,6 @@ _FIRST_PAUSE_S = 1.0
 
 @runtime_checkable
 class BrokerAssignmentSource(Protocol):
-    """A log that can ask its cluster: the `kafka` log."""
-
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
     ) -> frozenset[TopicIdPartition]: ...
@@ -45,13 +37,10 @@ class WatchStatistics:
     failures: int
     partitions: int
     last_trouble: str
-    """Of the last question; empty where the cluster answered it."""
     heard_s: float | None
 
 
 class BrokerWatch:
-    """Keeps an assignment equal to one broker's, as long as `run` runs."""
-
     def __init__(
         self,
         cluster: BrokerAssignmentSource,
@@ -80,7 +69,7 @@ class BrokerWatch:
                 if not self._answers:
                     pause_s = first.failed()
                 _log.warning(
-                    "what broker %d leads and follows is not known: %s; asked again in %g s",
+                    "the partitions of broker %d are not known: %s; next question in %g s",
                     self._broker_id,
                     error,
                     pause_s,

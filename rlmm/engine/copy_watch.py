@@ -1,10 +1,4 @@
-"""
-The watch on copying: which tiered topics have `remote.log.copy.disable`, and for how long.
-
-Jobs that tier a live cluster stop copying, and with it retention, for minutes. One that died in
-between leaves disks that grow, and no broker reports it. The time counts from when this process saw
-the topic first.
-"""
+"""The watch on copying, since jobs that stop copying and die leave disks that grow unreported."""
 
 from __future__ import annotations
 
@@ -29,8 +23,6 @@ _SHOWN_MAX = 10
 
 @runtime_checkable
 class CopySettingsSource(Protocol):
-    """A log that can ask its cluster: the `kafka` log."""
-
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
         """Return the tiered topics with `remote.log.copy.disable`."""
 
@@ -40,15 +32,12 @@ class CopyingStatistics:
     answers: int
     failures: int
     last_trouble: str
-    """Of the last question; empty where the cluster answered it."""
     heard_s: float | None
     not_copied_since_s: Mapping[str, float]
-    """Tiered topics that are not copied, each with the time of the event loop when the watch saw it
-    first."""
+    """Tiered topics that are not copied, with the event loop's time when the watch saw each."""
     warn_s: float
 
     def overdue(self, now_s: float) -> list[str]:
-        """Return the topics that have not been copied for `warn_s` or longer."""
         return sorted(
             topic
             for topic, since_s in self.not_copied_since_s.items()
@@ -57,8 +46,6 @@ class CopyingStatistics:
 
 
 class CopyWatch:
-    """Asks which topics are not copied, as long as `run` runs."""
-
     def __init__(self, cluster: CopySettingsSource, warn_s: float) -> None:
         self._cluster = cluster
         self._warn_s = warn_s
@@ -84,7 +71,7 @@ class CopyWatch:
 
     def _failed(self, trouble: str) -> None:
         if not self._trouble:
-            _log.info("which tiered topics are not copied is not known: %s", trouble)
+            _log.info("the topics with remote.log.copy.disable are not known: %s", trouble)
         self._failures += 1
         self._trouble = trouble
 

@@ -1,7 +1,4 @@
-"""
-The engine of one cluster: connects a log, a pump, a gate and snapshots, which do not know each
-other. A process may hold several engines.
-"""
+"""The engine of one cluster: connects log, pump, gate and snapshots, each unaware of the others."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from traceback import clear_frames
 from typing import TYPE_CHECKING
 
@@ -33,7 +31,8 @@ from rlmm.log.history_reader import HistoryReader
 from rlmm.log.request_checks import require_timeout
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.ids import INT64_MAX
-from rlmm.metadata.python_shards import python_shards
+from rlmm.metadata.kept_orders import KeptOrders
+from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.budget import Budget, MemorySettings, measure_memory
 from rlmm.pump.follower import FollowerContext, anything_goes
 from rlmm.pump.incidents import Incidents
@@ -74,15 +73,14 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """Parts that an engine is built on; tests and simulations replace some."""
-
     clock: Clock = SYSTEM_CLOCK
-    make_shard: Callable[[int, int], Shard] = field(default_factory=python_shards)
+    make_shard: Callable[[int, int], Shard] = field(
+        default_factory=lambda: partial(PythonShard, kept_orders=KeptOrders())
+    )
     measure_memory: Callable[[], Awaitable[MemoryUsage]] = measure_memory
     snapshot_disk: SnapshotDisk = SNAPSHOT_DISK
     set_apart: Callable[[], None] = lambda: None
-    """Hides existing objects from Python's cycle collector (see `TurnTaking`); not by default,
-    since the process may be another program's."""
+    """Hides existing objects from the cycle collector; off where a program owns the process."""
     confirm: Callable[[LogIdentity], None] = anything_goes
     """Raises `ConfigError` where the log of that identity is not to be followed."""
 
@@ -144,10 +142,7 @@ class Engine:
     # ---------------------------------------------------------------------------- the task
 
     async def run(self) -> None:
-        """
-        Follow the log until cancelled. After that the engine refuses everything, whatever ended it:
-        it never serves a state that is not read on.
-        """
+        """Follow the log until cancelled; after that the engine refuses everything."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._read(), name="pump")
@@ -167,14 +162,12 @@ class Engine:
             raise
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
-        """Write a snapshot of every partition that changed; failures are in the result."""
         if self._keeper is None:
             error = ConfigError("there is no folder of snapshots: none are kept")
             return FlushResult(obstacle=error)
         return await self._keeper.flush(partitions)
 
     def not_open(self) -> list[int]:
-        """Return the assigned metadata partitions that the engine does not answer from."""
         return self._gate.not_open()
 
     def refuse(self, error: type[Unresolved], message: str) -> None:
@@ -190,7 +183,6 @@ class Engine:
         self._pump.wake()
 
     def release(self) -> None:
-        """After the end, free all state, also while callers hold the engine still."""
         self._pump.release()
         self._gate.disconnect("all that was read is given up")
 
@@ -201,14 +193,13 @@ class Engine:
         return self._pump.assignment
 
     def reconcile(self, assignment: Assignment) -> int:
-        """Answer for exactly *assignment* from now on; returns its generation."""
         self._require_running()
         return self._pump.reconcile(assignment)
 
     async def wait_settled(self, generation: int, *, timeout_s: float) -> dict[int, str]:
         """
-        Wait until *generation* has taken effect; see `Pump.wait_settled`. Raises `NotReady` at the
-        deadline: then the log has not been reached.
+        Wait until *generation* has taken effect (see `Pump.wait_settled`); `NotReady` at the
+        deadline.
         """
         try:
             async with asyncio.timeout(self.limit_s(timeout_s)):
@@ -227,8 +218,8 @@ class Engine:
 
     async def wait_all_ready(self, *, timeout_s: float) -> list[int]:
         """
-        Wait until every assigned metadata partition is open; returns those that are not at the
-        deadline. Raises `NotReady` while the log or the assignment is not known.
+        Wait for every assigned metadata partition; return those not open at the deadline. Raises
+        `NotReady` while the log or the assignment is not known.
         """
         with suppress(TimeoutError):
             async with asyncio.timeout(self.limit_s(timeout_s)):
@@ -248,7 +239,6 @@ class Engine:
     # ------------------------------------------------------------------------------ writes
 
     async def write(self, event: Event, *, timeout_s: float | None = None) -> WrittenEvent:
-        """Store *event* and return its verdict; see `EventWriter.write`."""
         return await self._writer.write(event, timeout_s=timeout_s)
 
     async def store(
@@ -266,11 +256,9 @@ class Engine:
         self, at_least: Mapping[int, int], *, timeout_s: float | None = None
     ) -> None:
         """
-        Wait until the events at these offsets, by metadata partition, are applied here.
-
-        Raises `InvalidArgument` for a metadata partition that the topic does not have,
-        `NotAssigned` for one that is not read here, `NotReady` at the deadline, and the error that
-        ends the reading of the partition meanwhile.
+        Wait until the events at these offsets, by metadata partition, are applied here. Raises
+        `InvalidArgument` for a metadata partition that the topic does not have, `NotAssigned` for
+        one that is not read here, `NotReady` at the deadline, or the error that ends the reading.
         """
         limit_s = self.limit_s(timeout_s)
         _require_offsets(at_least)
@@ -313,11 +301,7 @@ class Engine:
     async def wait_current(
         self, *partitions: TopicIdPartition, timeout_s: float | None = None
     ) -> None:
-        """
-        Ask the log where it ends, and wait until everything up to there is applied here.
-
-        A question asked right afterwards sees every event that was stored before this call.
-        """
+        """Wait until all that the log holds now is applied: later questions see earlier writes."""
         limit_s = self.limit_s(timeout_s)
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + limit_s
@@ -330,10 +314,7 @@ class Engine:
         await self.wait_reached(ends, timeout_s=max(0.001, deadline_s - loop.time()))
 
     def read_token(self) -> dict[int, int]:
-        """
-        Return the offset of the last event applied, by metadata partition; callers pass it as
-        `at_least`.
-        """
+        """Return the last applied offset by metadata partition; callers pass it as `at_least`."""
         return {
             place: gated.shard.position - 1
             for place, gated in self._gate.shards().items()

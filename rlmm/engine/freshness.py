@@ -1,8 +1,4 @@
-"""
-Freshness of an answer: waits for events before a question is asked.
-
-Invariant: one question has one deadline, over all that it waits for.
-"""
+"""Freshness of an answer: waits for events before a question; one deadline covers all waits."""
 
 from __future__ import annotations
 
@@ -16,8 +12,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
 _LEAST_S = 0.001
-"""Time to ask the log in when the deadline has passed, so that the caller gets the log's
-refusal."""
+"""Time to ask the log after the deadline, so that the caller gets the log's refusal."""
 
 
 async def wait_fresh(
@@ -29,9 +24,8 @@ async def wait_fresh(
     timeout_s: float | None = None,
 ) -> None:
     """
-    Wait until the events at the offsets of *at_least*, by metadata partition, are applied, and with
-    *linearizable* everything that the metadata partitions of *partitions* hold by now. `None` for
-    *timeout_s*: the engine's setting.
+    Wait for the offsets of *at_least*, and with *linearizable* for the log ends of *partitions*.
+    `None` as *timeout_s* means the engine's setting.
     """
     loop = asyncio.get_running_loop()
     deadline_s = loop.time() + engine.limit_s(timeout_s)

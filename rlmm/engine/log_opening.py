@@ -1,9 +1,7 @@
 """
-The opening of an engine's log, which a disk that hangs may delay for ever.
-
-Until its log is open an engine works on a stand-in, which is not reached and names what it waits
-for. Invariant: closing the stack frees all that was taken for the log, its folder of snapshots
-included.
+The opening of an engine's log, which a disk that hangs may delay for ever. Until then an engine
+works on a stand-in that names what it waits for. Closing the stack frees all that was taken for the
+log, its folder of snapshots included.
 """
 
 from __future__ import annotations
@@ -39,10 +37,7 @@ _log = logging.getLogger("rlmm.opening")
 async def open_within(
     opened: AsyncExitStack, plan: EnginePlan, at: Callable[[str], None]
 ) -> LogOpener:
-    """
-    Open the log of *plan* and lock its folder of snapshots; *opened* closes both. Calls *at* before
-    each step with the thing that it waits for.
-    """
+    """Open the log of *plan* and lock its snapshot folder; call *at* with the name of each step."""
     held = ExitStack()
     opened.push_async_callback(in_own_thread, "snapshots-lock", held.close)
     at(plan.where)
@@ -61,10 +56,7 @@ class OpeningLog:
     def __init__(
         self, opening: asyncio.Task[LogOpener], begin_s: float, what: Callable[[], str]
     ) -> None:
-        """
-        *opening* began at *begin_s*, by the event loop's clock; *what* names the thing that it
-        waits for.
-        """
+        """*opening* began at *begin_s* of the event loop's clock; *what* names what it needs."""
         self._opening = opening
         self._what = what
         self._is_told = False
@@ -83,22 +75,21 @@ class OpeningLog:
     def _age_s(self) -> float:
         return asyncio.get_running_loop().time() - self._begin_s
 
-    def _found(self) -> MetadataLog | None:
+    def _opened_log(self) -> MetadataLog | None:
         opening = self._opening
         if not opening.done() or opening.cancelled() or opening.exception() is not None:
             return None
         return opening.result().log
 
     async def _reached(self, timeout_s: float) -> tuple[MetadataLog, float]:
-        """Return the log and the rest of the time; `LogUnavailable` when it is not open by then."""
-        found = self._found()
+        found = self._opened_log()
         if found is not None:
             return found, timeout_s
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + timeout_s
         await asyncio.wait([self._opening], timeout=timeout_s if self._is_told else 0)
         self._is_told = True
-        found = self._found()
+        found = self._opened_log()
         if found is None:
             raise LogUnavailable(self.trouble)
         return found, max(0.001, deadline_s - loop.time())
@@ -150,18 +141,17 @@ class OpeningLog:
         return await log.topics_not_copied(timeout_s=left_s)
 
     def wake(self) -> None:
-        found = self._found()
+        found = self._opened_log()
         if found is not None:
             wake(found)
 
     def statistics(self) -> LogStatistics:
-        found = self._found()
+        found = self._opened_log()
         return LogStatistics() if found is None else found.statistics()
 
     async def close(self) -> None:
-        """Close the log, or give up opening it."""
         self._opening.cancel()
         await asyncio.wait([self._opening])
-        found = self._found()
+        found = self._opened_log()
         if found is not None:
             await found.close()

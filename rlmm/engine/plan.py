@@ -1,8 +1,4 @@
-"""
-The plan of one engine, and the ways to open a log.
-
-Invariant: making a plan opens nothing; errors of log and disk come from opening the plan's log.
-"""
+"""The plan of one engine. Making it opens nothing; opening its log raises its errors."""
 
 from __future__ import annotations
 
@@ -32,16 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LogOpener:
-    """A log, and a task that runs beside it."""
-
     log: MetadataLog
     run: Run | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AssignmentWatch:
-    """A broker whose assignment the engine follows."""
-
     broker_id: int
     refresh_s: float
 

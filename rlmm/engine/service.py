@@ -1,8 +1,7 @@
 """
-The service: the engines of one process, each built from a plan.
-
-Engines may be added at any time. An error of one that was added late ends that one alone, which is
-then missing, by name; engines of the configuration run or fail together. No log is followed twice.
+The service: the engines of one process, each built from a plan. No log is followed twice. An engine
+that was added late fails alone and is then missing, by name; engines of the configuration run or
+fail together.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rlmm.base.log_context import bound
-from rlmm.engine.all_engines import close_all, close_one, flush_all
+from rlmm.engine.all_engines import close_all, close_engine, flush_all
 from rlmm.engine.broker_watch import BrokerAssignmentSource, BrokerWatch
 from rlmm.engine.copy_watch import CopySettingsSource, CopyWatch
 from rlmm.engine.engine import Engine, EngineParts
@@ -31,18 +30,14 @@ if TYPE_CHECKING:
 
     from rlmm.engine.broker_watch import WatchStatistics
     from rlmm.engine.copy_watch import CopyingStatistics
-    from rlmm.engine.plan import (
-        EnginePlan,
-        LogOpener,
-    )
+    from rlmm.engine.plan import EnginePlan, LogOpener
     from rlmm.engine.statistics import EngineStatistics
     from rlmm.engine.task_group import Run
     from rlmm.log.protocol import LogIdentity, MetadataLog
     from rlmm.snapshot.writer import FlushResult
 
     Report = Callable[[Mapping[str, "SnapshotOutcome"], int], Awaitable[None]]
-    """Takes the results of snapshots on request, by engine, and the time at which they began, in
-    nanoseconds of `time.monotonic`."""
+    """Takes snapshot results by engine, and when they began, in ns of `time.monotonic`."""
 
 _log = logging.getLogger("rlmm.engines")
 
@@ -54,7 +49,6 @@ PROCESS_PARTS = EngineParts(set_apart=gc.freeze)
 class SnapshotOutcome:
     flushed: FlushResult
     not_ready: tuple[int, ...]
-    """Metadata partitions that were not open yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +58,7 @@ class ServiceStatistics:
     """Requests for snapshots; several at once count once."""
     engines: Mapping[str, EngineStatistics]
     watches: Mapping[str, WatchStatistics]
-    """By engine, where the assignment follows a broker."""
     copying: Mapping[str, CopyingStatistics]
-    """By engine, where the cluster is asked which topics are not copied."""
 
 
 class Service:
@@ -75,9 +67,7 @@ class Service:
         self.wants_snapshots = asyncio.Event()
         """Set to have snapshots of everything that changed written."""
         self.expected: tuple[str, ...] = ()
-        """Names of the engines that the service begins with, open or not."""
         self.failure = ""
-        """The error that ends the service, if one does."""
         self.on_dropped: Callable[[str, str], None] = lambda _name, _why: None
         """Called with the name of an engine that was taken off, and the reason."""
         self.opening: dict[str, str] = {}
@@ -87,7 +77,6 @@ class Service:
         self._opened: dict[str, AsyncExitStack] = {}
         """Closes all that an engine is built on; also of one that is being opened."""
         self._late: set[str] = set()
-        """Engines that were added to a running service."""
         self._leaving: dict[str, asyncio.Task[None]] = {}
         """Engines that were taken off and are not closed yet."""
         self._logs: dict[str, MetadataLog] = {}
@@ -100,23 +89,18 @@ class Service:
         self._report = report
         for name, run in beside.items():
             self._parts.add(name, run)
-        self._parts.add("snapshots on request", self._write_when_asked)
+        self._parts.add("snapshots on request", self._write_on_request)
 
     async def add(self, plan: EnginePlan) -> Engine:
         """
-        Build the engine of *plan*; in a running service it begins at once.
-
-        Raises `ConfigError` when there is one of its name, `Stopped` when the service ends, and the
-        errors of opening the log. The service takes an engine that was added late off again where
-        its log or disk fails, or where its log contradicts the configuration or is followed
-        already.
+        Build the engine of *plan*; in a running service it begins at once. Raises `ConfigError` for
+        a name in use, `Stopped` when the service ends, and the errors of opening the log. An engine
+        whose log fails, contradicts the configuration or is followed already is removed.
         """
         return self.begin(plan, await self.open(plan))
 
     async def open(self, plan: EnginePlan) -> LogOpener:
-        """
-        Open the log of *plan* for `begin`; waits for an engine of the name that is being taken off.
-        """
+        """Open the log of *plan* for `begin`, after an engine of that name has been taken off."""
         await self._left(plan.name)
         self._require_open()
         if plan.name in self._opened:
@@ -176,11 +160,7 @@ class Service:
         return engine
 
     def engine_of(self, cluster_id: str) -> Engine | None:
-        """
-        Return the engine whose log is that of the cluster, if one is known to be.
-
-        Raises `ConfigError` where two are, which follow different topics.
-        """
+        """Return the engine of the cluster's log, or `None`; raises `ConfigError` where two are."""
         if cluster_id == UNKNOWN_CLUSTER_ID:
             return None
         found = [
@@ -205,19 +185,13 @@ class Service:
 
     @property
     def missing(self) -> dict[str, str]:
-        """
-        Return the reasons why engines are not there, by name. Leaves out those whose log, by the
-        cluster id for a name, another engine follows.
-        """
+        """Return why engines are missing, by name, unless another engine follows their log."""
         if not self._missing:
             return {}
         served = {one.identity.cluster_id for one in self.engines.values() if one.identity}
         return {name: why for name, why in self._missing.items() if name not in served}
 
     def is_reached(self, name: str) -> bool:
-        """
-        Return whether the log of an engine has told its identity, and answered the last question.
-        """
         engine = self.engines.get(name)
         if engine is None or engine.identity is None:
             return False
@@ -228,7 +202,6 @@ class Service:
         await self._parts.run()
 
     async def flush(self) -> dict[str, FlushResult]:
-        """Write a snapshot of everything that changed, in all engines at a time."""
         return await flush_all(self.engines)
 
     async def close(self) -> None:
@@ -260,26 +233,23 @@ class Service:
             raise Stopped(self._end)
         self._parts.require_open()
 
-    async def _write_when_asked(self) -> None:
+    async def _write_on_request(self) -> None:
         while True:
             await self.wants_snapshots.wait()
             self.wants_snapshots.clear()
             self._asked += 1
-            begun_ns = time.monotonic_ns()
+            begin_ns = time.monotonic_ns()
             done = await self.flush()
             if self._report is not None:
-                asked = {
+                outcomes = {
                     name: SnapshotOutcome(flushed, tuple(self.engines[name].not_open()))
                     for name, flushed in done.items()
                     if name in self.engines
                 }
-                await self._report(asked, begun_ns)
+                await self._report(outcomes, begin_ns)
 
     def _confirm(self, plan: EnginePlan, identity: LogIdentity) -> None:
-        """
-        Refuse another log than *plan* means, and one that is followed already; of two engines the
-        later one goes.
-        """
+        """Refuse a log other than *plan* means, or one followed already by an earlier engine."""
         name = plan.name
         if plan.cluster_id not in {None, identity.cluster_id}:
             msg = f"this is cluster {identity.cluster_id}, not {plan.cluster_id}"
@@ -301,7 +271,6 @@ class Service:
             self._drop(other, msg)
 
     async def _within(self, plan: EnginePlan, run: Run) -> None:
-        """Run a part of an engine; its log lines carry the engine's name."""
         with bound(cluster=plan.name):
             try:
                 await run()
@@ -328,7 +297,6 @@ class Service:
         self.on_dropped(name, why)
 
     async def _left(self, name: str) -> None:
-        """Wait until an engine that was taken off is closed."""
         leaving = self._leaving.get(name)
         if leaving is not None:
             await asyncio.wait([leaving])
@@ -338,7 +306,7 @@ class Service:
         if engine is not None:
             engine.release()  # it may be out of the collector's sight, and never found again
         try:
-            await close_one(name, self._opened[name])
+            await close_engine(name, self._opened[name])
         except Exception as error:  # noqa: BLE001 - whatever a log may raise
             _log.warning("while %s was closed: %r", name, error, extra={"cluster": name})
         finally:

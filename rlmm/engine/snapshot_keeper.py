@@ -1,8 +1,4 @@
-"""
-The keeper of an engine's snapshots: connects the pump with the snapshot folder of its topic.
-
-Pump and snapshots do not know each other.
-"""
+"""The keeper of an engine's snapshots: connects the pump with the snapshot folder of its topic."""
 
 from __future__ import annotations
 
@@ -35,8 +31,6 @@ _log = logging.getLogger("rlmm.keeper")
 
 
 class ShardStates(Protocol):
-    """The pump, for a module that does not know it."""
-
     def positions(self) -> Mapping[int, int]:
         """Metadata partition -> position, of every state that may be saved now."""
 
@@ -69,7 +63,6 @@ class SnapshotKeeper:
         self._changed = Doorbell()
         self._cluster_id = ""
         self._obstacle: RlmmError = NotReady("the log has not been reached", reason="connecting")
-        """The reason why there is no writer."""
 
     def keep(self, states: ShardStates) -> None:
         self._states = states
@@ -78,12 +71,7 @@ class SnapshotKeeper:
         self._cluster_id = identity.cluster_id
         try:
             self._store = SnapshotStore(
-                self._root,
-                identity,
-                self._make_shard,
-                self._settings,
-                self._clock,
-                self._disk,
+                self._root, identity, self._make_shard, self._settings, self._clock, self._disk
             )
         except ConfigError as error:
             cluster = {"cluster_id": identity.cluster_id}
@@ -111,10 +99,7 @@ class SnapshotKeeper:
             writing.cancel()
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
-        """
-        Write the changed states; the result holds failures, and the reason that keeps everything
-        from being written.
-        """
+        """Write the changed states; the result holds failures and a general obstacle."""
         if self._writer is None:
             return FlushResult(obstacle=self._obstacle)
         with bound(cluster_id=self._cluster_id):
@@ -123,10 +108,7 @@ class SnapshotKeeper:
     async def restore(
         self, partition: int, log_start: int, next_offset: int
     ) -> RestoredSnapshot | None:
-        """
-        Return the newest good state of *partition*, even one that the log start offset has passed:
-        its watermarks are worth keeping.
-        """
+        """Return the newest good state, even one before the log start: its watermarks count."""
         del log_start
         if self._store is None:
             return None
@@ -135,7 +117,6 @@ class SnapshotKeeper:
         return found
 
     async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
-        """Never use a snapshot beyond *next_offset* again."""
         if self._store is not None:
             await self._store.set_aside_beyond(partition, next_offset)
 

@@ -50,8 +50,6 @@ class EngineStatistics:
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """Tells how ready an engine is, and what it waits for."""
-
     identity: LogIdentity | None
     """`None` while the log is not reached."""
     assignment: Assignment
@@ -81,7 +79,6 @@ class EngineStatus:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the assignment is known and all of it open."""
         return self.identity is not None and self.assignment.is_known and not self.not_open
 
 

@@ -1,8 +1,6 @@
 """
-The task group of a process: its parts run until they are cancelled.
-
-Parts may be added and ended meanwhile. A part that fails ends all others, and so does one that
-returns; its error carries its name. One that was ended with its owner does neither.
+The task group of a process: a part that fails or returns ends all others. Parts may be added
+meanwhile; one that was ended with its owner ends no other.
 """
 
 from __future__ import annotations
@@ -28,8 +26,6 @@ _GIVING_UP_SHARE = 0.05
 
 
 class TaskGroup:
-    """Runs parts, each with a name and perhaps an owner, as long as `run` runs."""
-
     def __init__(self) -> None:
         self._waiting: list[tuple[str, str, Run]] = []
         self._group: asyncio.TaskGroup | None = None
@@ -57,10 +53,7 @@ class TaskGroup:
         self._tasks.setdefault(owner, []).append(task)
 
     def end(self, owner: str, then: Run) -> asyncio.Task[None] | None:
-        """
-        Cancel the parts of *owner*, even the caller's, and do *then* when they have ended: the task
-        is done after that. Returns `None`, and does nothing, while all parts are ending.
-        """
+        """Cancel the parts of *owner*, then do *then*; `None` while all parts are ending."""
         tasks = [task for task in self._tasks.pop(owner, []) if not task.done()]
         self._ended.update(tasks)
         for task in tasks:
@@ -114,10 +107,7 @@ class TaskGroup:
 async def in_time(
     work: Coroutine[None, None, Result], name: str, timeout_s: float
 ) -> Result | None:
-    """
-    Do *work*; `None` when it is not done in time. Cancels it a little earlier, and does not wait
-    longer for it; logs the names of threads that hang.
-    """
+    """Do *work*, or cancel it shortly before the deadline, log hanging threads, return `None`."""
     grace_s = timeout_s * _GIVING_UP_SHARE
     task = asyncio.create_task(work, name=name)
     try:

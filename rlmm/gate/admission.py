@@ -1,10 +1,7 @@
 """
-Admission of questions: by what is assigned to this service, and by the state of its gates.
-
-A caller must tell four answers apart: `NotAssigned` (ask another service), `NotReady` (ask again),
-`UnknownPartition` (nothing was ever stored), and an answer, be it empty. A service that does not
-know its assignment yet answers `NotReady`. Nothing here awaits, and nothing may await between an
-admission and the answer made from it: that makes the answer true.
+Admission of questions: by assignment, and by the state of each metadata partition's gate.
+`NotAssigned` means ask another service, `NotReady` ask again (also while the assignment is not
+known), `UnknownPartition` never stored. No `await` may stand between admission and answer.
 """
 
 from __future__ import annotations
@@ -37,8 +34,6 @@ _PLACES_MAX = 100_000
 
 
 class GatedShard:
-    """The shard of one metadata partition, its gate, and how far the pump has read it."""
-
     __slots__ = ("gate", "progress", "shard")
 
     def __init__(self, progress: ReplayProgress) -> None:
@@ -62,8 +57,7 @@ class Gate:
         self._end: tuple[type[Unresolved], str] | None = None
         self._bell = Doorbell()
         self._admitted: dict[bytes, Shard] = {}
-        """The shards that were admitted since the last change, by key of the user partition: the
-        next question about one costs a single look-up."""
+        """Shards admitted since the last change, by key of the user partition, to look up once."""
         self._admitted_stored: dict[bytes, Shard] = {}
         self.outcomes = QuestionOutcomes()
         """Counted by `PartitionQueries`."""
@@ -90,7 +84,6 @@ class Gate:
         self._bell.ring()
 
     def begin_partition(self, partition: int, progress: ReplayProgress) -> None:
-        """Keep questions about *partition* out until it has caught up."""
         self._shards[partition] = GatedShard(progress)
         self._forget()
 
@@ -100,7 +93,6 @@ class Gate:
         self._bell.ring()
 
     def set_shard(self, partition: int, shard: Shard) -> None:
-        """Answer from *shard*; ignored where *partition* is not assigned any more."""
         gated = self._shards.get(partition)
         if gated is not None:
             gated.shard = shard
@@ -162,9 +154,7 @@ class Gate:
         return None if gated is None else gated.gate.state
 
     def place_of(self, partition: TopicIdPartition) -> int:
-        """
-        Return the metadata partition of *partition*; `NotReady` while their number is not known.
-        """
+        """Return the metadata partition of *partition*; `NotReady` while the count is unknown."""
         if self._end is not None:
             error, message = self._end
             raise error(message)
@@ -182,9 +172,6 @@ class Gate:
         return place
 
     def require_assigned(self, partition: TopicIdPartition) -> int:
-        """
-        Return `place_of`; raises `NotAssigned` where this service does not answer for *partition*.
-        """
         place = self.place_of(partition)
         if not self._assignment.covers(partition, place):
             if not self._assignment.is_known:
@@ -204,11 +191,7 @@ class Gate:
         return True
 
     def admit(self, partition: TopicIdPartition) -> Shard:
-        """
-        Return the shard that answers for *partition* now; raises the reason where there is none.
-
-        The shard may know nothing of *partition*; see `require_known`.
-        """
+        """Return the shard that answers for *partition*, known to it or not, or raise why not."""
         admitted = self._admitted.get(partition.key)
         if admitted is not None:
             return admitted
@@ -262,11 +245,6 @@ class Gate:
         ]
 
     async def wait_open(self, partition: TopicIdPartition) -> None:
-        """
-        Wait until questions about *partition* are admitted; raises `NotAssigned` or the end.
-
-        The caller sets the deadline, and has the reason from `admit` when it passes.
-        """
         while True:
             try:
                 self.admit(partition)
@@ -285,9 +263,6 @@ class Gate:
         return self._not_ready(None, place, self._shards.get(place))
 
     def not_read(self, place: int) -> RlmmError:
-        """
-        Return the error for a wait on metadata partition *place*, which this service does not read.
-        """
         if not self.knows_places:
             return self.refusal(place)
         count = self._partition_count
@@ -297,15 +272,12 @@ class Gate:
         return NotAssigned(msg, metadata_partition=place)
 
     def not_assigned_yet(self) -> NotReady:
-        """Return the refusal while the topic or the assignment is not known."""
         if self._partition_count is None:
             return self.not_connected()
         return self._awaiting(None, None)
 
     def not_connected(self, partition: TopicIdPartition | None = None) -> NotReady:
-        """
-        Return the refusal, of a question about *partition* or any, while the topic is not known.
-        """
+        """Return the refusal of a question about *partition*, or any, for an unknown topic."""
         msg = f"{partition or 'nothing'} is {'not ' if partition else ''}ready: {self._connecting}"
         return NotReady(
             msg,
@@ -315,9 +287,7 @@ class Gate:
         )
 
     def _awaiting(self, partition: TopicIdPartition | None, place: int | None) -> NotReady:
-        """
-        Return `NotReady`, not `NotAssigned`: a service without its assignment sends no caller away.
-        """
+        """Return `NotReady`, not `NotAssigned`: an unknown assignment sends no caller away."""
         what = partition or ("nothing" if place is None else f"metadata partition {place}")
         is_not = "is" if what == "nothing" else "is not"
         return NotReady(
@@ -359,7 +329,6 @@ class Gate:
         )
 
     def _hint(self, position: int | None, target: int | None) -> int:
-        """Return when to ask again, within bounds: the more records are left, the later."""
         if position is None or target is None or target <= position:
             return self._retry_after_ms
         left_ms = (target - position) // 100  # at some 100,000 records a second
@@ -384,11 +353,7 @@ def _noted(table: dict[bytes, Shard], partition: TopicIdPartition, shard: Shard)
 
 
 def require_known(shard: Shard, partition: TopicIdPartition) -> None:
-    """
-    Raise `UnknownPartition` unless *shard* holds an event of *partition*.
-
-    A partition whose deletion is finished is unknown, as in Kafka, but for segments added later.
-    """
+    """Raise `UnknownPartition` where *shard* holds no event of *partition*, or it was deleted."""
     if not shard.knows(partition):
         msg = f"{partition}: no event of it was ever stored"
         raise UnknownPartition(msg)

@@ -1,8 +1,4 @@
-"""
-Waits of readers until a metadata partition is read up to an offset, without polling.
-
-Readers stand in a heap by offset; `advance` wakes those below the position.
-"""
+"""Waits of readers until a metadata partition is read up to an offset, without polling."""
 
 from __future__ import annotations
 
@@ -18,14 +14,11 @@ _Waiter = tuple[int, int, "asyncio.Future[None]"]
 
 
 class _Line:
-    """The waiting readers of one metadata partition."""
-
     __slots__ = ("left", "waiters")
 
     def __init__(self) -> None:
         self.waiters: list[_Waiter] = []
-        """A heap; a reader that was cancelled stays in it until its offset comes up, or half of all
-        have left."""
+        """A heap; a cancelled reader stays until its offset comes up or half of all have left."""
         self.left = 0
 
 
@@ -42,10 +35,9 @@ class OffsetWaits:
         self, partition: int, next_offset: int, *, deadline_s: float | None = None
     ) -> None:
         """
-        Wait for `advance` past all offsets below *next_offset*, or for the error of `fail`.
-
-        Raises `TimeoutError` at *deadline_s*, by the event loop's clock. The caller looks at the
-        position first, without an `await` in between.
+        Wait for `advance` past all offsets below *next_offset*, or for the error of `fail`. Raises
+        `TimeoutError` at *deadline_s*, by the event loop's clock. Callers check the position first,
+        without an `await` in between.
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line = self._lines.setdefault(partition, _Line())
@@ -70,7 +62,6 @@ class OffsetWaits:
                 self._leave(partition)
 
     def advance(self, partition: int, position: int) -> None:
-        """Wake the readers of offsets below *position*."""
         line = self._lines.get(partition)
         if line is None:
             return
@@ -105,7 +96,6 @@ class OffsetWaits:
         )
 
     def _leave(self, partition: int) -> None:
-        """Amortized O(1) for each reader that leaves."""
         line = self._lines.get(partition)
         if line is None:
             return

@@ -1,8 +1,4 @@
-"""
-Reads: every question of Kafka's `RemoteLogMetadataManager`, answered with immutable values.
-
-No `await` stands between check and answer, so an answer was true at one moment.
-"""
+"""Reads: every question of Kafka's `RemoteLogMetadataManager`, answered without an `await`."""
 
 from __future__ import annotations
 
@@ -38,7 +34,6 @@ class PartitionQueries:
     def __init__(
         self, gate: Gate, admit: Callable[[TopicIdPartition], Shard] | None = None
     ) -> None:
-        """*admit* replaces the gate's."""
         self._gate = gate
         self._admit_shard = gate.admit if admit is None else admit
         self._outcomes = gate.outcomes
@@ -73,7 +68,6 @@ class PartitionQueries:
     def segment_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         _require_epoch(epoch)
         _require_offset(offset)
         return self._admit(partition).segment_for(partition, epoch, offset)
@@ -99,12 +93,12 @@ class PartitionQueries:
 
     def segments_for(self, lookups: Iterable[Lookup]) -> list[SegmentMetadata | RlmmError | None]:
         """Return an answer for each look-up, in order; a refused one has its error in its place."""
-        asked = list(lookups)
-        if len(asked) > LOOKUPS_MAX:
-            msg = f"{len(asked)} look-ups in one call, allowed are {LOOKUPS_MAX}"
+        lookups = list(lookups)
+        if len(lookups) > LOOKUPS_MAX:
+            msg = f"{len(lookups)} look-ups in one call, allowed are {LOOKUPS_MAX}"
             raise InvalidArgument(msg)
         answers: list[SegmentMetadata | RlmmError | None] = []
-        for partition, epoch, offset in asked:
+        for partition, epoch, offset in lookups:
             try:
                 answers.append(self.segment_for(partition, epoch, offset))
             except RlmmError as error:
@@ -112,30 +106,22 @@ class PartitionQueries:
         return answers
 
     def segment(self, segment_id: SegmentId) -> SegmentMetadata | None:
-        """Return the segment in any state, unless its deletion is finished."""
         return self._admit(segment_id.partition).segment(segment_id)
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """
-        Return the first finished segment of *epoch* from *offset* on that may have aborted
-        transactions.
-        """
+        """Return the first finished segment from *offset* on that may have aborted transactions."""
         _require_epoch(epoch)
         _require_offset(offset)
         return self._admit(partition).next_segment_with_txn_index(partition, epoch, offset)
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
-        """Return the largest offset of *epoch* that any finished copy reached; never decreases."""
         _require_epoch(epoch)
         return self._admit(partition).highest_offset(partition, epoch)
 
     def listing(self, partition: TopicIdPartition, epoch: int | None = None) -> Listing:
-        """
-        List `segments`, or `segments_of_epoch`, of this moment, piece by piece: listing a large
-        partition takes a second.
-        """
+        """List `segments` or `segments_of_epoch` of this moment in pieces; large ones take 1 s."""
         if epoch is not None:
             _require_epoch(epoch)
         return self._admit(partition).listing(partition, epoch)
@@ -148,10 +134,7 @@ class PartitionQueries:
         after: PageKey | None = None,
         limit: int = PAGE_MAX,
     ) -> Page:
-        """
-        Return at most *limit* segments after *after*; `Shard.page` says what the pages hold
-        together.
-        """
+        """Return at most *limit* segments after *after*; `Shard.page` states the guarantees."""
         if epoch is not None:
             _require_epoch(epoch)
         if type(limit) is not int or not 1 <= limit <= PAGE_MAX:
@@ -162,21 +145,17 @@ class PartitionQueries:
         return self._admit(partition).page(partition, epoch, after=after, limit=limit)
 
     def segments(self, partition: TopicIdPartition) -> list[SegmentMetadata]:
-        """Return every segment in any state, by rising start offset."""
         return self._admit(partition).segments(partition)
 
     def segments_of_epoch(self, partition: TopicIdPartition, epoch: int) -> list[SegmentMetadata]:
-        """Return every segment that lists *epoch*, in any state, by rising start offset."""
         _require_epoch(epoch)
         return self._admit(partition).segments_of_epoch(partition, epoch)
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
-        """Return the size from a counter."""
         _require_epoch(epoch)
         return self._admit(partition).size_of_epoch(partition, epoch)
 
     def size(self, partition: TopicIdPartition) -> int:
-        """Return the size from a counter."""
         return self._admit(partition).size(partition)
 
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None:
@@ -188,10 +167,7 @@ class PartitionQueries:
         return self._admit(partition, _require_heard_of)
 
     def place(self, place: int) -> Shard:
-        """
-        Return the shard of metadata partition *place*, to be read at once; only ready user
-        partitions may be shown.
-        """
+        """Return the shard of metadata partition *place*; callers show ready partitions only."""
         return self._gate.admit_place(place)
 
     def is_ready(self, partition: TopicIdPartition) -> bool:

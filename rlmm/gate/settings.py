@@ -10,8 +10,6 @@ from rlmm.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """Hints to refused readers, and limits of waiting ones."""
-
     retry_after_ms: int = 1_000
     """Hint in a refusal: brokers ask again at once otherwise, thousands of times a second."""
     retry_after_ms_max: int = 10_000

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 class GateState(StrEnum):
-    """Tells whether one metadata partition is answered from."""
-
     REPLAYING = "replaying"
     """Its history is being read; it has not been open since the last beginning."""
     OPEN = "open"
@@ -55,22 +53,16 @@ TRANSITIONS: dict[GateState, dict[type[Fact], GateState]] = {
         StateLost: GateState.CLOSED,
         PartitionReassigned: GateState.REPLAYING,
     },
-    GateState.CLOSED: {
-        StateLost: GateState.CLOSED,
-        PartitionReassigned: GateState.REPLAYING,
-    },
+    GateState.CLOSED: {StateLost: GateState.CLOSED, PartitionReassigned: GateState.REPLAYING},
 }
 
 
 class ShardGate:
-    """The state of one metadata partition's gate, and why it is not open."""
-
     __slots__ = ("detail", "openings", "state", "why")
 
     def __init__(self) -> None:
         self.state = GateState.REPLAYING
         self.why: NotReadyReason | None = NotReadyReason.LOADING
-        """`None` exactly while it is open."""
         self.detail = ""
         self.openings = 0
         """How often it opened: once for each beginning, and once for each recovery."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 class ShardGateStatistics:
     state: GateState
     why: NotReadyReason | None
-    """`None` exactly while it is open."""
     detail: str
     openings: int
     """Once for each beginning and each recovery."""
@@ -32,18 +31,14 @@ class GateStatistics:
     answered: int
     """With any answer, be it empty."""
     not_ready: Mapping[str, int]
-    """By reason."""
     not_assigned: int
     unknown: int
     """No event of the user partition was ever stored, or it is deleted."""
     ended: int
-    """Refused after the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class BarrierStatistics:
-    """Readers that wait for an offset, and how earlier waits ended."""
-
     waiting: int
     released: int
     timed_out: int
@@ -51,7 +46,6 @@ class BarrierStatistics:
     failed: int
     """The assignment was lost, or all has ended."""
     refused: int
-    """Too many readers waited."""
 
 
 class QuestionOutcomes:

@@ -37,7 +37,7 @@ def judged_batches(record_set: RecordSet, position: int) -> Iterator[Batch | Dam
     Batches below the position are left out. The engine judges offsets in the same way.
     """
     opened = OpenRecordSet(record_set)
-    while (found := opened.next_found(position)) is not None:
+    while (found := opened.next_batch(position)) is not None:
         if isinstance(found, Batch):
             if found.next_offset > position:
                 yield found

@@ -1,9 +1,4 @@
-"""
-Blocking calls of the library: every call of `RemoteLogMetadata`, for threads.
-
-The library lives on its caller's event loop. A call on an event loop would block it, and on the
-library's own would wait for what only that loop can do; it is refused.
-"""
+"""Blocking calls of the library, for threads. A call on an event loop is refused."""
 
 from __future__ import annotations
 
@@ -25,12 +20,7 @@ _LOOK_S = 1.0
 
 
 class BlockingMetadata(BlockingCalls[MetadataCalls]):
-    """
-    Offers `RemoteLogMetadata` to threads. Each call blocks its thread.
-
-    Every wait has the deadline that the call has on the loop. When the library is closed meanwhile,
-    calls end with `Stopped`. Only the loop can close it.
-    """
+    """Offers `RemoteLogMetadata` to threads, with the same deadlines; `Stopped` once closed."""
 
     def __init__(self, metadata: MetadataCalls, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(metadata, self._wait_on_loop, "the call that is awaited")

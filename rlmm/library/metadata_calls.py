@@ -1,7 +1,4 @@
-"""
-Calls of the library on an event loop: every question and every write, in the words of Kafka's
-manager.
-"""
+"""Calls of the library on an event loop: every question and every write of Kafka's manager."""
 
 from __future__ import annotations
 
@@ -30,12 +27,11 @@ if TYPE_CHECKING:
 
 class MetadataCalls:
     """
-    Questions and writes about the metadata of one cluster's tiered storage. A question is answered
-    from the events that are applied here now. With *at_least*, offsets of events by metadata
-    partition, it waits until those are applied; with *linearizable* it asks the log for its end
-    first, and so sees everything that was stored before the call. Both wait at most *timeout_s*. A
-    question raises `NotReady`, `NotAssigned`, `UnknownPartition` or `Stopped` rather than give an
-    answer that may be stale; an empty answer means that there is nothing.
+    Questions and writes about the metadata of one cluster's tiered storage. An answer holds the
+    events that are applied here now. With *at_least*, offsets by metadata partition, a question
+    waits for those; with *linearizable* it first asks the log for its end. Both wait at most
+    *timeout_s*. A question raises `NotReady`, `NotAssigned`, `UnknownPartition` or `Stopped` rather
+    than give an answer that may be stale.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -43,20 +39,16 @@ class MetadataCalls:
 
     @property
     def reads(self) -> PartitionQueries:
-        """
-        Return every question, answered or refused at once, without an `await`; on the loop only.
-        """
+        """Return every question, answered or refused at once without an `await`; loop only."""
         return self._engine.reads
 
     # -------------------------------------------------------------------------- assignment
 
     async def reconcile(self, desired: Assignment, *, timeout_s: float = 30.0) -> Mapping[int, str]:
         """
-        Answer for exactly *desired* from now on, and wait until that has taken effect.
-
-        Returns the obstacles by metadata partition; those partitions go on trying. A partition that
-        was taken away is refused as soon as this is called. Raises `InvalidArgument`, with nothing
-        changed, for a partition that the topic does not have, and `NotReady` at the deadline.
+        Answer for exactly *desired* from now on, and wait until that has taken effect. Returns the
+        obstacles by metadata partition, which go on trying. Raises, with nothing changed,
+        `InvalidArgument` for a partition that the topic does not have; `NotReady` at the deadline.
         """
         limit_s = self._engine.limit_s(timeout_s)  # nothing is changed where it cannot be meant
         generation = self._engine.reconcile(desired)
@@ -71,8 +63,8 @@ class MetadataCalls:
 
     async def wait_all_ready(self, *, timeout_s: float = 30.0) -> list[int]:
         """
-        Wait until every assigned metadata partition is answered from; those that are not at the
-        deadline are returned. Raises `NotReady` when the log has not even been reached.
+        Wait for every assigned metadata partition; return those not open at the deadline. Raises
+        `NotReady` where the log has not been reached.
         """
         return await self._engine.wait_all_ready(timeout_s=timeout_s)
 
@@ -118,71 +110,45 @@ class MetadataCalls:
     # ------------------------------------------------------------------------------- reads
 
     async def segment_for(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, offset: int, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
         """Return the finished segment that holds *offset* of leader epoch *epoch*."""
         await self._wait(partition, **options)
         return self.reads.segment_for(partition, epoch, offset)
 
     async def segments_for(
-        self,
-        lookups: Iterable[Lookup],
-        **options: Unpack[ReadOptions],
+        self, lookups: Iterable[Lookup], **options: Unpack[ReadOptions]
     ) -> list[SegmentMetadata | RlmmError | None]:
         """Return an answer to each look-up, in their order; a refused one has its error there."""
-        asked = list(lookups)
-        about = {partition for partition, _, _ in asked}
-        await wait_fresh(self._engine, about, **options)
-        return self.reads.segments_for(asked)
+        lookups = list(lookups)
+        await wait_fresh(self._engine, {partition for partition, _, _ in lookups}, **options)
+        return self.reads.segments_for(lookups)
 
     async def segment(
-        self,
-        segment_id: SegmentId,
-        **options: Unpack[ReadOptions],
+        self, segment_id: SegmentId, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
         """Return the segment in any state, unless its deletion is finished."""
         await self._wait(segment_id.partition, **options)
         return self.reads.segment(segment_id)
 
     async def next_segment_with_txn_index(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        offset: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, offset: int, **options: Unpack[ReadOptions]
     ) -> SegmentMetadata | None:
-        """
-        Return the first finished segment of *epoch* from *offset* on with a transaction index.
-        """
+        """Return the first finished segment of *epoch* from *offset* on with such an index."""
         await self._wait(partition, **options)
         return self.reads.next_segment_with_txn_index(partition, epoch, offset)
 
     async def highest_offset(
-        self,
-        partition: TopicIdPartition,
-        epoch: int,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int, **options: Unpack[ReadOptions]
     ) -> int | None:
-        """
-        Return the largest offset of *epoch* that any finished copy reached; it never goes down.
-        """
+        """Return the largest offset of *epoch* that a finished copy reached; it never decreases."""
         await self._wait(partition, **options)
         return self.reads.highest_offset(partition, epoch)
 
     async def segments(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int | None = None, **options: Unpack[ReadOptions]
     ) -> list[SegmentMetadata]:
-        """
-        Return every segment in any state, of one leader epoch or of all, by rising offset. The
-        answer is of one moment; a long one is made in pieces, between which other tasks run.
-        """
+        """Return segments in any state, of one epoch or all, by rising offset, of one moment."""
         await self._wait(partition, **options)
         return await whole_listing(self.reads, partition, epoch)
 
@@ -200,10 +166,7 @@ class MetadataCalls:
         return await next_page(self.reads, partition, epoch, after, limit)
 
     async def size(
-        self,
-        partition: TopicIdPartition,
-        epoch: int | None = None,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, epoch: int | None = None, **options: Unpack[ReadOptions]
     ) -> int:
         """Return the bytes of all segments, of one leader epoch or of all."""
         await self._wait(partition, **options)
@@ -212,9 +175,7 @@ class MetadataCalls:
         return self.reads.size_of_epoch(partition, epoch)
 
     async def partition_delete(
-        self,
-        partition: TopicIdPartition,
-        **options: Unpack[ReadOptions],
+        self, partition: TopicIdPartition, **options: Unpack[ReadOptions]
     ) -> PartitionDelete | None:
         """Return how far the deletion of *partition* is."""
         await self._wait(partition, **options)

@@ -1,9 +1,4 @@
-"""
-rlmm as a library: `async with rlmm.open(log=...) as metadata`.
-
-Every question and every write, in the words of Kafka's manager, on the event loop or from any
-thread. What is opened here leaves nothing behind: no task, no thread, no lock.
-"""
+"""rlmm as a library: `async with rlmm.open(log=...) as metadata`. It leaves no task or lock."""
 
 from __future__ import annotations
 
@@ -50,20 +45,13 @@ class RemoteLogMetadata(MetadataCalls):
 
     @property
     def incidents(self) -> Incidents:
-        """
-        Return the events that were not simply applied: rejected events, undecodable records,
-        remarks.
-        """
         return self._engine.incidents
 
     async def stop(self, *, flush: bool = True, timeout_s: float = STOP_S) -> FlushResult:
         """
-        Stop reading and answering, and then write last snapshots if *flush*; once is enough.
-
-        Every wait ends with `Stopped`. Returns the outcome of the snapshots; one that is not
-        written by the deadline is not, and the ones before it stay. Called again, it returns the
-        result of the first call. Raises `StopTimedOut` where the reading has not ended by the
-        deadline.
+        Stop reading and answering, then write last snapshots if *flush*; a second call repeats.
+        Every wait ends with `Stopped`. Snapshots that are not written by the deadline are dropped.
+        Raises `StopTimedOut` where the reading has not ended by the deadline.
         """
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + timeout_s
@@ -98,14 +86,12 @@ async def open_metadata(
     """
     Follow *log* as long as the block runs, and answer from it. Known as `rlmm.open`.
 
-    *log* is a folder, where an embedded log is opened, or begun with *partition_count* metadata
-    partitions (50), or a log that stays the caller's to close. *snapshots* is a folder; without one
-    every start reads the whole log. At the end a last snapshot is written; a failure of the
-    reading, which every call has told of by then, is raised.
+    *log* is an open log, which its caller closes, or the folder of an embedded log, made with
+    *partition_count* (50) metadata partitions. *snapshots* is a folder, where leaving writes a last
+    snapshot; without one every start reads the whole log. A failure of the reading is raised.
 
-    Raises `InvalidArgument` for what is no log, `FolderInUse` where another process, or this one
-    already, has the log's folder or that of the snapshots, and `ConfigError` for folders that
-    cannot be used, one in the other among them. Leaving gives both back.
+    Raises `InvalidArgument` for what is no log, `FolderInUse` for a folder in use by a process, and
+    `ConfigError` for folders that cannot be used, such as one in the other.
     """
     require_openable(log, snapshots)
     async with AsyncExitStack() as opened:

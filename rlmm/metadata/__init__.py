@@ -21,7 +21,6 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `image`: State images.
 - `image_reading`: State images back to state.
 - `kept_orders`: Kept orders of listings by page.
-- `listing`: A listing that is made in pieces.
 - `oldest`: The oldest open copy of a user partition.
 - `opened`: A record set in work.
 - `outcomes`: Outcomes in Kafka's own classes for our verdicts and errors, exceptions included.
@@ -29,12 +28,11 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `partition`: All state of one user partition.
 - `partitioner`: The metadata partition of a user partition.
 - `python_shard`: The pure-Python engine.
-- `python_shards`: Shards of the pure-Python engine for all metadata partitions of one log.
 - `record_layout`: The constants of the record form that reading and writing share.
 - `report`: The report of a shard about its record sets: counts, position, and what was not applied.
 - `row`: One segment as an immutable row of bytes.
 - `segment`: Segments and their states.
-- `shard_answers`: The questions that a shard answers, over the user partitions it holds.
+- `shard_answers`: The questions that a shard answers, and listings that are made in pieces.
 - `slots`: A sorted map from offset to segment id.
 - `stretches`: Stretches of one leader epoch.
 - `validate`: The checker of the state machine's own rules.

@@ -1,14 +1,7 @@
 """
 Admission of a writer's event: refused before it is published where the state machine would reject
-it.
-
-Replay applies every event in the log, as Kafka does. A writer has to keep to the transition tables:
-an event that would be dropped, or that a broker's consumer could not read, must not become durable.
-
-A writer is fenced, too: a leader that has lost its partition may finish a slow copy long after its
-successor has copied the same records, and must not take the place of the successor's segment. No
-clock tells the two apart, but two rules do: only the broker that started a copy finishes it, and a
-copy that adds nothing to the copies of other brokers is not needed.
+it. Only the broker that started a copy finishes it, and a copy that adds nothing to the copies of
+other brokers is refused: a late leader must not replace its successor's segment.
 """
 
 from __future__ import annotations
@@ -37,10 +30,7 @@ _PIECES_MAX: Final = 64
 
 
 def admit(event: Event, state_of: Callable[[TopicIdPartition], PartitionState]) -> Rejected | None:
-    """
-    Return why *event* must not be published while the state is as *state_of* returns; `None` where
-    nothing forbids it.
-    """
+    """Return why *event* must not be published in the state of *state_of*; `None` if it may."""
     match event:
         case SegmentMetadata():
             return _admit_add(event, state_of(event.id.partition))
@@ -103,10 +93,8 @@ def _is_copied_by_another(
     state: PartitionState, broker: bytes, epoch: int, first: int, last: int
 ) -> bool:
     """
-    Return whether finished segments of other brokers hold all of [first, last] in *epoch*.
-
-    They may be several: replicas begin their segments at offsets of their own. Where they are very
-    many, Kafka's rule decides, as for every copy that adds something.
+    Return whether finished segments of other brokers hold all of [first, last] in *epoch*. Where
+    they are very many, Kafka's rule decides, as for every copy that adds something.
     """
     for _ in range(_PIECES_MAX):
         uuid = state.lookup(epoch, first)

@@ -1,10 +1,4 @@
-"""
-Assignments: the user partitions of this service, and the metadata partitions that it reads for
-them.
-
-A value: what is desired is compared with what is, and nothing here does anything. What cannot be
-meant is refused by name before it is accepted.
-"""
+"""Assignments: the user partitions of a service, and the metadata partitions it reads for them."""
 
 from __future__ import annotations
 
@@ -28,21 +22,20 @@ _NONE: frozenset[TopicIdPartition] = frozenset()
 class Assignment:
     """
     An assignment, made by `everything`, `nothing`, `awaited`, `of_metadata` or `of_user`.
-
-    *metadata* are metadata partitions with everything on them (`None`: all of them), *user* are
-    user partitions. While the assignment is not known, nothing is read, and no caller may get the
-    answer that a partition is not ours.
+    *metadata* partitions come with everything on them (`None`: all), *user* are user partitions.
+    While the assignment is not known, nothing is read, and no caller gets `NotAssigned`.
     """
 
     metadata: frozenset[int] | None
     user: frozenset[TopicIdPartition] = frozenset()
     is_known: bool = True
-    """Whether the assignment is known."""
     _counted: dict[int, Counter[int]] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    """How many of *user* live on each metadata partition, by how many of these there are: found out
-    once, since there may be hundreds of thousands and it is asked for at every scrape."""
+    """
+    How many of *user* each metadata partition holds, by partition count: kept, since each scrape
+    asks.
+    """
 
     def __post_init__(self) -> None:
         for number in self.metadata or ():
@@ -72,9 +65,7 @@ class Assignment:
 
     @classmethod
     def of_user(cls, partitions: Iterable[TopicIdPartition]) -> Assignment:
-        """
-        Assign these user partitions and no others, though their neighbours are read with them.
-        """
+        """Assign these user partitions and no others, though neighbours are read with them."""
         return cls(frozenset(), frozenset(partitions))
 
     def require_within(self, partition_count: int) -> None:
@@ -90,11 +81,7 @@ class Assignment:
     def metadata_partitions(
         self, partition_count: int, before: Assignment | None = None
     ) -> frozenset[int]:
-        """
-        Return the metadata partitions to read.
-
-        Where *before* was asked already, no more is found out than how this differs from it.
-        """
+        """Return the metadata partitions to read, derived from those of *before* where possible."""
         if self.metadata is None:
             return frozenset(range(partition_count))
         counted = self._counted.get(partition_count)
@@ -141,5 +128,4 @@ class Assignment:
 
 
 def place_of(partition: TopicIdPartition, partition_count: int) -> int:
-    """Return the metadata partition where the events of *partition* live."""
     return metadata_partition_for(partition.topic_id, partition.partition, partition_count)

@@ -1,15 +1,9 @@
 """
-The fast way from a record value to the parts that a handler needs, without decoding what is only
-stored.
+The cut of a record value of the usual form into the parts that a handler needs, without decoding.
 
-Nearly all records of a metadata topic have one form: minimal varints, no unknown tags, one leader
-epoch, short custom metadata. Such a value is cut by position and its bytes go into the row as they
-are. `cut` recognises that form exactly and answers `None` for everything else, good or bad: then
-`codec.decode` judges. So this module never decides that a value is wrong, and what it does accept,
-`decode` accepts with the same meaning.
-
-Only the topic name is not looked at: a malformed one gives a key that no user partition has, for
-names are held as decoding repairs them.
+`cut` recognises minimal varints, no unknown tags, one leader epoch and short custom metadata, and
+answers `None` for everything else: then `decode` judges. Where it accepts, `decode` accepts with
+the same meaning; a malformed topic name gives a key that no user partition has.
 """
 
 from __future__ import annotations
@@ -24,10 +18,7 @@ _UPDATE_HEAD = b"\x01\x01\x00"
 _STATE_MAX = 3
 _NO_CUSTOM = b"\x00"
 _ROW_HEADS = {b"\x00\x00": STARTED, b"\x00\x01\x00\x01\x01": STARTED_TXN_EMPTY}
-"""
-The ends of a segment record that are common, COPY_SEGMENT_STARTED without tags or with the one that
-says that the transaction index is empty, and how a row begins that says the same.
-"""
+"""The two common ends of a segment record, with the beginning of the row that says the same."""
 _NEGATIVE = b"\x80"
 """Big-endian bytes of negative numbers are not below this."""
 
@@ -47,9 +38,7 @@ _BEFORE_ANY_EPOCH = -(2**31) - 1
 Start = tuple[bytes, bytes, bytes]
 """Key of the user partition, segment id, row."""
 Update = tuple[bytes, bytes, int, bytes, bytes]
-"""
-Key of the user partition, segment id, state, broker id and timestamp, compact custom metadata.
-"""
+"""Key of the user partition, segment id, state, broker id and timestamp, packed custom metadata."""
 
 
 def cut(value: bytes) -> Start | Update | None:

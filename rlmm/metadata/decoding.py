@@ -1,9 +1,7 @@
 """
-Record values to events, as tolerantly as Kafka's decoder and no more.
-
-Unknown tags are dropped, a known tag is read by its type whatever its size says, non-minimal
-varints are accepted, the last of two equal epochs wins, malformed UTF-8 becomes U+FFFD. Whatever
-Kafka's decoder refuses becomes `Undecodable`.
+Decoding of record values to events, as tolerant as Kafka's decoder and no more. Unknown tags are
+dropped, a known tag is read by its type whatever its size says, non-minimal varints are accepted,
+the last of two equal epochs wins, malformed UTF-8 becomes U+FFFD.
 """
 
 from __future__ import annotations
@@ -36,18 +34,13 @@ _VARINT_BYTES_MAX = 5
 
 
 class _Refused(Exception):
-    """Decoding stopped; carried no further than `decode`."""
-
     def __init__(self, reason: UndecodableReason, detail: str) -> None:
         super().__init__(reason, detail)
         self.verdict = Undecodable(reason, detail)
 
 
 class _Fields:
-    """
-    Moves a cursor over one value. Every read checks the rest; sizes are Java's signed 32-bit
-    numbers.
-    """
+    """Moves a cursor over one value. Every read checks the rest; sizes are signed 32 bits."""
 
     __slots__ = ("at", "end", "value")
 
@@ -105,10 +98,7 @@ class _Fields:
         return None if size < 0 else self.take(size, what)
 
     def tags(self, what: str, known: int | None = None) -> int | None:
-        """
-        Step over a tag section; the one *known* tag is a bool of one byte whichever size it states,
-        and the last one wins.
-        """
+        """Step over a tag section; the last *known* tag wins, a bool of one byte of any size."""
         found: int | None = None
         for _ in range(self.varint(f"{what} tag count")):
             tag = self.varint(f"{what} tag")
@@ -128,10 +118,7 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def decode_name(raw: bytes) -> str:
-    """
-    Read a topic name as Java does: malformed bytes become U+FFFD, an encoded surrogate one of
-    them.
-    """
+    """Read a topic name as Java does: malformed bytes and encoded surrogates become U+FFFD."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -178,10 +165,7 @@ def _decode_frame(fields: _Fields) -> Event:
 
 
 def _header_number(fields: _Fields, what: str, reason: UndecodableReason) -> int:
-    """
-    A varint above 32,767 is refused, but one that is negative as an int is cut to 16 bits, as
-    Java's cast does.
-    """
+    """A varint above 32,767 is refused; one negative as an int is cut to 16 bits, as in Java."""
     number = fields.varint(what)
     if number > 0x7FFF:
         raise _Refused(reason, f"{what} {number}")
@@ -195,12 +179,7 @@ def _decode_partition(fields: _Fields) -> TopicIdPartition:
 
 
 def decode_partition_key(key: bytes) -> TopicIdPartition | None:
-    """
-    Read a key that `TopicIdPartition.key` made; `None` where *key* is something else.
-
-    The name has no limit here: one of legal length that was malformed is three times as long once
-    every byte became U+FFFD.
-    """
+    """Read a key of `TopicIdPartition.key`, else `None`; any length, as U+FFFD is longer."""
     fields = _Fields(key)
     try:
         partition = _partition_fields(fields, fields.name(INT32_MAX))
@@ -338,10 +317,7 @@ def _decode_partition_delete(fields: _Fields) -> PartitionDelete:
 
 
 def _require_end(fields: _Fields) -> None:
-    """
-    Layout is judged before content, as Kafka does: garbage behind the record is the first thing
-    wrong with it.
-    """
+    """Kafka judges layout before content: bytes behind the record are the first fault."""
     if fields.at != fields.end:
         detail = f"{fields.end - fields.at} bytes after the record at {fields.at}"
         raise _Refused(UndecodableReason.TRAILING_BYTES, detail)

@@ -1,9 +1,4 @@
-"""
-Derived parts of a user partition's state: made anew from rows, slots and strays.
-
-The handlers keep it up to date on the way; here it is made from nothing, after an image was read or
-a change that failed was taken back.
-"""
+"""Derived parts of a user partition's state: made anew from rows, slots and strays."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """
-Events to record values, byte for byte as Kafka's own serialiser writes them.
+Encoding of events to record values, byte for byte as Kafka's own serialiser writes them.
 
-What goes to a topic goes through `encode`, which is strict: a stock broker's consumer stops for
-good on anything it cannot digest, and no release can skip a record once it is in the topic. So:
-frame 1, record version 0, the three kinds of event that brokers themselves write, states that lead
-somewhere. Tombstones have no event and cannot even be asked for.
+Records for the topic go through the strict `encode`: a stock broker's consumer stops for good on
+anything it cannot digest. So: frame 1, record version 0, the three kinds of event that brokers
+write, no tombstones.
 """
 
 from __future__ import annotations
@@ -25,12 +24,7 @@ _BODY_HEAD = struct.Struct(">qqiqq")
 
 
 def encode(event: Event) -> bytes:
-    """
-    Return the record value to publish for *event*.
-
-    Raises `NotPublishable`, saying why, for an event that a stock broker's consumer could not
-    digest.
-    """
+    """Return the value to publish; `NotPublishable` where a stock broker's consumer would stop."""
     match event:
         case SegmentMetadata(state=state) if state is not SegmentState.COPY_SEGMENT_STARTED:
             msg = (
@@ -65,11 +59,7 @@ def _within_limits(event: SegmentMetadata | SegmentUpdate | PartitionDelete) -> 
 
 
 def encode_any(event: Event) -> bytes:
-    """
-    Return Kafka's bytes for *event*, also for events that a broker's consumer must never read.
-
-    For images, tests and conformance; `encode` encodes records for the topic.
-    """
+    """Return Kafka's bytes for *event*, also for events that a broker's consumer cannot read."""
     if isinstance(event, SegmentMetadata):
         return b"\x01\x00\x00" + encode_segment_id(event.id) + encode_body(event)
     if isinstance(event, SegmentUpdate):
@@ -102,7 +92,6 @@ def encode_segment_id(segment_id: SegmentId) -> bytes:
 
 
 def encode_writer(broker_id: int, event_timestamp_ms: int) -> bytes:
-    """Broker id and event timestamp, as they stand in an update."""
     return _INT32.pack(broker_id) + _INT64.pack(event_timestamp_ms)
 
 

@@ -1,19 +1,15 @@
 """
-One leader epoch of one user partition, which knows the segment that answers for each offset.
+One leader epoch of one user partition: finds the segment that answers for an offset.
 
-Kafka's structures, with its rule for what displaces what: *slots* map the first offset that a
-finished segment lists for the epoch to its id; *unreferenced* holds the other ids that list the
-epoch (started, being deleted, displaced); *highest* is the watermark, which only rises. Beyond
-Kafka: an id that is overwritten in its slot becomes unreferenced instead of being forgotten (the
-rule `kafka-20932`), and finished segments that the slots may hide are remembered in *shadowed*, so
-that no offset that some finished segment covers is reported as absent (the rule `cover-lookup`).
+Kafka's structures and displacement rules: *slots* map the first offset of a finished segment to its
+id; *unreferenced* holds other ids of the epoch (started, being deleted, displaced); *highest* is
+the watermark, which only rises. Beyond Kafka: an id that is overwritten in its slot becomes
+unreferenced (the rule `kafka-20932`), and finished segments that slots may hide are in *shadowed*,
+so that every offset they cover is found (the rule `cover-lookup`).
 
 Invariant of *shadowed*: a finished segment that lists the epoch is in it if it has no slot, or if
-another slot's offset lies in its range. Segments copied once and in order never are. Spare entries
-cost time, never answers.
-
-Every change of slots or watermark is noted in an `Undo` before it is made. The rest follows from
-those and from the rows, see `PartitionState._recover`.
+another slot's offset lies in its range. Spare entries cost time, never answers. Every change of
+slots or watermark is noted in an `Undo` before it is made.
 """
 
 from __future__ import annotations
@@ -51,18 +47,13 @@ STEPS_MAX = 64
 
 
 class Cover(NamedTuple):
-    """
-    The shadowed segment for an offset: `ids[i]` from `firsts[i]` up to the next of them; `None`
-    where no segment covers it.
-    """
+    """Shadowed segments: `ids[i]` answers from `firsts[i]` up to the next; `None` for a gap."""
 
     firsts: list[int]
     ids: list[bytes | None]
 
 
 class EpochState:
-    """The state of one leader epoch. Offsets are inclusive."""
-
     __slots__ = (
         "cover",
         "epoch",
@@ -82,20 +73,16 @@ class EpochState:
         self.shadowed: set[bytes] = set()
         self.highest: int | None = None
         self.size_bytes = 0
-        """Sum of the sizes of all ids that list the epoch."""
         self.indexed_count = 0
         """Finished segments that name the epoch and may have a transaction index."""
         self.cover: Cover | None = None
         """Index of the shadowed segments; dropped when one comes, goes or finishes again."""
         self.stretches: Stretches | None = None
-        """
-        Kept where there are more slots than a chunk holds, and where a search once took long.
-        """
+        """Kept where slots fill more than a chunk, or where a search once took long."""
 
     def finish(self, uuid: bytes, first: int, last: int, rows: Rows, undo: Undo) -> bool:
         """
-        Give *uuid*, which covers *first* to *last*, its slot; whether another segment lost its own.
-
+        Give *uuid*, which covers *first* to *last*, a slot; whether another segment lost its own.
         Kafka's loop: while the watermark is not above *last*, slots from *first* on are emptied,
         largest first.
         """
@@ -117,7 +104,6 @@ class EpochState:
         return displaced
 
     def _displace(self, uuid: bytes, first: int, last: int, rows: Rows, undo: Undo) -> bool:
-        """Fill the slot at *first* where other slots may stand in the way."""
         slots, highest = self.slots, self.highest
         losers = []
         if highest is None or highest <= last:
@@ -140,10 +126,7 @@ class EpochState:
         return bool(others)
 
     def _note_overlap(self, uuid: bytes, first: int, last: int, rows: Rows) -> None:
-        """
-        Remember the segment that a neighbour's slot may now hide: the new one, or the one before
-        it.
-        """
+        """Remember the segment that a neighbour's slot may hide: the new one or the one before."""
         after = self.slots.above(first)
         if after is not None and after <= last:
             self.shadowed.add(uuid)
@@ -155,7 +138,6 @@ class EpochState:
                 self.cover = None
 
     def unmap(self, uuid: bytes, first: int, rows: Rows, undo: Undo) -> None:
-        """Take *uuid* out of its slot, if it has one; it stays listed."""
         slots = self.slots
         place = slots.find(first)
         if place is not None and slots.at(place) == uuid:
@@ -171,10 +153,7 @@ class EpochState:
             self.cover = None
 
     def look_for_stretches(self, rows: Rows) -> Stretches:
-        """
-        Derive the stretches of all slots; called whenever a chunk of slots is full, so that little
-        is left for a look-up.
-        """
+        """Derive the stretches of all slots; called whenever a chunk of slots is full."""
         stretches = self.stretches
         if stretches is None:
             stretches = self.stretches = Stretches(self.epoch)
@@ -195,10 +174,7 @@ class EpochState:
             before = uuid
 
     def lookup(self, offset: int, rows: Rows) -> bytes | None:
-        """
-        Return the finished segment that answers for *offset*: the slots' choice, else the one
-        finished last that covers it.
-        """
+        """Return the finished segment for *offset*: by slot, else the last finished over it."""
         found = self.row_for(offset, rows)
         return None if found is None else found[0]
 
@@ -253,11 +229,9 @@ class EpochState:
 
     def next_with_txn_index(self, offset: int, rows: Rows) -> bytes | None:
         """
-        Return the next finished segment that may have a transaction index: the answer of a walk
-        that looks up *offset*, then the offset behind the segment found, and so on.
-
-        Stretches are passed in one step. The other steps are into segments that others hide in
-        part: as many as there are of those.
+        Return the next finished segment that may have a transaction index, as a walk would. The
+        walk looks up *offset*, then the offset behind the segment, and so on; stretches are passed
+        in one step.
         """
         if self.indexed_count == 0:
             return None

@@ -1,7 +1,4 @@
-"""
-The events of `__remote_log_metadata`, one class per record kind. A segment's first event is its
-`SegmentMetadata`.
-"""
+"""The events of `__remote_log_metadata`, one class per kind; `SegmentMetadata` is the first."""
 
 from __future__ import annotations
 
@@ -29,8 +26,6 @@ from rlmm.metadata.segment import (
 
 @dataclass(frozen=True, slots=True)
 class SegmentUpdate:
-    """A known segment moved on to another state."""
-
     id: SegmentId
     broker_id: int
     event_timestamp_ms: int
@@ -46,8 +41,6 @@ class SegmentUpdate:
 
 @dataclass(frozen=True, slots=True)
 class PartitionDelete:
-    """The deletion of a whole user partition moved on to another state."""
-
     partition: TopicIdPartition
     broker_id: int
     event_timestamp_ms: int
@@ -62,9 +55,8 @@ class PartitionDelete:
 @dataclass(frozen=True, slots=True)
 class SegmentSnapshot:
     """
-    A segment's metadata without its partition: a record kind that Kafka can read and never writes.
-
-    Kafka checks its epochs but not its offsets.
+    A segment's metadata without its partition, which Kafka reads and never writes. Kafka checks its
+    epochs but not its offsets.
     """
 
     uuid: Uuid

@@ -1,9 +1,4 @@
-"""
-The identities of Kafka's tiered storage: topic ids, user partitions, segments.
-
-Equality is Kafka's: a user partition is (topic id, topic name, partition), so the same id under
-another name is another partition.
-"""
+"""The identities of Kafka's tiered storage. A user partition is (topic id, name, partition)."""
 
 from __future__ import annotations
 
@@ -46,9 +41,8 @@ def require_uuid(name: str, value: object) -> None:
 
 class Uuid(bytes):
     """
-    Kafka's Uuid: 16 bytes, most significant half first.
-
-    Printed as Kafka prints it: URL-safe base64 of the bytes, 22 characters, no padding.
+    Kafka's Uuid: 16 bytes, most significant half first, printed as 22 characters of URL-safe
+    base64.
     """
 
     __slots__ = ()
@@ -61,17 +55,13 @@ class Uuid(bytes):
 
     @classmethod
     def of(cls, msb: int, lsb: int) -> Self:
-        """Join the two signed 64-bit halves that Kafka's class is made of."""
         require_int64("most significant half", msb)
         require_int64("least significant half", lsb)
         return cls(msb.to_bytes(8, signed=True) + lsb.to_bytes(8, signed=True))
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """
-        Read Kafka's text form and refuse what Kafka refuses: padding is absent or complete, and
-        the bits that do not fit into 16 bytes are dropped.
-        """
+        """Read Kafka's text form: padding absent or complete, and bits beyond 16 bytes dropped."""
         if _UUID_TEXT.fullmatch(text) is None:
             msg = f"a uuid is written as 22 characters of URL-safe base64, got {text!r}"
             raise InvalidArgument(msg)
@@ -79,12 +69,10 @@ class Uuid(bytes):
 
     @property
     def msb(self) -> int:
-        """Return the most significant half, as Kafka's signed 64-bit number."""
         return int.from_bytes(self[:8], signed=True)
 
     @property
     def lsb(self) -> int:
-        """Return the least significant half, as Kafka's signed 64-bit number."""
         return int.from_bytes(self[8:], signed=True)
 
     def __str__(self) -> str:
@@ -96,16 +84,11 @@ class Uuid(bytes):
 
 @dataclass(frozen=True, slots=True)
 class TopicIdPartition:
-    """One partition of a tiered topic: a *user partition*."""
-
     topic_id: Uuid
     topic: str
     partition: int
     key: bytes = field(init=False, repr=False, compare=False)
-    """
-    The three as they stand in a record, name, id and number: the canonical key of a user partition.
-    Made once, because tables are asked by it for every question; bytes remember their hash.
-    """
+    """The canonical key: name, id and number as in a record, made once for all questions."""
 
     def __post_init__(self) -> None:
         require_uuid("topic id", self.topic_id)
@@ -143,9 +126,7 @@ _SET_UUID = SegmentId.__dict__["uuid"].__set__
 
 
 def trusted_segment_id(partition: TopicIdPartition, uuid: bytes) -> SegmentId:
-    """
-    Return the id of a segment whose 16 bytes of *uuid* were checked before; see `trusted_segment`.
-    """
+    """Return the id of a segment whose 16 bytes of *uuid* were checked before."""
     segment_id = object.__new__(SegmentId)
     _SET_PARTITION(segment_id, partition)
     _SET_UUID(segment_id, bytes.__new__(Uuid, uuid))

@@ -96,11 +96,8 @@ def _in_order(ids: Collection[bytes]) -> list[bytes]:
 
 def freezing(state: PartitionState) -> Iterator[Callable[[], bytes] | None]:
     """
-    Yield in steps of about a millisecond; the last one gives the function that makes the image of
-    *state*, later and in any thread.
-
-    Copies references only: rows are immutable, and derived fields are not needed. Nothing may
-    change *state* before the last step.
+    Yield in steps of about a millisecond; the last gives the function that makes the image. It
+    copies references only and may run in any thread; *state* may not change before the last step.
     """
     frozen = PartitionState(state.key)
     frozen.delete = state.delete
@@ -136,7 +133,6 @@ def _epoch_parts(
 
 
 def shard_image(partition: int, position: int, states: Iterable[PartitionState]) -> bytes:
-    """Return the canonical image of a shard that stands at *position*."""
     ordered = sorted(states, key=lambda state: state.key)
     parts = [
         SHARD_HEAD.pack(SHARD_MAGIC, SHARD_VERSION, partition, position),

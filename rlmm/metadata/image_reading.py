@@ -1,10 +1,7 @@
 """
-State images back to state. Nothing is trusted: an image may come from a damaged disk or a
-stranger's backup.
-
-Every length is checked against what is left before anything is allocated by it, every rule that the
-state machine keeps is checked, and what can be derived is derived, not read. A violation is
-`ImageCorrupt`, and nothing of the image is taken over.
+Reading of state images, which may come from a damaged disk or a stranger's backup. Every length is
+checked before anything is allocated, every rule of the state machine is checked, and derived parts
+are derived anew. A violation raises `ImageCorrupt`; nothing is taken over.
 """
 
 from __future__ import annotations
@@ -49,10 +46,7 @@ _FINISHED = SegmentState.COPY_SEGMENT_FINISHED.value
 
 
 def read_shard_image(image: bytes) -> tuple[int, int, list[PartitionState]]:
-    """
-    Metadata partition, position and partitions of a shard image. Raises `ImageCorrupt`; nothing
-    is half-read.
-    """
+    """Return partition, position and user partitions of a shard image, or raise `ImageCorrupt`."""
     fields = _Fields(image)
     magic, version, partition, position = SHARD_HEAD.unpack(fields.take(SHARD_HEAD.size, "header"))
     if magic != SHARD_MAGIC:
@@ -72,10 +66,7 @@ def read_shard_image(image: bytes) -> tuple[int, int, list[PartitionState]]:
 
 
 def read_partition_image(image: bytes) -> PartitionState:
-    """
-    Return the state that *image* holds. Raises `ImageCorrupt` unless `partition_image` would write
-    exactly that image.
-    """
+    """Raise `ImageCorrupt` unless `partition_image` would write exactly *image*."""
     fields = _Fields(image)
     key = fields.take(fields.varint("key length"), "key")
     partition = _partition_of_key(fields, key)
@@ -240,10 +231,7 @@ def _ordinal(fields: _Fields, ids: list[bytes]) -> bytes:
 
 
 def _require_agreement(fields: _Fields, state: PartitionState) -> None:
-    """
-    Require an entry for every epoch that a segment names, with a watermark that covers every
-    finished segment.
-    """
+    """Require an entry for each epoch of a segment, with a watermark over its finished segments."""
     for row in state.rows.values():
         was_finished = finish_of(row) != NOT_FINISHED
         for epoch, _, last in epoch_ranges(row):

@@ -1,12 +1,9 @@
 """
-Kept orders of listings by page: how many there are, over all user partitions of one engine.
+Kept orders of listings by page: bounded over all user partitions of one engine.
 
-Time is counted in turns: pages that were asked for and record sets that were applied. An order may
-be given up at any time, because a page needs nothing but its key; so the least recently used order
-goes when there are too many, and an unused one goes after a while, also where nothing changes.
-
-Invariant: every reader gets on. An order that is still being made, and was asked for a moment ago,
-is not given up for another one.
+Time is counted in turns: pages requested and record sets applied. The least recently used order
+goes when there are too many, an unused one after a while; readers get it made anew. An order that
+is in the making and was used a moment ago stays, so every reader gets on.
 """
 
 from __future__ import annotations
@@ -18,18 +15,14 @@ if TYPE_CHECKING:
     from rlmm.metadata.paging import Order
 
 ORDERS_MAX: Final = 64
-"""Orders of one engine."""
 ORDERS_OF_PARTITION_MAX: Final = 8
 """Orders of one user partition: each of its events is put into all of them."""
 ABANDONED_TURNS: Final = 100_000
-"""Turns after which an order counts as abandoned."""
 AWAITED_TURNS: Final = 1_000
 """The same for an order whose reader was asked to come again."""
 
 
 class KeptOrders:
-    """All orders, by the turn in which each was last used."""
-
     __slots__ = ("_by_turn", "_turn")
 
     def __init__(self) -> None:
@@ -47,27 +40,22 @@ class KeptOrders:
             if order is not None and self._turn - turn > ABANDONED_TURNS:
                 self.give_up(order)
 
-    def note_asked(self, order: Order) -> None:
-        """Note that a reader asked for *order* in this turn; counts once in a turn."""
+    def note_request(self, order: Order) -> None:
         self._by_turn.pop(order.turn, None)
         order.turn = self._turn
         self._by_turn[self._turn] = order
 
     def make_room(self, of_partition: list[Order]) -> bool:
-        """
-        Make room for one more order: give up one of those *of_partition*, the least recently asked
-        for first, or of all. False: none may go now, which passes.
-        """
-        if len(of_partition) >= ORDERS_OF_PARTITION_MAX and not self._give_up_one(of_partition):
+        """Give up the least recently used order, of *of_partition* first; false if none may go."""
+        if len(of_partition) >= ORDERS_OF_PARTITION_MAX and not self._give_up_oldest(of_partition):
             return False
-        return len(self) < ORDERS_MAX or self._give_up_one(list(self._by_turn.values()))
+        return len(self) < ORDERS_MAX or self._give_up_oldest(list(self._by_turn.values()))
 
     def give_up(self, order: Order) -> None:
-        """Let *order* go at once, wherever it is held."""
         self._by_turn.pop(order.turn, None)
         order.give_up()
 
-    def _give_up_one(self, orders: list[Order]) -> bool:
+    def _give_up_oldest(self, orders: list[Order]) -> bool:
         for order in orders:
             if not order.is_awaited or self._turn - order.turn > AWAITED_TURNS:
                 self.give_up(order)

@@ -1,9 +1,4 @@
-"""
-The oldest open copy: an abandoned copy holds objects that no look-up finds.
-
-Nothing is kept for the answer, and no event costs more for it. An open copy is listed in its epochs
-without a slot, so only such ids are looked at, where any copy is open, the newest epochs first.
-"""
+"""The oldest open copy, found without cost per event: open copies are unreferenced ids."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """
-A record set in work: its batches one by one, and how far the current one is read.
-
-Base offsets lie outside a batch's CRC, so a flipped bit in one passes it. They are judged here by
-what stands around them: within a record set offsets rise, and none lies behind the set. A batch
-that breaks this is as damaged as one whose CRC is wrong, for to believe it would skip history.
+A record set opened batch by batch, and how far the current batch is read. Base offsets lie outside
+a batch's CRC: they must rise and stay within the record set, else the batch is damaged.
 """
 
 from __future__ import annotations
@@ -33,8 +30,6 @@ _unpack_timestamp = struct.Struct(f">{MAX_TIMESTAMP_AT}xq").unpack_from
 
 
 class OpenRecordSet:
-    """Walks over a record set's batches, and keeps the rest of the current one."""
-
     __slots__ = (
         "_ahead",
         "_floor",
@@ -51,7 +46,6 @@ class OpenRecordSet:
     )
 
     def __init__(self, record_set: RecordSet, start: int = 0) -> None:
-        """Open the record set from byte *start* on, where a batch begins."""
         self.data = record_set.data
         self._limit = record_set.next_offset
         self._walked = walk(record_set.data, start)
@@ -62,7 +56,6 @@ class OpenRecordSet:
         self.left_count = 0
         """Records of the current batch that were not handed out yet."""
         self.next_offset = 0
-        """The offset behind what is open."""
         self.timestamp_ms = -1
         """The largest time of any record of the last batch that is open; -1 when none has one."""
         self.damage: DamagedRecords | None = None
@@ -70,12 +63,7 @@ class OpenRecordSet:
         """Whether the walk ended in something that is no whole batch, which was not passed."""
 
     def begin(self, batch: Batch) -> None:
-        """
-        Open *batch*; where it is one of many with a single event each, also those right behind it.
-
-        Such a run loses only the bounds between its batches: each follows the other without a gap,
-        and none is damaged.
-        """
+        """Open *batch*, or the gapless run of sound batches with one event each that it begins."""
         if batch.record_count == 1 and self._begin_run(batch):
             return
         values = batch.values(inflated_bytes_max=INFLATED_BYTES_MAX)
@@ -98,7 +86,7 @@ class OpenRecordSet:
         self.pending = iter(zip(range(offset, self._floor), values, strict=True))
         return True
 
-    def next_found(self, position: int) -> Batch | DamagedBatch | None:
+    def next_batch(self, position: int) -> Batch | DamagedBatch | None:
         """Return the next entry, `None` at the end; a batch with impossible offsets is damaged."""
         found = self._ahead.popleft() if self._ahead else next(self._walked, None)
         if isinstance(found, PartialTail):

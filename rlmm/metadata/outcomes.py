@@ -1,9 +1,7 @@
 """
-Outcomes in Kafka's own classes for our verdicts and errors, exceptions included.
-
-Kafka has two levels. Its *cache* is one user partition and tells its caller more than its *store*,
-which is what the consumer of the metadata topic calls. The same verdict can therefore have two
-outcomes.
+Outcomes in Kafka's own classes for our verdicts and errors, exceptions included. Kafka's *cache*
+(one user partition) tells its caller more than its *store* (all of them), so one verdict can have
+two outcomes.
 """
 
 from __future__ import annotations
@@ -27,15 +25,11 @@ if TYPE_CHECKING:
 
 
 class Level(StrEnum):
-    """Names one of Kafka's two levels."""
-
     CACHE = "cache"
     STORE = "store"
 
 
 class Outcome(StrEnum):
-    """Kafka's outcome of an event that raises nothing."""
-
     APPLIED = "applied"
     DROPPED = "dropped"
 
@@ -92,9 +86,8 @@ _UNDECODABLE: Mapping[UndecodableReason, KafkaError] = {
 
 def outcome_of(verdict: Verdict, level: Level, *, initialized: bool) -> Outcome | KafkaError:
     """
-    Return Kafka's outcome of the event that got *verdict* here, at *level*.
-
-    An initialised cache reports an update of an unknown segment to its caller; a store swallows it.
+    Return Kafka's outcome of the event that got *verdict* here, at *level*. An initialised cache
+    reports an update of an unknown segment to its caller; a store drops it.
     """
     match verdict:
         case Applied() | Duplicate():

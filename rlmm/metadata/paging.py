@@ -1,12 +1,10 @@
 """
-Listings by page: the order of the segments of one user partition, kept up while they change.
+Paging through the segments of one user partition while they change.
 
 A page continues behind a segment, by start offset and then by id, whether that segment is there or
-not. So no state is held for a reader, and a segment that lives through the whole paging is shown
-once, whatever comes and goes meanwhile. An order is made when the first page is asked for, in
-pieces, and kept up from then on. It goes with the last reader's last page, when as much has changed
-as it holds and no reader has asked, or when there are too many, see `kept_orders`; a reader that
-comes back has it made anew. A partition without readers by page pays nothing.
+not, so a segment that lives through the whole paging is shown once. An order is made in pieces for
+the first page and kept up until the last reader's last page, until as much changed as it holds, or
+until there are too many (`kept_orders`).
 
 Invariant of an order: it holds every listed segment that is not still ahead, once, and no other.
 """
@@ -49,11 +47,8 @@ class Page:
     """Some segments of a listing, by rising start offset, then by id."""
 
     segments: tuple[SegmentMetadata, ...]
-    """
-    May be empty though more follow, while the order is being found out: ask again, as *after* says.
-    """
+    """May be empty although more follow, while the order is being made: ask again with *after*."""
     after: PageKey | None
-    """The key with which the client asks for the next page."""
     is_last: bool
     """Whether nothing followed when this page was made."""
 
@@ -69,7 +64,6 @@ class SortedKeys:
         """A key not above any of the chunk, and above all of the one before."""
 
     def add(self, key: bytes) -> None:
-        """Put *key* in; nothing happens where it is."""
         number = bisect_right(self._lowest, key) - 1
         chunk = self._chunks[number]
         at = bisect_left(chunk, key)
@@ -86,7 +80,6 @@ class SortedKeys:
             del chunk[middle:]
 
     def discard(self, key: bytes) -> None:
-        """Take *key* out, if it is there."""
         number = bisect_right(self._lowest, key) - 1
         chunk = self._chunks[number]
         at = bisect_left(chunk, key)
@@ -97,7 +90,6 @@ class SortedKeys:
             del self._chunks[number], self._lowest[number]
 
     def behind(self, key: bytes) -> Iterator[bytes]:
-        """Return the keys above *key*, rising; nothing may change meanwhile."""
         number = bisect_right(self._lowest, key) - 1
         chunk = self._chunks[number]
         for at in range(bisect_right(chunk, key), len(chunk)):
@@ -137,10 +129,7 @@ class Order:
         self.is_awaited = False
         """Whether a reader was asked to come again, and no page has been given since."""
         self.reader_count = 0
-        """
-        Readers that got a first page and not yet the last; a reader that never comes back stays
-        counted.
-        """
+        """Readers with a first page and without the last; one that never returns stays counted."""
         self.is_given_up = False
         """Whether this is not kept up any more; then it is empty, too."""
         self.turn = -1
@@ -151,10 +140,7 @@ class Order:
         self.keys, self.ahead = SortedKeys(), None
 
     def go_on(self, state: PartitionState) -> bool:
-        """
-        Sort some more ids; return whether all are sorted. Ids that were removed meanwhile are
-        skipped.
-        """
+        """Sort some more ids, without those removed meanwhile; return whether all are sorted."""
         if self.ahead is None:
             return True
         rows, epoch = state.rows, self.epoch
@@ -184,11 +170,8 @@ class Order:
 
 class Orders:
     """
-    The orders in which one user partition is being listed, by leader epoch; `None` is the whole
-    partition.
-
-    The code that changes rows reports each change; where it cannot name the change, it drops the
-    orders.
+    The orders of one user partition by leader epoch; `None` is the whole partition. Callers report
+    each change of rows; where they cannot name the change, they drop the orders.
     """
 
     __slots__ = ("_orders",)
@@ -206,7 +189,6 @@ class Orders:
         limit: int,
         kept: KeptOrders,
     ) -> Page:
-        """Return the next *limit* segments behind *after*, or none yet."""
         kept.pass_turn()
         order = self._orders.pop(epoch, None)
         if order is None or order.is_given_up:
@@ -214,7 +196,7 @@ class Orders:
                 return Page((), after, is_last=False)
             order = Order(state, epoch)
         self._orders[epoch] = order
-        kept.note_asked(order)
+        kept.note_request(order)
         order.idle_changes = 0
         if not order.go_on(state):
             order.is_awaited = True
@@ -235,10 +217,7 @@ class Orders:
     def changed(
         self, state: PartitionState, uuid: bytes, before: bytes | None, after: bytes | None
     ) -> None:
-        """
-        The row of *uuid* was *before* and is *after*, `None` where there is none; *state* is the
-        one it is in now.
-        """
+        """The row of *uuid* changed from *before* to *after* (`None`: absent); it is in *state*."""
         if not self._held():
             state.orders = None
         for epoch, order in list(self._orders.items()):
@@ -269,10 +248,7 @@ def page_of(
     limit: int,
     kept: KeptOrders,
 ) -> Page:
-    """
-    Return the next segments of a listing behind *after*, *limit* at most; *kept* are the orders of
-    the whole engine.
-    """
+    """Return at most *limit* next segments behind *after*; *kept* holds the engine's orders."""
     if not state.rows or (epoch is not None and epoch not in state.epochs):
         return Page((), after, is_last=True)
     if state.orders is None:

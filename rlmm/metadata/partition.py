@@ -1,10 +1,7 @@
 """
-All state of one user partition: its segments, its leader epochs, its deletion, and the
-effect of each event.
-
-Segments are rows of bytes (`row`), epochs are `EpochState`. Nothing here decodes a record; events
-arrive as the parts that the handlers need. A handler decides first and changes afterwards; a change
-that fails half-way is taken back whole.
+All state of one user partition: its segments, leader epochs and deletion, and the effect of events.
+Nothing here decodes a record. A handler decides before it changes anything; a change that fails
+half-way is taken back whole.
 """
 
 from __future__ import annotations
@@ -75,7 +72,6 @@ class PartitionState:
         self.delete: PartitionDelete | None = None
         """The last partition-delete event. Finished is kept too, for writers must know."""
         self.counts = [0, 0, 0]
-        """Segments by state: started, finished, being deleted."""
         self.size_bytes = 0
         self.orders: Orders | None = None
         """Kept up to date only while a reader lists by page."""
@@ -119,10 +115,8 @@ class PartitionState:
 
     def _add_again(self, uuid: bytes, current: bytes, row: bytes) -> Verdict:
         """
-        A repeated first record replaces the metadata while the copy is open.
-
-        Every epoch that listed the id goes on listing it, as in Kafka, also one that the new record
-        does not name.
+        Replace the metadata by a repeated first record while the copy is open. Every epoch that
+        listed the id goes on listing it, as in Kafka, even if the new record omits it.
         """
         state = current[STATE_AT]
         if state != _STARTED:
@@ -170,10 +164,8 @@ class PartitionState:
         self, uuid: bytes, target: int, writer: bytes, custom: bytes, offset: int
     ) -> Verdict:
         """
-        A segment moves on to state *target*; *offset* is the metadata offset of the event.
-
-        *writer* is broker id and event timestamp, *custom* the custom metadata, both in canonical
-        record form.
+        Move a segment on to *target*; *offset* is the metadata offset of the event. *writer* is
+        broker id and event timestamp, *custom* the custom metadata, both as in a record.
         """
         current = self.rows.get(uuid)
         if current is None:
@@ -282,9 +274,7 @@ class PartitionState:
             self.orders.changed(self, uuid, row, None)
 
     def put_delete(self, event: PartitionDelete) -> Verdict:
-        """
-        The partition's own deletion moves on; every record is stored, as Kafka stores it.
-        """
+        """Store a record of the partition's own deletion; every one is stored, as in Kafka."""
         finishes = event.state is PartitionDeleteState.DELETE_PARTITION_FINISHED
         if event == self.delete and not (finishes and self.epochs):
             return DUPLICATE
@@ -307,12 +297,8 @@ class PartitionState:
 
     def _recover(self, uuid: bytes, row: bytes | None, undo: Undo, known_epochs: int) -> None:
         """
-        Take back a change of *uuid* that failed half-way; *row* is its row before, `None` for
-        nothing.
-
-        Slots and watermarks come back from *undo*, epochs made by the change are the newest and are
-        dropped, and everything else is derived anew from those and the rows. The cost grows with
-        the partition; this path is never hot.
+        Take back a change of *uuid* that failed half-way; *row* is its row before, or `None`.
+        *undo* restores slots and watermarks, new epochs are dropped, and the rest is derived anew.
         """
         self.orders = None
         if row is None:
@@ -332,14 +318,10 @@ class PartitionState:
     # ------------------------------------------------------------------------------ queries
 
     def lookup(self, epoch: int, offset: int) -> bytes | None:
-        """Id of the finished segment that answers for *offset* in *epoch*."""
         entry = self.epochs.get(epoch)
         return None if entry is None else entry.lookup(offset, self.rows)
 
     def next_with_txn_index(self, epoch: int, offset: int) -> bytes | None:
-        """
-        Return the next finished segment of *epoch*, from *offset* on, that may have such an index.
-        """
         entry = self.epochs.get(epoch)
         return None if entry is None else entry.next_with_txn_index(offset, self.rows)
 
@@ -349,7 +331,6 @@ class PartitionState:
         return None if entry is None else entry.highest
 
     def size_of_epoch(self, epoch: int) -> int:
-        """Return the bytes of all segments that list *epoch*, in any state."""
         entry = self.epochs.get(epoch)
         return 0 if entry is None else entry.size_bytes
 
@@ -359,10 +340,8 @@ class PartitionState:
 
     def ids_of_epoch(self, epoch: int) -> list[bytes]:
         """
-        Return all segments that list *epoch*, in Kafka's order.
-
-        By slot where every id has one; otherwise by rising start offset, those with a slot first
-        where it is equal.
+        Return all segments of *epoch*, in Kafka's order. By slot where every id has one; otherwise
+        by rising start offset, those with a slot first.
         """
         entry = self.epochs.get(epoch)
         if entry is None:

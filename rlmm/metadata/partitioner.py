@@ -1,9 +1,4 @@
-"""
-The partitioner of the metadata topic: Kafka's function, bit for bit.
-
-The topic name plays no part, and the language's own hash must never come near: a reader that
-disagrees with the brokers looks for a partition's history in the wrong place.
-"""
+"""The partitioner of the metadata topic: Kafka's function, bit for bit; the name plays no part."""
 
 from __future__ import annotations
 
@@ -17,12 +12,7 @@ _MURMUR_SHIFT = 24
 
 
 def metadata_partition_for(topic_id: bytes, partition: int, count: int) -> int:
-    """
-    Return the metadata partition, in 0..count-1, that holds every event of user partition
-    *partition* of *topic_id*.
-
-    *count* is the partition count of the metadata topic; it can never change on a live topic.
-    """
+    """Return the metadata partition of user partition *partition*, of a topic with *count*."""
     if count <= 0:
         msg = f"the metadata topic needs at least one partition, got {count}"
         raise InvalidArgument(msg)
@@ -34,10 +24,7 @@ def metadata_partition_for(topic_id: bytes, partition: int, count: int) -> int:
 
 
 def _java_hash(topic_id: bytes, partition: int) -> int:
-    """
-    Java's `Objects.hash(low half, high half, partition)`, modulo 2^32; a half folds to the XOR of
-    its words.
-    """
+    """Java's `Objects.hash(low, high, partition)` modulo 2^32; a half folds to its words' XOR."""
     high_upper, high_lower, low_upper, low_lower = (
         int.from_bytes(topic_id[at : at + 4]) for at in (0, 4, 8, 12)
     )
@@ -48,10 +35,7 @@ def _java_hash(topic_id: bytes, partition: int) -> int:
 
 
 def _murmur2_of_int(number: int) -> int:
-    """
-    Kafka's murmur2 of the number's four big-endian bytes, which form one block that is read
-    little-endian.
-    """
+    """Kafka's murmur2 of the number's four big-endian bytes, one block read little-endian."""
     block = int.from_bytes(number.to_bytes(4), "little")
     block = block * _MURMUR_FACTOR & _MASK32
     block ^= block >> _MURMUR_SHIFT

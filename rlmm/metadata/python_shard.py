@@ -1,9 +1,4 @@
-"""
-The pure-Python engine: always there, and the reference for any other.
-
-The state machine itself is in `partition` and `epoch`; here record sets are walked, verdicts
-counted and questions put to the right user partition.
-"""
+"""A shard in pure Python, the reference for any other; `partition` and `epoch` hold the rules."""
 
 from __future__ import annotations
 
@@ -47,8 +42,6 @@ STEPS_MAX = 1000
 
 
 class _Pass:
-    """Entries since the last report, until they become the next one."""
-
     __slots__ = ("deleted", "entries", "from_offset", "redelivered", "tally")
 
     def __init__(self, from_offset: int) -> None:
@@ -57,12 +50,9 @@ class _Pass:
         self.redelivered = 0
         self.entries: list[Entry] = []
         self.deleted: list[TopicIdPartition] = []
-        """User partitions whose deletion was finished."""
 
 
 class PythonShard(ShardAnswers):
-    """All state of one metadata partition, in plain Python."""
-
     def __init__(
         self, partition: int, position: int = 0, kept_orders: KeptOrders | None = None
     ) -> None:
@@ -83,16 +73,13 @@ class PythonShard(ShardAnswers):
 
     @classmethod
     def from_image(cls, image: bytes) -> Self:
-        """
-        Return the shard that *image* holds. Raises `ImageCorrupt` before anything is taken over.
-        """
+        """Return the shard of *image*. Raises `ImageCorrupt` before anything is taken over."""
         partition, position, states = read_shard_image(image)
         shard = cls(partition, position)
         shard._states = {state.key: state for state in states}
         return shard
 
     def import_partition(self, image: bytes) -> TopicIdPartition:
-        """Take over one user partition in place of its present state."""
         state = read_partition_image(image)
         self._states[state.key] = state
         partition = decode_partition_key(state.key)
@@ -100,7 +87,6 @@ class PythonShard(ShardAnswers):
         return partition
 
     def raise_watermark(self, partition: TopicIdPartition, epoch: int, highest: int) -> None:
-        """Take over a watermark of an earlier state, where it is above our own."""
         key = partition.key
         state = self._states.setdefault(key, PartitionState(key))
         entry = state.epochs.setdefault(epoch, EpochState(epoch))
@@ -151,7 +137,7 @@ class PythonShard(ShardAnswers):
                 self._close(opened, opened.batch, turn)
             if steps >= STEPS_MAX and budget < INT64_MAX:
                 return False, None
-            found = opened.next_found(self.position)
+            found = opened.next_batch(self.position)
             if found is None:
                 return True, None
             if isinstance(found, DamagedBatch):
@@ -162,10 +148,9 @@ class PythonShard(ShardAnswers):
 
     def _open_batch(self, opened: OpenRecordSet, batch: Batch, turn: _Pass) -> bool:
         """
-        Open *batch*, or step over it; return whether that was a step forward without a record.
-
-        Stepping over a batch below the position is none: a caller that always gives new bytes would
-        else never get behind it.
+        Open *batch*, or step over it; return whether that was a step forward without a record. A
+        step over a batch below the position is none: callers with ever new bytes would not get
+        past.
         """
         if batch.next_offset <= self.position:
             turn.redelivered += batch.record_count
@@ -178,9 +163,8 @@ class PythonShard(ShardAnswers):
 
     def _is_passed(self, opened: OpenRecordSet) -> bool:
         """
-        Return whether all of a damaged batch lies below the position.
-
-        The offsets in its own header prove nothing; the offsets of the next sound batch do.
+        Return whether all of a damaged batch lies below the position. Only the offsets of the next
+        sound batch prove that, not those in its own header.
         """
         behind = opened.offset_behind()
         return behind is not None and behind <= self.position
@@ -194,10 +178,9 @@ class PythonShard(ShardAnswers):
 
     def _apply_values(self, opened: OpenRecordSet, turn: _Pass, budget: int) -> int:
         """
-        Go through *budget* records of the open batch at most; how many were not below the position.
-
-        Only those count against the limit: with the others a caller that always gives new bytes
-        would never get behind them.
+        Apply *budget* records of the open batch at most; return how many were not below the
+        position. Only those count against the limit, or callers with ever new bytes would not get
+        past the others.
         """
         seen = redelivered = 0
         tally = turn.tally
@@ -309,10 +292,7 @@ class PythonShard(ShardAnswers):
         self._counters.note(entry)
 
     def _lose(self, damage: DamagedRecords, batch: bytes, turn: _Pass) -> None:
-        """
-        Count the rest of a batch whose header is sound and whose records are not: a new fetch
-        would bring the same.
-        """
+        """Count the lost records of a batch with a sound header; a new fetch brings the same."""
         first = max(damage.first_offset, self.position)
         if damage.next_offset <= first:
             return

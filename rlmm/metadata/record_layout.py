@@ -1,9 +1,9 @@
 """
-The constants of the record form that reading and writing share.
+The layout of records: constants that reading and writing share.
 
-Layout of a value: frame version, api key, record version, each an unsigned varint, then the
-record's fields, then nothing. Every structure ends with a tagged-field section. Strings, bytes and
-arrays carry their length + 1 as an unsigned varint, 0 meaning null. Numbers are big-endian.
+A value is: frame version, api key, record version, each an unsigned varint, then the record's
+fields, then nothing. Every structure ends with a tagged-field section. Strings, bytes and arrays
+carry their length + 1 as an unsigned varint, 0 meaning null. Numbers are big-endian.
 """
 
 from __future__ import annotations
@@ -24,7 +24,4 @@ TXN_INDEX_EMPTY_TAGS: Final = b"\x01\x00\x01\x01"
 """One tag: number 0, one byte, true. Written only when true."""
 
 VALUE_BYTES_MAX: Final = 8 * 1024 * 1024
-"""
-Longest value that is read or written at all; a broker's own default limit for one record is 1
-MiB.
-"""
+"""Longest value read or written; a broker's default limit for one record is 1 MiB."""

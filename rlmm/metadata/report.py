@@ -1,9 +1,6 @@
 """
-The report of a shard about its record sets: counts, position, and every record that was not simply
-applied.
-
-The counts of one report, and of a shard since it was made, obey one rule: every offset the position
-passed is counted exactly once (`Tally.offsets`).
+The report of a shard about its record sets: counts, position, and records not simply applied. Every
+offset that the position passed is counted exactly once (`Tally.offsets`).
 """
 
 from __future__ import annotations
@@ -30,8 +27,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts offsets by verdict. Tallies can be added."""
-
     applied: int = 0
     duplicate: int = 0
     rejected: int = 0
@@ -75,11 +70,9 @@ class Tally:
 @dataclass(frozen=True, slots=True)
 class Entry:
     """
-    One event that was not simply applied.
-
-    *next_offset* is exclusive and *offset* + 1 but for records lost in a damaged batch. *partition*
-    and *segment* are there where the event names them, *value* where it could not be understood:
-    the record's, or the whole batch of lost records.
+    One event that was not simply applied. *next_offset* is exclusive, and *offset* + 1 but for
+    records lost in a damaged batch. *value* is that of a record that could not be decoded, or the
+    whole batch of lost records.
     """
 
     offset: int
@@ -93,11 +86,9 @@ class Entry:
 @dataclass(frozen=True, slots=True)
 class Report:
     """
-    The result of one call of `Shard.apply`, and of earlier calls that ended with an exception.
-
-    *complete* means that the record set is used up. If not, either the limit of events was reached,
-    and the caller gives the same record set again, or *damage* names a batch that cannot be
-    trusted: it was not passed; fetch it anew, or set it aside.
+    The result of one call of `Shard.apply`, and of earlier calls that raised. *complete* means that
+    the record set is used up. If not, the limit of events was reached (give the same record set
+    again), or *damage* names a batch not passed (fetch it anew, or set it aside).
     """
 
     partition: int
@@ -109,14 +100,11 @@ class Report:
     """Records below the position; they were not looked at."""
     entries: tuple[Entry, ...] = ()
     deleted: tuple[TopicIdPartition, ...] = ()
-    """User partitions whose deletion was finished."""
     damage: DamagedBatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ShardStatistics:
-    """Tells the size and position of a shard, and its counts since it was made."""
-
     partition: int
     position: int
     partitions: int
@@ -136,8 +124,6 @@ class ShardStatistics:
 
 
 class Counters:
-    """Counts of a shard since it was made; not part of its state."""
-
     __slots__ = ("last_timestamp_ms", "redelivered", "rejected", "remarks", "tally", "undecodable")
 
     def __init__(self) -> None:
@@ -150,7 +136,6 @@ class Counters:
         self.remarks: Counter[Remark] = Counter()
 
     def note(self, entry: Entry) -> None:
-        """Count *entry* by its reason."""
         match entry.verdict:
             case Rejected(reason=reason):
                 self.rejected[reason] += 1

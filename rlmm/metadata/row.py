@@ -35,15 +35,11 @@ if TYPE_CHECKING:
 STATE_AT: Final = 0
 TXN_INDEX_EMPTY_AT: Final = 1
 CONTENT_AT: Final = 10
-"""
-Where the broker id begins: everything from here on, and the first two bytes, is what events say.
-"""
+"""Where the broker id begins: events state everything from here on, and the first two bytes."""
 BROKER_STOP: Final = 14
 EVENT_TIMESTAMP_AT: Final = 14
 KEPT_AT: Final = 22
-"""
-Where the start offset begins: from here to the custom metadata nothing changes with an update.
-"""
+"""Where the start offset begins: nothing up to the custom metadata changes with an update."""
 EPOCHS_AT: Final = 46
 ONE_EPOCH: Final = 2
 """First byte of an epoch array of one entry: count + 1."""
@@ -54,22 +50,15 @@ unpack_range = struct.Struct(">q9xiq").unpack_from
 """To be read at `END_AT` of a row of one epoch: end offset, the epoch, its first offset."""
 END_AT: Final = 30
 unpack_walked = struct.Struct(">B28xq8xB").unpack_from
-"""
-To be read at `TXN_INDEX_EMPTY_AT`: what stands there, the end offset, the byte at `EPOCHS_AT`.
-"""
+"""Read at `TXN_INDEX_EMPTY_AT`: the flag, the end offset, the byte at `EPOCHS_AT`."""
 unpack_content = struct.Struct(">4s16xq9xiq").unpack_from
-"""
-To be read at `CONTENT_AT` of a row of one epoch: packed broker id, and what `unpack_range` reads.
-"""
+"""Read at `CONTENT_AT` of a row of one epoch: packed broker id, and the parts of `unpack_range`."""
 unpack_listing = struct.Struct(">i9xi").unpack_from
 """To be read at `EPOCHS_AT` + 1 of a row of one epoch: the epoch, the segment's size."""
 
 _HEAD = struct.Struct(">bbqiqqqq")
 _ONE_EPOCH_ROW = struct.Struct(">bbq12xqq8xx12xB4xB")
-"""
-Of a row of one epoch: state, flag, finish offset, start and end offset, the tags of the epoch, the
-first byte of the custom metadata.
-"""
+"""State, flag, finish, start and end offset, tags of the epoch, first byte of custom metadata."""
 _INT64 = struct.Struct(">q")
 _INT32 = struct.Struct(">i")
 _EPOCH = struct.Struct(">iqx")
@@ -79,9 +68,7 @@ _STATE_AND_FLAG = tuple(
     tuple(bytes((state, empty)) for empty in range(2)) for state in SegmentState
 )
 FINISHED_HEADS = _STATE_AND_FLAG[SegmentState.COPY_SEGMENT_FINISHED]
-"""
-How the row of a finished copy begins, before the finish offset: with a transaction index, without.
-"""
+"""First bytes of a finished copy's row, before the finish offset: with an index, without."""
 STARTED, STARTED_TXN_EMPTY = (
     _STATE_AND_FLAG[SegmentState.COPY_SEGMENT_STARTED][empty] + _INT64.pack(NOT_FINISHED)
     for empty in range(2)
@@ -90,7 +77,6 @@ STARTED, STARTED_TXN_EMPTY = (
 
 
 def row_of(segment: SegmentMetadata, finish_offset: int = NOT_FINISHED) -> bytes:
-    """Return the row that holds *segment*."""
     return b"".join(
         (
             _HEAD.pack(
@@ -130,12 +116,7 @@ def segment_of(segment_id: SegmentId, row: bytes) -> SegmentMetadata:
 
 
 def is_sound_row(row: bytes) -> bool:
-    """
-    Return whether *row*, from anywhere, is one that `row_of` makes of a segment that can be held.
-
-    Judges the common form alone, one epoch and short custom metadata, and that quickly: `False`
-    means that it has to be looked at closely.
-    """
+    """Return whether *row* is surely one of `row_of`; `False` where a closer look is needed."""
     if len(row) <= ONE_EPOCH_CUSTOM_AT or row[EPOCHS_AT] != ONE_EPOCH:
         return False
     state, flag, finish, start, end, tags, custom = _ONE_EPOCH_ROW.unpack_from(row)
@@ -151,12 +132,7 @@ def is_sound_row(row: bytes) -> bool:
 
 
 def updated_row(row: bytes, state: int, writer: bytes, custom: bytes, finish: bytes) -> bytes:
-    """
-    *row* after an update.
-
-    *writer* is broker id and event timestamp, *custom* the compact custom metadata, *finish* the
-    packed finish offset.
-    """
+    """*row* after an update: packed broker id and time, custom metadata and finish offset."""
     custom_at = ONE_EPOCH_CUSTOM_AT if row[EPOCHS_AT] == ONE_EPOCH else _custom_at(row)
     head = _STATE_AND_FLAG[state][row[TXN_INDEX_EMPTY_AT]]
     return b"".join((head, finish, writer, row[KEPT_AT:custom_at], custom))
@@ -187,7 +163,6 @@ def end_of(row: bytes) -> int:
 
 
 def event_timestamp_of(row: bytes) -> int:
-    """Return the time of the segment's last event, as its writer gave it."""
     timestamp_ms: int = _INT64.unpack_from(row, EVENT_TIMESTAMP_AT)[0]
     return timestamp_ms
 
@@ -206,9 +181,7 @@ def epochs_of(row: bytes) -> Epochs:
 
 
 def epoch_ranges(row: bytes) -> list[tuple[int, int, int]]:
-    """
-    (epoch, first offset, last offset in that epoch), rising: an epoch ends where the next begins.
-    """
+    """(epoch, first offset, last offset in it), rising: an epoch ends where the next begins."""
     if row[EPOCHS_AT] == ONE_EPOCH:
         end, epoch, first = unpack_range(row, END_AT)
         return [(epoch, first, end)]
@@ -219,9 +192,7 @@ def epoch_ranges(row: bytes) -> list[tuple[int, int, int]]:
 
 
 def epoch_range(row: bytes, epoch: int) -> tuple[int, int] | None:
-    """
-    First and last offset of *epoch* in the segment, `None` where the segment does not list it.
-    """
+    """First and last offset of *epoch* in the segment; `None` where it does not list it."""
     if row[EPOCHS_AT] == ONE_EPOCH:
         end, listed, first = unpack_range(row, END_AT)
         return (first, end) if listed == epoch else None
@@ -244,9 +215,7 @@ def epoch_range(row: bytes, epoch: int) -> tuple[int, int] | None:
 
 
 def _before(offset: int) -> int:
-    """
-    Return the offset before *offset*; before the least comes the largest, as in Java's arithmetic.
-    """
+    """Return *offset* - 1; before the least comes the largest, as in Java's arithmetic."""
     return offset - 1 if offset > INT64_MIN else INT64_MAX
 
 

@@ -1,8 +1,6 @@
 """
-Segments and their states: the transition tables of Kafka's two state machines, as data, and the
-metadata of one segment.
-
-An absent key in a table *is* the illegal transition; `None` as a source is "no such segment yet".
+Segments: their metadata, and the transition tables of Kafka's two state machines. An absent key in
+a table *is* the illegal transition; `None` as a source is "no such segment yet".
 """
 
 from __future__ import annotations
@@ -54,10 +52,7 @@ TRANSITIONS: Mapping[SegmentState | None, frozenset[SegmentState]] = {
     ),
     SegmentState.DELETE_SEGMENT_FINISHED: frozenset({SegmentState.DELETE_SEGMENT_FINISHED}),
 }
-"""
-Kafka's rule set for segments. A finished deletion removes the id, so its row is never met as a
-source.
-"""
+"""Kafka's rules for segments. A finished deletion removes the id and is never a source."""
 
 PARTITION_DELETE_TRANSITIONS: Mapping[
     PartitionDeleteState | None, frozenset[PartitionDeleteState]
@@ -79,10 +74,7 @@ PARTITION_DELETE_TRANSITIONS: Mapping[
         {PartitionDeleteState.DELETE_PARTITION_FINISHED}
     ),
 }
-"""
-Kafka's rule set for partition deletion. Replay stores every record all the same, as Kafka does;
-writers are held to it.
-"""
+"""Kafka's rules for partition deletion. Writers keep to them; replay stores every record."""
 
 Epochs = tuple[tuple[int, int], ...]
 """(leader epoch, first offset of that epoch in the segment), rising by epoch."""
@@ -94,16 +86,13 @@ def sorted_epochs(pairs: Mapping[int, int] | Iterable[tuple[int, int]]) -> Epoch
 
 
 def require_state(value: IntEnum, kind: type[IntEnum]) -> None:
-    """
-    Refuse a value that is not a member of *kind*: a bare number would be written into the record.
-    """
+    """Refuse a value that is not a member of *kind*: the record would hold a bare number."""
     if type(value) is not kind:
         msg = f"a state must be a {kind.__name__}, got {value!r}"
         raise InvalidArgument(msg)
 
 
 def validate_range(start_offset: int, last_offset: int) -> None:
-    """Refuse offsets that Kafka's constructors refuse."""
     require_int64("start offset", start_offset)
     require_int64("last offset", last_offset)
     if start_offset < 0:
@@ -150,10 +139,9 @@ def validate_epochs(epochs: Epochs) -> None:
 @dataclass(frozen=True, slots=True)
 class SegmentMetadata:
     """
-    A segment; as an event, the record that starts its copy.
-
-    Immutable. `last_offset` is inclusive. Custom metadata that is present but empty differs from
-    absent. Raises `InvalidArgument` where Kafka's constructor refuses.
+    A segment; as an event, the record that starts its copy. Immutable. `last_offset` is inclusive.
+    Custom metadata that is present but empty differs from absent. Raises `InvalidArgument` where
+    Kafka's constructor refuses.
     """
 
     id: SegmentId
@@ -180,12 +168,7 @@ class SegmentMetadata:
         require_int32("segment size", self.size_bytes)
 
     def updated(self, update: SegmentUpdate) -> SegmentMetadata:
-        """
-        Return the metadata after *update*: broker, event time, custom metadata and state are always
-        the update's.
-
-        An update without custom metadata therefore erases the stored one.
-        """
+        """Return the metadata after *update*; one without custom metadata erases the stored one."""
         if update.id != self.id:
             msg = f"update of {update.id} does not belong to {self.id}"
             raise InvalidArgument(msg)
@@ -202,12 +185,7 @@ _SETTERS = tuple(SegmentMetadata.__dict__[field.name].__set__ for field in field
 
 
 def trusted_segment(*values: object) -> SegmentMetadata:
-    """
-    Return a segment of *values*, in the order of its fields, that were checked before.
-
-    Look-ups make one for every answer; the checks of the constructor would cost more than all the
-    rest of a look-up.
-    """
+    """Return a segment of *values*, by field, unchecked: checks would dominate a look-up."""
     segment = object.__new__(SegmentMetadata)
     for setter, value in zip(_SETTERS, values, strict=True):
         setter(segment, value)

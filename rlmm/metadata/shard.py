@@ -1,10 +1,6 @@
 """
-The shard, through which an engine holds one metadata partition: record sets in, reports and answers
-out.
-
-A shard holds every user partition whose events live on its metadata partition, not only the loaded
-ones, so no record is read twice. It owns no I/O, clock or task, and decides nothing about
-readiness.
+The shard: one metadata partition of an engine, with every user partition on it. Owns no I/O or
+clock.
 """
 
 from __future__ import annotations
@@ -27,27 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EpochLookup:
-    """The look-up structure of one leader epoch, for explanations and checks."""
-
     slots: Mapping[int, Uuid]
-    """
-    First offset in the epoch -> the finished segment that is asked first for offsets from there
-    on.
-    """
+    """First offset in the epoch -> the finished segment that is tried first from there on."""
     unreferenced: frozenset[Uuid]
     """Segments that list the epoch and have no slot: started, being deleted, or displaced."""
     highest: int | None
 
 
 class Listing(Protocol):
-    """A listing as of one moment."""
-
     def take(self, count: int) -> list[SegmentMetadata] | None:
-        """
-        Return the next segments, *count* at most; `None` when there are no more.
-
-        Empty while the order is being found out: ask again.
-        """
+        """Return at most *count* next segments, none while sorting goes on; `None` at the end."""
 
 
 class Shard(Protocol):
@@ -61,12 +46,9 @@ class Shard(Protocol):
 
     def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
         """
-        Apply the records from the position on; those below it are stepped over, so a redelivery
-        changes nothing.
-
-        Stops after *max_events* records; the caller then passes the same record set again to go on.
-        Stops before a batch that cannot be trusted. After any error the position stands behind the
-        last event that took effect whole.
+        Apply the records from the position on; a redelivery changes nothing. Stops after
+        *max_events* records; the caller then passes the same record set again. Stops before a batch
+        that cannot be trusted. After any error the position is behind the last applied event.
         """
 
     def set_aside(self, damage: DamagedBatch, data: bytes, next_offset: int) -> Report:
@@ -74,21 +56,15 @@ class Shard(Protocol):
         Pass a batch of *data* that cannot be trusted: all offsets below *next_offset* are
         undecodable.
 
-        *next_offset* is where the log goes on, as the caller knows it: the base offset of a sound
-        batch behind, or the log end. The offsets in a damaged header are not believed: a wrong
-        number would skip history. The bytes are in the report.
+        *next_offset* is the base offset of a sound batch behind, or the log end: the offsets in a
+        damaged header may be wrong and would skip history. The bytes are in the report.
         """
 
     def apply_event(self, event: Event | Undecodable | None, offset: int | None = None) -> Verdict:
-        """
-        Apply one event at *offset*, by default the position; `None` is a tombstone, and one that
-        could not be understood is counted as that.
-        """
+        """Apply one event at *offset*, by default the position; `None` is a tombstone."""
 
     def admit(self, event: Event) -> Rejected | None:
-        """
-        Return why a writer must not publish *event* now, as far as that can be known beforehand.
-        """
+        """Return why a writer must not publish *event*, as far as the state shows it."""
 
     def partitions(self) -> Iterator[TopicIdPartition]: ...
 
@@ -106,17 +82,12 @@ class Shard(Protocol):
     def row_for(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> tuple[bytes, bytes] | None:
-        """
-        Answer `segment_for` as id and row, for a caller that sends them on and needs no object.
-        """
+        """Answer `segment_for` as id and row, without making an object."""
 
     def next_segment_with_txn_index(
         self, partition: TopicIdPartition, epoch: int, offset: int
     ) -> SegmentMetadata | None:
-        """
-        Return the first finished segment of *epoch* from *offset* on, without a gap, that may have
-        a transaction index.
-        """
+        """Return the first finished segment from *offset* on that may have a transaction index."""
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
         """Return the largest offset of *epoch* that any finished copy reached; never goes down."""
@@ -138,12 +109,9 @@ class Shard(Protocol):
         limit: int,
     ) -> Page:
         """
-        Return at most *limit* segments behind *after*, in any state, of one leader epoch or of all:
-        by rising start offset, then by id.
-
-        No state is held for a reader: each page is as it is at its call. A segment that is there
-        from the first page to the last is in exactly one of them, unless a repeated first record
-        changes its start offset; one that comes or goes meanwhile is in one or in none.
+        Return at most *limit* segments behind *after*, in any state, by start offset, then by id.
+        No state is held for a reader. A segment that is there from the first page to the last is in
+        exactly one page, unless a repeated first record changes its start offset.
         """
 
     def size_of_epoch(self, partition: TopicIdPartition, epoch: int) -> int:
@@ -153,9 +121,7 @@ class Shard(Protocol):
         """Return the bytes of all segments of *partition*; read from a counter."""
 
     def segment_counts_of(self, partition: TopicIdPartition) -> tuple[int, int, int]:
-        """
-        Segments of *partition* by state: started, finished, being deleted; read from counters.
-        """
+        """Segments of *partition* by state: started, finished, being deleted."""
 
     def partition_delete(self, partition: TopicIdPartition) -> PartitionDelete | None: ...
 
@@ -168,39 +134,27 @@ class Shard(Protocol):
 
     def import_partition(self, image: bytes) -> TopicIdPartition:
         """
-        Take over one user partition in place of its present state; return which one.
-
-        The image must have been taken at this shard's position. Raises `ImageCorrupt` before
-        anything is changed. A whole shard is made from its image by the engine's `from_image`.
+        Replace one user partition by its image at this shard's position; return which one. Raises
+        `ImageCorrupt` before anything is changed.
         """
 
     def image_parts(self) -> Iterator[Callable[[], bytes]]:
         """
-        Yield, by rising key, a function for the image of each user partition as it is at that
-        moment.
-
-        Yielding copies references; the function makes the bytes, later and in any thread. All
-        images are of one position only if nothing is applied until the last is yielded.
+        Yield, by rising key, functions for the images of user partitions as they are at that
+        moment. They may run later and in any thread. All images are of one position only if nothing
+        is applied until the last is yielded.
         """
 
     def freezing(
         self, partition: TopicIdPartition | None = None
     ) -> Iterator[Callable[[], bytes] | None]:
-        """
-        Make `image_parts`, or those of *partition* alone, in steps of about a millisecond; a step
-        without a part gives `None`. For callers on a shared thread.
-        """
+        """Make `image_parts`, or that of *partition*, in steps of about 1 ms; some give `None`."""
 
     def watermarks(self) -> Iterator[tuple[TopicIdPartition, int, int]]:
         """User partition, leader epoch and highest offset, where any copy was ever finished."""
 
     def raise_watermark(self, partition: TopicIdPartition, epoch: int, highest: int) -> None:
-        """
-        Take over a watermark of an earlier state, where it is above our own.
-
-        For a state that was made from fewer records than the one before it: it then differs from
-        the result of a replay, in that it knows how far was copied.
-        """
+        """Raise a watermark to that of an earlier state, made from more records."""
 
     def validate(self) -> list[str]:
         """Return every broken internal rule, in words; empty when the state is sound."""

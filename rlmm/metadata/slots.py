@@ -1,11 +1,9 @@
 """
-A sorted map from offset to segment id: the slots of one leader epoch.
+Slots of one leader epoch: a sorted map from offset to segment id, in chunks of bounded length.
 
-Kept in chunks of bounded length, so that a change moves a bounded number of entries however many
-slots there are; offsets mostly rise, and then a change is an append. The last chunk, mostly the
-only one, is two plain lists, because every event of a replay passes here and the objects it meets
-are what it costs. Invariants: no chunk is empty, but for the only one of an empty map; offsets rise
-strictly within and across chunks; `top` is the last offset.
+A change moves a bounded number of entries and mostly is an append. The last chunk is two plain
+lists, since every replayed event passes here. Invariants: no chunk is empty, but for the only one
+of an empty map; offsets rise strictly within and across chunks; `top` is the last offset.
 """
 
 from __future__ import annotations
@@ -36,11 +34,7 @@ class _Lower(NamedTuple):
 
 
 class Slots:
-    """
-    Offset -> segment id, sorted.
-
-    Every operation costs log n and a move within one chunk; one in many also moves the chunks.
-    """
+    """Offset -> segment id, sorted; an operation costs log n and a move within one chunk."""
 
     __slots__ = ("_ids", "_lower", "_offsets", "top")
 
@@ -84,7 +78,6 @@ class Slots:
                 yield from zip(offsets, ids, strict=True)
 
     def floor(self, offset: int) -> bytes | None:
-        """Return the id in the slot with the largest offset that is not above *offset*."""
         if self._lower is None:  # in line what `_home` finds for short epochs
             offsets, ids = self._offsets, self._ids
         else:
@@ -98,7 +91,6 @@ class Slots:
         return (offsets[index - 1], ids[index - 1]) if index else None
 
     def above(self, offset: int) -> int | None:
-        """Return the smallest slot offset over *offset*."""
         number, offsets, _ = self._home(offset)
         index = bisect_right(offsets, offset)
         if index < len(offsets):
@@ -109,7 +101,6 @@ class Slots:
         return lower.firsts[number + 1] if number + 1 < len(lower.firsts) else self._offsets[0]
 
     def get(self, offset: int) -> bytes | None:
-        """Return the id in the slot of exactly *offset*."""
         place = self.find(offset)
         return None if place is None else self.at(place)
 
@@ -118,9 +109,7 @@ class Slots:
         return self._lower is not None
 
     def append(self, offset: int, segment: bytes) -> bool:
-        """
-        Fill a new slot above all others; *offset* must be over `top`. Whether a chunk was full.
-        """
+        """Fill a new slot above `top`; return whether a chunk was full."""
         offsets = self._offsets
         offsets.append(offset)
         try:
@@ -157,13 +146,11 @@ class Slots:
         return False
 
     def pop_last(self) -> bytes:
-        """Empty the slot with the largest offset and return its id."""
         segment = self._ids[-1]
         self.drop((_LAST, self._offsets, self._ids, len(self._ids) - 1))
         return segment
 
     def remove(self, offset: int) -> None:
-        """Empty the slot of *offset*, if it is filled."""
         place = self.find(offset)
         if place is not None:
             self.drop(place)

@@ -1,12 +1,9 @@
 """
-Stretches of one leader epoch: segments without a transaction index that follow each other without a
-gap, so that a search for the next index need not visit them one by one.
+Stretches of one leader epoch: gapless segments without a transaction index, passed in one step.
 
 A slot *ends* a stretch where a walk from it does not simply step into the slot behind, or where
-that one may have a transaction index. Ends alone are kept; most epochs have few, and none where all
-segments have an index. Slots are looked at in their order, up to *looked_to*, and again when
-something beside them changes: a change costs log n, and what is left to look at is never more than
-a chunk of slots.
+that one may have a transaction index. Only ends are kept. Slots are looked at in order, up to
+*looked_to*, and again when something beside them changes: a change costs log n.
 
 Invariant: of the slots below *looked_to*, which is not above the last one, every one that ends a
 stretch is in *ends*, and no offset without a slot is. Spare entries cost time, never answers.
@@ -17,13 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import INT64_MIN
-from rlmm.metadata.row import (
-    ONE_EPOCH,
-    TXN_INDEX_EMPTY_AT,
-    end_of,
-    epoch_range,
-    unpack_walked,
-)
+from rlmm.metadata.row import ONE_EPOCH, TXN_INDEX_EMPTY_AT, end_of, epoch_range, unpack_walked
 from rlmm.metadata.slots import Slots
 
 if TYPE_CHECKING:
@@ -62,9 +53,7 @@ class Stretches:
         self.looked_to = offset
 
     def changed(self, offset: int, slots: Slots, rows: Rows) -> None:
-        """
-        The slot of *offset* was filled or emptied, or all from there on were; some are left.
-        """
+        """The slot of *offset* was filled or emptied, or all from there on were; some are left."""
         top = slots.top
         assert top is not None
         ends = self.ends
@@ -103,9 +92,7 @@ class Stretches:
         return not row[TXN_INDEX_EMPTY_AT] or _last_of(row, self.epoch) < following
 
     def end_from(self, offset: int, slots: Slots) -> tuple[int, bytes] | None:
-        """
-        Return the slot that ends the stretch of the slot of *offset*, when all were looked at.
-        """
+        """Return the slot that ends the stretch of *offset*'s slot, when all were looked at."""
         at = self.ends.above(offset - 1)
         if at is None:
             at = slots.top

@@ -1,10 +1,4 @@
-"""
-The checker of the state machine's own rules: what must hold of a user partition after every event.
-
-It writes the state image, reads it back as a stranger would, which checks order, references, states
-and watermarks, and compares everything that is derived anew with what the handlers kept up to date
-on the way.
-"""
+"""The validation of a user partition: its image reads back equal, and so do all derived parts."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""
-Verdicts: the outcome of one event as a value from a closed set, never an exception.
-
-Applied and Duplicate say that the state is now what the event asked for; Rejected that the state
-machine refused it and nothing changed; Undecodable that the record's value could not be understood
-and was set aside.
-"""
+"""Verdicts: the outcome of one event as a value from a closed set, never an exception."""
 
 from __future__ import annotations
 
@@ -17,8 +11,6 @@ if TYPE_CHECKING:
 
 
 class Remark(StrEnum):
-    """Tells why an event that was applied, as Kafka applies it, still deserves a look."""
-
     DISPLACED_ANOTHER_SEGMENT = "displaced-another-segment"
     """A finished copy took the place of another finished segment in at least one epoch."""
     FINISHED_BY_ANOTHER_BROKER = "finished-by-another-broker"
@@ -28,28 +20,18 @@ class Remark(StrEnum):
     PARTITION_WAS_DELETED = "partition-was-deleted"
     """A segment was added, or a delete event came, after the partition's deletion was finished."""
     PARTITION_DELETE_OUT_OF_ORDER = "partition-delete-out-of-order"
-    """
-    A partition-delete state that does not follow from the one before; Kafka stores it all the
-    same.
-    """
+    """A partition-delete state that does not follow from the one before; Kafka stores it."""
 
 
 class RejectReason(StrEnum):
-    """Tells why the state machine refused an event."""
-
     UNKNOWN_SEGMENT = "unknown-segment"
-    """
-    An update of a segment that is not there: never started, already deleted, or its first record
-    was trimmed.
-    """
+    """An update of a segment never started, already deleted, or with its first record trimmed."""
     ILLEGAL_TRANSITION = "illegal-transition"
     """The requested state does not follow from the current one."""
     ADD_NOT_STARTED = "add-not-started"
     """A segment record whose state is not COPY_SEGMENT_STARTED."""
     UPDATE_TO_STARTED = "update-to-started"
-    """
-    An update to COPY_SEGMENT_STARTED of a started copy; it would stop a stock broker's consumer.
-    """
+    """An update to COPY_SEGMENT_STARTED of a started copy; it would stop a broker's consumer."""
     SNAPSHOT_RECORD = "snapshot-record"
     """A segment snapshot record: it names no partition, so no state can be changed by it."""
     PARTITION_BEING_DELETED = "partition-being-deleted"
@@ -59,25 +41,16 @@ class RejectReason(StrEnum):
     NOT_THE_COPIER = "not-the-copier"
     """Writers only: a copy is finished by the broker that started it, and by no other."""
     COPIED_BY_ANOTHER = "copied-by-another"
-    """
-    Writers only: the copy comes late. Everything in it was copied meanwhile by another broker,
-    whose segment it would displace.
-    """
+    """Writers only: another broker has copied all of it meanwhile, and its segment would go."""
 
 
 class UndecodableReason(StrEnum):
     """Tells why a record value could not be understood. The list is closed."""
 
     TOMBSTONE = "tombstone"
-    """
-    A null value, as compaction leaves behind. Counted apart: history was removed, not
-    misunderstood.
-    """
+    """A null value, as compaction leaves it. Counted apart: history was removed, not misread."""
     RECORD_VERSION_1 = "record-version-1"
-    """
-    A record of KIP-1266's proposed version 1. Counted apart: known, but not settled by any
-    release.
-    """
+    """A record of KIP-1266's proposed version 1. Counted apart: known, but in no release."""
     EMPTY_VALUE = "empty-value"
     BAD_VARINT = "bad-varint"
     UNKNOWN_FRAME_VERSION = "unknown-frame-version"
@@ -105,17 +78,12 @@ COUNTED_APART = frozenset({UndecodableReason.TOMBSTONE, UndecodableReason.RECORD
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The event took effect."""
-
     remark: Remark | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """
-    The state already equals the event's target, to the last field. A repeated finish still counts
-    as the newest.
-    """
+    """The state already equals the event's target. A repeated finish still counts as the newest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,7 @@
 """
-User partitions as one reader sees them over a shard that holds them all: loaded or not, initialised
-or not.
-
-The pure part of readiness, in Kafka's two words. *Loaded*: a caller asked for the partition.
-*Initialised*: its history up to the target is applied; forgotten on every unloading, so that a
-partition loaded again starts unready. Every question passes here first: not loaded is
-`UnknownPartition`, not initialised is `NotReady`, and only then there is an answer.
+A view of a shard's user partitions for one reader: loaded or not, initialised or not. *Loaded*: a
+caller loaded the partition; else questions get `UnknownPartition`. *Initialised*: its history up to
+the target is applied; else they get `NotReady`. Unloading resets it.
 """
 
 from __future__ import annotations
@@ -27,10 +23,7 @@ if TYPE_CHECKING:
 
 
 class PartitionViews:
-    """
-    Knows which user partitions of *shard* are loaded and initialised, and answers for those from
-    the shard.
-    """
+    """Tracks which user partitions of *shard* are loaded and initialised, and answers for those."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
@@ -45,25 +38,18 @@ class PartitionViews:
         self._initialized.pop(partition, None)
 
     def mark_initialized(self, partition: TopicIdPartition) -> None:
-        """
-        The history of *partition* is applied. Raises `UnknownPartition` when it is not loaded.
-        """
+        """The history of *partition* is applied. Raises `UnknownPartition` if not loaded."""
         self._require_loaded(partition)
         self._initialized[partition] = True
 
     def is_loaded(self, partition: TopicIdPartition) -> bool:
-        """Return whether *partition* was asked for."""
         return partition in self._initialized
 
     def is_ready(self, partition: TopicIdPartition) -> bool:
-        """Return whether questions about *partition* are answered."""
         return self._initialized.get(partition, False)
 
     def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
-        """
-        Apply to the shard; a partition whose deletion was finished is no longer loaded, as in
-        Kafka.
-        """
+        """Apply to the shard; unloads a partition whose deletion was finished, as Kafka does."""
         report = self._shard.apply(record_set, max_events)
         for partition in report.deleted:
             self.clear(partition)

@@ -1,9 +1,7 @@
 """
-The memory budget: raises an alert first, and then has the service take nothing more, so that the
-kernel never kills it.
-
-Counts the resident memory of the process against the machine's memory or the limits of its control
-groups, of both versions and of every outer group. A limit that cannot be read counts as none.
+The memory budget: alerts first, then refuses more, so that the kernel never kills the service.
+Compares the resident memory with the machine's or the limits of its control groups, of both
+versions and every outer group. A limit that cannot be read counts as none.
 """
 
 from __future__ import annotations
@@ -37,8 +35,6 @@ _UNLIMITED = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """Limits the memory of the process."""
-
     alert_bytes: int | None = None
     """Resident memory from which an alert is raised. Unset: 80 % of what there is: the least of the
     machine's memory and the limits of all control groups, of version 2 or 1, that the process is
@@ -109,7 +105,6 @@ class Budget:
         self.is_exhausted = False
 
     async def look(self) -> None:
-        """Measure, and wake those that wait for room."""
         try:
             memory = await self._measure()
         except OSError as error:
@@ -164,22 +159,15 @@ class Budget:
 
 
 def container_limit_bytes(root: Path = Path("/")) -> int | None:
-    """
-    Return the lowest limit on the memory of this process's control groups; `None` without any.
-
-    *root* is the folder of `proc` and `sys`.
-    """
+    """Return the lowest control group limit, or `None`; *root* holds `proc` and `sys`."""
     limits = (_limit_in(path) for path in _limit_files(root))
     return min((limit for limit in limits if limit is not None), default=None)
 
 
 def _limit_files(root: Path) -> Iterator[Path]:
     """
-    Yield every file that may hold a limit.
-
-    Containers often mount their groups from their own one down, while /proc shows the host's path:
-    then the path leads nowhere, and the mount itself is the group. So the mount is always among
-    them.
+    Yield every file that may hold a limit. Containers often mount their own group while /proc shows
+    the host's path, which then leads nowhere; so the mount is always among them.
     """
     mount = root / _MOUNT
     for controllers, path in _groups(root):

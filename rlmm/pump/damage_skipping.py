@@ -1,8 +1,7 @@
 """
-The skipping of damage: where a log goes on behind a batch that cannot be trusted. Pure.
-
-A damaged header may give wrong offsets, and a wrong number would skip history. So the next sound
-batch of the record set counts, or else the end that the log gives for the set.
+The skipping of damage: where a log goes on behind a batch that cannot be trusted. Pure. A damaged
+header may give wrong offsets, which would skip history: the next sound batch counts, or the end
+that the log gives for the record set.
 """
 
 from __future__ import annotations
@@ -18,10 +17,8 @@ if TYPE_CHECKING:
 
 def offset_behind(record_set: RecordSet, damage: DamagedBatch, position: int) -> int | None:
     """
-    Return the first offset that is surely behind *damage*; `None` where nothing shows one.
-
-    The shard stands at *position*. Without a sound batch behind, and without the end of the set,
-    the caller reads on, or takes the log end offset.
+    Return the first offset that is surely behind *damage*, of a shard at *position*. `None` without
+    a sound batch behind and the end of the set: the caller reads on, or takes the log end offset.
     """
     if damage.stop is not None:
         for found in walk(record_set.data[damage.stop :]):

@@ -1,8 +1,5 @@
 """
-The follower of one metadata partition: a task that reads the log, applies it by `replay` and
-reports.
-
-`replay` decides; the follower orders the calls, waits, and handles each error of the log. A
+The follower of one metadata partition: a task that reads the log, applies it and reports. A
 follower serves one assignment: a partition that is assigned again gets a new one, behind a closed
 gate.
 """
@@ -113,9 +110,7 @@ class Follower:
     # ---------------------------------------------------------------------------- the task
 
     async def run(self) -> None:
-        """
-        Read until cancelled. Raises `LogRecreated`, which concerns all partitions, and any bug.
-        """
+        """Read until cancelled. Raises `LogRecreated`, as it concerns all partitions, and bugs."""
         with bound(metadata_partition=self.partition):
             while True:
                 await self._go_on()
@@ -150,7 +145,6 @@ class Follower:
         self.verdicts.fail(error, message)
 
     async def _begin(self) -> None:
-        """Find the state to begin with, and capture the high watermark."""
         asked_s, bounds = self._now(), await self._ask_bounds()
         if bounds.high_watermark < self._disowned:
             self._disowned = -1  # it was cut: there is nothing that it could disown again
@@ -195,13 +189,12 @@ class Follower:
         """Fail the writers that wait for a verdict of the old state."""
         self.verdicts.fail(
             OutcomeUnknown,
-            f"metadata partition {self.partition} is read anew, what became of the event was not "
-            "heard: look at the state before repeating it",
+            f"metadata partition {self.partition} is read anew, so the outcome of the event is not "
+            "known: query the segment before sending the event again",
         )
         self.verdicts = VerdictWaits(position)
 
     async def _known_state(self, bounds: LogBounds) -> tuple[Shard | None, ReplayHistory | None]:
-        """Return the follower's own state, or a restored one."""
         if self._replay is not None:
             return self._replay.shard, self._replay.history
         if self._context.restore is None:
@@ -299,7 +292,6 @@ class Follower:
     # ------------------------------------------------------------------------- from outside
 
     def take_bounds(self, bounds: LogBounds, asked_s: float) -> None:
-        """Take the bounds that the pump asked for at *asked_s*."""
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
@@ -313,7 +305,6 @@ class Follower:
         self._report_fact(PartitionReassigned(NotReadyReason.LOADING, detail))
 
     def judge(self) -> None:
-        """Report the judgement on the state to the listener."""
         replay = self._replay
         if replay is None or self._needs_beginning:
             return
@@ -336,10 +327,7 @@ class Follower:
         return None if position == replay.history.first_offset else position
 
     async def freeze(self, of: TopicIdPartition | None = None) -> Image | None:
-        """
-        Freeze the state, or its part *of* one user partition, at one position; nothing is applied
-        meanwhile, but reads are answered.
-        """
+        """Freeze the state, or that *of* one user partition, at one position; only reads go on."""
         async with self._applying:
             replay = self._replay
             if replay is None or self._is_void or not replay.is_settled:
@@ -369,7 +357,6 @@ class Follower:
 
     @property
     def obstacle(self) -> str | None:
-        """Return the last failure before the first state; `None` after it."""
         return None if self._beginnings else self._last_failure
 
     def _report_fact(self, fact: Fact) -> None:

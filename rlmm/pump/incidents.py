@@ -1,8 +1,6 @@
 """
-Incidents, within bounds: rejected events, undecodable records, remarks.
-
-Counters of the shards are exact; incidents are for operators to look at. The oldest are dropped
-first, and counted.
+Incidents, within bounds: rejected events, undecodable records, remarks. The oldest are dropped
+first.
 """
 
 from __future__ import annotations
@@ -12,14 +10,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.metadata.verdicts import (
-    COUNTED_APART,
-    Applied,
-    Duplicate,
-    Rejected,
-    Undecodable,
-    Verdict,
-)
+from rlmm.metadata.verdicts import COUNTED_APART, Applied, Duplicate, Rejected, Undecodable, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -36,9 +27,7 @@ _LOGGED_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """
-    Holds one event that was not simply applied, with the first bytes of its value of *size* bytes.
-    """
+    """Holds one event that was not simply applied, with the first of *size* bytes of its value."""
 
     metadata_partition: int
     offset: int
@@ -69,8 +58,6 @@ class IncidentStatistics:
 
 
 class Incidents:
-    """The most recent ones of each kind."""
-
     def __init__(self, count_max: int, bytes_max: int) -> None:
         self._kinds: dict[type[Verdict], deque[Incident]] = {
             Rejected: deque(),
@@ -88,10 +75,7 @@ class Incidents:
         return self._forgotten.total()
 
     def note(self, metadata_partition: int, entries: Iterable[Entry], now_ms: int) -> None:
-        """
-        Remember *entries*, but for exact repeats; logs the first that could not be decoded, with
-        its bytes.
-        """
+        """Remember *entries* but for repeats; log the first undecodable one with its bytes."""
         is_logged = False
         for entry in entries:
             if isinstance(entry.verdict, Duplicate):
@@ -121,7 +105,6 @@ class Incidents:
         partition: TopicIdPartition | None = None,
         segment: Uuid | None = None,
     ) -> Iterator[Incident]:
-        """Yield the matching incidents, the oldest of each kind first."""
         for kind in self._kinds.values():
             for incident in list(kind):
                 if (
@@ -132,7 +115,6 @@ class Incidents:
                     yield incident
 
     def forget(self, metadata_partition: int) -> None:
-        """Forget a partition that is read anew from its start."""
         for kind, held in self._kinds.items():
             self._kinds[kind] = deque(
                 found for found in held if found.metadata_partition != metadata_partition
@@ -171,9 +153,7 @@ class Incidents:
 
 
 def _log_undecodable(metadata_partition: int, entry: Entry, verdict: Undecodable) -> bool:
-    """
-    Log a skipped record, unless it belongs to a healthy history; return whether it was logged.
-    """
+    """Log a skipped record unless a healthy history holds such; return whether it was logged."""
     if verdict.reason in COUNTED_APART:
         return False
     value = entry.value or b""

@@ -1,8 +1,6 @@
 """
-Listeners of the pump: the gate, and readers that wait for an offset; and where the pump restores
-states from.
-
-The pump knows none of them. Calls of a listener return at once; none may raise.
+Listeners of the pump: the gate, offset waits, restored states. Calls return at once, none may
+raise.
 """
 
 from __future__ import annotations
@@ -43,8 +41,6 @@ class ReplayListener(Protocol):
 
 
 class PositionListener(Protocol):
-    """Wakes readers that wait for an offset."""
-
     def advance(self, partition: int, position: int) -> None:
         """The follower applied everything below *position*."""
 
@@ -53,8 +49,6 @@ class PositionListener(Protocol):
 
 
 class RestoredState(Protocol):
-    """A state, and the history that it was made of."""
-
     @property
     def shard(self) -> Shard: ...
 

@@ -1,8 +1,7 @@
 """
-The connection to the log: asks for its identity until it answers, with pauses, without end.
-
-A pause ends early where the log did not answer and there is a sign of life of it. A refusal or an
-absent topic needs an operator, so a sign of life does not shorten that pause.
+The connection to the log: asks for its identity with pauses until it answers, without end. A sign
+of life ends a pause early where the log did not answer; a refusal or an absent topic needs an
+operator, so there it does not.
 """
 
 from __future__ import annotations
@@ -13,13 +12,7 @@ from typing import TYPE_CHECKING
 from tenacity import AsyncRetrying, retry_if_exception
 
 from rlmm.base.backoff import Pauses
-from rlmm.errors import (
-    ConfigError,
-    InvalidArgument,
-    LogNotPermitted,
-    LogUnavailable,
-    TopicAbsent,
-)
+from rlmm.errors import ConfigError, InvalidArgument, LogNotPermitted, LogUnavailable, TopicAbsent
 from rlmm.log.reconnect_backoff import ReconnectBackoff, wake
 
 if TYPE_CHECKING:
@@ -35,10 +28,7 @@ _log = logging.getLogger("rlmm.pump.reaching")
 
 class LogConnection:
     def __init__(self, context: FollowerContext, check: Callable[[int], None]) -> None:
-        """
-        *check* takes the partition count of the topic, and raises where it contradicts the
-        settings.
-        """
+        """*check* takes the topic's partition count; raises where it contradicts the settings."""
         self.attempts = 0
         self.trouble = ""
         """What stood in the way of reaching the log last."""
@@ -51,17 +41,15 @@ class LogConnection:
         """Whether the last attempt failed because no broker answered."""
 
     def wake(self) -> None:
-        """Retry now: a broker has shown signs of life."""
         if self._is_silent:
             self._backoff.wake()
         wake(self._context.log)
 
     async def reach(self, *, is_first: bool) -> LogIdentity:
         """
-        Ask the log for its identity until it answers.
-
-        Raises `ConfigError` and `InvalidArgument` where the identity contradicts the configuration
-        and *is_first*: later the topic may be in the middle of being created anew.
+        Ask the log for its identity until it answers. Raises `ConfigError` and `InvalidArgument`
+        where the identity contradicts the configuration and *is_first*: later the topic may be in
+        the middle of being created anew.
         """
         self._backoff.succeeded()
 

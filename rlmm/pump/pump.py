@@ -1,8 +1,6 @@
 """
-The pump: reaches the log, begins and ends followers by the assignment, asks for log end offsets.
-
-An assignment takes effect in one step, without waiting. Every call of `reconcile` has a generation;
-callers can wait until it has taken effect.
+The pump: reaches the log, begins and ends followers by the assignment, asks for log end offsets. An
+assignment takes effect in one step. Each `reconcile` has a generation, which callers can wait for.
 """
 
 from __future__ import annotations
@@ -69,11 +67,9 @@ class Pump:
 
     async def run(self) -> None:
         """
-        Reach the log, however long it takes, and follow it until cancelled.
-
-        Waits for a topic that does not exist as for a cluster that does not answer. Raises
-        `ConfigError` where the topic contradicts the configuration, and `InvalidArgument` where the
-        assignment does.
+        Reach the log, however long it takes, and follow it until cancelled. Waits for a topic that
+        does not exist, too. Raises `ConfigError` where the topic contradicts the configuration, and
+        `InvalidArgument` where the assignment does.
         """
         while True:
             identity = await self._connection.reach(is_first=not self._recreations)
@@ -89,7 +85,7 @@ class Pump:
                 self._connection.trouble = str(first_of(errors))
                 cluster = {"cluster_id": identity.cluster_id}
                 _log.error("%s: everything is read anew", self._connection.trouble, extra=cluster)
-                self._end_all(OutcomeUnknown, "the metadata topic is another one now")
+                self._end_all(OutcomeUnknown, "the metadata topic was recreated")
             finally:
                 self._identity = None
             _stay_cancelled()
@@ -103,18 +99,16 @@ class Pump:
         self._changed.ring()
 
     def wake(self) -> None:
-        """Try to reach the log now, where the pump waits to: a broker has shown signs of life."""
         self._connection.wake()
 
     def release(self) -> None:
-        """Free all states after the end."""
         self._followers.clear()
         self._running.clear()
 
     def _check(self, partition_count: int) -> None:
         """
-        Take back generations that name partitions which the topic does not have. Raises
-        `InvalidArgument` for the first assignment, which has none before it.
+        Take back generations with partitions that the topic lacks; the first one raises
+        `InvalidArgument`.
         """
         while self._unchecked:
             generation, before = self._unchecked.pop()
@@ -142,8 +136,8 @@ class Pump:
 
     async def _guarded(self, part: Callable[[], Awaitable[None]]) -> None:
         """
-        Run *part*. Where it fails the group is about to end: begin nothing beside it, and answer
-        nothing of a topic that was recreated.
+        Run *part*. Where it fails the group ends: begin nothing, answer nothing of a recreated
+        topic.
         """
         try:
             await part()
@@ -201,12 +195,11 @@ class Pump:
 
     def reconcile(self, assignment: Assignment) -> int:
         """
-        Follow exactly *assignment* from now on; returns its generation.
+        Follow exactly *assignment* from now on; return its generation.
 
         Followers of other partitions have ended when this returns, new ones have begun behind
-        closed gates. The same assignment again changes nothing. Raises `InvalidArgument`, and
-        changes nothing, where it names a partition that the topic does not have; while the topic is
-        not reached `wait_settled` raises it.
+        closed gates. Raises `InvalidArgument`, with nothing changed, for a partition that the topic
+        does not have; while the topic is not reached `wait_settled` raises it.
         """
         if self._identity is not None:
             assignment.require_within(self._identity.partition_count)
@@ -225,9 +218,7 @@ class Pump:
 
     async def wait_settled(self, generation: int) -> dict[int, str]:
         """
-        Wait until *generation*, or a later one, has taken effect; raises `InvalidArgument` where
-        the topic contradicted it.
-
+        Wait until *generation* has taken effect; `InvalidArgument` where the topic contradicted it.
         Returns the obstacle of each metadata partition whose first attempt failed; those go on
         trying. The caller sets the deadline.
         """
@@ -249,7 +240,6 @@ class Pump:
         }
 
     def _apply(self) -> None:
-        """Begin and end followers by the assignment; nothing here waits."""
         if self._identity is None or self._tasks is None:
             return
         wanted = self._assignment.metadata_partitions(self._identity.partition_count)

@@ -1,10 +1,7 @@
 """
-The replay of one metadata partition, as decisions. Pure: takes record sets, bounds and the time,
-returns reports and facts.
-
-One rule covers lag, stall and loss: the follower must reach each log end offset within a limit of
-time after it was seen. Later records are not waited for, so readiness does not flap; and it makes
-no difference whether the reader, the log or the network is slow.
+The replay of one metadata partition, as decisions. Pure: record sets, bounds and time in, facts
+out. One rule covers lag, stall and loss: the follower must reach each log end offset within a limit
+of time after it was seen. Later records are not waited for, so readiness does not flap.
 """
 
 from __future__ import annotations
@@ -32,8 +29,6 @@ _UNREACHED_MAX = 1_024
 
 
 class ReplayStart(Enum):
-    """Tells how to go on with a state at some position, in a log with some bounds."""
-
     RESUME = auto()
     TRIMMED = auto()
     """Retention removed what follows the state."""
@@ -51,8 +46,6 @@ def beginning(position: int, bounds: LogBounds) -> ReplayStart:
 
 @dataclass(frozen=True, slots=True)
 class _LogEnd:
-    """A log end offset, and when the pump asked for it."""
-
     at_s: float
     next_offset: int
 
@@ -75,8 +68,7 @@ class Replay:
         """The end of the log when reading began; never moves."""
         self.bounds = bounds
         self.is_caught_up = False
-        """Whether the shard reached the high watermark of the beginning, with an accepted
-        history."""
+        """Whether the shard reached the first high watermark with an accepted history."""
         self._settings = settings
         self._heard_s = now_s
         self._unreached: deque[_LogEnd] = deque()
@@ -123,10 +115,8 @@ class Replay:
 
     def take_bounds(self, bounds: LogBounds, asked_s: float) -> bool:
         """
-        Take the bounds that the pump asked for at *asked_s*; whether they follow from those before.
-
-        They do not where the log end offset decreased: a part of the log was cut off, and other
-        records came in its place.
+        Take the bounds requested at *asked_s*; false where the log end offset decreased. Then a
+        part of the log was cut off, and other records came in its place.
         """
         if asked_s <= self._heard_s:
             return True  # what is known was asked for later
@@ -145,7 +135,6 @@ class Replay:
         return True
 
     def judge(self, now_s: float) -> Fact | None:
-        """Return the judgement on the position of the shard; `None` when it is the same."""
         position = self.shard.position
         if not self.is_caught_up:
             if position < self.target or self._refused is not None:
@@ -199,10 +188,7 @@ class Replay:
         return None
 
     def inherit(self) -> None:
-        """
-        Take over the watermarks of the state before: they never decrease, even where their records
-        are gone.
-        """
+        """Take over the watermarks of the state before, which never decrease."""
         if self._inherited is None:
             return
         finished = PartitionDeleteState.DELETE_PARTITION_FINISHED

@@ -11,8 +11,6 @@ from rlmm.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class PumpSettings:
-    """Sets how the log is read, when its reader is too late, and which incidents are remembered."""
-
     slice_events: int = 250
     """Events applied between two turns of the event loop: about a millisecond of work."""
     read_bytes: int = 1 << 20
@@ -58,8 +56,6 @@ class PumpSettings:
 
 @dataclass(frozen=True, slots=True)
 class WriteSettings:
-    """Sets how long a writer waits, and for what."""
-
     timeout_ms: int = 120_000
     """Longest wait for a verdict; Kafka's `remote.log.metadata.consume.wait.ms`."""
     ready_timeout_ms: int = 10_000

@@ -37,9 +37,7 @@ class PumpStatistics:
     connect_attempts: int
     last_trouble: str
     generation: int
-    """Of the last `reconcile`."""
     recreations: int
-    """How often the topic was recreated."""
     judged_s: float | None
     """When the pump judged every partition last, by the event loop's clock: its heartbeat."""
     tally: Tally

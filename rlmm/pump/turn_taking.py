@@ -1,12 +1,10 @@
 """
 Turns of followers: one slice of work in each turn of the event loop.
 
-Fifty partitions in replay would otherwise do fifty slices before another task has a turn. Slices
-are done in the order of the requests, a few of one partition in a row, since the next one finds in
-the processor's caches what the last one touched.
-
-Where the process allows it, state is hidden from Python's cycle collector now and then: a full pass
-over a million segments stops the event loop for half a second.
+Otherwise fifty partitions in replay would do fifty slices before another task has a turn. A few
+slices of one partition follow each other, as its data is in the processor's caches. State is hidden
+from Python's cycle collector where allowed: a full pass over a million segments stops the loop for
+half a second.
 """
 
 from __future__ import annotations
@@ -19,16 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SET_APART_EVENTS = 20_000
-"""Applied events after which their state is set apart; the collector walks fewer in
-milliseconds."""
+"""Applied events after which their state is set apart; the collector walks fewer in ms."""
 
 IN_A_ROW = 4
 """Slices of one partition before the next partition has its turn."""
 
 
 class TurnTaking:
-    """Hands out turns on one event loop."""
-
     def __init__(self, set_apart: Callable[[], None]) -> None:
         """*set_apart* hides all existing objects from the cycle collector."""
         self._set_apart = set_apart
@@ -39,9 +34,7 @@ class TurnTaking:
         self._is_walking = False
 
     async def turn(self, partition: int) -> None:
-        """
-        Wait for a turn of metadata partition *partition*; all other timers and sockets come first.
-        """
+        """Wait for a turn of metadata partition *partition*, behind other timers and sockets."""
         loop = asyncio.get_running_loop()
         mine: asyncio.Future[None] = loop.create_future()
         if partition == self._served and self._in_a_row < IN_A_ROW:

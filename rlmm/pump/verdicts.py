@@ -1,11 +1,10 @@
 """
 Verdicts on events for the writers that wait for them.
 
-A log gives the offset of an event only after it stored it, and the follower may have passed it by
-then. So a writer begins to listen before it appends: while any append is under way, entries of
-reports are kept; with the offset the verdict is found there or waited for. Every passed offset
-without an entry was applied. When the state is read anew, offsets may mean other events: waiting
-writers fail, and later ones have another object.
+The follower may have passed an event before the log gives its offset, so a writer listens before it
+appends: while any append is under way, entries of reports are kept. A passed offset without an
+entry was applied. When the state is read anew, waiting writers fail, since offsets may mean other
+events.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ _Waiter = tuple[int, int, "asyncio.Future[Verdict]"]
 
 
 class VerdictWaits:
-    """The writers that wait on one metadata partition."""
-
     def __init__(self, position: int) -> None:
         self._position = position
         self._appending: dict[int, int] = {}
@@ -60,10 +57,7 @@ class VerdictWaits:
         del self._kept[:needless]
 
     def listen(self, offset: int, append: int) -> asyncio.Future[Verdict]:
-        """
-        Return the verdict on the event at *offset*, of the append that `begin` returned. To be
-        called before `end_append`.
-        """
+        """Return the verdict on the event at *offset*. To be called before `end_append`."""
         waiter: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         if self._end is not None:
             error, message = self._end

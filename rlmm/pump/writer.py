@@ -1,9 +1,6 @@
 """
-The writer of events: validates, appends, and waits for the verdict.
-
-Refuses as much as possible with nothing stored: malformed events first, then unassigned ones, then
-those that the state machine would reject. Afterwards the caller gets a verdict, or an error with
-the place of the event.
+The writer of events: validates, appends, and waits for the verdict. Refuses with nothing stored
+where it can: malformed, then unassigned, then rejected events.
 """
 
 from __future__ import annotations
@@ -48,8 +45,6 @@ _OF_DELETION = {SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT
 
 @dataclass(frozen=True, slots=True)
 class WrittenEvent:
-    """The event is stored and took effect, or was an exact repeat."""
-
     metadata_partition: int
     offset: int
     verdict: Applied | Duplicate
@@ -57,17 +52,13 @@ class WrittenEvent:
 
 @dataclass(frozen=True, slots=True)
 class StoredNotAssigned:
-    """
-    The event is stored; this service does not read its partition, so the verdict is not known.
-    """
+    """The event is stored; its partition is not read here, so the verdict is not known."""
 
     metadata_partition: int
     offset: int
 
 
 class WriteAdmission(Protocol):
-    """The gate, for a module that does not know it."""
-
     def place_of(self, partition: TopicIdPartition) -> int:
         """Return the metadata partition; `NotReady` while it is not known."""
 
@@ -81,9 +72,7 @@ class WriteAdmission(Protocol):
         """Wait until the gate admits questions about the partition."""
 
     def admit(self, partition: TopicIdPartition) -> Shard:
-        """
-        Return the shard that answers for the partition; raises the reason where there is none.
-        """
+        """Return the shard that answers for the partition, or raise why there is none."""
 
 
 @dataclass(slots=True)
@@ -95,8 +84,6 @@ class _End:
 
 @dataclass(frozen=True, slots=True)
 class WriterStatistics:
-    """Writes since the start, by their end."""
-
     pending: int
     applied: int
     duplicate: int
@@ -108,7 +95,6 @@ class WriterStatistics:
     unknown: int
     """Stored, or perhaps stored, without a verdict."""
     failed: int
-    """Surely not stored, for any other reason."""
     durations: DurationStatistics
     """Of events handed to the log: from the call until the verdict, or until the writer gave up."""
 
@@ -154,8 +140,8 @@ class EventWriter:
         self, event: Event, *, timeout_s: float | None = None
     ) -> WrittenEvent | StoredNotAssigned:
         """
-        Store *event* as `write` does; an event of an unassigned user partition is stored, too, as
-        Kafka does, without a verdict.
+        Store *event* like `write`; also one of an unassigned partition, as Kafka, without a
+        verdict.
         """
         value = self._encoded(event)
         limit_s = self._limit_s(timeout_s)
@@ -194,7 +180,6 @@ class EventWriter:
 
     @contextmanager
     def _counting(self) -> Iterator[_End]:
-        """Count one write: pending at first, then by its end."""
         end = _End()
         loop = asyncio.get_running_loop()
         begin_s = loop.time()
@@ -267,8 +252,8 @@ class EventWriter:
                 return await pending
         except TimeoutError:
             msg = (
-                f"the event is stored at offset {offset} of metadata partition {place}, what "
-                "became of it was not known in time: look at the state before repeating it"
+                f"the event is stored at offset {offset} of metadata partition {place}, but its "
+                "outcome was not known in time: query the segment before sending it again"
             )
             raise OutcomeUnknown(msg, stored_at=(place, offset)) from None
         except Unresolved as error:
@@ -291,10 +276,7 @@ class EventWriter:
 
 
 def _with_custom(event: Event, shard: Shard) -> Event:
-    """
-    The update of a deletion repeats the stored custom metadata where it has none of its own: the
-    storage plugin finds the objects to delete by it.
-    """
+    """Let the update of a deletion repeat the stored custom metadata, which plugins need."""
     if not isinstance(event, SegmentUpdate) or event.custom_metadata is not None:
         return event
     if event.state not in _OF_DELETION:

@@ -1,10 +1,4 @@
-"""
-The batches of a record set: the walk over them, and the facts in each header.
-
-The walk is cheap: one header unpacked and one CRC for each batch. Records are read when they are
-asked for, by `records`; the header's layout and the judgement of what is no batch stand in
-`header`.
-"""
+"""The batches of a record set: the walk over them, one header unpacked and one CRC for each."""
 
 from __future__ import annotations
 
@@ -59,10 +53,8 @@ class TimestampType(IntEnum):
 
 class Batch:
     """
-    Describes one batch whose header makes sense, at bytes [start, stop) of the record set.
-
-    *last_offset* is that of the batch, which compaction keeps: the last record may lie before it,
-    and a batch may be empty.
+    One batch whose header makes sense, at bytes [start, stop) of the record set. *last_offset* is
+    that of the batch, which compaction keeps: the last record may lie before it.
     """
 
     __slots__ = ("_header", "_set", "base_offset", "last_offset", "start", "stop")
@@ -118,22 +110,18 @@ class Batch:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """Return the largest time of any record, -1 when none has one."""
         return self._header[8]
 
     @property
     def producer_id(self) -> int:
-        """Id of an idempotent producer, else -1."""
         return self._header[9]
 
     @property
     def producer_epoch(self) -> int:
-        """Epoch of an idempotent producer, else -1."""
         return self._header[10]
 
     @property
     def base_sequence(self) -> int:
-        """Return the producer's number of the record at the base offset, else -1."""
         return self._header[11]
 
     @property
@@ -210,9 +198,8 @@ def walk(
 
     A batch must begin at *start*. Behind a damaged batch whose length is plausible the walk goes
     on; else it ends there. It ends cleanly at the end of *data*, or with the `PartialTail` of a
-    batch that is cut off, or of a preallocated file. Whether offsets rise from batch to batch is
-    not looked at: the base offset lies outside the CRC, so a reader compares it with its own
-    position. Without *verify_crc* only headers are checked.
+    batch that is cut off, or of a preallocated file. Callers compare offsets with their own
+    position: the base offset lies outside the CRC. Without *verify_crc* only headers are checked.
     """
     size = len(data)
     record_set = memoryview(data)

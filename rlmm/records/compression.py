@@ -1,12 +1,9 @@
 """
-The four codecs of record batches, in both directions; no output of reading passes its limit.
+The compression of record batches, by four codecs; no output of reading passes its limit.
 
-How each is held to it: gzip through zlib, told how much it may return; snappy by its length
-preamble, which is checked against the limit and against the most that the block's bytes can stand
-for, before anything is allocated; lz4 and zstd into a buffer of ours that begins at a multiple of
-the input and grows up to the limit, whatever content size their frames announce. A codec's own
-window comes on top, at most 128 MiB of address space (zstd), touched only as far as output is
-written.
+gzip is bounded through zlib; snappy by its length preamble, checked against the limit and the most
+that the block can stand for; lz4 and zstd by a buffer of ours that grows up to the limit, whatever
+size their frames announce. zstd's own window, at most 128 MiB of address space, comes on top.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 INFLATED_BYTES_MAX = 64 * 1024 * 1024
 """
 Largest records part that a reader inflates by default; usual batches stay below a tenth of it.
-Values as objects can take seven times as much, when they are as small as they can be.
+Values as objects can take seven times as much.
 """
 
 _GZIP_WBITS = 31
@@ -46,8 +43,6 @@ _BUFFER_BYTES_MIN = 4096
 
 
 class Compression(IntEnum):
-    """Codec of a batch's records part, by its number in the batch attributes."""
-
     NONE = 0
     GZIP = 1
     SNAPPY = 2
@@ -57,8 +52,6 @@ class Compression(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class DecompressionFault:
-    """A records part that could not be decompressed, and why."""
-
     reason: DamageReason
     detail: str
 

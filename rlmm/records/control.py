@@ -1,9 +1,4 @@
-"""
-Control records and their kinds.
-
-Control batches are written by brokers only, use up offsets and are no data. The kind stands in the
-record's key (version int16, type int16), not in the batch header.
-"""
+"""Control records, which brokers write: the record's key holds the kind (version, type: int16)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""
-Damage in a record set, as values: damaged batches and records, a cut-off tail.
-
-A damage says where it is, which offsets it may cover, and why; the reader decides about it.
-"""
+"""Damage in a record set, as values: where it is, which offsets it may cover, and why."""
 
 from __future__ import annotations
 
@@ -26,7 +22,6 @@ class DamageReason(StrEnum):
     """The header's offsets are negative, run backwards or pass the largest offset there is."""
     BAD_RECORD_COUNT = "bad-record-count"
     UNKNOWN_COMPRESSION = "unknown-compression"
-    """A codec id that the format does not define."""
     BAD_COMPRESSION = "bad-compression"
     """The records part is not what its codec would have written."""
     INFLATED_TOO_LARGE = "inflated-too-large"
@@ -42,11 +37,9 @@ class DamageReason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class DamagedBatch:
     """
-    A batch none of whose records can be trusted, at bytes [start, stop) of the record set.
-
-    *stop* is None when its length cannot be believed either: the walk ends there. *base_offset* and
-    *next_offset* are the header's claims, not more than that; *next_offset* is None when the header
-    makes no sense.
+    A batch none of whose records can be trusted, at bytes [start, stop) of the record set. *stop*
+    is None when its length cannot be believed either: the walk ends there. *base_offset* and
+    *next_offset* are claims of the header; *next_offset* is None when it makes no sense.
     """
 
     reason: DamageReason
@@ -60,11 +53,9 @@ class DamagedBatch:
 @dataclass(frozen=True, slots=True)
 class DamagedRecords:
     """
-    The end of a batch whose header is sound: its records are lost from here on.
-
-    *records_read* records before it are good. The offsets [first_offset, next_offset) are those
-    that the lost records may have had; the range is empty when nothing but superfluous bytes was
-    lost.
+    The end of a batch whose header is sound: its records are lost after *records_read* good ones.
+    The offsets [first_offset, next_offset) are those that the lost records may have had; the range
+    is empty when only superfluous bytes were lost.
     """
 
     reason: DamageReason
@@ -77,10 +68,8 @@ class DamagedRecords:
 @dataclass(frozen=True, slots=True)
 class PartialTail:
     """
-    The last *size* bytes of a record set, from byte *start*, hold no whole batch: a clean end.
-
-    A fetch may end within a batch, a file may be still in writing; *is_zeros* tells a preallocated
-    file's empty tail.
+    The last *size* bytes of a record set, from byte *start*, hold no whole batch: a clean end. A
+    fetch may end within a batch; *is_zeros* tells a preallocated file's empty tail.
     """
 
     start: int

@@ -24,9 +24,7 @@ MAGIC = 2
 MAX_TIMESTAMP_AT = 35
 """Where the largest time of any record stands."""
 CRC_FROM = 21
-"""First byte that the CRC covers."""
 LENGTH_FROM = 12
-"""First byte that the length counts."""
 LENGTH_MIN = HEADER_BYTES - LENGTH_FROM
 OFFSET_MAX = 2**63 - 2
 """Largest offset of a record; the next one must be an offset too."""
@@ -46,9 +44,7 @@ _OLD_LENGTH_MIN = 14
 
 
 def judge_start(data: bytes, start: int, batch_bytes_max: int) -> DamagedBatch | PartialTail:
-    """
-    Name the fault at *start* where no whole batch of format v2 begins, as far as its bytes go.
-    """
+    """Name the fault at *start* where no whole batch of format v2 begins, as far as known."""
     size = len(data) - start
     if not any(data[start : start + LENGTH_FROM]) and data.count(0, start) == size:
         return PartialTail(start, size, is_zeros=True)
@@ -92,8 +88,6 @@ def judge_header(start: int, stop: int | None, header: tuple[int, ...]) -> Damag
 
 
 def claimed_next_offset(header: tuple[int, ...]) -> int | None:
-    """
-    Return the offset behind the batch as its header says; None when its offsets make no sense.
-    """
+    """Return the offset behind the batch as its header says; None when that makes no sense."""
     last_offset = header[0] + header[6]
     return last_offset + 1 if 0 <= header[0] <= last_offset <= OFFSET_MAX else None

@@ -10,10 +10,9 @@ class RecordSet:
     """
     The bytes of record batches of one partition, as a fetch or a `.log` file holds them.
 
-    The first batch may begin below the offset that was asked for, and the last one may be cut off.
-    *next_offset* is the position behind the last whole batch, exclusive, when the log knows it:
-    where compaction left nothing, it lies beyond that batch's own end. None leaves it to the
-    batches.
+    The first batch may begin below the offset requested, and the last one may be cut off.
+    *next_offset* is the position behind the last whole batch, exclusive, or None where the batches
+    say it: after compaction it may lie beyond that batch's own end.
     """
 
     partition: int

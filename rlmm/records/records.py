@@ -1,32 +1,19 @@
 """
 The records of one batch: aiokafka's compiled reader where it is safe, else a reader of our own.
 
-The compiled reader is ten times as fast, and is not bounds-safe. Why it may still be given
-hostile bytes:
+The compiled reader is ten times as fast and not bounds-safe. Why it may still get hostile bytes:
 
-- A varint is decoded without looking at the buffer's end, but it stops after 10 bytes. The first
-  byte of every field outside the headers is checked to lie inside; within the header loop nothing
-  is, until a length that is not negative is checked, so a header value of negative length and the
-  next header's key can follow each other: 20 bytes past the end at the very most. The batch is
-  therefore handed over as a slice of a buffer that has `PADDING_BYTES` or more behind it: every
-  read lands in memory of ours.
-- Copies are checked against the end before they are made. A length near 2^63 makes that check
-  overflow; the copy then fails in allocating, with OverflowError or MemoryError, before a byte is
-  read.
-- Its position never goes back, and it ends without an error only when the position is the end
-  exactly, after as many records as the header counts. So a batch it read without complaint was read
-  within its bounds.
-- When it fails, with whatever error, what it delivered is thrown away and the batch is read again
-  by our reader, which trusts nothing. That one alone says which records are good and what is wrong.
-- It turns headers into objects even when only values are wanted: 32 bytes of memory for each byte
-  of input, at worst. Batches above `COMPILED_BYTES_MAX` are left to our reader, which does not.
+- It may decode varints up to 20 bytes past the end (a header value of negative length and the next
+  header's key). A batch is therefore a slice of a buffer with `PADDING_BYTES` or more behind it.
+- It checks copies against the end first. With a length near 2^63 that check overflows, and the copy
+  fails with OverflowError or MemoryError before a byte is read.
+- Its position never goes back, and it succeeds only at the exact end after the counted records.
+- When it fails, its output is thrown away and our reader, which trusts nothing, reads the batch.
+- It makes objects of headers, at worst 32 bytes of memory for each byte of input. Batches above
+  `COMPILED_BYTES_MAX` are left to our reader, which does not.
 
-The pure-Python form of aiokafka, used where its extension is missing, keeps the same rules: it
-copies the slice first.
-
-Two differences between the two readers, both in favour of ours, which reads as Kafka does: the
-attribute byte of a record is a byte (the compiled reader takes a varint), and a header key that is
-no UTF-8 is no damage.
+Our reader reads as Kafka does where they differ: a record's attributes are one byte, not a varint,
+and a header key that is no UTF-8 is no damage.
 """
 
 from __future__ import annotations
@@ -67,20 +54,12 @@ class Record(NamedTuple):
 
 
 class BatchValues:
-    """
-    Holds the record values of one batch with their offsets, rising; iterating gives pairs of them.
-
-    `damage` is None, or says from where on the batch's records are lost; the values here are good
-    either way.
-    """
+    """The record values of one batch with their offsets, rising; `damage` covers lost records."""
 
     __slots__ = ("damage", "offsets", "values")
 
     def __init__(
-        self,
-        offsets: list[int],
-        values: list[bytes | None],
-        damage: DamagedRecords | None = None,
+        self, offsets: list[int], values: list[bytes | None], damage: DamagedRecords | None = None
     ) -> None:
         self.offsets = offsets
         self.values = values
@@ -95,10 +74,9 @@ class BatchValues:
 
 class RecordSection(NamedTuple):
     """
-    Holds an uncompressed batch and the fields of its header that reading its records depends on.
-
-    *batch* is the header with the codec bits cleared, followed by the records part; behind its end
-    lie at least `PADDING_BYTES` bytes of the same buffer.
+    An uncompressed batch and the fields of its header that reading its records depends on. *batch*
+    is the header with the codec bits cleared, followed by the records part and at least
+    `PADDING_BYTES` bytes of the same buffer.
     """
 
     batch: memoryview
@@ -112,9 +90,8 @@ class RecordSection(NamedTuple):
 
 def compiled_values(batch: memoryview, base_offset: int, last_offset: int) -> BatchValues | None:
     """
-    Read the values of *batch*, padded as in `RecordSection`, the fast way.
-
-    None when anything is wrong with it, or it is too large: then `strict_values` has the answer.
+    Read the values of *batch*, padded as in `RecordSection`, the fast way. None when anything is
+    wrong with it, or it is too large: then `strict_values` has the answer.
     """
     if len(batch) > COMPILED_BYTES_MAX:
         return None
@@ -135,7 +112,6 @@ def compiled_values(batch: memoryview, base_offset: int, last_offset: int) -> Ba
 
 
 def compiled_records(section: RecordSection) -> list[Record] | None:
-    """Read whole records the fast way, on the same terms as `compiled_values`."""
     if len(section.batch) > COMPILED_BYTES_MAX:
         return None
     records: list[Record] = []
@@ -183,10 +159,9 @@ def strict_records(
     section: RecordSection, *, with_headers: bool = True
 ) -> Iterator[Record | DamagedRecords]:
     """
-    Yield every record that can be trusted, without the compiled reader.
-
-    Slower, never beyond the end, and exact: damage comes last, and at most once. Headers are
-    checked in any case; without *with_headers* the records go without them.
+    Yield every record that can be trusted, without the compiled reader. Slower, never beyond the
+    end; damage comes last, at most once. Headers are checked in any case; without *with_headers*
+    the records go without them.
     """
     data = bytes(section.batch[HEADER_BYTES:])
     position = 0
@@ -276,11 +251,7 @@ def _nullable_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """
-    Decode a zigzag varint, cut to 64 bits; IndexError when it reaches past the end.
-
-    Nearly all take one byte or two: those have ways of their own.
-    """
+    """Decode a zigzag varint, cut to 64 bits; IndexError when it reaches past the end."""
     byte = data[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1

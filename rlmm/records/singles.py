@@ -1,10 +1,7 @@
 """
-Runs of batches that hold one event each, read in one go: this is how brokers write events, and a
-walk that opens each of them by itself costs more than what the events are read for.
-
-Only the common form is read here: one record, no key, no headers, not compressed, the batch's own
-offset and time. A run ends in front of whatever is of another form, or not sound: the walk and the
-other readers have the answer there.
+Single-event batches in a run, read in one go, since opening each costs more than reading it. Only
+the common form is read: one record, no key, no headers, not compressed, the batch's own offset and
+time. A run ends before any other batch.
 """
 
 from __future__ import annotations
@@ -35,9 +32,8 @@ def single_values(
     data: bytes, start: int, offset: int, count_max: int
 ) -> tuple[list[bytes], int, int]:
     """
-    Return the values of the batches that begin at byte *start* of *data* and at *offset*, each one
-    offset behind the other, the byte where the last of them begins, and the byte behind it. At most
-    *count_max*; none where there is none.
+    Read up to *count_max* such batches, at byte *start* of *data* and at *offset*, without gaps.
+    Returns the values, the byte where the last batch begins, and the byte behind it.
     """
     values: list[bytes] = []
     last = start

@@ -1,10 +1,9 @@
 """
-Writing record batches, format v2, as a broker's log holds them: offsets and leader epoch in place.
+The writer of record batches, format v2, as a broker's log holds them.
 
-The records part is encoded by aiokafka's compiled builder; the header is written here, because that
-builder knows no base offset, control batch, compaction hole, empty batch or broker's time stamp.
-Strict: nothing is written that `batch.walk` with its default limits, or a broker, would refuse; bad
-input is an `InvalidArgument`.
+aiokafka's compiled builder encodes the records; it knows no base offset, control batch, compaction
+hole, empty batch or broker's time stamp, so the header is written here. Input that `batch.walk` or
+a broker would refuse is an `InvalidArgument`.
 """
 
 from __future__ import annotations
@@ -94,10 +93,9 @@ def build_batch(
     """
     Write one batch that begins at *base_offset* and holds *records* at their own offsets.
 
-    The offsets rise and may leave holes, as compaction does; *last_offset*, by default that of the
-    last record, may lie behind it. Without records it must be given: an empty batch is what
-    compaction leaves. *max_timestamp_ms* is the broker's time stamp with LOG_APPEND_TIME, or that
-    of an empty batch; else it follows from the records.
+    The offsets rise and may leave holes; *last_offset* may lie behind the last record, and must be
+    given for an empty batch. *max_timestamp_ms* is the broker's time stamp with LOG_APPEND_TIME, or
+    that of an empty batch; else it follows from the records.
     """
     if last_offset is None:
         if not records:

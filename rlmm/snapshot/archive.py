@@ -1,9 +1,4 @@
-"""
-An archive of files as one plain tar, written and read.
-
-A tar may be from outside: only plain files are read, their names are only shown, and lengths that
-it claims allocate nothing.
-"""
+"""An archive of files as one plain tar, which may be from outside: its claims allocate nothing."""
 
 from __future__ import annotations
 
@@ -27,11 +22,7 @@ _WRITTEN_S_MAX = 8**11 - 1
 
 
 def tar_of(files: Iterable[tuple[str, int, int, Iterable[bytes]]]) -> Iterator[bytes]:
-    """
-    Yield a tar of *files*: name, size in bytes, time in seconds since 1970, and content.
-
-    Equal files give an equal tar.
-    """
+    """Yield a reproducible tar of *files*: name, size in bytes, seconds since 1970, content."""
     for name, size, written_s, content in files:
         entry = tarfile.TarInfo(name)
         entry.size = size
@@ -43,11 +34,7 @@ def tar_of(files: Iterable[tuple[str, int, int, Iterable[bytes]]]) -> Iterator[b
 
 
 def tar_source(source: Path, suffix: str) -> Iterator[tuple[str, Opener]]:
-    """
-    Yield the plain files in a tar whose name ends with *suffix*.
-
-    Raises `ConfigError` for a file that is not a plain tar.
-    """
+    """Yield the plain files with *suffix* in a tar; `ConfigError` for what is no plain tar."""
     with source.open("rb") as file:
         bounded = cast("BinaryIO", _Bounded(file, source.stat().st_size))
         try:
@@ -76,8 +63,6 @@ def _opener_of(source: Path, member: tarfile.TarInfo) -> Opener:
 
 
 class _Bounded:
-    """Reads no more than the file has, whichever length a tar claims."""
-
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
         self._size = size

@@ -1,8 +1,7 @@
 """
-One file written so that after any crash its path holds the old file or the new one, and whole.
-
-Write beside it, sync, rename, sync the folder; nothing else. All calls of the operating system are
-those of a `SnapshotDisk`, so that a test can crash at each of them. Everything here blocks.
+Atomic writes: after any crash a path holds the old file or the new one, and whole. Blocks. Write
+beside it, sync, rename, sync the folder. All system calls are those of a `SnapshotDisk`, so that a
+test can crash at each of them.
 """
 
 from __future__ import annotations
@@ -22,10 +21,7 @@ TEMPORARY = ".tmp"
 
 
 class SnapshotDisk(Disk):
-    """The calls that snapshots need beyond those of a log."""
-
     def rename(self, source: Path, target: Path) -> None:
-        """Give a file another name, in place of the one that had it."""
         source.replace(target)
 
     def size(self, descriptor: int) -> int:
@@ -45,10 +41,10 @@ def write_atomically(
 ) -> int:
     """
     Make *path* hold *chunks*, on the medium when this returns; return how many bytes they are.
-    *go_on* is called before the last step, after all slow steps.
 
-    An error of the system, of *chunks* or of *go_on* is raised unchanged, and the unfinished file
-    is removed. After an error of the last step, the new file stands at *path* already.
+    *go_on* is called before the last step. An error of the system, *chunks* or *go_on* is raised
+    unchanged, and the unfinished file is removed; after an error of the last step the new file
+    stands at *path* already.
     """
     temporary = path.with_name(path.name + TEMPORARY)
     position = 0
@@ -73,9 +69,8 @@ def write_atomically(
 
 def make_durable_folder(disk: SnapshotDisk, path: Path, root: Path) -> None:
     """
-    Make *path* and its missing parents, up to *root*, and force the names to the medium.
-
-    The names of existing folders are forced, too: their maker may have died before it did so.
+    Make *path* and its missing parents up to *root*, and force all names to the medium. Existing
+    folders, too: their maker may have died before it did so.
     """
     disk.make_folder(path)
     for folder in (path, *path.parents):

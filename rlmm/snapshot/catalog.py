@@ -37,8 +37,6 @@ _FOLDER_NAME_MAX = 120
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """Describes one snapshot, by its file name."""
-
     path: Path
     partition: int
     position: int
@@ -46,9 +44,7 @@ class CatalogEntry:
 
 
 def cluster_folder(cluster_id: str) -> str:
-    """
-    Return the name of a cluster's folder: its id, with %XX for characters that no name may have.
-    """
+    """Return the name of a cluster's folder: its id, with %XX for characters no name may have."""
     name = quote(cluster_id, safe="")
     if name.startswith("."):
         name = "%2E" + name[1:]
@@ -108,7 +104,6 @@ class Catalog:
         return self.folder_of(partition) / snapshot_name(position)
 
     def partitions(self) -> list[int]:
-        """Return the metadata partitions that have a folder, sorted."""
         if not self.folder.is_dir():
             return []
         names = (entry.name for entry in self.folder.iterdir() if entry.is_dir())
@@ -144,11 +139,9 @@ class Catalog:
         self, newest: CatalogEntry, keep: int, damaged: Container[Path], foreign: Container[Path]
     ) -> None:
         """
-        Remove the snapshots that *newest*, which is on the medium, replaces.
-
-        *newest* and the *keep* - 1 before it stay. *damaged* ones do not count as such: they go,
-        like those set aside earlier. One beyond *newest* is of a history that the log has lost: it
-        is set aside. *foreign* ones stay.
+        Remove the snapshots that *newest*, which is on the medium, replaces. *newest* and the
+        *keep* - 1 sound ones before it stay. *damaged* ones and those set aside earlier go. One
+        beyond *newest* is of a history that the log has lost: it is set aside. *foreign* ones stay.
         """
         folder = newest.path.parent
         gone = [

@@ -1,10 +1,7 @@
 """
-The decoding of a file to its header and images, piece by piece. Pure: a function of the caller
-reads the bytes.
-
-Trusts nothing: every length is checked against the rest of the file and the limits of the format
-before it allocates anything, a block inflates into at most 1 MiB, and a file into at most 64 times
-its size. Raises `SnapshotCorrupt` or `SnapshotUnsupported`.
+Decoding of a file to its header and images, piece by piece. Pure: the caller reads the bytes. Every
+length is checked against the rest of the file and the format's limits before anything is allocated.
+Raises `SnapshotCorrupt` or `SnapshotUnsupported`.
 """
 
 from __future__ import annotations
@@ -43,10 +40,7 @@ _PIECE_BYTES = 256 * 1024
 
 
 def verify(read: Read, size: int) -> SnapshotHeader:
-    """
-    Return the header of a file of *size* bytes, whose checksum is verified to the last byte.
-    Inflates nothing.
-    """
+    """Return the header of a file of *size* bytes with a verified checksum; inflates nothing."""
     file = _File(read, size)
     header = decode_header(file.take)
     while file.left:
@@ -57,10 +51,8 @@ def verify(read: Read, size: int) -> SnapshotHeader:
 
 class SnapshotReader:
     """
-    Reads a file in one pass: its header at once, then its images.
-
-    The checksum stands at the end: callers must drop what they made of the images when the
-    iteration raises.
+    Reads a file in one pass: its header at once, then its images. The checksum stands at the end:
+    callers drop all they made of images when the iteration raises.
     """
 
     def __init__(self, read: Read, size: int) -> None:
@@ -121,8 +113,6 @@ def _inflated(file: _File, kind: int, inflated: int, size: int) -> bytes | bytea
 
 
 class _Content:
-    """Inflated blocks, cut into images."""
-
     def __init__(self) -> None:
         self.count = 0
         self._waiting = bytearray()
@@ -131,7 +121,6 @@ class _Content:
 
     @property
     def rest(self) -> int:
-        """Return how many bytes are no whole image yet."""
         return len(self._waiting) - self._at
 
     def add(self, inflated: bytes | bytearray) -> None:
@@ -167,9 +156,7 @@ class _Content:
 
 
 def _key_of(image: bytes) -> bytes | None:
-    """
-    Return the key at the beginning of an image: its length as an unsigned varint, and its bytes.
-    """
+    """Return the key at the beginning of an image: its length as a varint, and its bytes."""
     size = 0
     for at, byte in enumerate(image[:5]):
         size |= (byte & 0x7F) << 7 * at

@@ -1,8 +1,4 @@
-"""
-The encoding of a header and images into the bytes of a file, piece by piece. Pure.
-
-Holds one image and one block at a time; makes each image when it is due.
-"""
+"""Encoding of a header and images into a file, one image and one block at a time. Pure."""
 
 from __future__ import annotations
 
@@ -31,8 +27,7 @@ if TYPE_CHECKING:
     from rlmm.snapshot.format import SnapshotHeader
 
 BLOCK_BYTES: Final = 256 * 1024
-"""Inflated size of a block. Larger ones compress no better; one of this size takes less than a
-millisecond."""
+"""Inflated size of a block, below a millisecond of work; larger ones compress no better."""
 LEVEL: Final = 1
 """Of zstd. Ids of segments do not compress, and level 3 saves nothing."""
 
@@ -41,10 +36,8 @@ def encode(
     header: SnapshotHeader, parts: Iterable[Callable[[], bytes]], block_bytes: int = BLOCK_BYTES
 ) -> Iterator[bytes]:
     """
-    Yield the file in pieces, each to be written before the next is made.
-
-    Raises `SnapshotError` when there are fewer parts than the header says, or an image is too long
-    for the format.
+    Yield the file in pieces, each to be written before the next is made. Raises `SnapshotError`
+    when there are fewer parts than the header says, or an image is too long for the format.
     """
     assert 0 < block_bytes <= BLOCK_BYTES_MAX, block_bytes
     digest = hashlib.sha256()

@@ -1,8 +1,4 @@
-"""
-The files of snapshots: opened, verified, read. Blocks.
-
-Errors of the format get the path of the file. `OSError` passes: it says nothing about the content.
-"""
+"""The files of snapshots: opened, verified, read. Blocks. Errors of the format name the path."""
 
 from __future__ import annotations
 
@@ -28,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class SnapshotFile:
-    """An open file, readable from its beginning as often as needed."""
-
     def __init__(self, read_at: ReadAt, size: int) -> None:
         self.size = size
         self._read_at = read_at
@@ -54,15 +48,10 @@ class SnapshotFile:
         return verify(SnapshotReadPass(self._read_at), self.size)
 
     def reader(self) -> SnapshotReader:
-        """Begin another pass over the content."""
         return SnapshotReader(SnapshotReadPass(self._read_at), self.size)
 
     def examine(self) -> SnapshotHeader:
-        """
-        Return the header of a snapshot whose checksum, blocks and images are all right.
-
-        For files from outside. Holds one user partition at a time.
-        """
+        """Return the header of a file from outside after checking checksum, blocks and images."""
         header = self.verify()
         for image in self.reader().images():
             read_partition_image(image)
@@ -80,8 +69,6 @@ class SnapshotFile:
 
 
 class SnapshotReadPass:
-    """Reads on from where it stopped."""
-
     def __init__(self, read_at: ReadAt) -> None:
         self._read_at = read_at
         self._position = 0

@@ -1,7 +1,4 @@
-"""
-The check of a snapshot folder: each file with its header, or with the reason why it is not used.
-Changes nothing. Blocks.
-"""
+"""The check of a snapshot folder: each file's header, or why it is not used. Read-only. Blocks."""
 
 from __future__ import annotations
 
@@ -24,8 +21,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSnapshot:
-    """Holds one file's header, or the reason why it is not used."""
-
     name: str
     size_bytes: int
     header: SnapshotHeader | None

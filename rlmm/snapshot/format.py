@@ -1,9 +1,7 @@
 """
-The format of a snapshot file: its tables of bytes, its header in both directions, its limits. Pure.
-
-`docs/snapshot-format.md` describes it; a change of one changes the other, and the version with
-them. Integers are big-endian. A file is a header, blocks, and a trailer with a checksum over
-everything before it; `encoding` writes it, `decoding` reads it.
+The format of a snapshot file: byte tables, header, limits. Pure. `docs/snapshot-format.md`
+describes it and changes with it, as does the version. Integers are big-endian. A file is a header,
+blocks, and a trailer with a checksum over all before it.
 """
 
 from __future__ import annotations
@@ -47,10 +45,7 @@ KIND_END, KIND_STORED, KIND_ZSTD = 0, 1, 2
 BLOCK_BYTES_MAX: Final = 1024 * 1024
 """Most that a block inflates to, and so the most that a reader allocates by what a block says."""
 INFLATION_MAX: Final = 64
-"""
-A block that would shrink further than this is stored as it is: so no file, whoever made it, unfolds
-into more than 64 times its size.
-"""
+"""A block that would shrink further is stored as it is, so no file unfolds into more than this."""
 LENGTH = struct.Struct(">I")
 """In front of each image, in what the blocks inflate to."""
 IMAGE_BYTES_MAX: Final = INT32_MAX
@@ -65,11 +60,8 @@ FILE_BYTES_MIN: Final = HEADER_BYTES_MIN + TRAILER.size + DIGEST_BYTES
 
 @dataclass(frozen=True, slots=True)
 class SnapshotHeader:
-    """Names the source of a snapshot, and the size of its content."""
-
     identity: LogIdentity
     partition: int
-    """The metadata partition."""
     position: int
     """Next offset to apply: the state holds the effect of every record below it, and no other."""
     history: ReplayHistory
@@ -79,10 +71,7 @@ class SnapshotHeader:
 
 
 def encode_header(header: SnapshotHeader) -> bytes:
-    """
-    Return the first bytes of the file. Raises `InvalidArgument` for a header that no shard can
-    have.
-    """
+    """Return the first bytes of the file; `InvalidArgument` for a header that no shard can have."""
     fault = fault_of(header)
     if fault is not None:
         msg = f"no snapshot can be written: {fault}"
@@ -110,10 +99,9 @@ def encode_header(header: SnapshotHeader) -> bytes:
 
 def decode_header(take: Callable[[int, str], bytes]) -> SnapshotHeader:
     """
-    Read the header through *take*, which gives the next bytes, and nothing behind it.
-
-    Raises `SnapshotUnsupported` for another version, and `SnapshotCorrupt` for any other header
-    that `encode_header` does not write.
+    Read the header, and no more, through *take*, which gives the next bytes. Raises
+    `SnapshotUnsupported` for another version, and `SnapshotCorrupt` for any other header that
+    `encode_header` does not write.
     """
     start = take(START.size, "the header's start")
     magic, version, image_version = START.unpack(start)

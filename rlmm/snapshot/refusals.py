@@ -39,7 +39,6 @@ class SnapshotRefusal:
 
 
 def kind_of(error: Exception) -> RefusalKind:
-    """The kind of an error in reading a snapshot."""
     if isinstance(error, SnapshotForeign):
         return RefusalKind.FOREIGN
     if isinstance(error, SnapshotUnsupported):
@@ -49,8 +48,6 @@ def kind_of(error: Exception) -> RefusalKind:
 
 
 class Refusals:
-    """The refusals of one folder, since the start of the process."""
-
     def __init__(self) -> None:
         self._counts: Counter[RefusalKind] = Counter()
         self._latest: deque[SnapshotRefusal] = deque(maxlen=_NAMED_MAX)

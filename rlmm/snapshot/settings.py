@@ -9,8 +9,6 @@ from rlmm.base.whole_numbers import require_whole_numbers
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """The settings of one snapshot folder."""
-
     interval_ms: int = 300_000
     """
     Longest time that a change of a metadata partition stays out of its snapshot. Five minutes of
@@ -33,9 +31,5 @@ class SnapshotSettings:
 
     def __post_init__(self) -> None:
         require_whole_numbers(
-            "",
-            self,
-            generations=(2, 1_000),
-            free_bytes_min=(0, 2**63 - 1),
-            niceness=(0, 19),
+            "", self, generations=(2, 1_000), free_bytes_min=(0, 2**63 - 1), niceness=(0, 19)
         )

@@ -1,9 +1,4 @@
-"""
-The source of a snapshot: values and a protocol of the module that holds the shards.
-
-The moment of `freeze` counts: later events are not in the parts, however late they are made into
-bytes.
-"""
+"""The source of a snapshot: a shard at the moment of `freeze`, without any later event."""
 
 from __future__ import annotations
 
@@ -32,6 +27,4 @@ class SnapshotSource(Protocol):
         """Metadata partition to position, of every shard that may be saved now."""
 
     async def freeze(self, partition: int) -> ShardImages | None:
-        """
-        Return the shard as it is now, if it is still there, without holding up the event loop.
-        """
+        """Return the shard as it is now, if it is still there, without blocking the event loop."""

@@ -1,8 +1,4 @@
-"""
-The store of one log's snapshots: restores the newest that is good and fits, and writes the next.
-
-One thread reads files and another one writes them; the counts are kept on the event loop.
-"""
+"""The store of one log's snapshots: one thread reads files and another one writes them."""
 
 from __future__ import annotations
 
@@ -42,8 +38,6 @@ class RestoredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SavedSnapshot:
-    """The newest good snapshot of a metadata partition that this process knows."""
-
     path: Path
     partition: int
     position: int
@@ -57,9 +51,7 @@ class StoreStatistics:
     refused: Mapping[str, int]
     """Every kind is in it."""
     refusals: tuple[SnapshotRefusal, ...]
-    """The latest of each kind."""
     saved: Mapping[int, SavedSnapshot]
-    """By metadata partition."""
 
 
 class SnapshotStore:
@@ -72,14 +64,10 @@ class SnapshotStore:
         clock: Clock | None = None,
         disk: SnapshotDisk = SNAPSHOT_DISK,
     ) -> None:
-        """
-        *make_shard* makes an empty shard of a metadata partition at a position.
-
-        Raises `ConfigError` for a log without an identity.
-        """
+        """*make_shard* makes an empty shard; raises `ConfigError` for a log without identity."""
         if not identity.cluster_id or not any(identity.topic_id):
             msg = (
-                f"no snapshots can be kept of a log that does not say which it is: cluster id "
+                f"no snapshots can be kept of a log without an identity: cluster id "
                 f"{identity.cluster_id!r}, topic id {identity.topic_id}"
             )
             raise ConfigError(msg)
@@ -133,10 +121,8 @@ class SnapshotStore:
 
     async def set_aside_beyond(self, partition: int, next_offset: int) -> None:
         """
-        The log of *partition* was cut: never use a snapshot beyond its end again.
-
-        To be called at once: when the log has grown past such a snapshot, it looks like one of its
-        own.
+        Never use a snapshot beyond the end of a cut log again. To be called at once: when the log
+        has grown past such a snapshot, it looks like one of its own.
         """
 
         def work(_: BackgroundWork) -> list[SnapshotRefusal]:
@@ -156,11 +142,9 @@ class SnapshotStore:
 
     async def write(self, frozen: ShardImages) -> SavedSnapshot:
         """
-        Put a snapshot on the medium, then remove those that it replaces.
-
-        Raises `SnapshotRefused` when it would leave too little room on the disk, and
-        `SnapshotError` when it cannot be written; the others stay then, also when cancelled, which
-        takes effect after the next block.
+        Put a snapshot on the medium, then remove those that it replaces. Raises `SnapshotRefused`
+        when it would leave too little room on the disk, and `SnapshotError` when it cannot be
+        written; the others stay then, also when cancelled, which takes effect after the next block.
         """
         saved = self._saved.get(frozen.partition)
         expected_bytes = 0 if saved is None else saved.size_bytes

@@ -1,8 +1,4 @@
-"""
-The I/O of a store: finds and reads one snapshot, writes one. Blocks.
-
-Restoring and writing may run at the same time.
-"""
+"""The I/O of a store: finds and reads one snapshot while it may write another. Blocks."""
 
 from __future__ import annotations
 
@@ -59,10 +55,7 @@ class SnapshotFolder:
     def restore(
         self, given: BackgroundWork, partition: int, log_start: int, next_offset: int
     ) -> tuple[tuple[CatalogEntry, SnapshotHeader, Shard] | None, list[SnapshotRefusal]]:
-        """
-        Return the newest snapshot that is good and fits, with its state, and the refusals of newer
-        ones.
-        """
+        """Return the newest snapshot that is good and fits, its state, and newer refusals."""
         fitting, refusals = self.fitting(partition, log_start, next_offset)
         for stored in fitting:
             try:
@@ -77,9 +70,8 @@ class SnapshotFolder:
         self, partition: int, log_start: int, next_offset: int
     ) -> tuple[list[CatalogEntry], list[SnapshotRefusal]]:
         """
-        Return the snapshots whose position fits, the newest first, and the refusals of others.
-
-        Sets aside snapshots beyond the log end offset; the first call removes unfinished files.
+        Return the snapshots whose position fits, the newest first, and the refusals of others. Sets
+        aside snapshots beyond the log end offset; the first call removes unfinished files.
         """
         fitting: list[CatalogEntry] = []
         refusals: list[SnapshotRefusal] = []
@@ -144,17 +136,15 @@ class SnapshotFolder:
         expected_bytes: int,
     ) -> CatalogEntry:
         """
-        Put a snapshot on the medium; the others stay.
-
-        Raises `SnapshotRefused` when it would leave too little room, `SnapshotError` when it cannot
-        be written.
+        Put a snapshot on the medium; the others stay. Raises `SnapshotRefused` when it would leave
+        too little room, `SnapshotError` when it cannot be written.
         """
         path = self._catalog.path_of(header.partition, header.position)
         where = f"metadata partition {header.partition} at position {header.position}"
         try:
             self._make_folder(path.parent)
             self._require_room(path.parent, expected_bytes)
-            chunks = encode(header, _one_by_one(given, parts))
+            chunks = encode(header, _giving_way(given, parts))
             watched = self._watched(given, path.parent, chunks)
             size = write_atomically(self._disk, path, watched, given.go_on)
         except OSError as error:
@@ -221,7 +211,7 @@ class SnapshotFolder:
             raise SnapshotRefused(msg)
 
 
-def _one_by_one(
+def _giving_way(
     given: BackgroundWork, parts: Iterable[Callable[[], bytes]]
 ) -> Iterator[Callable[[], bytes]]:
     for part in parts:
@@ -231,15 +221,11 @@ def _one_by_one(
 
 
 def _give_way() -> None:
-    """
-    Give the event loop the interpreter's lock between two user partitions, before the switch
-    interval ends: halves the longest wait of other tasks.
-    """
+    """Release the interpreter's lock between user partitions: halves other tasks' longest wait."""
     time.sleep(0)
 
 
 def _where(partition: int, position: int) -> dict[str, object]:
-    """Return the fields of a log line about a snapshot."""
     return {"metadata_partition": partition, "offset": position}
 
 

@@ -1,9 +1,7 @@
 """
-The transfer of whole sets of snapshots, to a backup and back.
-
-An export is laid out as a snapshot folder, or as the same in one plain tar. An import examines
-every file to its last row, and requires that all are of one log, before it installs the first. It
-never overwrites or removes a file. Blocks.
+The transfer of whole sets of snapshots, to a backup and back. Blocks. An export is a snapshot
+folder, or the same in one plain tar. An import examines every file before it installs the first,
+and never overwrites or removes one.
 """
 
 from __future__ import annotations
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from rlmm.snapshot.format import SnapshotHeader
 
 TAR = ".tar"
-"""Suffix of an export into one file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +64,9 @@ def export(
     disk: SnapshotDisk = SNAPSHOT_DISK,
 ) -> TransferResult:
     """
-    Copy the newest good snapshot of each metadata partition of one log into *target*: a tar when
-    its name ends so, else a new or empty folder.
-
-    Raises `ConfigError` for a target that exists, and for a choice of no log or several; `OSError`
-    when it cannot be written.
+    Copy the newest good snapshot of each metadata partition of one log into *target*. That is a tar
+    when its name ends so, else a new or empty folder. Raises `ConfigError` for a target that
+    exists, and for a choice of no log or several; `OSError` when it cannot be written.
     """
     folder = chosen_folder(root, cluster_id, topic_id)
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
@@ -110,9 +105,8 @@ def import_from(
     """
     Install the snapshots of *source*, a folder, a tar or one snapshot, below *root*.
 
-    All are examined first, and must be of one log: that of *cluster_id* and *topic_id* where given,
-    with the partition count of those in *root*. If one is refused, nothing is installed. Paths in
-    *source* mean nothing.
+    All must be good and of one log: that of *cluster_id* and *topic_id* where given, with the
+    partition count of those in *root*; else nothing is installed. Paths in *source* mean nothing.
 
     Raises `ConfigError` for a source without snapshots, `OSError` when *root* cannot be written.
     """
@@ -143,10 +137,7 @@ def import_from(
 
 
 def files_of(source: Path, disk: SnapshotDisk = SNAPSHOT_DISK) -> Iterator[tuple[str, Opener]]:
-    """
-    Yield the snapshots of *source*, a folder, a tar or one snapshot, by name, and how to open each.
-    Raises `ConfigError` for a file that is neither.
-    """
+    """Yield each snapshot of *source* by name, and how to open it; else raise `ConfigError`."""
 
     def opener_of(path: Path) -> Opener:
         return lambda: opened(disk, path)

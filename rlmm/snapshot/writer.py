@@ -1,9 +1,6 @@
 """
-The writer of snapshots: a task that keeps them up to date.
-
-A metadata partition is due when its position has moved since its newest snapshot. Each has its own
-time within the interval, which spreads the load on the disk. A failure is counted, and the
-partition is due again after the interval.
+The writer of snapshots: a task that writes each partition whose position moved, once an interval.
+Each has its own time within the interval, which spreads the load on the disk.
 """
 
 from __future__ import annotations
@@ -33,16 +30,13 @@ _LOOKS_PER_INTERVAL = 10
 
 @dataclass(frozen=True, slots=True)
 class FlushResult:
-    """The result of a flush, by metadata partition."""
-
     written: tuple[int, ...] = ()
     unchanged: tuple[int, ...] = ()
     gone: tuple[int, ...] = ()
     """Not there, or no longer."""
     failed: Mapping[int, SnapshotError] = field(default_factory=dict)
     obstacle: RlmmError | None = None
-    """The reason why nothing was tried: `NotReady` before the log is reached, `ConfigError` where
-    no snapshots can be kept."""
+    """Why nothing was tried: `NotReady` before the log is reached, or `ConfigError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +48,7 @@ class SnapshotWriterStatistics:
     refused: int
     """Not written because the disk has too little room left."""
     free_bytes: int | None
-    """Room on the disk at the last look, several times an interval; `None` before that, or where
-    the disk does not say."""
+    """Room on the disk at the last look, several times an interval; `None` where unknown."""
     free_bytes_min: int
     """The low-water mark: a snapshot that would leave less is not written."""
     last_success_ms: int | None
@@ -83,11 +76,7 @@ class SnapshotWriter:
         self._writing: int | None = None
 
     async def run(self) -> None:
-        """
-        Write each partition that changed within its interval, until cancelled.
-
-        That gives up the snapshot that is being written; the one before it stays.
-        """
+        """Write each partition that changed, within its interval, until cancelled."""
         while True:
             await self._store.look_at_room()
             for partition in self._due():
@@ -103,9 +92,8 @@ class SnapshotWriter:
 
     async def flush(self, partitions: Collection[int] | None = None) -> FlushResult:
         """
-        Write every partition that changed, or those of *partitions* that did, now.
-
-        After the last event a restart then replays nothing. Failures are in the result.
+        Write every partition that changed, or those of *partitions* that did, now. After the last
+        event a restart then replays nothing. Failures are in the result.
         """
         wanted = self._source.positions().keys() if partitions is None else partitions
         done: dict[bool | None, list[int]] = {True: [], False: [], None: []}
@@ -133,7 +121,6 @@ class SnapshotWriter:
         )
 
     def _due(self) -> list[int]:
-        """Return the partitions whose time has come, the longest due first."""
         now_s = self._now_s()
         there = self._source.positions()
         for partition in there.keys() - self._due_s.keys():

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.inspection.state_changes import ChangeKind, DeleteChange, SegmentChange, WatermarkChange
-from rlmm.views.segment import (
-    DeleteStateName,
-    PartitionView,
-    SubjectStateName,
-    partition_fields,
-)
+from rlmm.views.segment import DeleteStateName, PartitionView, SubjectStateName, partition_fields
 from rlmm.views.values import Count, TimeText, UuidText, ViewObject, iso_time
 
 if TYPE_CHECKING:
@@ -22,8 +17,6 @@ if TYPE_CHECKING:
 
 
 class ChangeView(PartitionView):
-    """One change of a user partition; a field that the change does not have is null."""
-
     metadata_partition: Count
     change: ChangeKind
     segment_id: UuidText | None = None
@@ -53,8 +46,6 @@ class ChangeCounts(ViewObject, rename="kebab"):
 
 
 class PartitionFigures(ViewObject):
-    """A user partition at one moment, in figures."""
-
     started: Count
     finished: Count
     being_deleted: Count

@@ -12,12 +12,7 @@ from rlmm.inspection.history import HistoryPart
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Rejected, Undecodable
-from rlmm.views.segment import (
-    DELETE_STATES,
-    EpochView,
-    SubjectStateName,
-    epoch_views,
-)
+from rlmm.views.segment import DELETE_STATES, EpochView, SubjectStateName, epoch_views
 from rlmm.views.values import (
     Base64Text,
     Count,
@@ -45,8 +40,6 @@ Verdict = Annotated[str, choice(VERDICTS)]
 
 
 class EventView(ViewObject, kw_only=True):
-    """One record, or the offsets [offset, next_offset) that were lost."""
-
     metadata_partition: Count
     offset: Count
     next_offset: Annotated[int, Meta(ge=0, description="Exclusive.")]
@@ -78,15 +71,11 @@ class EventView(ViewObject, kw_only=True):
 
 
 class DisplacedView(ViewObject):
-    """A finished segment that look-ups do not find any more, and in which leader epochs."""
-
     segment_id: UuidText
     epochs: Annotated[list[int], Meta(min_length=1)]
 
 
 class HistoryLineView(EventView, kw_only=True):
-    """One line of a history: the event, and what it changed."""
-
     part: HistoryPart
     state_before: SubjectStateName | None
     state_after: SubjectStateName | None

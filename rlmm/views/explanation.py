@@ -23,8 +23,6 @@ UnknownSetting = Annotated[str, choice(["retention.ms", "retention.bytes", "log 
 
 
 class LookUpView(ViewObject):
-    """One look-up, and how it came to its answer."""
-
     epoch: int
     rule: Annotated[LookupRule, Meta(description="What found the answer.")]
     slots_say: LookupMiss
@@ -37,14 +35,10 @@ class LookUpView(ViewObject):
 
 
 class HoldingView(SegmentView):
-    """A segment with the offset in its range, and the leader epochs where look-ups find it."""
-
     found_in_epochs: list[int]
 
 
 class RetentionView(ViewObject):
-    """When retention deletes the segment, and by which settings."""
-
     fate: RetentionFate
     due_ms: int | None
     due: TimeText | None
@@ -56,8 +50,6 @@ class RetentionView(ViewObject):
 
 
 class LogEndsView(ViewObject):
-    """The ends of the log, as the cluster tells them."""
-
     earliest: int | None
     earliest_local: int | None
     latest: int | None
@@ -65,8 +57,6 @@ class LogEndsView(ViewObject):
 
 
 class CopyView(ViewObject):
-    """One copy that held the offset, with its events."""
-
     segment_id: UuidText
     start_offset: Offset
     last_offset: Offset
@@ -76,8 +66,6 @@ class CopyView(ViewObject):
 
 
 class OffsetHistoryView(ViewObject):
-    """Every copy that held the offset, as the log tells."""
-
     events: Count
     updates_without_base: Count
     copies: list[CopyView]

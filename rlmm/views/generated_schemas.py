@@ -14,10 +14,7 @@ _REFERENCE = re.compile(rb'("\$ref":"[^"]+?)View"')
 
 
 def components_of(types: Iterable[type], prefix: str) -> dict[str, Any]:
-    """
-    Return the schemas of *types* and of every type in them, by the name of the type without `View`.
-    *prefix* stands before a name where one schema refers to another.
-    """
+    """Return the schemas of *types* and the types in them, by name without `View`, for *prefix*."""
     _, components = json.schema_components(list(types), ref_template=f"{prefix}{{name}}")
     text = _REFERENCE.sub(rb'\1"', json.encode(components))
     found = {name.removesuffix("View"): one for name, one in json.decode(text).items()}

@@ -1,8 +1,7 @@
 """
-Readiness of the process as it is shown, and its liveness. Pure.
-
-A process is ready when it answers for all that it was assigned: its logs are open and reached, its
-assignment is known, no cluster is missing, and it is not stopping.
+The readiness of the process, and its liveness. Pure. A process is ready when its logs are open and
+reached, its assignment is known, no cluster is missing, all assigned partitions are answered from,
+and it is not stopping.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ GateStateName = Annotated[str, choice(GateState)]
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
     engines: Mapping[str, EngineStatus]
-    """By name, of those whose log is open."""
     expected: tuple[str, ...] = ()
     """Names of the engines that the process begins with."""
     is_begun: bool = True
@@ -45,7 +43,6 @@ class ProcessStatus:
 
     @property
     def opening(self) -> list[str]:
-        """Engines whose log is not open yet."""
         return [name for name in self.expected if name not in self.engines or name in self.waits]
 
     @property
@@ -60,10 +57,7 @@ class ProcessStatus:
 
     @property
     def was_ready(self) -> bool:
-        """
-        Return whether each assigned metadata partition was answered from at least once. A cluster
-        that was added later and is missing does not count: a restart for it would stop the others.
-        """
+        """Return whether each assigned partition was open once; missing clusters do not count."""
         return self.is_begun and bool(self.engines) and not self.opening and all(
             engine.identity is not None
             and engine.assignment.is_known
@@ -75,7 +69,6 @@ class ProcessStatus:
 
     @property
     def word(self) -> str:
-        """Return its status as a stable word."""
         if self.failure:
             return "failed"
         if self.end:
@@ -97,14 +90,12 @@ class ProcessStatus:
         if not self.engines and not self.missing:
             return "no cluster is followed yet"
         waiting = [name for name, engine in self.engines.items() if not engine.is_ready]
-        said = [f"not all is answered from: {', '.join(waiting)}"] if waiting else []
-        said += [f"{name} is not followed now: {why}" for name, why in self.missing.items()]
-        return "; ".join(said)
+        reasons = [f"not all is answered from: {', '.join(waiting)}"] if waiting else []
+        reasons += [f"{name} is not followed now: {why}" for name, why in self.missing.items()]
+        return "; ".join(reasons)
 
 
 class PlaceReadinessView(ViewObject):
-    """Whether one metadata partition is answered from, and its position."""
-
     metadata_partition: Count
     state: GateStateName
     why: str | None
@@ -116,8 +107,6 @@ class PlaceReadinessView(ViewObject):
 
 
 class ClusterReadinessView(ViewObject, kw_only=True):
-    """Whether the service answers for all that it was assigned of one cluster."""
-
     cluster: str
     cluster_id: str | None = None
     is_ready: bool = False
@@ -129,8 +118,6 @@ class ClusterReadinessView(ViewObject, kw_only=True):
 
 
 class ReadinessView(ViewObject):
-    """Whether the process answers for all that it was assigned."""
-
     status: Annotated[str, choice(["ready", "not-ready", "starting", "stopping", "failed"])]
     is_ready: bool
     detail: str
@@ -157,10 +144,7 @@ def readiness_view(process: ProcessStatus, *, is_verbose: bool = False) -> Readi
         if name not in opening
     ]
     return ReadinessView(
-        status=process.word,
-        is_ready=process.is_ready,
-        detail=process.detail,
-        clusters=clusters,
+        status=process.word, is_ready=process.is_ready, detail=process.detail, clusters=clusters
     )
 
 
@@ -229,10 +213,7 @@ def _word(engine: EngineStatus, place: int) -> str | None:
 
 
 def liveness_view(process: ProcessStatus, now_s: float, age_s_max: float) -> LivenessView:
-    """
-    Show whether the process works. It does not where a part has failed, or where an engine has not
-    looked at its partitions for *age_s_max* seconds.
-    """
+    """Show whether no part has failed and each engine saw its partitions in *age_s_max* seconds."""
     ages = {
         name: age_s(engine.judged_s, now_s)
         for name, engine in process.engines.items()

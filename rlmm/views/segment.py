@@ -40,23 +40,17 @@ LastOffset = Annotated[Offset, Meta(description="Inclusive.")]
 
 
 class EpochView(ViewObject):
-    """A leader epoch of a segment, and its first offset there."""
-
     epoch: Int32
     start_offset: Int64
 
 
 class PartitionView(ViewObject):
-    """A user partition."""
-
     topic_id: UuidText
     topic: str
     partition: Int32
 
 
 class SegmentView(PartitionView):
-    """A segment with its user partition."""
-
     segment_id: UuidText
     state: SegmentStateName
     start_offset: Offset
@@ -74,8 +68,6 @@ class SegmentView(PartitionView):
 
 
 class PartitionDeleteView(PartitionView):
-    """How far the deletion of a user partition is."""
-
     state: DeleteStateName
     broker_id: Int32
     event_timestamp_ms: Int64

@@ -19,8 +19,6 @@ Age = Annotated[Number, Meta(ge=0)]
 
 
 class SourceStatusView(ViewObject, kw_only=True):
-    """The source, and the cluster of its metadata."""
-
     at: TimeText | UnsetType = UNSET
     """When the source was asked; with --watch alone."""
     source: StateSourceKind

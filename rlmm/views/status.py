@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 
 class SavedSnapshotView(ViewObject):
-    """The last snapshot of a metadata partition."""
-
     position: Int64
     size_bytes: Count
     written_ms: Int64
@@ -45,8 +43,6 @@ class SavedSnapshotView(ViewObject):
 
 
 class EnginePlaceView(ViewObject):
-    """One metadata partition of an engine."""
-
     metadata_partition: Count
     state: GateStateName
     why: str | None
@@ -74,8 +70,6 @@ class EnginePlaceView(ViewObject):
 
 
 class EngineTotals(ViewObject):
-    """All metadata partitions of an engine together."""
-
     metadata_partitions: Count
     open: Count
     user_partitions: Count
@@ -89,16 +83,12 @@ class EngineTotals(ViewObject):
 
 
 class WriteTimesView(ViewObject):
-    """How long writes took: how many, in all, and how many up to each bound."""
-
     count: Count
     sum_s: Number
     up_to_s: Counts
 
 
 class SnapshotsView(ViewObject):
-    """The snapshots of an engine."""
-
     written: Count
     written_bytes: Count
     failures: Count
@@ -115,8 +105,6 @@ class SnapshotsView(ViewObject):
 
 
 class ReadCounts(ViewObject):
-    """How questions were answered."""
-
     answered: Count
     not_ready: Counts
     not_assigned: Count

@@ -1,7 +1,4 @@
-"""
-Single values as they are shown: times, bytes, ids; and the base of every object that is shown.
-Pure.
-"""
+"""The values of answers: times, bytes, ids; and the base of every object that is shown. Pure."""
 
 from __future__ import annotations
 
@@ -17,15 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 View = dict[str, Any]
-"""An object of JSON."""
 
 
 class ViewObject(Struct, forbid_unknown_fields=True):
-    """
-    An object that answers show; its fields, in their order, are an interface.
-
-    Schemas are generated from the types. A field that is `UNSET` is left out.
-    """
+    """An object of an answer. Its fields and order are an interface; `UNSET` is left out."""
 
 
 def choice(words: Iterable[str]) -> Meta:
@@ -71,7 +63,6 @@ def base64_text(value: bytes | None) -> str | None:
 
 
 def age_s(since_s: float | None, now_s: float) -> float | None:
-    """Return the seconds since then, to the millisecond."""
     return None if since_s is None else round(max(0.0, now_s - since_s), 3)
 
 

@@ -1,7 +1,4 @@
-"""
-Replays up to a bound give the state, the position and the outcomes of a naive replay, for any log,
-bound and batches.
-"""
+"""Bounded replays equal a naive replay in state, position and outcomes."""
 
 from __future__ import annotations
 
@@ -57,10 +54,7 @@ def check(
 def test_replay_when_bounded_by_offset_then_equals_one_record_after_the_other(
     written: MixedLog, last: int, bytes_max: int
 ) -> None:
-    """
-    A replay bounded by offset equals a replay record by record, in batches, holes and lost ranges
-    and beyond the end.
-    """
+    """A replay bounded by offset equals a replay record by record, through holes and losses."""
     replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
     entries = told_of(asyncio.run(read(replay)))
     check(replay, entries, written, written.end_at(last + 1))
@@ -70,10 +64,7 @@ def test_replay_when_bounded_by_offset_then_equals_one_record_after_the_other(
 def test_replay_when_bounded_by_time_then_ends_before_the_first_later_record(
     written: MixedLog, limit_ms: int, bytes_max: int
 ) -> None:
-    """
-    A replay bounded by time ends before the first later record, and markers and records without a
-    time do not end it.
-    """
+    """A replay bounded by time ends before the first later record; markers do not end it."""
     replay = PartitionReplay(
         written.log, 0, ReplayEnd(time_ms=limit_ms), timeout_s=5, bytes_max=bytes_max
     )
@@ -98,9 +89,7 @@ def test_replay_when_read_on_to_a_second_bound_then_equals_one_replay(
 
 
 @given(LOGS, st.integers(0, 80), SIZES)
-def test_tally_when_bounded_then_counts_every_offset_once(
-    written: MixedLog, last: int, bytes_max: int
-) -> None:
+def test_tally_of_a_bound_counts_offsets_once(written: MixedLog, last: int, bytes_max: int) -> None:
     """A bounded tally counts every offset once, also in a partly counted batch."""
     replay = PartitionReplay(written.log, 0, ReplayEnd({0: last}), timeout_s=5, bytes_max=bytes_max)
     happened = asyncio.run(read(replay))

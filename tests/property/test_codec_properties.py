@@ -54,9 +54,7 @@ def require_sense(value: bytes) -> None:
 
 @given(strategies.EVENTS)
 def test_event_when_encoded_then_decodes_to_itself(event: Event) -> None:
-    """
-    Every event of every kind, over the full range of its fields, decodes from its record to itself.
-    """
+    """Every event of every kind, with any fields, decodes from its record to itself."""
     value = encode_any(event)
     assert decode(value) == event
     require_sense(value)
@@ -64,9 +62,7 @@ def test_event_when_encoded_then_decodes_to_itself(event: Event) -> None:
 
 @given(strategies.EVENTS)
 def test_f59_event_when_encoded_strictly_then_is_refused_or_has_kafkas_bytes(event: Event) -> None:
-    """
-    Strict encoding refuses an event by kind and state alone, and otherwise writes Kafka's bytes.
-    """
+    """Strict encoding refuses an event by kind and state alone, else writes Kafka's bytes."""
     started = SegmentState.COPY_SEGMENT_STARTED
     match event:
         case SegmentMetadata():
@@ -104,9 +100,7 @@ def test_f62_bytes_when_arbitrary_then_are_read_without_an_error(value: bytes) -
 
 
 @given(st.sampled_from(range(5)), st.binary(max_size=150))
-def test_f62_bytes_when_behind_a_sound_head_then_are_read_without_an_error(
-    api_key: int, body: bytes
-) -> None:
+def test_f62_bytes_behind_a_sound_head_then_raise_no_error(api_key: int, body: bytes) -> None:
     """Arbitrary bytes that get past the head meet every field of the record."""
     require_sense(bytes((1, api_key, 0)) + body)
 
@@ -120,9 +114,7 @@ def test_f62_value_when_damaged_then_is_read_without_an_error(random: Random) ->
 
 
 @given(strategies.EVENTS, strategies.RANDOM)
-def test_f62_value_of_any_event_when_damaged_then_is_read_without_an_error(
-    event: Event, random: Random
-) -> None:
+def test_f62_value_of_any_event_when_damaged_raises_no_error(event: Event, random: Random) -> None:
     """Records of events that no broker ever wrote become an event or a reason just as well."""
     value = encode_any(event)
     for _ in range(20):
@@ -146,9 +138,7 @@ def with_damage(values: list[bytes], random: Random) -> list[bytes | None]:
 
 
 @given(strategies.histories(), strategies.RANDOM)
-def test_values_when_cutting_is_switched_off_then_nothing_differs(
-    history: list[Event], random: Random
-) -> None:
+def test_values_without_cutting_then_give_the_same(history: list[Event], random: Random) -> None:
     """The fast way and the full decoder give the same reports, verdicts and state."""
     values = with_damage(strategies.values_of(history), random)
     fast = apply(values)
@@ -159,9 +149,7 @@ def test_values_when_cutting_is_switched_off_then_nothing_differs(
 
 
 @given(strategies.UUIDS, strategies.INT32, st.integers(1, 2**31 - 1))
-def test_f56_partition_when_asked_for_any_then_lies_within_the_topic(
-    topic_id: bytes, partition: int, count: int
-) -> None:
+def test_f56_partition_lies_within_the_topic(topic_id: bytes, partition: int, count: int) -> None:
     """Every user partition has its place, and always the same."""
     found = metadata_partition_for(topic_id, partition, count)
     assert 0 <= found < count

@@ -61,13 +61,8 @@ ANY_TEXT = st.one_of(
 SERVERS = {"kafka_bootstrap_servers": "one:9092"}
 
 
-@given(
-    st.dictionaries(st.text(), st.text(), max_size=8),
-    st.randoms(use_true_random=False),
-)
-def test_properties_when_written_in_any_form_then_are_read_back(
-    properties: dict[str, str], random: Any
-) -> None:
+@given(st.dictionaries(st.text(), st.text(), max_size=8), st.randoms(use_true_random=False))
+def test_properties_in_any_form_are_read_back(properties: dict[str, str], random: Any) -> None:
     """Properties are read back however keys and values are escaped, broken and separated."""
     text = written(properties, random)
     assert {entry.key: entry.value for entry in parse_properties(text)} == properties
@@ -96,12 +91,8 @@ def outcome(flags: dict[str, str], environ: dict[str, str]) -> LoadedConfigurati
 
 
 @given(st.sampled_from(sorted(KEYS)), ANY_TEXT, st.booleans())
-def test_f97_value_when_it_is_anything_then_is_taken_or_refused_by_its_key(
-    name: str, text: str, is_flag: bool
-) -> None:
-    """
-    Failure scenario F97: any value gives a configuration, or one line with the key and its source.
-    """
+def test_f97_value_of_any_kind_is_taken_or_refused(name: str, text: str, is_flag: bool) -> None:
+    """Any value gives a configuration, or one line with the key and its source (F97)."""
     key = KEYS[name]
     others = SERVERS if key.section.startswith("kafka") and name not in SERVERS else {}
     flags = {**others, **({name: text} if is_flag else {})}
@@ -116,9 +107,7 @@ def test_f97_value_when_it_is_anything_then_is_taken_or_refused_by_its_key(
 
 
 @given(st.dictionaries(st.sampled_from(sorted(KEYS)), ANY_TEXT, max_size=4))
-def test_f97_values_when_several_are_anything_then_are_taken_or_refused(
-    flags: dict[str, str],
-) -> None:
+def test_f97_values_when_several_are_given_then_taken_or_refused(flags: dict[str, str]) -> None:
     """Failure scenario F97: the reader refuses a contradiction in one line that names a key."""
     found = outcome({**SERVERS, **flags}, {})
     if isinstance(found, str):
@@ -133,9 +122,7 @@ RAW = st.recursive(
 
 
 @given(st.sampled_from(sorted(KEYS)), RAW)
-def test_f97_value_of_a_file_when_it_is_anything_then_has_its_type_or_is_refused(
-    name: str, raw: object
-) -> None:
+def test_f97_value_of_a_file_has_its_type_or_is_refused(name: str, raw: object) -> None:
     """Failure scenario F97: any TOML value becomes a value of the key's type or a refusal."""
     key = KEYS[name]
     layer = Layer({name: KafkaSetting(raw, key.path, "rlmm.toml")})

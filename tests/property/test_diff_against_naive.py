@@ -119,13 +119,10 @@ def test_diff_between_two_offsets_equals_that_of_two_dictionaries(
 
 
 @given(LOGS, TIMES, SIZES)
-def test_diff_between_two_times_equals_that_of_two_dictionaries(
+def test_diff_between_times_equals_dictionaries(
     written: MixedLog, times: list[int], bytes_max: int
 ) -> None:
-    """
-    The diff between two times, each ending before the first later record, equals that of two
-    dictionaries.
-    """
+    """The diff between two times, up to the first later record, equals that of two dictionaries."""
     replay = PartitionReplay(
         written.log, 0, ReplayEnd(time_ms=times[0]), timeout_s=5, bytes_max=bytes_max
     )
@@ -136,10 +133,7 @@ def test_diff_between_two_times_equals_that_of_two_dictionaries(
 
 @pytest.mark.parametrize("seed", range(12))
 def test_diff_in_a_dense_history_equals_that_of_two_dictionaries(seed: int) -> None:
-    """
-    In a history where ids return, segments move, and partitions are deleted and continued, the diff
-    equals that of two dictionaries.
-    """
+    """In a dense history of returning ids and deletions, the diff equals two dictionaries'."""
     rng = random.Random(seed)
     history = DenseHistory(rng)
     log = written([history.event() for _ in range(60)], rng)

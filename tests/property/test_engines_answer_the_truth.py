@@ -1,7 +1,6 @@
 """
-Engines under any order of events of a log: an answer is assigned, true at the shard's position and
-recent (I2); an acknowledged write is visible (I3); every passed offset is counted once (I4). A
-healed log makes everything ready and ends every wait.
+Engines under any order of log events: answers are assigned, true and recent (I2), acknowledged
+writes visible (I3), offsets counted once (I4); a healed log makes all ready and ends waits.
 """
 
 from __future__ import annotations
@@ -11,19 +10,10 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import hypothesis.strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import (
-    NotAssigned,
-    NotReady,
-    RlmmError,
-    UnknownPartition,
-)
+from rlmm.errors import NotAssigned, NotReady, RlmmError, UnknownPartition
 from rlmm.gate.state import GateState
 from rlmm.log.memory.partition import AppendOutcome, BoundsFault
 from rlmm.metadata.assignment import Assignment

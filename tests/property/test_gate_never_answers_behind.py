@@ -1,7 +1,4 @@
-"""
-The gate under facts in any order answers only for partitions that are assigned, held, read up to
-their target and not lost (I2).
-"""
+"""The gate, given facts in any order, answers only for assigned, current partitions (I2)."""
 
 from __future__ import annotations
 
@@ -17,12 +14,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from rlmm.errors import (
-    NotAssigned,
-    NotReady,
-    RlmmError,
-    Stopped,
-)
+from rlmm.errors import NotAssigned, NotReady, RlmmError, Stopped
 from rlmm.gate.admission import Gate
 from rlmm.gate.reads import PartitionQueries
 from rlmm.log.replay_progress import (

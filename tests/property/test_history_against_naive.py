@@ -1,7 +1,4 @@
-"""
-Histories against the whole log, read record by record, and the literal model of Kafka's cache: all
-events of a user partition, and of a segment with those that replaced it.
-"""
+"""Histories of a partition or segment equal the log read naively and the model of Kafka's cache."""
 
 from __future__ import annotations
 
@@ -105,11 +102,7 @@ def check(
 
 
 @given(
-    LOGS,
-    st.sampled_from(PARTITIONS),
-    st.none() | st.sampled_from(UUIDS),
-    st.integers(0, 80),
-    SIZES,
+    LOGS, st.sampled_from(PARTITIONS), st.none() | st.sampled_from(UUIDS), st.integers(0, 80), SIZES
 )
 def test_history_equals_every_record_looked_at_one_by_one(
     written: MixedLog, partition: TopicIdPartition, uuid: Uuid | None, last: int, bytes_max: int
@@ -120,9 +113,7 @@ def test_history_equals_every_record_looked_at_one_by_one(
 
 @pytest.mark.parametrize("seed", range(12))
 def test_history_in_a_dense_log_equals_every_record_looked_at_one_by_one(seed: int) -> None:
-    """
-    The history equals that of the naive reader where segments displace each other all the time.
-    """
+    """The history equals the naive reader's where segments displace each other all the time."""
     rng = random.Random(seed)
     history = DenseHistory(rng)
     log = written([history.event() for _ in range(60)], rng)
@@ -131,9 +122,7 @@ def test_history_in_a_dense_log_equals_every_record_looked_at_one_by_one(seed: i
 
 
 @given(LOGS, st.sampled_from(UUIDS), st.integers(0, 80))
-def test_mention_is_found_wherever_any_event_is_about_the_segment(
-    written: MixedLog, uuid: Uuid, last: int
-) -> None:
+def test_mention_of_a_segment_is_found_anywhere(written: MixedLog, uuid: Uuid, last: int) -> None:
     """The first event of a segment names its partition, in compressed batches too."""
     found = asyncio.run(
         find_mention(

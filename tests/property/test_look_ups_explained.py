@@ -1,7 +1,4 @@
-"""
-Explanations of look-ups against the literal model of Kafka's cache: the answer is the engine's, the
-stock broker's answer is the model's, and the named rule makes the difference.
-"""
+"""Explanations of look-ups: answers of engine and cache model, and the rule between them."""
 
 from __future__ import annotations
 
@@ -67,10 +64,7 @@ def check(events: list[Event]) -> None:
 
 
 def test_look_up_where_an_epoch_begins_at_the_least_offset_is_explained_as_java_reckons() -> None:
-    """
-    An epoch that begins at the least offset makes the epoch before it endless, as in Java's
-    arithmetic.
-    """
+    """An epoch that begins at the least offset makes the one before it endless, as in Java."""
     check([started(FIRST, 0, 0, {0: 0, 1: INT64_MIN}), finished(FIRST)])
 
 
@@ -82,9 +76,6 @@ def test_look_up_is_explained_by_the_rule_that_answers(events: list[Event]) -> N
 
 @pytest.mark.parametrize("seed", range(8))
 def test_look_up_in_a_dense_history_is_explained_by_the_rule_that_answers(seed: int) -> None:
-    """
-    The explanation names the rule that answers a look-up where segments displace each other all the
-    time.
-    """
+    """The explanation names the rule that answers where segments displace each other."""
     history = DenseHistory(random.Random(seed))
     check([history.event() for _ in range(60)])

@@ -64,10 +64,7 @@ def test_pages_when_events_come_in_between_then_show_what_stays_once_and_in_orde
     taken: int,
     chunk: int,
 ) -> None:
-    """
-    Every segment that stays listed during a paging is shown once, each page shows only present
-    segments, and a second reader changes nothing.
-    """
+    """A segment that stays listed is shown once; pages show only segments that are there."""
     kept = paging.TAKEN_AT_A_TIME, paging.CHUNK_MAX
     paging.TAKEN_AT_A_TIME, paging.CHUNK_MAX = taken, chunk  # type: ignore[misc]
     try:

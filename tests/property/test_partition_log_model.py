@@ -1,7 +1,4 @@
-"""
-The partition log against a list, under appends, reads, rolls, deletions, syncs, restarts and
-crashes that cut unsynced data anywhere.
-"""
+"""The partition log against a list, through appends, rolls, syncs, restarts and crashes."""
 
 from __future__ import annotations
 
@@ -188,11 +185,7 @@ class LogAgainstList(RuleBasedStateMachine):
     def crash(
         self, before: list[list[list[int]]], kept: float, garbage: bytes, behind: str, index: str
     ) -> None:
-        """
-        Open a copy of the folder whose unsynced tail was cut anywhere. Blocks reach the medium in
-        any order, so what lies behind the cut may be gone, empty or whole; indexes may lack
-        entries.
-        """
+        """Open a copy whose unsynced tail was cut, with later blocks gone, empty or whole."""
         self.append(before, 1, leads=False)
         self.settle()
         synced = [one for one in self.batches if one.next_offset <= self.log.recovery_point]

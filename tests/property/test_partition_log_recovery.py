@@ -105,9 +105,7 @@ def flipped(content: bytes, at: int, bit: int) -> bytes:
     return content[:at] + bytes([content[at] ^ (1 << bit)]) + content[at + 1 :]
 
 
-def test_log_when_cut_at_any_byte_behind_the_recovery_point_then_keeps_whole_batches(
-    files: Path,
-) -> None:
+def test_log_when_cut_behind_the_recovery_point_then_keeps_whole_batches(files: Path) -> None:
     """Recovery keeps whole batches and removes the rest, wherever the crash cut the tail."""
     content = log_files(files)[0].read_bytes()
     for size in range(SAFE_BYTES, ALL_BYTES + 1):
@@ -137,13 +135,8 @@ async def test_log_when_cut_around_a_batch_then_goes_on_behind_what_is_whole(fil
             assert await values_of(log) == expected | {len(expected): b"next"}
 
 
-def test_log_when_cut_at_any_byte_below_the_recovery_point_then_is_offline_and_unchanged(
-    files: Path,
-) -> None:
-    """
-    A log cut below its recovery point goes offline unchanged and serves nothing, since synced
-    batches are missing.
-    """
+def test_log_when_cut_below_the_recovery_point_then_is_offline(files: Path) -> None:
+    """A log cut below its recovery point goes offline unchanged: synced batches are missing."""
     content = log_files(files)[0].read_bytes()
     for size in range(SAFE_BYTES):
         with pytest.raises(LogDamaged, match="synced up to 3"), recovered(files, content[:size]):
@@ -152,13 +145,8 @@ def test_log_when_cut_at_any_byte_below_the_recovery_point_then_is_offline_and_u
 
 
 @pytest.mark.parametrize("bit", range(8))
-def test_log_when_any_byte_behind_the_recovery_point_is_wrong_then_no_wrong_record_is_read(
-    files: Path, bit: int
-) -> None:
-    """
-    A damaged byte costs its batch and later ones, or puts the partition offline; only leader
-    epochs, which no CRC covers, may change unseen.
-    """
+def test_log_when_a_late_byte_is_wrong_then_no_wrong_record_is_read(files: Path, bit: int) -> None:
+    """A damaged byte costs later batches or the partition, and no wrong record is read."""
     content = log_files(files)[0].read_bytes()
     for at in range(SAFE_BYTES, ALL_BYTES):
         start = STARTS[4] if at >= STARTS[4] else STARTS[3]
@@ -177,9 +165,7 @@ def test_log_when_any_byte_behind_the_recovery_point_is_wrong_then_no_wrong_reco
 
 
 @pytest.mark.parametrize("bit", range(8))
-def test_log_when_any_byte_below_the_recovery_point_is_wrong_then_is_offline_and_unchanged(
-    files: Path, bit: int
-) -> None:
+def test_log_when_a_synced_byte_is_wrong_then_is_offline_unchanged(files: Path, bit: int) -> None:
     """Recovery names damage in synced data and never cuts it; leader epochs have no check."""
     content = log_files(files)[0].read_bytes()
     for at in range(SAFE_BYTES):

@@ -1,8 +1,4 @@
-"""
-Invariant I1: replaying a log from its beginning equals restoring any image and replaying the rest,
-also where records below the restored position come again. Equal means equal state images, byte for
-byte.
-"""
+"""Invariant I1: a whole replay equals any restore plus the rest, as equal state images."""
 
 from __future__ import annotations
 
@@ -87,10 +83,7 @@ def check_restores(batches: list[bytes], positions: list[int], images: dict[int,
 def test_i1_restore_anywhere_and_the_rest_then_equals_the_whole_replay(
     events: list[Event], cuts: list[int], positions: list[int], seed: int
 ) -> None:
-    """
-    A restore at any position plus the rest equals the whole replay, for any history and any
-    redelivery.
-    """
+    """A restore at any position plus the rest equals the whole replay, with any redelivery."""
     batches = log_of(events, [cut for cut in cuts if cut <= len(events)], random.Random(seed))
     images = images_of(batches)
     known = sorted(images)
@@ -99,9 +92,7 @@ def test_i1_restore_anywhere_and_the_rest_then_equals_the_whole_replay(
 
 @pytest.mark.parametrize("seed", range(6))
 def test_i1_restore_everywhere_in_a_dense_history_then_equals_the_whole_replay(seed: int) -> None:
-    """
-    A restore at every single position of a dense history plus the rest equals the whole replay.
-    """
+    """A restore at every position of a dense history plus the rest equals the whole replay."""
     rng = random.Random(seed)
     history = DenseHistory(rng)
     events = [history.event() for _ in range(70)]

@@ -1,7 +1,4 @@
-"""
-The engine against the literal model of Kafka's cache with every named rule on: every question has
-the same answer after every step. The model uses dictionaries and loops, the engine rows of bytes.
-"""
+"""The engine against the literal model of Kafka's cache with every named rule on."""
 
 from __future__ import annotations
 
@@ -290,18 +287,13 @@ class ShardAgainstModel(RuleBasedStateMachine):
 
 
 def test_shard_under_any_history_then_answers_as_the_model() -> None:
-    """
-    A shard gives the model's queries, verdicts and structure after every step, in every form of an
-    event.
-    """
+    """A shard gives the model's queries, verdicts and structure after every step."""
     run_state_machine_as_test(ShardAgainstModel)
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_shard_under_a_dense_history_then_answers_as_the_model(seed: int) -> None:
-    """
-    A shard gives the model's answers in long histories of few segments that displace each other.
-    """
+    """A shard gives the model's answers where few segments displace each other for long."""
     rng = random.Random(seed)
     history = DenseHistory(rng)
     sides = SideBySide()

@@ -1,7 +1,4 @@
-"""
-The simulator: the invariants hold for any seed, seeds replay exactly, and broken engines are
-caught.
-"""
+"""The simulator: invariants hold, seeds replay exactly, and broken engines are caught."""
 
 from __future__ import annotations
 

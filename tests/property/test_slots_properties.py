@@ -46,9 +46,7 @@ def require_equal(slots: Slots, model: dict[int, bytes], asked: int) -> None:
 
 
 @given(st.integers(1, 6), STEPS)
-def test_slots_when_anything_is_done_to_them_then_answer_as_a_dict(
-    chunk_max: int, steps: list[tuple[str, int]]
-) -> None:
+def test_slots_after_any_steps_equal_a_dict(chunk_max: int, steps: list[tuple[str, int]]) -> None:
     """The slots equal a sorted dict after every step, however short their chunks are."""
     slots, model = Slots(), dict[int, bytes]()
     with pytest.MonkeyPatch.context() as patch:

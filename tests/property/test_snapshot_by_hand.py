@@ -1,7 +1,4 @@
-"""
-The page of the snapshot format suffices: a reader written from it alone finds the engine's state in
-a file and answers alike.
-"""
+"""A reader written from the page of the snapshot format alone finds the engine's state."""
 
 from __future__ import annotations
 
@@ -160,10 +157,7 @@ def require_same_epoch(shard: PythonShard, partition: Any, read: UserPartition, 
 
 @pytest.mark.parametrize("block_bytes", [1, 60, 1 << 20])
 def test_file_when_it_holds_one_of_everything_then_the_reader_agrees(block_bytes: int) -> None:
-    """
-    The reader agrees on a file with all states, epochs, strays, displaced copies, custom metadata
-    and deletions.
-    """
+    """The reader agrees on a file with all states, strays, displaced copies and deletions."""
     shard = shard_of(EVERYTHING)
     read = {one.topic: one for one in read_snapshot(file_of(shard))[1]}
     assert {one.state for one in read["busy"].segments} == set(plain_snapshot_reader.STATES)
@@ -177,9 +171,7 @@ def test_file_when_it_holds_one_of_everything_then_the_reader_agrees(block_bytes
 
 
 @pytest.mark.parametrize("state", PartitionDeleteState, ids=lambda state: state.name)
-def test_file_when_a_partition_is_being_deleted_then_the_reader_agrees(
-    state: PartitionDeleteState,
-) -> None:
+def test_file_of_a_running_deletion_then_the_reader_agrees(state: PartitionDeleteState) -> None:
     """The reader agrees in each state of the deletion."""
     require_same(full_shard(state), block_bytes=1 << 20)
 
@@ -215,9 +207,7 @@ def test_file_when_a_byte_differs_then_the_reader_refuses_it(at: int) -> None:
 
 
 def test_reader_then_takes_nothing_from_rlmm_and_is_short() -> None:
-    """
-    The reader imports nothing from rlmm and is short, so that it proves the page, which names it.
-    """
+    """The reader imports nothing from rlmm and is short, so that it proves the page."""
     path = tree.ROOT / "tests/support/engine/plain_snapshot_reader.py"
     source = path.read_text(encoding="utf-8")
     imported = {

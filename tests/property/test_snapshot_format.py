@@ -149,13 +149,8 @@ def test_f10_snapshot_when_it_is_arbitrary_bytes_then_is_refused(rest: bytes, ki
 
 
 @given(LARGE_NUMBERS, st.integers(0, len(SMALL)), st.sampled_from([2, 4, 8]))
-def test_f10_snapshot_when_a_number_is_huge_then_nothing_is_allocated_by_it(
-    number: int, at: int, width: int
-) -> None:
-    """
-    A huge number anywhere in a snapshot makes the reader allocate no more memory than the file
-    could fill.
-    """
+def test_f10_snapshot_of_huge_numbers_allocates_nothing(number: int, at: int, width: int) -> None:
+    """A huge number in a snapshot makes the reader allocate no more than the file could fill."""
     size = number.to_bytes(8)[-width:]
     forged = resealed(SMALL[:at] + size + SMALL[at + width :])
     tracemalloc.start()

@@ -1,7 +1,4 @@
-"""
-Verification of healthy clusters gives notes at most, after every event: brokers roll anywhere,
-leaders change cleanly, copies fail or repeat, records are deleted, and retention is interrupted.
-"""
+"""Verification of clusters with failed copies, rolls and retention gives notes at most."""
 
 from __future__ import annotations
 
@@ -199,8 +196,6 @@ def test_verify_of_a_healthy_history_has_notes_at_most(steps: list[tuple[str, in
     ],
     ids=["change-of-leaders", "deleted-records"],
 )  # fmt: skip
-def test_verify_of_what_healthy_clusters_do_is_a_note(
-    steps: list[tuple[str, int]], code: str
-) -> None:
+def test_verify_of_a_healthy_cluster_gives_a_note(steps: list[tuple[str, int]], code: str) -> None:
     """Verify reports no fault in a healthy history, at most a note."""
     assert code in played(steps).seen

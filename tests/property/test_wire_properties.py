@@ -58,9 +58,7 @@ def over_the_wire(value: object) -> object:
 
 
 @given(PARTITIONS, segments())
-def test_partition_and_segment_when_sent_come_back(
-    partition: TopicIdPartition, segment: SegmentMetadata
-) -> None:
+def test_identity_and_segment_return(partition: TopicIdPartition, segment: SegmentMetadata) -> None:
     """Any partition and segment come back as sent, and the fast path writes the same bytes."""
     assert values.read_partition(over_the_wire(values.partition_value(partition))) == partition
     sent = values.segment_value(segment)
@@ -69,7 +67,7 @@ def test_partition_and_segment_when_sent_come_back(
 
 
 @given(PARTITIONS, UPDATES, PARTITION_DELETES)
-def test_event_when_sent_comes_back(
+def test_event_comes_back(
     partition: TopicIdPartition, update: SegmentUpdate, delete: PartitionDelete
 ) -> None:
     """Updates and deletions survive as the arguments of their methods."""
@@ -93,9 +91,7 @@ def test_options_when_sent_come_back(
 
 
 @given(st.lists(st.binary(min_size=1, max_size=300), max_size=6), st.data())
-def test_stream_when_cut_anywhere_gives_the_same_frames(
-    payloads: list[bytes], data: st.DataObject
-) -> None:
+def test_stream_when_cut_gives_the_same_frames(payloads: list[bytes], data: st.DataObject) -> None:
     """The payloads do not depend on the pieces, and nothing is left behind."""
     stream = b"".join(map(frame, payloads))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))
@@ -109,9 +105,7 @@ def test_stream_when_cut_anywhere_gives_the_same_frames(
 
 
 @given(st.lists(st.binary(max_size=60), max_size=8), st.integers(1, 100))
-def test_stream_of_anything_when_cut_anywhere_ends_the_same(
-    pieces: list[bytes], limit: int
-) -> None:
+def test_stream_of_anything_when_cut_anywhere_ends_alike(pieces: list[bytes], limit: int) -> None:
     """Payloads before a broken length and the refusal itself do not depend on the pieces."""
 
     def outcome(cut: list[bytes]) -> tuple[list[bytes], bool]:

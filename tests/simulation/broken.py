@@ -1,7 +1,4 @@
-"""
-Engines with one fault each, as a real engine could have it: the simulator must catch every one of
-them.
-"""
+"""Broken engines with one fault each, which the simulator must catch."""
 
 from __future__ import annotations
 
@@ -33,17 +30,15 @@ from rlmm.snapshot.atomic import TEMPORARY, SnapshotDisk
 from tests.simulation.loop import swapped
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from rlmm.log.replay_progress import Fact, ReplayProgress
-    from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.verdicts import Verdict
     from rlmm.pump.state_images import Image
 
 _WRITE = 0o1 | 0o100 | 0o1000
-"""Write only, create, truncate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +47,10 @@ class Broken:
 
     name: str
     violates: frozenset[str]
-    """One of these, the first time that it is caught."""
     changes: tuple[tuple[object, str, object], ...]
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Run the block with the fault in every engine."""
         with swapped(*self.changes):
             yield
 
@@ -66,27 +59,15 @@ class Broken:
 
 
 def _never_closes(gate: ShardGate, fact: Fact) -> bool:
-    """Keep a gate open that was open once."""
     if gate.state is GateState.OPEN and not isinstance(fact, (CaughtUp, PartitionReassigned)):
         return False
     return _MEET(gate, fact)
-
-
-def _opens_at_once(gate: ShardGate, fact: Fact) -> bool:
-    """Open the gate at the first fact."""
-    del fact
-    return _MEET(gate, CaughtUp())
 
 
 def _begins_as_it_was(gate: Gate, partition: int, progress: ReplayProgress) -> None:
     """Leave a partition ready that is assigned again."""
     if partition not in gate._shards:
         gate._shards[partition] = GatedShard(progress)
-
-
-def _does_not_end(gate: Gate, partition: int) -> None:
-    """Keep the gate of a removed partition."""
-    del gate, partition
 
 
 def _only_adds(gate: Gate, assignment: Assignment) -> None:
@@ -98,26 +79,10 @@ def _only_adds(gate: Gate, assignment: Assignment) -> None:
     _ASSIGN(gate, Assignment(metadata, before.user | assignment.user))
 
 
-async def _does_not_wait(engine: Engine, at_least: object, *, timeout_s: object = None) -> None:
-    """Answer at once without waiting for the offset."""
-    del engine, at_least, timeout_s
-
-
-async def _does_not_ask(engine: Engine, *partitions: object, timeout_s: object = None) -> None:
-    """Take the local position as the log end."""
-    del engine, partitions, timeout_s
-
-
 def _believes_bounds(replay: Replay, *arguments: Any) -> None:
     """Date the bounds by the time of the loaded state instead of the request."""
     shard, history, bounds, _, *others = arguments
     _INIT(replay, shard, history, bounds, asyncio.get_running_loop().time(), *others)
-
-
-async def _unguarded(of: pump.Pump, part: Callable[[], Awaitable[None]]) -> None:
-    """Do not end the other tasks of the group."""
-    del of
-    await part()
 
 
 _ASSIGN = Gate.assign
@@ -130,7 +95,6 @@ _MEET = ShardGate.meet
 async def _acknowledges_early(
     writer: EventWriter, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
 ) -> Verdict:
-    """Acknowledge an event before it is applied."""
     del writer, place, offset, deadline_s
     heard.cancel()
     return APPLIED
@@ -139,39 +103,11 @@ async def _acknowledges_early(
 async def _waits_for_ever(
     writer: EventWriter, heard: asyncio.Future[Verdict], place: int, offset: int, deadline_s: float
 ) -> Verdict:
-    """Wait for the verdict without a deadline."""
     del writer, place, offset, deadline_s
     return await heard
 
 
-def _verdict_of_another(offset: int, entries: Iterable[Any]) -> Verdict:
-    """Give each waiting writer the first verdict."""
-    del offset
-    return next((entry.verdict for entry in entries), APPLIED)
-
-
-def _admits_all(shard: PythonShard, event: Event) -> None:
-    """Admit an event without asking the state machine."""
-    del shard, event
-
-
-def _as_it_is(event: Event, shard: object) -> Event:
-    """Do not repeat the stored custom metadata."""
-    del shard
-    return event
-
-
-def _encodes_more(event: Event) -> bytes:
-    """Append a field that only newer versions know."""
-    return encode(event) + b"\0"
-
-
 # ----------------------------------------------------------------------------------------- state
-
-
-def _forgets_watermarks(replay: Replay) -> None:
-    """Forget high watermarks that the log no longer shows."""
-    replay._inherited = None
 
 
 def _holes_do_not_count(shard: PythonShard, next_offset: int, turn: Any) -> None:
@@ -183,7 +119,6 @@ def _holes_do_not_count(shard: PythonShard, next_offset: int, turn: Any) -> None
 def _hides_what_is_deleted(
     shard: ShardAnswers, partition: TopicIdPartition
 ) -> list[SegmentMetadata]:
-    """Leave out segments that are being deleted."""
     return [
         segment
         for segment in _SEGMENTS(shard, partition)
@@ -241,14 +176,7 @@ def _writes_without_force(
     return position
 
 
-def _makes_folder(disk: SnapshotDisk, path: Path, root: Path) -> None:
-    """Make a folder without forcing its name to the medium."""
-    del root
-    disk.make_folder(path)
-
-
 def _forces_new_folders(disk: SnapshotDisk, path: Path, root: Path) -> None:
-    """Force new folders only."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     disk.make_folder(path)
     for folder in missing:
@@ -257,65 +185,55 @@ def _forces_new_folders(disk: SnapshotDisk, path: Path, root: Path) -> None:
             break
 
 
-def _any_folder(root: Path, identity: object) -> Path:
-    del identity
-    return root
+async def _nothing(*_: object, **__: object) -> None:
+    """Do not wait for the offset, and do not ask the log for its end."""
 
 
-def _any_identity(header: object, identity: object) -> None:
-    """Accept a snapshot of any topic."""
-    del header, identity
+def _broken(name: str, violates: str, *changes: object) -> Broken:
+    """*changes* are owner, attribute and replacement, each in turn."""
+    triples = zip(changes[::3], map(str, changes[1::3]), changes[2::3], strict=True)
+    return Broken(name, frozenset(violates.split()), tuple(triples))
+
+
+def _first_verdict(_: int, entries: Iterable[Any]) -> Verdict:
+    return next((entry.verdict for entry in entries), APPLIED)
 
 
 BROKEN = (
-    Broken("stale read", frozenset({"I2"}), ((ShardGate, "meet", _never_closes),)),
-    Broken("empty answer", frozenset({"I2", "I3"}), ((ShardGate, "meet", _opens_at_once),)),
-    Broken(
-        "latch over a new assignment",
-        frozenset({"I2", "I3"}),
-        ((Gate, "begin_partition", _begins_as_it_was), (Gate, "end_partition", _does_not_end)),
+    _broken("stale read", "I2", ShardGate, "meet", _never_closes),
+    _broken("empty answer", "I2 I3", ShardGate, "meet", lambda gate, _: _MEET(gate, CaughtUp())),
+    _broken(
+        *("latch over a new assignment", "I2 I3", Gate, "begin_partition", _begins_as_it_was),
+        *(Gate, "end_partition", lambda *_: None),
     ),
-    Broken("answers for others", frozenset({"I2"}), ((Gate, "assign", _only_adds),)),
-    Broken("no waiting", frozenset({"I3"}), ((Engine, "wait_reached", _does_not_wait),)),
-    Broken("no asking", frozenset({"I3"}), ((Engine, "wait_current", _does_not_ask),)),
-    Broken("old bounds", frozenset({"I2"}), ((Replay, "__init__", _believes_bounds),)),
-    Broken("slow end", frozenset({"I2", "I9"}), ((pump.Pump, "_guarded", _unguarded),)),
-    Broken(
-        "early acknowledgement",
-        frozenset({"I3"}),
-        ((EventWriter, "_wait_verdict", _acknowledges_early),),
+    _broken("answers for others", "I2", Gate, "assign", _only_adds),
+    _broken("no waiting", "I3", Engine, "wait_reached", _nothing),
+    _broken("no asking", "I3", Engine, "wait_current", _nothing),
+    _broken("old bounds", "I2", Replay, "__init__", _believes_bounds),
+    _broken("slow end", "I2 I9", pump.Pump, "_guarded", lambda _, part: part()),
+    _broken("early acknowledgement", "I3", EventWriter, "_wait_verdict", _acknowledges_early),
+    _broken("endless wait", "I9", EventWriter, "_wait_verdict", _waits_for_ever),
+    _broken("another's verdict", "I3", listening, "_verdict_on", _first_verdict),
+    _broken("unchecked writer", "I8", PythonShard, "admit", lambda *_: None),
+    _broken("erased metadata", "I8", publish, "_with_custom", lambda event, _: event),
+    _broken("strange record", "I8", publish, "encode", lambda event: encode(event) + b"\0"),
+    _broken(
+        *("falling watermark", "I7", Replay, "inherit"),
+        lambda replay: setattr(replay, "_inherited", None),
     ),
-    Broken("endless wait", frozenset({"I9"}), ((EventWriter, "_wait_verdict", _waits_for_ever),)),
-    Broken(
-        "another's verdict", frozenset({"I3"}), ((listening, "_verdict_on", _verdict_of_another),)
+    _broken("lost count", "I4", PythonShard, "_skip_to", _holes_do_not_count),
+    _broken("hidden segment", "I6", ShardAnswers, "segments", _hides_what_is_deleted),
+    _broken("late copy", "I1 I3 errors", Follower, "freeze", _freezes_late),
+    _broken("torn snapshot", "I5", shelf, "write_atomically", _writes_in_place),
+    _broken("snapshot in a cache", "I5", shelf, "write_atomically", _writes_without_force),
+    _broken(
+        *("folder in a cache", "I5", shelf, "make_durable_folder"),
+        lambda disk, path, _: disk.make_folder(path),
     ),
-    Broken("unchecked writer", frozenset({"I8"}), ((PythonShard, "admit", _admits_all),)),
-    Broken("erased metadata", frozenset({"I8"}), ((publish, "_with_custom", _as_it_is),)),
-    Broken("strange record", frozenset({"I8"}), ((publish, "encode", _encodes_more),)),
-    Broken("falling watermark", frozenset({"I7"}), ((Replay, "inherit", _forgets_watermarks),)),
-    Broken("lost count", frozenset({"I4"}), ((PythonShard, "_skip_to", _holes_do_not_count),)),
-    Broken(
-        "hidden segment", frozenset({"I6"}), ((ShardAnswers, "segments", _hides_what_is_deleted),)
+    _broken("folder forced once", "I5", shelf, "make_durable_folder", _forces_new_folders),
+    _broken(
+        *("snapshot of another topic", "I1 I2", shelf, "identity_folder", lambda root, _: root),
+        *(shelf, "require_identity", lambda *_: None),
     ),
-    Broken("late copy", frozenset({"I1", "I3", "errors"}), ((Follower, "freeze", _freezes_late),)),
-    Broken("torn snapshot", frozenset({"I5"}), ((shelf, "write_atomically", _writes_in_place),)),
-    Broken(
-        "snapshot in a cache",
-        frozenset({"I5"}),
-        ((shelf, "write_atomically", _writes_without_force),),
-    ),
-    Broken(
-        "folder in a cache", frozenset({"I5"}), ((shelf, "make_durable_folder", _makes_folder),)
-    ),
-    Broken(
-        "folder forced once",
-        frozenset({"I5"}),
-        ((shelf, "make_durable_folder", _forces_new_folders),),
-    ),
-    Broken(
-        "snapshot of another topic",
-        frozenset({"I1", "I2"}),
-        ((shelf, "identity_folder", _any_folder), (shelf, "require_identity", _any_identity)),
-    ),
-    Broken("endless stop", frozenset({"I9"}), ((pump, "_stay_cancelled", lambda: None),)),
+    _broken("endless stop", "I9", pump, "_stay_cancelled", lambda: None),
 )

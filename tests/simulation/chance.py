@@ -6,8 +6,6 @@ from random import Random
 
 
 class Chance:
-    """The source of every random number of one run."""
-
     def __init__(self, seed: int) -> None:
         self.seed = seed
 

@@ -1,9 +1,4 @@
-"""
-Readers and writers, and their checks: answers against the reference, acknowledgements
-against the log.
-
-Every call is an operation with a deadline; the world looks whether it ended by then.
-"""
+"""Clients that read and write: answers against the reference, acknowledgements against a log."""
 
 from __future__ import annotations
 
@@ -85,7 +80,6 @@ def _questions(world: World, tier: tiers.Tier) -> tuple[str, Question]:
 
 
 def ask(world: World, machine: Machine, tier: tiers.Tier) -> None:
-    """Ask one question and check the answer, or the refusal."""
     engine = machine.engine
     assert engine is not None
     partition = tier.partition
@@ -104,10 +98,7 @@ def ask(world: World, machine: Machine, tier: tiers.Tier) -> None:
 
 
 def _check_answer(
-    world: World,
-    machine: Machine,
-    partition: TopicIdPartition,
-    asked: tuple[str, Question, object],
+    world: World, machine: Machine, partition: TopicIdPartition, asked: tuple[str, Question, object]
 ) -> None:
     name, question, answer = asked
     found = _replay_of(machine, partition)
@@ -160,7 +151,6 @@ async def write(
     *,
     anywhere: bool = False,
 ) -> None:
-    """Store *event* through *machine* and check the writer's outcome."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything
@@ -197,7 +187,6 @@ def _acknowledged(
     event: tiers.Written,
     written: WrittenEvent | StoredNotAssigned,
 ) -> str:
-    """Note a write that succeeded, and its outcome in words."""
     place, offset = written.metadata_partition, written.offset
     if isinstance(written, StoredNotAssigned):
         tier.unknown(event)
@@ -211,7 +200,6 @@ def _acknowledged(
 def _check_stored(
     world: World, machine: Machine, event: tiers.Written, error: Unresolved | AppendUncertain
 ) -> None:
-    """Check that the log has the event at the acknowledged place."""
     stored_at = error.stored_at if isinstance(error, Unresolved) else None
     if stored_at is not None and _life_of(world, event, *stored_at) is None:
         world.judge.violated("I3", f"{machine.name}: {error}, but the log has it not there")
@@ -227,9 +215,7 @@ def _life_of(world: World, event: tiers.Written, place: int, offset: int) -> Uui
 
 
 def _is_same(stored: object, event: tiers.Written) -> bool:
-    """
-    Whether the log has *event* there, with custom metadata repeated if the writer left it out.
-    """
+    """Whether the log has *event* there, with custom metadata repeated if the writer omitted it."""
     if (
         isinstance(event, SegmentUpdate)
         and isinstance(stored, SegmentUpdate)
@@ -273,7 +259,6 @@ def _check_verdict(
     offset: int,
     kinds: type | tuple[type, ...],
 ) -> None:
-    """Check that the writer's verdict is that of its event."""
     topic_id = _life_of(world, event, place, offset)
     replay = dict(machine.replays()).get(place)
     if machine.engine is not engine or topic_id is None or topic_id != machine.topic_id():
@@ -346,7 +331,6 @@ async def read_current(world: World, machine: Machine, tier: tiers.Tier) -> None
 
 
 async def wait_settled(world: World, machine: Machine, generation: int) -> None:
-    """Wait until an assignment takes effect or the time is up."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything
@@ -359,7 +343,6 @@ async def wait_settled(world: World, machine: Machine, generation: int) -> None:
 
 
 async def wait_ready(world: World, machine: Machine, tier: tiers.Tier, timeout_s: float) -> None:
-    """Wait until a user partition is ready or the time is up."""
     engine = machine.engine
     if engine is None:
         return  # the machine has crashed before it heard anything

@@ -1,10 +1,7 @@
 """
-A disk in memory for the snapshots of one machine. Programs see one state, and the medium has
-another: a crash loses a part of the bytes that were not forced, and tears a running write.
-
-Bytes and names are forced separately, as on any disk: `sync` is for the bytes of a file,
-`sync_folder` for the names in a folder. Names that were not forced may be there after a crash or
-not, each by itself; a renaming is one change.
+A disk in memory for one machine's snapshots; a crash loses bytes that were not forced. `sync`
+forces the bytes of a file, `sync_folder` the names in a folder. Each name that was not forced may
+be there after a crash or not; a renaming is one change.
 """
 
 from __future__ import annotations
@@ -55,15 +52,11 @@ class Platter:
         """Changes of names that were not forced yet: folder, name -> file, folder or nothing."""
         self.is_full = False
         self.error_share = 0.0
-        """How often a call fails."""
         self.has_failed = False
-        """Whether a call ever failed."""
         self.fuse: int | None = None
-        """Calls until the power is cut."""
         self.damaged: set[bytes] = set()
         """The contents of files with a flipped bit."""
         self.cut: Callable[[], None] = lambda: None
-        """The action when the fuse blows."""
         self.mounted[name] = self
 
     @property
@@ -72,7 +65,6 @@ class Platter:
         return cast("Path", SimulatedPath(f"/{self.name}"))
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield every visible file and its contents."""
         for folder, names in sorted(self.names.items()):
             for name, file in sorted(names.items()):
                 if file is not None:
@@ -84,7 +76,6 @@ class Platter:
         self._pending.append((folder, names))
 
     def force(self, folder: str) -> None:
-        """Put the names in *folder* on the medium."""
         for changed, names in self._pending:
             if changed == folder:
                 _apply(self._medium.setdefault(folder, {}), names)
@@ -115,7 +106,6 @@ class Platter:
         self.fuse = None
 
     def turn_bit(self) -> bool:
-        """Flip one bit of one file on the medium; return whether there was a file."""
         files = [
             file
             for _, names in sorted(self.names.items())
@@ -130,7 +120,6 @@ class Platter:
         return bool(files)
 
     def _torn(self, file: File) -> bytes:
-        """The remaining bytes of a file that was not forced to the medium."""
         chance = self._random
         match chance.randrange(4):
             case 0:
@@ -152,8 +141,6 @@ def _apply(folder: dict[str, File | None], names: dict[str, File | str | None]) 
 
 
 class SimulatedPath(PurePosixPath):
-    """A path on a platter, for reading only."""
-
     __slots__ = ()
 
     def _platter(self) -> Platter:
@@ -171,8 +158,6 @@ class SimulatedPath(PurePosixPath):
 
 
 class SimulatedDisk(SnapshotDisk):
-    """The calls of one machine from its start to its end."""
-
     def __init__(self, platter: Platter, random: Random) -> None:
         self._platter = platter
         self._random = random

@@ -1,7 +1,4 @@
-"""
-Failures around engines: network, disks, brokers, the topic itself. Every failure heals by itself
-after some time.
-"""
+"""Failures of network, disks, brokers and topic, each of which heals after some time."""
 
 from __future__ import annotations
 
@@ -25,13 +22,11 @@ def duration_s(world: World) -> float:
 
 
 def any_place(world: World) -> int | None:
-    """Return one of the metadata partitions; `None` while there is no topic."""
     partitions = world.topic.partitions
     return world.random.randrange(len(partitions)) if partitions else None
 
 
 def trouble_wire(world: World) -> None:
-    """Make the network of a machine slow, lossy or damaging, or cut it."""
     machine = world.pick_up()
     wire = None if machine is None else machine.wire
     if machine is None or wire is None:
@@ -55,7 +50,6 @@ def trouble_wire(world: World) -> None:
 
 
 def trouble_disk(world: World) -> None:
-    """Make the disk of a machine full, failing or slow for a while."""
     machine = world.random.choice(world.machines)
     platter = machine.platter
     match world.random.randrange(4):
@@ -76,7 +70,6 @@ def trouble_disk(world: World) -> None:
 
 
 def trouble_partition(world: World) -> None:
-    """Take the leader, the bounds, the reads or the appends from a metadata partition."""
     place = any_place(world)
     if place is None:
         return
@@ -108,7 +101,6 @@ def trouble_partition(world: World) -> None:
 
 
 def trouble_cluster(world: World) -> None:
-    """Let no broker answer, or every one refuse."""
     if world.random.random() < 0.6:
         world.script.lose_brokers()
         world.tell("broker", "none answers")
@@ -119,14 +111,12 @@ def trouble_cluster(world: World) -> None:
 
 
 def deliver_again(world: World) -> None:
-    """Deliver records below the position once more."""
     place = any_place(world)
     if place is not None:
         world.script.deliver_again(place, world.random.randrange(1, 6))
 
 
 def trim(world: World) -> None:
-    """Remove the head of a metadata partition as retention does."""
     place = any_place(world)
     if place is None:
         return
@@ -140,7 +130,6 @@ def trim(world: World) -> None:
 
 
 def recreate(world: World) -> None:
-    """Delete the topic and make it anew, at once or after a while."""
     if world.topic.topic_id is None:
         return
     if world.random.random() < 0.5:
@@ -159,7 +148,6 @@ def recreate(world: World) -> None:
 
 
 def damage_snapshot(world: World) -> None:
-    """Flip one bit of a snapshot while its machine is down."""
     down = [machine for machine in world.machines if machine.engine is None]
     found = [machine for machine in down if machine.platter.turn_bit()]
     for machine in found:
@@ -168,7 +156,6 @@ def damage_snapshot(world: World) -> None:
 
 
 def restore_service(world: World, machine: Machine) -> None:
-    """End all trouble of *machine*."""
     machine.resident = 0
     machine.platter.fuse = None
     world.mend_disk(machine)

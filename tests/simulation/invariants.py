@@ -1,10 +1,4 @@
-"""
-The invariants I1 to I9, checked from outside: the judge of a run.
-
-A violation is noted and the run goes on to its next step, where it ends. The yardstick is the
-history of the topic itself, see `reference`; of the engines the judge reads
-only state, positions and answers.
-"""
+"""The invariants I1 to I9, checked from outside against the history of the topic (`reference`)."""
 
 from __future__ import annotations
 
@@ -48,8 +42,6 @@ class Violation:
 
 
 class Judge:
-    """Checks machines, reports, appends and disks."""
-
     def __init__(self, story: Story) -> None:
         self._story = story
         self.topic: SimulatedTopic
@@ -69,7 +61,6 @@ class Judge:
     # ---------------------------------------------------------------------------- the yardstick
 
     def reference(self, topic_id: Uuid, place: int, first_offset: int) -> Reference:
-        """The replay of *place* from *first_offset* on."""
         key = (topic_id, place, first_offset)
         found = self._references.get(key)
         if found is None:
@@ -81,11 +72,7 @@ class Judge:
     def expected(
         self, topic_id: Uuid, replay: Replay, partition: TopicIdPartition
     ) -> PythonShard | None:
-        """
-        Return the shard that a replay gives of *partition* at the position of *replay*; `None`
-        where the replay has no event of it. High watermarks that an earlier state kept are kept
-        here, too.
-        """
+        """Return the shard of a replay of *partition* at that position, with kept watermarks."""
         shard = replay.shard
         assert isinstance(shard, WatchedShard)
         first_offset = replay.history.first_offset
@@ -118,7 +105,6 @@ class Judge:
     # -------------------------------------------------------------------------- I1, I4, I7: states
 
     def look(self, machine: Machine) -> None:
-        """Check every state of *machine* that changed since the last check."""
         topic_id = machine.topic_id()
         if topic_id is None:
             return
@@ -202,10 +188,7 @@ class Judge:
             self._marks[machine.name, topic_id, place] = shard.position, marks
 
     def forget_watermarks(self, machine: Machine, only: int | None = None) -> None:
-        """
-        Forget the high watermarks, because state was dropped; its newest snapshot must bring back
-        its own.
-        """
+        """Forget the high watermarks of dropped state; its newest snapshot brings back its own."""
         for name, topic_id, place in list(self._marks):
             if self.topic.lives[topic_id].ended_s is not None:
                 del self._marks[name, topic_id, place]
@@ -280,9 +263,7 @@ class Judge:
     def _misplaced(
         self, machine: Machine, place: int, event: SegmentMetadata | SegmentUpdate | PartitionDelete
     ) -> str | None:
-        """
-        Whether the engine could know that the event is too late or removes stored custom metadata.
-        """
+        """Whether the engine could know that the event comes late or removes custom metadata."""
         engine = machine.engine
         if engine is None:
             return None
@@ -359,7 +340,6 @@ def _file(data: bytes) -> SnapshotFile:
 
 
 def _restored(data: bytes) -> PythonShard:
-    """Return the shard in a snapshot; raises for a damaged one."""
     file = _file(data)
     header = file.verify()
     shard = PythonShard(header.partition, header.position)

@@ -1,9 +1,7 @@
 """
-An event loop whose every step follows from a seed.
-
-Time leaps, as on any `VirtualTimeLoop`. The work of a thread runs on the loop, whole
-and later: its caller waits, other tasks go on, and no thread is ever started. Tasks hash
-as they were born, so that sets of them are walked in the same order in every run.
+An event loop whose every step follows from a seed. The work of a thread runs on the loop, whole and
+later; no thread is ever started. Tasks hash by birth, so sets of them are walked in the same order
+in every run.
 """
 
 from __future__ import annotations
@@ -38,7 +36,6 @@ class SimulationTask(asyncio.Task[Any]):
 
 @contextmanager
 def swapped(*changes: tuple[object, str, object]) -> Iterator[None]:
-    """Replace the named attribute of each owner while the block runs."""
     with ExitStack() as undone:
         for owner, name, there in changes:
             undone.callback(setattr, owner, name, getattr(owner, name))
@@ -59,7 +56,6 @@ class SimulationLoop(VirtualTimeLoop):
         self._random = random
         self._births = count()
         self.slow_share = 0.0
-        """How often work in a thread takes long."""
         self.set_task_factory(self._make_task)
 
     def _make_task(
@@ -74,14 +70,12 @@ class SimulationLoop(VirtualTimeLoop):
     def run_in_executor(  # type: ignore[override]  # typeshed: a coroutine; it returns a future
         self, executor: object, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
-        """Run *func* inline, after some time."""
         del executor
         future: asyncio.Future[Any] = self.create_future()
         self.call_later(self.draw_thread_s(), self._do, future, func, args)
         return future
 
     def draw_thread_s(self) -> float:
-        """Return how long some work of a thread takes."""
         delay_s = self._random.choice(_THREAD_S)
         if self._random.random() < self.slow_share:
             delay_s += self._random.random() * _SLOW_S

@@ -1,8 +1,6 @@
 """
-One engine with its disk, its clock and its wire: started, stopped in order, or switched off.
-
-A machine that is switched off loses everything that is in memory at one moment. Its tasks are
-cancelled, as they have to end in this process, but by then nothing they do reaches disk or log.
+A machine: one engine with its disk, clock and wire: started, stopped, or switched off. Tasks of a
+machine that is switched off are cancelled, and reach neither disk nor log.
 """
 
 from __future__ import annotations
@@ -48,24 +46,17 @@ PUMP = PumpSettings(
 )
 READY_S = 2.0
 LATENESS_S = (PUMP.lag_ms_max + PUMP.end_age_ms_max + 2 * PUMP.bounds_interval_ms) / 1_000
-"""
-The most by which an answer may be late: an unknown log end, then one that is not reached, then the
-pace of the timer that judges both.
-"""
+"""The longest lag of an answer: unknown log end, end not reached, pace of the timer."""
 
 
 class SteppedClock:
-    """A wall clock that the test sets; deadlines are the loop's."""
-
     def __init__(self) -> None:
         self.skew_ms = 0
 
     def now_ms(self) -> int:
-        """Return the machine's own time."""
         return START_MS + self.skew_ms + round(asyncio.get_running_loop().time() * 1_000)
 
     def timeout(self, timeout_s: float) -> AbstractAsyncContextManager[object]:
-        """Return a deadline by the loop's clock."""
         return asyncio.timeout(timeout_s)
 
 
@@ -80,7 +71,6 @@ class WatchedShard(PythonShard):
         self._is_new = True
 
     def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
-        """Apply, and show the report to the judge."""
         if self._is_new:
             self._is_new = False
             self._judge.look(self._machine)  # what was restored, before more is made of it
@@ -90,8 +80,6 @@ class WatchedShard(PythonShard):
 
 
 class Machine:
-    """A host on which an engine may run."""
-
     def __init__(self, number: int, topic: SimulatedTopic, random: Random, judge: Judge) -> None:
         self.name = f"m{number}"
         self.random = random
@@ -133,16 +121,13 @@ class Machine:
 
     @property
     def is_up(self) -> bool:
-        """Whether an engine runs here without a stop or a failure."""
         return self.engine is not None and not self.is_stopping and not self.is_ending
 
     @property
     def is_ending(self) -> bool:
-        """Whether an engine here refuses everything and has not ended yet."""
         return self.engine is not None and self.engine._end is not None
 
     def start(self, assignment: Assignment) -> None:
-        """Start an engine on this disk; the topic must exist."""
         assert self.engine is None
         self.starts += 1
         self.is_stopping = False
@@ -180,7 +165,6 @@ class Machine:
                 self.engine = None
 
     def assign(self, assignment: Assignment) -> int:
-        """Give the engine another assignment; return the generation."""
         engine = self.engine
         assert engine is not None
         before = set(engine._pump._followers)
@@ -195,7 +179,6 @@ class Machine:
         return generation
 
     def crash(self) -> None:
-        """Switch the machine off now."""
         engine = self.engine
         if engine is None:
             return
@@ -227,7 +210,6 @@ class Machine:
         self.is_stopping = False
 
     async def flush(self) -> None:
-        """Write snapshots, as an operator may at any time."""
         if self.engine is not None:
             with suppress(PowerCut):
                 await self.engine.flush()
@@ -259,19 +241,16 @@ class Machine:
         return self.platter.root / "snapshots"
 
     def replays(self) -> Iterator[tuple[int, Replay]]:
-        """Yield every metadata partition read here with its replay."""
         if self.engine is not None:
             for place, follower in self.engine._pump._followers.items():
                 if follower._replay is not None:
                     yield place, follower._replay
 
     def topic_id(self) -> Uuid | None:
-        """The id of the topic that the engine reads."""
         identity = None if self.engine is None else self.engine.identity
         return None if identity is None else identity.topic_id
 
     def _saved(self, engine: Engine) -> list[str]:
-        """The snapshots on which the engine relies."""
         keeper = engine._keeper
         store = None if keeper is None else keeper._store
         return [] if store is None else [str(saved.path) for saved in store._saved.values()]

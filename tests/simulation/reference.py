@@ -1,11 +1,4 @@
-"""
-The state that a replay of one metadata partition gives at every offset: the yardstick for all
-engines.
-
-One shard applies event by event with the slow decoder and keeps the state image of a user partition
-at each change. Beside it a few lines compute which segments must be listed; of the state machine
-they ask only whether it applied an event.
-"""
+"""The reference state of a replay at every offset, applied event by event by the slow decoder."""
 
 from __future__ import annotations
 
@@ -30,8 +23,6 @@ Listed = dict["Uuid", SegmentState]
 
 
 class _Versions:
-    """The states of one user partition at every offset where it changed."""
-
     __slots__ = ("images", "listed", "positions")
 
     def __init__(self) -> None:
@@ -45,8 +36,6 @@ class _Versions:
 
 
 class Reference:
-    """The replay of a metadata partition from *first_offset* on."""
-
     def __init__(self, place: int, first_offset: int, batches: list[Kept]) -> None:
         self.place = place
         self._batches = batches
@@ -62,7 +51,6 @@ class Reference:
         self._made: dict[bytes, PythonShard] = {}
 
     def advance(self) -> None:
-        """Take in all records stored since the last call."""
         while self._read < len(self._batches):
             kept = self._batches[self._read]
             self._read += 1
@@ -113,7 +101,6 @@ class Reference:
         self.changes.append((position, partition))
 
     def partitions_at(self, position: int) -> list[TopicIdPartition]:
-        """Return every user partition with an event before *position*."""
         return [
             partition
             for partition, versions in self._versions.items()
@@ -127,7 +114,6 @@ class Reference:
         return list(dict.fromkeys(partition for _, partition in self.changes[first:last]))
 
     def image(self, partition: TopicIdPartition, position: int) -> bytes | None:
-        """Return the state image of *partition* at *position*."""
         versions = self._versions.get(partition)
         version = -1 if versions is None else versions.at(position)
         return None if versions is None or version < 0 else versions.images[version]

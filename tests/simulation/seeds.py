@@ -18,13 +18,10 @@ _SEEDS_PER_TASK = 25
 _SEED_SECONDS_MAX = 120
 """One that takes longer hangs, for it takes some hundredths of a second."""
 TOLD_LINES = 25
-"""The number of lines shown of the story of a failed seed."""
 
 
 @dataclass(slots=True)
 class Tried:
-    """The results of some seeds."""
-
     count: int = 0
     failed: list[Outcome] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -48,7 +45,6 @@ def try_seeds(first: int, stop: int) -> Tried:
 
 
 def _try_watched(first: int, stop: int) -> Tried:
-    """Act as `try_seeds`, in a process that can be killed when it hangs."""
     faulthandler.dump_traceback_later(_SEED_SECONDS_MAX * (stop - first), exit=True)
     tried = try_seeds(first, stop)
     faulthandler.cancel_dump_traceback_later()

@@ -1,7 +1,4 @@
-"""
-The possible steps: writers, readers, operators, and failures. Each step is one function of the
-world; `STEPS` has the weight of each.
-"""
+"""The possible steps of writers, readers, operators and failures; `STEPS` has their weights."""
 
 from __future__ import annotations
 
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
     Step = Callable[[World], None]
 
 _GRACE_S = 0.1
-"""How late an answer may be after its deadline."""
 _STOP_S = 150.0
 """Longest stop: a slow disk takes some snapshots, one after the other."""
 _KAFKAS_WAY_S = READY_S
@@ -34,7 +30,6 @@ _KAFKAS_WAY_S = READY_S
 
 
 def write(world: World) -> None:
-    """Store an event of a writer through an engine."""
     machine = world.pick_up()
     if machine is None:
         return
@@ -112,7 +107,6 @@ def write_transaction(world: World) -> None:
 
 
 def write_poison(world: World) -> None:
-    """Store a record that is no event."""
     place = failures.any_place(world)
     if place is None:
         return
@@ -125,7 +119,6 @@ def write_poison(world: World) -> None:
 
 
 def read(world: World) -> None:
-    """Ask some machines a few questions."""
     for machine in world.machines:
         if machine.engine is not None:
             for _ in range(3):
@@ -133,7 +126,6 @@ def read(world: World) -> None:
 
 
 def read_current(world: World) -> None:
-    """Start a reader that needs every event stored before now."""
     machine = world.pick_up()
     if machine is not None:
         world.begin(
@@ -145,7 +137,6 @@ def read_current(world: World) -> None:
 
 
 def wait_ready(world: World) -> None:
-    """Start a reader that waits for readiness."""
     machine = world.pick_up()
     if machine is not None:
         timeout_s = world.random.choice((2.0, 25.0))
@@ -154,7 +145,6 @@ def wait_ready(world: World) -> None:
 
 
 def give_up_waiting(world: World) -> None:
-    """Cancel an operation of a client."""
     calls = [operation for operation in world.operations if operation.machine.is_up]
     if calls:
         operation = world.random.choice(calls)
@@ -166,7 +156,6 @@ def give_up_waiting(world: World) -> None:
 
 
 def reassign(world: World) -> None:
-    """Give an engine another assignment."""
     machine = world.pick_up()
     if machine is None or machine.engine is None:
         return
@@ -181,7 +170,6 @@ def reassign(world: World) -> None:
 
 
 def draw_assignment(world: World) -> Assignment:
-    """Draw all, nothing, some metadata partitions, or some user partitions."""
     random = world.random
     match random.randrange(8):
         case 0:
@@ -196,7 +184,6 @@ def draw_assignment(world: World) -> Assignment:
 
 
 def start(world: World) -> None:
-    """Start a machine that is down."""
     down = [machine for machine in world.machines if machine.engine is None]
     if down and world.topic.identity is not None:
         machine = world.random.choice(down)
@@ -213,7 +200,6 @@ def stop(world: World) -> None:
 
 
 def flush(world: World) -> None:
-    """Write all snapshots now, as an operator may."""
     machine = world.pick_up()
     if machine is not None:
         world.tell(machine.name, "writes snapshots of everything")
@@ -235,13 +221,11 @@ def crash(world: World) -> None:
 
 
 def set_clock(world: World) -> None:
-    """Set a wall clock forward or back."""
     machine = world.random.choice(world.machines)
     machine.clock.skew_ms = world.random.randrange(-600_000, 600_000)
 
 
 def fill_memory(world: World) -> None:
-    """Use up the memory of a machine for a while."""
     machine = world.random.choice(world.machines)
     machine.resident = 1_000_000
     world.tell(machine.name, "its memory is used up")
@@ -253,7 +237,6 @@ def fill_memory(world: World) -> None:
 
 
 def pass_time(world: World) -> None:
-    """Let some time pass."""
     world.pause_s = world.random.choice((1.0, 3.0, 6.0))
 
 

@@ -11,26 +11,20 @@ if TYPE_CHECKING:
 
 
 class Story:
-    """The story of a run, written while it happens."""
-
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
         self._digest = hashlib.blake2b(digest_size=16)
         self.lines: list[str] = []
         self.counts: Counter[str] = Counter()
-        """How often what happened: what a run covers."""
 
     def tell(self, who: str, what: str) -> None:
-        """Note an event of the run now."""
         line = f"{self._now_s():9.3f} {who:<8} {what}"
         self.lines.append(line)
         self._digest.update(line.encode())
 
     def count(self, what: str) -> None:
-        """Count an event of the run."""
         self.counts[what] += 1
 
     @property
     def digest(self) -> str:
-        """Return a digest, which is equal for equal stories only."""
         return self._digest.hexdigest()

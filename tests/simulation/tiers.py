@@ -1,9 +1,4 @@
-"""
-The plans of writers: brokers copy segments of their partitions, finish, delete them, lose
-leadership, finish late, delete whole partitions, and repeat events whose outcome they do not know.
-
-Only plans: this module proposes an event, and its writer reports the outcome.
-"""
+"""The plans of writers for the tier: copies, deletions, lost leaderships, repeated events."""
 
 from __future__ import annotations
 
@@ -25,8 +20,6 @@ _RETRIES_MAX = 8
 
 @dataclass(slots=True)
 class Tier:
-    """One user partition as its writers know it."""
-
     partition: TopicIdPartition
     epoch: int = 0
     epoch_start: int = 0
@@ -37,10 +30,8 @@ class Tier:
     deletes: int = 0
     """How many steps the deletion of the whole partition has done."""
     retries: list[Written] = field(default_factory=list)
-    """Events whose outcome is unknown."""
 
     def propose(self, random: Random, now_ms: int) -> Written:
-        """Return an event that a writer may publish now."""
         if self.retries and random.random() < 0.4:
             return self.retries.pop(random.randrange(len(self.retries)))
         if self.deletes or random.random() < 0.02:
@@ -54,7 +45,6 @@ class Tier:
         return self._start(random, now_ms)
 
     def propose_nonsense(self, random: Random, now_ms: int) -> Written:
-        """Return an event that no sound writer would publish."""
         segment = random.choice(list(self.segments.values())) if self.segments else None
         kind = random.randrange(4)
         if segment is None or kind == 0:
@@ -68,7 +58,6 @@ class Tier:
         return PartitionDelete(self.partition, self.broker, now_ms, random.choice(_DELETES))
 
     def applied(self, event: Written) -> None:
-        """Note that *event* is in the log and took effect."""
         match event:
             case SegmentMetadata():
                 self.segments[event.id.uuid] = event
@@ -92,7 +81,6 @@ class Tier:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the partition is deleted for good."""
         return self.deletes > len(_DELETES) - 1
 
     def _start(self, random: Random, now_ms: int) -> SegmentMetadata:
@@ -134,9 +122,7 @@ class Tier:
         return PartitionDelete(self.partition, random.randrange(1, 4), now_ms, state)
 
     def _change_leader(self, random: Random) -> None:
-        """
-        Let another broker lead, in a new epoch; it copies every segment that it finds not copied.
-        """
+        """Let another broker lead, in a new epoch; it copies segments that are not copied."""
         self.epoch += 1
         self.broker = self.broker % 3 + 1
         self.epoch_start = self.next_start
@@ -144,7 +130,6 @@ class Tier:
 
 
 def new_tiers(random: Random, count: int) -> list[Tier]:
-    """Make user partitions of two topics."""
     ids = [Uuid(random.randbytes(16)) for _ in range(2)]
     return [
         Tier(TopicIdPartition(ids[number % 2], ("orders", "clicks")[number % 2], number // 2))

@@ -1,9 +1,4 @@
-"""
-The topic of a run, which remembers every record that was ever stored in it.
-
-Retention and the cleaner change what engines can read. Records that they read before stay in their
-state, so the judge needs the whole history, of topics that are gone, too.
-"""
+"""The topic of a run, which remembers every record ever stored in any topic, for the judge."""
 
 from __future__ import annotations
 
@@ -24,8 +19,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One batch, and the time of its storing."""
-
     base_offset: int
     next_offset: int
     stored_s: float
@@ -34,17 +27,13 @@ class Kept:
 
 @dataclass(slots=True)
 class Life:
-    """One topic from its creation to its end."""
-
     topic_id: Uuid
     batches: list[list[Kept]]
-    """By metadata partition."""
     ended_s: float | None = None
     published: dict[tuple[int, int], bytes] = field(default_factory=dict)
     """Metadata partition and offset -> the value that an engine stored there."""
 
     def end(self, place: int) -> int:
-        """Return the log end of *place*."""
         batches = self.batches[place]
         return batches[-1].next_offset if batches else 0
 
@@ -68,14 +57,12 @@ class SimulatedTopic(MemoryTopic):
         self._random = random
         self._now_s = now_s
         self.takes_late = True
-        """Whether requests arrive after their callers have given up."""
         self.lives: dict[Uuid, Life] = {}
         super().__init__(partition_count, clock=clock)
         self.cluster_id = "simulated"
 
     @property
     def life(self) -> Life | None:
-        """The present topic."""
         return None if self.topic_id is None else self.lives[self.topic_id]
 
     def identity_of(self, life: Life) -> LogIdentity:
@@ -104,9 +91,7 @@ class SimulatedTopic(MemoryTopic):
         return base_offset
 
     def forget_holes(self, place: int, from_offset: int) -> None:
-        """
-        Forget the records from *from_offset* on that the cleaner removed before a reader saw them.
-        """
+        """Forget the records from *from_offset* on that the cleaner removed before any read."""
         assert self.life is not None
         batches = self.life.batches[place]
         there = {batch.base_offset: batch.data for batch in self.partitions[place].batches}

@@ -1,9 +1,7 @@
 """
-The network between one engine and the topic: a log that delays, loses, repeats and damages.
-
-A lost request has no effect, or has it after its deadline; a lost answer comes after the
-effect. Bytes that were damaged on the way arrive sound at the next fetch. Every call ends by
-its deadline all the same, as the protocol of the log has it.
+The network between one engine and the topic: a log that delays, loses, repeats and damages. A lost
+request has no effect, or a late one; a lost answer comes after the effect. Bytes damaged on the way
+arrive sound at the next fetch. Every call ends by its deadline.
 """
 
 from __future__ import annotations
@@ -29,12 +27,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _LATE_S = 6.0
-"""Latest arrival of a request whose caller has given up."""
 
 
 class Wire:
-    """The access of one engine to the topic, from its start to its end."""
-
     def __init__(self, topic: SimulatedTopic, random: Random, sent: Sent) -> None:
         self._topic = topic
         self._log = MemoryLog(topic)
@@ -46,18 +41,14 @@ class Wire:
         self.delay_s = 0.0
         """Longest time that a request, or an answer, is under way."""
         self.loss = 0.0
-        """How often one of the two is lost."""
         self.damage = 0.0
-        """How often record sets are damaged on the way."""
         self.is_cut = False
-        """Whether nothing comes through."""
         self.hangs = False
         """Whether what does not come through hangs until its deadline, instead of failing."""
         self.is_dead = False
         """Whether the machine behind it is gone: then nothing it still asks for happens."""
 
     def mend(self) -> None:
-        """End all trouble of the network."""
         self.delay_s = self.loss = self.damage = 0.0
         self.is_cut = False
         self._bell.ring()

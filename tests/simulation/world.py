@@ -1,8 +1,6 @@
 """
-A run: one seed, from the first start of its machines to their last stop.
-
-First things happen, wrong ones among them. Then everything heals, and all engines must come to the
-same current state within a minute; then one stops in order, starts again, and has nothing to read.
+A run: one seed, from the first start of its machines to their last stop. After failures everything
+heals: all engines must be current within a minute, and one that restarts has nothing to read.
 """
 
 from __future__ import annotations
@@ -48,20 +46,14 @@ _PAUSES_S = (0.0, 0.0, 0.001, 0.01, 0.05, 0.2, 0.6, 1.5)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one seed."""
-
     seed: int
     digest: str
     violations: tuple[Violation, ...]
     lines: tuple[str, ...]
-    """The story."""
     counts: Counter[str] = field(default_factory=Counter)
-    """How often what happened."""
 
 
 class World:
-    """Machines, a topic, clients, and their failures."""
-
     def __init__(self, seed: int, loop: SimulationLoop) -> None:
         chance = Chance(seed)
         self.loop = loop
@@ -87,7 +79,6 @@ class World:
     # ----------------------------------------------------------------------------- the course
 
     async def play(self) -> None:
-        """Run to the end, or to the first violation."""
         for machine in self.machines:
             machine.start(Assignment.everything())
         weighted = list(steps.STEPS)
@@ -176,7 +167,6 @@ class World:
         return not self._standing()
 
     def _standing(self) -> list[str]:
-        """Return the partitions that are not current, in words."""
         found = []
         for machine in self.machines:
             engine = machine.engine
@@ -246,11 +236,9 @@ class World:
         self.story.tell(who, what)
 
     def later(self, delay_s: float, do: Callable[[], None]) -> None:
-        """Run a step after some time."""
         self.loop.call_later(delay_s, do)
 
     def pick_up(self) -> Machine | None:
-        """Return one of the running machines."""
         up = [machine for machine in self.machines if machine.is_up]
         return self.random.choice(up) if up else None
 
@@ -275,7 +263,6 @@ class World:
         return self.script.write(place, *values, compression=compression)
 
     def mend_disk(self, machine: Machine) -> None:
-        """End the trouble of the disk."""
         machine.platter.is_full = False
         machine.platter.error_share = 0.0
         self.loop.slow_share = 0.0
@@ -312,7 +299,6 @@ class World:
 
 
 def run(seed: int) -> Outcome:
-    """Run *seed*."""
     with _quiet(), inline_threads():
         loop = SimulationLoop(Chance(seed).stream("threads"))
         complaints: list[str] = []
@@ -341,7 +327,6 @@ def run(seed: int) -> Outcome:
 
 
 def _end_all(loop: SimulationLoop) -> None:
-    """End all operations after a violation."""
     left = asyncio.all_tasks(loop)
     for task in left:
         task.cancel()

@@ -1,7 +1,4 @@
-"""
-An engine over a topic in memory, and the steps of tests with it. For a `VirtualTimeLoop`: time
-passes as soon as nothing else can happen.
-"""
+"""Engines over a topic in memory for a `VirtualTimeLoop`, and the steps of tests with them."""
 
 from __future__ import annotations
 
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from rlmm.gate.state import GateState
+    from rlmm.log.protocol import MetadataLog
     from rlmm.metadata.events import Event
     from rlmm.metadata.ids import TopicIdPartition
 
@@ -130,3 +128,21 @@ async def until_state(
 
 async def until_open(engine: Engine, *places: int, timeout_s: float = 60.0) -> None:
     await until_state(engine, "open", *places, timeout_s=timeout_s)
+
+
+@asynccontextmanager
+async def opened(
+    *events: Event,
+    settings: EngineSettings | None = None,
+    make_log: Callable[[World], MetadataLog] | None = None,
+    **options: Any,
+) -> AsyncIterator[tuple[World, Engine, int]]:
+    """Run an engine over a topic that holds *events*, and wait until it answers for `tp()`."""
+    world = World()
+    place = world.place(tp())
+    world.store(*events)
+    if make_log is not None:
+        options["log"] = make_log(world)
+    async with world.engine(settings, **options) as engine:
+        await until_open(engine, place)
+        yield world, engine, place

@@ -13,6 +13,8 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from tests.support.builders import tp
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rlmm.metadata.ids import TopicIdPartition
 
 COUNT = 50
@@ -23,58 +25,49 @@ def place(partition: TopicIdPartition) -> int:
     return metadata_partition_for(partition.topic_id, partition.partition, COUNT)
 
 
-def test_everything_then_covers_any_partition_and_reads_all() -> None:
-    """The assignment reads every metadata partition, whatever their count."""
-    everything = Assignment.everything()
-    assert everything.metadata_partitions(COUNT) == frozenset(range(COUNT))
-    assert everything.metadata_partitions(3) == {0, 1, 2}
-    assert everything.covers(HERE, place(HERE))
-    everything.require_within(1)
+@pytest.mark.parametrize(
+    ("given", "words", "reads", "covered", "not_covered"),
+    [
+        (Assignment.everything(), "all", range(COUNT), [(HERE, place(HERE))], []),
+        (Assignment.nothing(), "none", [], [], [(HERE, place(HERE))]),
+        (Assignment.awaited(), "what nobody has said yet", [], [], [(HERE, place(HERE))]),
+        (
+            *(Assignment.of_metadata([4, 7]), "2 metadata partitions", [4, 7]),
+            *([(HERE, 4), (NEIGHBOUR, 7)], [(HERE, 5)]),
+        ),
+        (
+            *(Assignment.of_user([HERE]), "1 user partitions", [place(HERE)]),
+            *([(HERE, place(HERE))], [(NEIGHBOUR, place(HERE))]),
+        ),
+        (
+            Assignment(frozenset({1}), frozenset({HERE})),
+            *("1 metadata partitions and 1 user partitions", [1, place(HERE)]),
+            *([(ELSEWHERE, 1), (HERE, place(HERE))], []),
+        ),
+    ],
+    ids=["all", "none", "awaited", "metadata", "user", "both"],
+)
+def test_assignment_then_reads_and_covers_what_it_names(
+    given: Assignment,
+    words: str,
+    reads: Iterable[int],
+    covered: list[tuple[TopicIdPartition, int]],
+    not_covered: list[tuple[TopicIdPartition, int]],
+) -> None:
+    """Neighbours of an assigned user partition are read and not covered; the words say how much."""
+    assert given.metadata_partitions(COUNT) == frozenset(reads)
+    assert all(given.covers(*one) for one in covered)
+    assert not any(given.covers(*one) for one in not_covered)
+    assert str(given) == words
 
 
-def test_nothing_then_covers_no_partition_and_reads_none() -> None:
-    """An empty assignment covers no partition and reads none."""
-    nothing = Assignment.nothing()
-    assert nothing.metadata_partitions(COUNT) == frozenset()
-    assert not nothing.covers(HERE, place(HERE))
-
-
-def test_awaited_then_covers_and_reads_none_and_is_not_the_same_as_nothing() -> None:
-    """An awaited assignment covers and reads nothing, and differs from an empty one."""
-    awaited = Assignment.awaited()
-    assert awaited.metadata_partitions(COUNT) == frozenset()
-    assert not awaited.covers(HERE, place(HERE))
-    assert not awaited.is_known
-    assert awaited != Assignment.nothing()
+def test_everything_then_fits_any_count_and_awaited_is_not_nothing() -> None:
+    """Everything is within a topic of any count; only an awaited assignment is not known."""
+    assert Assignment.everything().metadata_partitions(3) == {0, 1, 2}
+    Assignment.everything().require_within(1)
+    assert not Assignment.awaited().is_known
     assert Assignment.of_user([]).is_known
-
-
-def test_metadata_partitions_when_given_then_all_that_lives_there_is_covered() -> None:
-    """A metadata partition covers every user partition in it."""
-    given = Assignment.of_metadata([4, 7])
-    assert given.metadata_partitions(COUNT) == {4, 7}
-    assert given.covers(HERE, 4)
-    assert given.covers(NEIGHBOUR, 7)
-    assert not given.covers(HERE, 5)
-
-
-def test_user_partitions_when_given_then_neighbours_are_read_and_not_covered() -> None:
-    """
-    The service reads other partitions of an assigned metadata partition, and does not answer for
-    them.
-    """
-    given = Assignment.of_user([HERE])
-    assert given.metadata_partitions(COUNT) == {place(HERE)}
-    assert given.covers(HERE, place(HERE))
-    assert not given.covers(NEIGHBOUR, place(HERE))
-
-
-def test_both_kinds_when_given_then_both_are_covered() -> None:
-    """Metadata partitions and user partitions can be given together."""
-    given = Assignment(frozenset({1}), frozenset({HERE}))
-    assert given.metadata_partitions(COUNT) == {1, place(HERE)}
-    assert given.covers(ELSEWHERE, 1)
-    assert given.covers(HERE, place(HERE))
+    assert Assignment.nothing() not in (Assignment.awaited(), Assignment.everything())
 
 
 def test_f37_negative_number_then_is_refused_by_name() -> None:
@@ -98,26 +91,6 @@ def test_f44_needed_partitions_then_follow_from_the_real_count(count: int) -> No
     needed = Assignment.of_user(given).metadata_partitions(count)
     assert needed == {metadata_partition_for(one.topic_id, one.partition, count) for one in given}
     assert max(needed) < count
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (Assignment.everything(), "all"),
-        (Assignment.nothing(), "none"),
-        (Assignment.awaited(), "what nobody has said yet"),
-        (Assignment.of_metadata([1, 2]), "2 metadata partitions"),
-        (Assignment.of_user([HERE]), "1 user partitions"),
-        (
-            Assignment(frozenset({1}), frozenset({HERE})),
-            "1 metadata partitions and 1 user partitions",
-        ),
-    ],
-    ids=["all", "none", "awaited", "metadata", "user", "both"],
-)
-def test_assignment_in_words_then_says_how_much(given: Assignment, words: str) -> None:
-    """A message names an assignment without listing all of it."""
-    assert str(given) == words
 
 
 def test_needed_partitions_when_an_assignment_grows_then_only_what_is_new_is_looked_at(
@@ -157,13 +130,10 @@ def test_needed_partitions_when_an_assignment_grows_then_only_what_is_new_is_loo
 def test_assignment_when_made_twice_then_is_equal() -> None:
     """Order and repetition make no difference: the same wish changes nothing."""
     assert Assignment.of_metadata([2, 1, 2]) == Assignment.of_metadata([1, 2])
-    assert Assignment.everything() != Assignment.nothing()
 
 
 @pytest.mark.parametrize("number", [1.5, True, "1", None], ids=repr)
 def test_f37_metadata_partition_that_is_no_number_then_is_refused(number: Any) -> None:
-    """
-    The assignment refuses a number that no metadata partition can have, before it reaches the log.
-    """
+    """The assignment refuses a number that no metadata partition can have."""
     with pytest.raises(InvalidArgument, match=f"number from 0, got {number!r}"):
         Assignment.of_metadata([0, number])

@@ -46,9 +46,7 @@ def test_lock_when_held_by_another_process_then_is_refused_with_its_pid(tmp_path
         assert owner_pid(tmp_path) == os.getpid()
 
 
-def test_lock_when_the_folder_is_made_then_is_closed_to_other_users_of_the_machine(
-    tmp_path: Path,
-) -> None:
+def test_lock_when_the_folder_is_made_then_is_closed_to_other_users(tmp_path: Path) -> None:
     """A new folder is closed to other users of the machine, and an existing one keeps its mode."""
     before = os.umask(0o022)
     try:
@@ -131,7 +129,7 @@ def read_only(number: int) -> Callable[..., int]:
 
 
 @pytest.mark.parametrize("call", ["open", "pwrite"])
-def test_lock_when_the_disk_is_full_then_says_so_by_name(
+def test_lock_on_a_full_disk_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     """The error names the full disk, is no configuration error, and leaves no lock."""

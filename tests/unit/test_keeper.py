@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
@@ -34,46 +35,29 @@ class OneState:
 
 
 async def test_state_when_it_is_given_back_then_is_set_apart_as_a_whole(tmp_path: Path) -> None:
-    """
-    The restored state is frozen for the garbage collector as a whole, and keeping it freezes
-    nothing.
-    """
+    """The restored state is set apart for the collector as a whole; keeping it is not."""
     done: list[int] = []
-    states = OneState()
-
-    def keeper() -> SnapshotKeeper:
-        made = SnapshotKeeper(
-            tmp_path,
-            SnapshotSettings(),
-            PythonShard,
-            SYSTEM_CLOCK,
-            SNAPSHOT_DISK,
-            lambda: done.append(1),
-        )
-        made.keep(states)
-        made.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
-        return made
-
-    flushed = await keeper().flush()
-    assert flushed.written == (0,)
+    keeper = keeper_in(tmp_path, lambda: done.append(1))
+    keeper.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
+    assert (await keeper.flush()).written == (0,)
     assert done == []
-    restored = await keeper().restore(0, 0, states.shard.position)
+    again = keeper_in(tmp_path, lambda: done.append(1))
+    again.connect(LogIdentity("cluster", Uuid.of(0, 1), 1))
+    restored = await again.restore(0, 0, 1)
     assert restored is not None
-    assert restored.shard.position == states.shard.position
+    assert restored.shard.position == 1
     assert done == [1]
 
 
-def keeper_in(folder: Path) -> SnapshotKeeper:
+def keeper_in(folder: Path, set_apart: Callable[[], None] = lambda: None) -> SnapshotKeeper:
     made = SnapshotKeeper(
-        folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, lambda: None
+        folder, SnapshotSettings(), PythonShard, SYSTEM_CLOCK, SNAPSHOT_DISK, set_apart
     )
     made.keep(OneState())
     return made
 
 
-async def test_flush_when_the_log_is_not_known_then_says_so_and_not_that_all_is_written(
-    tmp_path: Path,
-) -> None:
+async def test_flush_when_the_log_is_not_known_then_names_the_obstacle(tmp_path: Path) -> None:
     """A flush says that the log is unknown, which differs from a flush with nothing to write."""
     keeper = keeper_in(tmp_path)
     obstacle = (await keeper.flush()).obstacle

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.base.threads import left_behind
 from rlmm.engine.engine import EngineSettings
 from rlmm.errors import ConfigError, NotReady, PumpFailed, Stopped, StopTimedOut, Unresolved
 from rlmm.library.remote_log_metadata import open_metadata
@@ -22,7 +23,10 @@ from rlmm.metadata.encoding import encode
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.pump.settings import PumpSettings, WriteSettings
+from rlmm.snapshot.atomic import SnapshotDisk
+from rlmm.snapshot.folder_check import stored_below
 from rlmm.snapshot.settings import SnapshotSettings
+from rlmm.snapshot.writer import FlushResult
 from tests.support.blocking import nothing_blocks
 from tests.support.builders import (
     delete_started,
@@ -34,6 +38,7 @@ from tests.support.builders import (
 )
 from tests.support.engines import ROOM, until
 from tests.support.logs.misbehaving_logs import BrokenLog, UncancellableLog
+from tests.support.virtual_time import leap
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -191,23 +196,9 @@ async def test_library_when_left_then_leaves_no_task_no_thread_and_no_lock(tmp_p
     await log.close()
 
 
-async def test_library_when_left_then_leaves_no_thread_of_the_loop_either(tmp_path: Path) -> None:
-    """The library leaves no idle thread in the loop's pool, even on the caller's own log."""
-    threads, topic = own_threads(), Topic()
-    for _ in range(2):
-        async with topic.opened(tmp_path / "snapshots") as metadata:
-            await metadata.add_segment(started("a"))
-            await metadata.write_snapshots()
-        assert own_threads() <= threads
-
-
 @pytest.mark.parametrize("error", [ZeroDivisionError("ours"), None], ids=["error", "cancelled"])
-async def test_library_when_left_in_another_way_then_is_closed_all_the_same(
-    tmp_path: Path, error: Exception | None
-) -> None:
-    """
-    An error that ends the block is raised after the last snapshot and the release of the folder.
-    """
+async def test_library_left_by_an_error_is_closed(tmp_path: Path, error: Exception | None) -> None:
+    """An error that ends the block is raised after the last snapshot and the unlocking."""
     threads = own_threads()
     loop = asyncio.get_running_loop()
 
@@ -246,9 +237,7 @@ async def test_library_when_it_cannot_be_opened_then_leaves_nothing(tmp_path: Pa
 
 
 @pytest.mark.parametrize("flush", [True, False], ids=["flush", "no-flush"])
-async def test_stop_when_told_about_snapshots_then_writes_them_or_not(
-    tmp_path: Path, flush: bool
-) -> None:
+async def test_stop_then_writes_snapshots_or_not(tmp_path: Path, flush: bool) -> None:
     """A stop without a flush leaves none, also when the block is left: the first stop counts."""
     topic = Topic()
     async with topic.opened(tmp_path) as metadata:
@@ -293,9 +282,7 @@ async def test_stop_when_the_reading_does_not_end_then_says_so_at_the_deadline()
         await metadata.stop()
 
 
-async def test_library_when_the_reading_dies_then_calls_tell_and_leaving_raises_it(
-    tmp_path: Path,
-) -> None:
+async def test_library_when_the_reading_dies_then_leaving_raises_it(tmp_path: Path) -> None:
     """After a fatal error every call raises it, and so does the end of the library."""
     topic = Topic()
     log = BrokenLog(topic.memory)
@@ -327,3 +314,43 @@ async def test_library_when_the_reading_dies_and_the_block_fails_of_it_then_that
     del metadata
     gc.collect()
     assert not [record for record in caplog.records if record.name == "asyncio"]
+
+
+DEADLINE_S = 30.0
+
+
+async def test_stop_when_a_snapshot_hangs_then_returns_in_time_and_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The stop leaves no task, and a hanging snapshot write does not finish later."""
+    reached, released = threading.Event(), threading.Event()
+    sync = SnapshotDisk.sync
+
+    def slow(disk: SnapshotDisk, descriptor: int) -> None:
+        reached.set()
+        assert released.wait(DEADLINE_S)
+        sync(disk, descriptor)
+
+    monkeypatch.setattr(SnapshotDisk, "sync", slow)
+    tasks, loop = asyncio.all_tasks(), asyncio.get_running_loop()
+    try:
+        async with open_metadata(
+            tmp_path / "log", snapshots=tmp_path / "snapshots", settings=SETTINGS, partition_count=1
+        ) as metadata:
+            await metadata.add_segment(started("a"))
+            begin_s = loop.time()
+            stopping = asyncio.create_task(metadata.stop(timeout_s=4.0))
+            await until(reached.is_set)
+            leap(4.0)
+            assert await stopping == FlushResult()
+            assert loop.time() - begin_s < DEADLINE_S / 2
+        assert asyncio.all_tasks() == tasks
+        assert left_behind() == ["snapshot-write"]
+        assert "threads that hang: snapshot-write" in caplog.text
+        assert "last snapshots: given up after" in caplog.text
+    finally:
+        hung = [one for one in threading.enumerate() if one.name == "snapshot-write"]
+        released.set()
+        for thread in hung:
+            await asyncio.to_thread(thread.join, DEADLINE_S)
+    assert await asyncio.to_thread(lambda: list(stored_below(tmp_path / "snapshots"))) == []

@@ -99,9 +99,7 @@ async def test_open_when_another_process_keeps_its_snapshots_there_then_is_refus
         assert await owner_of(tmp_path) == os.getpid()
 
 
-async def test_open_when_a_service_keeps_its_snapshots_there_then_is_refused(
-    tmp_path: Path,
-) -> None:
+async def test_open_when_a_service_has_the_folder_then_is_refused(tmp_path: Path) -> None:
     """A service holds its snapshots folder as a library does, and frees it at its end."""
     service = Service({})
     await service.add(plan_with(tmp_path))

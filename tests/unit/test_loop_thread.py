@@ -53,9 +53,7 @@ def test_work_when_awaited_then_its_outcome_is_the_callers(thread: LoopThread) -
         thread.wait(fail())
 
 
-async def test_work_when_the_caller_has_a_loop_then_is_awaited_all_the_same(
-    thread: LoopThread,
-) -> None:
+async def test_work_when_the_caller_has_a_loop_then_is_awaited(thread: LoopThread) -> None:
     """A notebook has a loop of its own in the thread that calls."""
     assert thread.wait(thread_name()) == NAME
 
@@ -91,7 +89,6 @@ def test_call_when_on_the_loop_itself_then_is_refused(thread: LoopThread) -> Non
 
 
 def in_a_child(work: Callable[[], str]) -> str:
-    """Return the result of *work* in a forked process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -195,7 +192,6 @@ class Client:
         self.waiting = threading.Semaphore(0)
 
     async def ask(self, turns: int) -> str:
-        """Return so many turns of the loop after the end."""
         self.waiting.release()
         await self._over.wait()
         for _ in range(turns):
@@ -217,9 +213,7 @@ class BlockingClient(BlockingCalls[Client]):
     count = called(Client.count)
 
 
-def test_calls_when_closed_with_an_ending_then_end_with_their_own_outcome(
-    thread: LoopThread,
-) -> None:
+def test_calls_when_closed_with_an_ending_then_have_their_outcome(thread: LoopThread) -> None:
     """The loop runs until every call has ended."""
     client = thread.call(Client)
     with ThreadPoolExecutor(4) as pool:
@@ -267,9 +261,7 @@ def test_blocking_verb_then_keeps_name_docstring_parameters_and_types(thread: Lo
 
 
 async def test_blocking_verb_when_called_on_an_event_loop_then_refused(thread: LoopThread) -> None:
-    """
-    The call is refused because it would block the loop, and the message names the alternative.
-    """
+    """The call is refused as it would block the loop; the message names the alternative."""
     client = BlockingClient(thread)
     with pytest.raises(InvalidArgument, match="use the client itself"):
         client.count(1)

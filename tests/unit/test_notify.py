@@ -157,13 +157,8 @@ def test_status_when_it_changes_then_is_told(hearing: Hearing) -> None:
     run(steps())
 
 
-def test_watchdog_when_the_reading_goes_on_then_hears_it_twice_within_its_time(
-    hearing: Hearing,
-) -> None:
-    """
-    The watchdog gets two signs within its time from a process that reads, waits for a log, or
-    stops.
-    """
+def test_watchdog_while_the_process_works_then_gets_two_signs(hearing: Hearing) -> None:
+    """The watchdog gets two signs within its time from a process that works or stops."""
 
     async def steps() -> None:
         loop = asyncio.get_running_loop()
@@ -213,9 +208,7 @@ def test_stop_and_reload_then_are_told_at_once(hearing: Hearing) -> None:
     run(steps())
 
 
-def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
-    hearing: Hearing,
-) -> None:
+def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(hearing: Hearing) -> None:
     """A reload sends READY at its end only if the process was ready at its beginning."""
 
     async def steps() -> None:
@@ -230,9 +223,7 @@ def test_reload_before_requests_are_taken_then_does_not_say_that_they_are(
 
 
 def test_ready_when_the_supervisor_was_away_then_is_said_when_it_is_back(tmp_path: Path) -> None:
-    """
-    The service repeats READY when the supervisor is back, and no failed message raises an error.
-    """
+    """The service repeats READY when the supervisor is back; failed messages raise nothing."""
 
     async def steps() -> None:
         path = tmp_path / "notify"
@@ -244,9 +235,7 @@ def test_ready_when_the_supervisor_was_away_then_is_said_when_it_is_back(tmp_pat
     run(steps())
 
 
-def test_supervisor_that_does_not_read_then_holds_nobody_up(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_deaf_supervisor_delays_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A full socket loses messages, logs that once, and delays nothing."""
 
     async def steps() -> None:
@@ -308,9 +297,7 @@ def test_process_without_a_supervisor_then_has_no_timers() -> None:
     ],
     ids=["unset", "set", "ours", "of-another", "zero", "negative", "text", "odd-digit"],
 )
-def test_watchdog_time_then_is_that_of_this_process(
-    environ: dict[str, str], expected: float | None
-) -> None:
+def test_watchdog_time_is_of_this_process(environ: dict[str, str], expected: float | None) -> None:
     """Only a valid watchdog time for this process counts."""
     assert watchdog_s(environ) == expected
 

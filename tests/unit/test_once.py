@@ -107,9 +107,7 @@ def test_once_when_several_are_not_opened_then_one_deadline_is_for_all() -> None
     assert took_s == pytest.approx(WAIT_S, abs=2)
 
 
-def test_once_when_writing_takes_too_long_then_ends_and_tells_what_was_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_once_when_writing_takes_long_then_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The deadline bounds the writing, too, and the result names the snapshots that are on disk."""
     flush = Engine.flush
 

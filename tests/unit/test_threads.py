@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.base.threads import OwnedThread, WorkAbandoned, in_background, in_own_thread, left_behind
-from rlmm.errors import SnapshotError
 from tests.support.blocking import nothing_blocks
 from tests.support.repository import tree
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from rlmm.base.threads import BackgroundWork
 
 __all__ = ["nothing_blocks"]
@@ -39,19 +40,21 @@ asyncio.run(main())
 """
 
 
-async def test_work_then_is_done_in_a_thread_that_is_over_afterwards() -> None:
-    """The thread returns its result, has the given name, and ends."""
-    before = set(threading.enumerate())
-    name = await in_own_thread("own-test", lambda: threading.current_thread().name)
-    assert name.startswith("own-test")
-    assert set(threading.enumerate()) <= before
+WAYS: dict[str, Callable[[Callable[[], str]], Awaitable[str]]] = {
+    "own": lambda work: in_own_thread("own-test", work),
+    "background": lambda work: in_background(lambda _: work(), "own-test"),
+}
 
 
-async def test_work_when_it_fails_then_raises_and_leaves_no_thread() -> None:
-    """The caller that waits for the result gets the exception of the work."""
+@pytest.mark.parametrize("do", WAYS.values(), ids=WAYS)
+async def test_work_then_is_done_in_a_thread_that_is_over_afterwards(
+    do: Callable[[Callable[[], str]], Awaitable[str]],
+) -> None:
+    """The thread has the given name, returns the result or error of the work, and ends."""
     before = set(threading.enumerate())
+    assert (await do(lambda: threading.current_thread().name)).startswith("own-test")
     with pytest.raises(ZeroDivisionError):
-        await in_own_thread("own-test", lambda: 1 // 0)
+        await do(lambda: str(1 // 0))
     assert set(threading.enumerate()) <= before
 
 
@@ -74,9 +77,7 @@ async def test_work_when_its_caller_is_cancelled_then_is_waited_for() -> None:
     assert set(threading.enumerate()) <= before
 
 
-async def test_work_when_it_hangs_and_its_caller_is_cancelled_then_is_left_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_work_that_hangs_when_cancelled_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancelled caller leaves a hanging thread behind, which ends with its work."""
     monkeypatch.setattr("rlmm.base.threads._GRACE_S", 0.0)
     before = set(threading.enumerate())
@@ -100,17 +101,7 @@ def test_work_when_it_hangs_for_ever_then_does_not_hold_up_the_end_of_the_interp
     assert ended.returncode == 0
 
 
-async def test_background_work_is_done_in_another_thread_which_then_is_over() -> None:
-    """The work runs in another thread, which ends."""
-    before = set(threading.enumerate())
-    name = await in_background(lambda _: threading.current_thread().name, "snapshot-test")
-    assert name.startswith("snapshot-test")
-    assert set(threading.enumerate()) <= before
-
-
-async def test_background_work_when_its_thread_lingers_then_the_call_waits_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_background_work_then_waits_for_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The call returns after the end of the thread, not only after the result."""
     released = threading.Event()
     loop = asyncio.get_running_loop()
@@ -131,16 +122,6 @@ async def test_background_work_when_its_thread_lingers_then_the_call_waits_for_i
     before = set(threading.enumerate())
     assert await in_background(lambda _: 5, "snapshot-test") == 5
     assert set(threading.enumerate()) <= before
-
-
-async def test_background_work_when_it_fails_then_its_error_is_raised() -> None:
-    """The caller gets the exception of the background work."""
-
-    def work(_: BackgroundWork) -> None:
-        raise SnapshotError("no")
-
-    with pytest.raises(SnapshotError, match="no"):
-        await in_background(work, "snapshot-test")
 
 
 async def test_background_work_when_cancelled_then_ends_early_and_is_waited_for() -> None:

@@ -1,6 +1,4 @@
-"""
-Our engine beside a broker that tiers with its own manager: the engine sees the broker's events.
-"""
+"""Our engine beside a broker with its own manager: the engine sees the broker's events."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ async def caught_up(
 async def test_engine_when_a_broker_tiers_then_every_segment_is_found_where_it_is(
     kafka_broker: TieredKafka, observer: RemoteLogMetadata
 ) -> None:
-    """
-    Each segment is found at its first and last offset; after retention the listing equals the tier.
-    """
+    """Each segment is found at both ends; after retention the listing equals the tier."""
     topic = "followed"
     await kafka_broker.create_topic(topic)
     await produce(kafka_broker.login, topic, RECORDS)

@@ -1,6 +1,4 @@
-"""
-Twelve stories of services over one metadata topic, each on the embedded log and on a real broker.
-"""
+"""Stories of services over one metadata topic, on the embedded log and on a real broker."""
 
 from __future__ import annotations
 
@@ -165,9 +163,7 @@ async def test_f18_story_7_restart_resumes_from_the_snapshot(town: Town) -> None
 
 
 async def test_story_8_assign_then_unassign_drives_readiness(town: Town) -> None:
-    """
-    The partition is not assigned, not ready, ready and not assigned in turn, and never looks empty.
-    """
+    """The partition is not assigned, not ready, ready and not assigned in turn, never empty."""
     async with town.service("writer") as writer:
         await copied(writer, "a")
         async with town.service("reader", assignment=Assignment.nothing()) as metadata:
@@ -197,9 +193,7 @@ async def test_story_9_unknown_partition(town: Town) -> None:
 
 
 async def test_f48_story_10_two_services_split_the_metadata_partitions(town: Town) -> None:
-    """
-    Failure scenario F48: each engine answers for its own partitions and not assigned for others.
-    """
+    """Each of two engines answers for its own partitions and not assigned for others (F48)."""
     low, high = partition_on(0), partition_on(PARTITION_COUNT - 1)
     halves = [Assignment.of_metadata(range(2)), Assignment.of_metadata(range(2, PARTITION_COUNT))]
     async with (
@@ -218,9 +212,7 @@ async def test_f48_story_10_two_services_split_the_metadata_partitions(town: Tow
 
 
 async def test_f36_story_11_remove_then_add_again_applies_nothing_twice(town: Town) -> None:
-    """
-    Failure scenario F36: after several removals there is one entry with the same highest offset.
-    """
+    """After several removals there is one entry with the same highest offset (F36)."""
     async with town.service() as metadata:
         await copied(metadata, "a")
         before = await metadata.segments(TP)

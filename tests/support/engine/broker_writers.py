@@ -1,9 +1,6 @@
 """
-Writers that live as brokers do: they copy segments, delete old ones, and now and then everything.
-
-A copier keeps no state: its next step follows from the answers that it gets, so that it goes on
-after a restart where the one before it was killed. Each has a user partition to itself, and has
-several events of it in flight.
+Writers that copy and delete segments as brokers do, with several events in flight. A copier keeps
+no state: its next step follows from the answers, also after a kill.
 """
 
 from __future__ import annotations
@@ -176,10 +173,7 @@ class Copier:
             ask(self._metadata, question, self._places, self._tell)
 
     async def _write(self, move: Move) -> bool:
-        """
-        Write until the outcome is known. An event that may be stored is written again unchanged: at
-        worst a duplicate. Returns whether it may be repeated later.
-        """
+        """Write until the outcome is known, repeating unchanged; return whether to repeat later."""
         is_uncertain = False
         while not self.is_over:
             self.attempts[stamp_of(move)] += 1

@@ -1,9 +1,7 @@
 """
-The acknowledgements and answers of an engine, compared with its log.
-
-A claim is one line of text, so that a process can make it through a pipe until it is killed. Every
-event of a test carries a number of its own as its time: `stamp`. The log alone decides: a shard
-replays it event by event, and the test compares each claim with the state at its position.
+Claims: the acknowledgements and answers of an engine, compared with its log. A claim is one line of
+text, for a pipe. Each event carries its own number as its time: `stamp`. The log is replayed event
+by event, and each claim compared with the state at its position.
 """
 
 from __future__ import annotations
@@ -128,10 +126,7 @@ class Claims:
     """Metadata partition -> the offset behind the last acknowledged event."""
 
     def add(self, claim: Wrote | Answered) -> None:
-        """
-        Add a claim. An answer is never older than an event that the engine, or its predecessor in
-        the same folder, acknowledged before.
-        """
+        """Add a claim. An answer is never older than an event that was acknowledged before."""
         if isinstance(claim, Wrote):
             self.wrote.append(claim)
             self.tops[claim.place] = max(self.tops[claim.place], claim.offset + 1)
@@ -194,10 +189,7 @@ def _false(shard: PythonShard, claims: Iterable[Answered]) -> list[Answered]:
 
 
 def check(claims: Claims, judgement: Judgement, *, repeats_max: int) -> None:
-    """
-    No acknowledged event is lost or got a wrong verdict, none is applied twice or stored more often
-    than attempted, and no answer is false.
-    """
+    """Acknowledged events are stored, applied once with that verdict, and answers are true."""
     lost = [
         claim
         for claim in claims.wrote

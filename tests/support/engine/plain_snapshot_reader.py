@@ -118,9 +118,7 @@ def crc32c(content: bytes) -> int:
 
 
 def read_snapshot(content: bytes) -> tuple[dict[str, Any], list[UserPartition]]:
-    """
-    Return header and user partitions of a file. Raises ValueError where it breaks the page's rules.
-    """
+    """Return header and user partitions of a file; ValueError where it breaks the page's rules."""
     if hashlib.sha256(content[:-32]).digest() != content[-32:]:
         raise ValueError("digest")
     file = Bytes(content[:-32])

@@ -1,8 +1,6 @@
 """
-Snapshots as a release wrote them.
-
-`python -m tests.support.engine.released_snapshots FOLDER VERSION` writes both, once for
-each version of the format, from the code of that release; never again.
+Snapshots as a release wrote them, by `python -m tests.support.engine.released_snapshots`.
+Arguments: FOLDER VERSION; once for each version of the format, from the code of that release.
 """
 
 from __future__ import annotations
@@ -36,11 +34,7 @@ EPOCHS = (0, 1, 2, 3)
 
 
 def released_shard() -> PythonShard:
-    """
-    Build a shard with every state that a snapshot can hold: copies started, finished, in deletion;
-    one deleted with its watermark left, one hidden by another, every form of custom metadata,
-    several epochs, and partitions that are marked, in deletion and deleted.
-    """
+    """Build a shard with every state, custom metadata form and deletion that snapshots hold."""
     gone = segment_id("gone", PAYMENTS)
     events: list[Event] = [
         started(

@@ -1,12 +1,9 @@
-"""
-Shards that are validated after every test: a pytest plugin.
-
-Loaded as a plugin, so that every test which touched a shard is followed by `validate()`, whether
-it asked for that or not. A test that breaks a shard on purpose says so: `breaks_shards`.
-"""
+"""Shards that are validated after every test: a pytest plugin. `breaks_shards` exempts a test."""
 
 from __future__ import annotations
 
+from functools import partial
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -113,6 +110,8 @@ def apply(shard: Shard, given: RecordSet, max_events: int | None = None) -> Repo
 
 
 class Tier:
+    """One user partition of a shard, with segments by label."""
+
     def __init__(self, shard: Shard | None = None, partition: TopicIdPartition | None = None):
         self.shard = new_shard() if shard is None else shard
         self.partition = tp() if partition is None else partition
@@ -153,6 +152,21 @@ class Tier:
             self.begin_delete(label)
             self.event(delete_finished(segment_id(label, self.partition)))
 
+    def play(self, *story: Step) -> None:
+        """Do the steps; a step of answers by question (`"at 0"`, `"size 0"`) is compared."""
+        for step in story:
+            if callable(step):
+                step(self)
+                continue
+            for question, expected in step.items():
+                name, *numbers = question.split()
+                method = partial(getattr(self, name), *map(int, numbers))
+                if name in ("at", "next_txn"):
+                    assert isinstance(expected, dict), question
+                    assert {offset: method(offset) for offset in expected} == expected, question
+                else:
+                    assert method() == expected, question
+
     def at(self, epoch: int, offset: int) -> str | None:
         return self._label(self.shard.segment_for(self.partition, epoch, offset))
 
@@ -162,7 +176,9 @@ class Tier:
     def highest(self, epoch: int) -> int | None:
         return self.shard.highest_offset(self.partition, epoch)
 
-    def size(self, epoch: int) -> int:
+    def size(self, epoch: int | None = None) -> int:
+        if epoch is None:
+            return self.shard.size(self.partition)
         return self.shard.size_of_epoch(self.partition, epoch)
 
     def listed(self) -> list[str]:
@@ -192,3 +208,10 @@ class Tier:
 
     def _all(self, segments: list[SegmentMetadata]) -> list[str]:
         return [self._labels[segment.id.uuid] for segment in segments]
+
+
+Step = methodcaller | dict[str, object]
+copy, start, finish = (partial(methodcaller, name) for name in ("copy", "start", "finish"))
+begin_delete, delete, put = (
+    partial(methodcaller, name) for name in ("begin_delete", "delete", "event")
+)

@@ -65,10 +65,6 @@ def segments(count: int, *, user_partition: int = 7) -> list[Event]:
 
 
 def full_shard(state: PartitionDeleteState, partition: int = PARTITION) -> PythonShard:
-    """
-    Build a shard with one of everything that a snapshot holds: three states, a displaced segment, a
-    watermark above all segments, custom metadata, a partition in deletion.
-    """
     other = tp("payments", 1)
     return shard_of(
         [
@@ -226,9 +222,7 @@ async def at_once(work: Callable[[BackgroundWork], Any], name: str, niceness: in
     return work(BackgroundWork())
 
 
-def in_virtual_time(
-    test: Callable[..., Coroutine[Any, Any, None]],
-) -> Callable[..., None]:
+def in_virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
         with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:

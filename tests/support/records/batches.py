@@ -1,8 +1,4 @@
-"""
-Record batches spelled out by hand, with any wrong field that a test needs, and a valid CRC on top.
-
-Independent of `rlmm.records.writer`: the writer must make or refuse the same batches.
-"""
+"""Record batches spelled out by hand, with any wrong field and a valid CRC; no product code."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""
-Record values of `__remote_log_metadata` that Kafka made, with the events they hold, spelled out.
-
-Independent of the corpus that the package carries: both must agree with the codec, neither is made
-from the other.
-"""
+"""Record values of `__remote_log_metadata` that Kafka made, with their events spelled out."""
 
 from __future__ import annotations
 
@@ -26,8 +21,12 @@ class Golden(NamedTuple):
     event: Event
 
 
+ALL: list[Golden] = []
+
+
 def _golden(name: str, hexadecimal: str, event: Event) -> Golden:
-    return Golden(name, bytes.fromhex(hexadecimal), event)
+    ALL.append(Golden(name, bytes.fromhex(hexadecimal), event))
+    return ALL[-1]
 
 
 def _update(custom_metadata: bytes | None) -> SegmentUpdate:
@@ -57,7 +56,7 @@ ADD_WITH_CUSTOM = _golden(
     ),
 )  # fmt: skip
 
-ADD_TXN_EMPTY = _golden(
+_golden(
     "add_txn_empty",
     "010000"
     "07" "6f7264657273" "000000000000000000000000000000ca" "00000007" "00"
@@ -80,7 +79,7 @@ UPDATE_FINISH = _golden(
     update(SEGMENT, COPY_FINISHED, broker_id=42, event_timestamp_ms=456),
 )  # fmt: skip
 
-PARTITION_DELETE_MARKED = _golden(
+_golden(
     "partition_delete_marked",
     "010200"
     "076f7264657273" "000000000000000000000000000000ca" "00000007" "00"
@@ -115,7 +114,7 @@ SEGMENT_THREE_EPOCHS = _golden(
     ),
 )
 
-SEGMENT_CUSTOM_EMPTY = _golden(
+_golden(
     "seg_custom_empty_state3",
     "010000076f7264657273000000000000000000000000000000ca000000070000000000000000000000000000"
     "0000fe000000000000000005000000000000000600000001ffffffffffffffff000000000000007b02000000"
@@ -140,24 +139,18 @@ UPDATE_UNICODE_EXTREME = _golden(
     ),
 )
 
-UPDATE_EMPTY_CUSTOM = _golden(
+_golden(
     "upd_empty_custom",
     "010100076f7264657273000000000000000000000000000000ca000000070000000000000000000000000000"
     "0000fe00000000020000000000000001010100",
     _update(b""),
 )
 
-UPDATE_CUSTOM_126 = _golden(
-    "upd_custom_126", _UPDATE_HEAD + "7f" + 126 * "00" + "0100", _update(bytes(126))
-)
-UPDATE_CUSTOM_127 = _golden(
-    "upd_custom_127", _UPDATE_HEAD + "8001" + 127 * "00" + "0100", _update(bytes(127))
-)
-UPDATE_CUSTOM_128 = _golden(
-    "upd_custom_128", _UPDATE_HEAD + "8101" + 128 * "00" + "0100", _update(bytes(128))
-)
+_golden("upd_custom_126", _UPDATE_HEAD + "7f" + 126 * "00" + "0100", _update(bytes(126)))
+_golden("upd_custom_127", _UPDATE_HEAD + "8001" + 127 * "00" + "0100", _update(bytes(127)))
+_golden("upd_custom_128", _UPDATE_HEAD + "8101" + 128 * "00" + "0100", _update(bytes(128)))
 
-PARTITION_DELETE_FINISHED = _golden(
+_golden(
     "pdel_finished",
     "010200076f7264657273000000000000000000000000000000ca00000007000000000200000000000000010200",
     partition_delete(
@@ -167,7 +160,7 @@ PARTITION_DELETE_FINISHED = _golden(
 
 # The name is ours; its length field and the size of the value are Kafka's. The same holds for the
 # zero bytes in the three updates above.
-PARTITION_DELETE_LONG_NAME = _golden(
+_golden(
     "pdel_name249",
     "010200" "fa01" + 249 * "61" + "000000000000000000000000000000ca" "00000007" "00"
     "00000002" "0000000000000001" "02" "00",
@@ -182,57 +175,19 @@ SNAPSHOT = _golden(
     "010300000000000000000000000000000000fe0000000000000000000000000000006400000001ffffffffff"
     "ffffff000000000000007b020000000000000000000000000000000400000100",
     SegmentSnapshot(
-        uuid=Uuid.of(0, 0xFE),
-        start_offset=0,
-        last_offset=100,
-        broker_id=1,
-        max_timestamp_ms=-1,
-        event_timestamp_ms=123,
-        epochs=((0, 0),),
-        size_bytes=1024,
-        custom_metadata=None,
-        state=COPY_FINISHED,
-        txn_index_empty=False,
+        Uuid.of(0, 0xFE), 0, 100, 1, -1, 123, ((0, 0),), 1024, None, COPY_FINISHED, False
     ),
 )
 
-SNAPSHOT_TXN_EMPTY = _golden(
+_golden(
     "snapshot_txn",
     "010300000000000000000000000000000000fe0000000000000000000000000000006400000001ffffffffff"
     "ffffff000000000000007b02000000000000000000000000000000040002090101000101",
     SegmentSnapshot(
-        uuid=Uuid.of(0, 0xFE),
-        start_offset=0,
-        last_offset=100,
-        broker_id=1,
-        max_timestamp_ms=-1,
-        event_timestamp_ms=123,
-        epochs=((0, 0),),
-        size_bytes=1024,
-        custom_metadata=b"\x09",
-        state=COPY_FINISHED,
-        txn_index_empty=True,
+        Uuid.of(0, 0xFE), 0, 100, 1, -1, 123, ((0, 0),), 1024, b"\x09", COPY_FINISHED, True
     ),
 )
 
-SERIALISED = (
-    ADD_WITH_CUSTOM,
-    ADD_TXN_EMPTY,
-    UPDATE_FINISH,
-    PARTITION_DELETE_MARKED,
-    SEGMENT_MINIMAL,
-    SEGMENT_THREE_EPOCHS,
-    SEGMENT_CUSTOM_EMPTY,
-    UPDATE_UNICODE_EXTREME,
-    UPDATE_EMPTY_CUSTOM,
-    UPDATE_CUSTOM_126,
-    UPDATE_CUSTOM_127,
-    UPDATE_CUSTOM_128,
-    PARTITION_DELETE_FINISHED,
-    PARTITION_DELETE_LONG_NAME,
-    SNAPSHOT,
-    SNAPSHOT_TXN_EMPTY,
-)
 
 # ---------------------- written by a real broker (4.3.1), read back from its metadata topic
 
@@ -243,13 +198,7 @@ _LIFE = SegmentId(
 
 
 def _broker_update(event_timestamp_ms: int, state: SegmentState) -> SegmentUpdate:
-    return SegmentUpdate(
-        id=_LIFE,
-        broker_id=1,
-        event_timestamp_ms=event_timestamp_ms,
-        custom_metadata=None,
-        state=state,
-    )
+    return SegmentUpdate(_LIFE, 1, event_timestamp_ms, None, state)
 
 
 LIFE = (
@@ -289,22 +238,17 @@ LIFE = (
 )
 """One segment's whole life, with a storage plugin that keeps no custom metadata."""
 
-BROKER = (
-    *LIFE,
-    _golden(
-        "broker_finished_with_custom",
-        "010100076f7264657273e8c8dd5bcac0430cb846e5f9994b488d00000000002a5ef7f319e944b6ad2d30ad37"
-        "aab0770000000001000001a1ee8411ed02010100",
-        update(
-            SegmentId(
-                TopicIdPartition(Uuid.parse("6MjdW8rAQwy4RuX5mUtIjQ"), "orders", 0),
-                Uuid.parse("Kl738xnpRLatLTCtN6qwdw"),
-            ),
-            COPY_FINISHED,
-            event_timestamp_ms=1_795_002_995_181,
-            custom_metadata=b"\x01",
+_golden(
+    "broker_finished_with_custom",
+    "010100076f7264657273e8c8dd5bcac0430cb846e5f9994b488d00000000002a5ef7f319e944b6ad2d30ad37"
+    "aab0770000000001000001a1ee8411ed02010100",
+    update(
+        SegmentId(
+            TopicIdPartition(Uuid.parse("6MjdW8rAQwy4RuX5mUtIjQ"), "orders", 0),
+            Uuid.parse("Kl738xnpRLatLTCtN6qwdw"),
         ),
+        COPY_FINISHED,
+        event_timestamp_ms=1_795_002_995_181,
+        custom_metadata=b"\x01",
     ),
 )
-
-ALL = (*SERIALISED, *BROKER)

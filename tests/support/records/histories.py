@@ -1,9 +1,4 @@
-"""
-Random histories from small pools: few ids, epochs and offsets, so that segments meet.
-
-Overlaps, displacements, repeats, first records that come again with other epochs, deleted ids that
-come back, deleted partitions and equal ids in several partitions happen all the time.
-"""
+"""Random histories from small pools of ids, epochs and offsets, so that segments often meet."""
 
 from __future__ import annotations
 
@@ -89,12 +84,7 @@ _partition_deletes = st.builds(
 EVENTS: st.SearchStrategy[Event] = st.integers(0, 30).flatmap(
     lambda kind: _partition_deletes if kind == 30 else _adds() if kind < 11 else _updates()
 )
-NEXT = {
-    None: (_CS,),
-    _CS: (_CS, _CF, _CF, _CF, _DS),
-    _CF: (_CF, _CF, _DS),
-    _DS: (_DS, _DF, _DF),
-}
+NEXT = {None: (_CS,), _CS: (_CS, _CF, _CF, _CF, _DS), _CF: (_CF, _CF, _DS), _DS: (_DS, _DF, _DF)}
 """The next states of a segment, repeated by their frequency."""
 HISTORIES = st.lists(EVENTS, max_size=40)
 

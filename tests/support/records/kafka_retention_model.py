@@ -1,9 +1,4 @@
-"""
-Kafka's retention of a tiered partition, step by step.
-
-Of `RemoteLogManager` (Kafka 4.x) it does the run of the expiration task: sizes of segments valid in
-the leader's epochs, the scan epoch by epoch, and at the end segments older than the first epoch.
-"""
+"""Kafka's retention of a tiered partition: the expiration of `RemoteLogManager` (Kafka 4.x)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""
-Bytes changed as a bad disk or a bad peer changes them.
-
-Pure: the randomness is the caller's, so equal seeds damage equally.
-"""
+"""Bytes changed as a bad disk or a bad peer changes them, by the caller's randomness. Pure."""
 
 from __future__ import annotations
 

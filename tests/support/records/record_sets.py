@@ -15,10 +15,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.engine.shards import (
-    batch_of,
-    values_of,
-)
+from tests.support.engine.shards import batch_of, values_of
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event

@@ -1,9 +1,7 @@
 """
-Random histories of one user partition that several brokers copy at once, as a bad day leaves them.
-
-Epochs run along offsets, for each broker at places of its own where an election was unclean.
-Segments overlap, finish late and out of order, events come twice, before the events they depend on,
-or never; ids are added again with other epochs. Nothing of it stops Kafka's own manager.
+Random histories of one user partition that several brokers copy at once. Elections are unclean,
+segments overlap and finish out of order, events repeat, come early or never. Nothing of it stops
+Kafka's own manager.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 EPOCHS = 5
 BROKERS = (1, 2, 3)
 STEP = 100
-"""About how many offsets a segment has."""
 
 
 class RivalHistory:

@@ -1,9 +1,4 @@
-"""
-Record values put together piece by piece, so that a test can replace exactly the piece it is about.
-
-The pieces are bytes and nothing here is taken from the codec. Without arguments each function gives
-a sound value of the partition `orders`-7 and the segment 0..fe.
-"""
+"""Record values made of pieces, so that a test replaces one of them; independent of the codec."""
 
 from __future__ import annotations
 
@@ -15,7 +10,6 @@ PARTITION = b"\x00\x00\x00\x07"
 SEGMENT = bytes(15) + b"\xfe"
 NO_TAGS = b"\x00"
 NULL = b"\x00"
-TXN_EMPTY = b"\x01\x00\x01\x01"
 
 
 def int32(number: int) -> bytes:

@@ -1,6 +1,4 @@
-"""
-An engine without a first assignment: it answers not ready, and refuses nothing as not assigned.
-"""
+"""An engine without a first assignment answers not ready, and never not assigned."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import NotAssigned, NotReady, Stopped
+from rlmm.errors import NotAssigned, NotReady
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
@@ -124,10 +122,7 @@ async def test_d17_write_when_the_answer_comes_meanwhile_then_is_written() -> No
 
 
 async def test_d17_reader_when_the_answer_comes_meanwhile_then_is_told_what_is_true() -> None:
-    """
-    A reader that waits for an offset goes on waiting, or gets the error that the partition is not
-    read.
-    """
+    """A reader that waits for an offset goes on waiting, or learns that it is not read."""
     world = World()
     place = world.place(TP)
     world.store(started("a"))
@@ -144,19 +139,3 @@ async def test_d17_reader_when_the_answer_comes_meanwhile_then_is_told_what_is_t
             await there
         assert await all_ready == []
         await until_open(engine, place)
-
-
-async def test_d17_reader_when_all_ends_before_the_first_answer_then_says_so() -> None:
-    """A stop ends the wait of every reader before the first assignment arrives."""
-    world = World()
-    async with world.engine(assignment=AWAITED) as engine:
-        await connected(engine)
-        waits = [
-            asyncio.create_task(engine.wait_reached({0: 0}, timeout_s=60)),
-            asyncio.create_task(engine.wait_all_ready(timeout_s=60)),
-        ]
-        await asyncio.sleep(1)
-        engine.refuse(Stopped, "over")
-        for wait in waits:
-            with pytest.raises(Stopped, match="over"):
-                await wait

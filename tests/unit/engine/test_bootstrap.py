@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import InvalidArgument, LogNotPermitted, LogUnavailable, NotReady, Stopped
+from rlmm.errors import InvalidArgument, LogNotPermitted, NotReady, Stopped, TopicAbsent
 from rlmm.library.remote_log_metadata import RemoteLogMetadata
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
@@ -126,17 +126,6 @@ async def test_f95_log_that_is_not_up_then_is_asked_for_ever_with_growing_pauses
         assert engine.statistics().pump.is_connected
 
 
-@pytest.mark.parametrize("error", [LogUnavailable, LogNotPermitted], ids=lambda kind: kind.code)
-async def test_f95_failed_first_attempt_then_is_not_the_last(error: type[Exception]) -> None:
-    """The engine tries again after every temporary error."""
-    world = World()
-    log = ScriptedLog(world.topic)
-    log.fails_identity = [error("not yet"), error("not yet")]
-    async with world.engine(log=log) as engine:
-        await until_open(engine, 0, timeout_s=2)
-        assert engine.statistics().pump.connect_attempts == 3
-
-
 async def test_f95_stop_in_the_middle_of_connecting_then_ends_at_once() -> None:
     """A stop ends the pause between two attempts, and each waiting caller gets an error."""
     world = World()
@@ -153,9 +142,7 @@ async def test_f95_stop_in_the_middle_of_connecting_then_ends_at_once() -> None:
 
 
 async def test_f37_assignment_that_the_topic_contradicts_then_ends_the_engine_by_name() -> None:
-    """
-    The engine ends with an error when the topic contradicts an assignment made before it connected.
-    """
+    """The engine ends with an error when the topic contradicts an earlier assignment."""
     world = World(partition_count=3)
     refusal = pytest.RaisesExc(InvalidArgument, match="no metadata partition 7")
     with pytest.RaisesGroup(refusal, flatten_subgroups=True):
@@ -200,9 +187,7 @@ async def test_f37_assignment_when_another_follows_before_the_log_is_reached_the
 
 
 @pytest.mark.parametrize("timeout_s", [-1, math.nan, math.inf, "1", True], ids=str)
-async def test_wait_that_cannot_be_meant_then_is_refused_and_nothing_changes(
-    timeout_s: Any,
-) -> None:
+async def test_wait_without_a_finite_deadline_then_is_refused(timeout_s: Any) -> None:
     """Every wait needs a finite deadline, and a wrong one changes no assignment."""
     world = World()
     async with world.engine(assignment=Assignment.nothing()) as engine:
@@ -235,18 +220,81 @@ async def test_f95_topic_that_is_absent_at_the_start_then_is_waited_for() -> Non
         await until_open(engine, world.place(TP))
 
 
-async def test_read_at_an_offset_before_the_log_is_reached_then_waits_for_both() -> None:
-    """Waiting for an event begins with waiting for the log that holds it, in one deadline."""
+LONG_S = 100.0
+
+
+async def test_f95_log_when_there_is_a_sign_of_life_then_is_tried_at_once() -> None:
+    """Failure scenario F95: the pause of ten seconds that runs is not waited out."""
     world = World()
-    offset = world.store(started("a"))
+    log = ScriptedLog(world.topic)
     world.script.lose_brokers()
-    async with world.engine() as engine:
-        waiting = asyncio.create_task(
-            engine.wait_reached({world.place(TP): offset}, timeout_s=60.0)
-        )
-        with pytest.raises(NotReady) as caught:
-            await engine.wait_reached({world.place(TP): offset}, timeout_s=2.0)
-        assert caught.value.reason == "connecting"
+    loop = asyncio.get_running_loop()
+    async with world.engine(log=log) as engine:
+        await asyncio.sleep(LONG_S)
+        asked = len(log.identities_asked_s)
+        await until(lambda: len(log.identities_asked_s) > asked)
+        await asyncio.sleep(1)
         world.script.restore()
-        await waiting
-        assert len(engine.reads.segments(TP)) == 1
+        signed_s = loop.time()
+        engine.wake()
+        await until_open(engine, 0, 1, 2)
+        assert log.identities_asked_s[-1] == pytest.approx(signed_s)
+        assert engine.statistics().pump.is_connected
+        engine.wake()  # of one that is reached, nothing
+
+
+class Woken(ScriptedLog):
+    signs = 0
+
+    def wake(self) -> None:
+        self.signs += 1
+
+
+async def test_f95_sign_of_life_when_the_log_has_pauses_of_its_own_then_it_is_told() -> None:
+    """Failure scenario F95: the log gets the sign of life even if it was reached before."""
+    world = World()
+    log = Woken(world.topic)
+    world.script.lose_brokers()
+    async with world.engine(log=log) as engine:
+        engine.wake()
+        assert log.signs == 1
+        world.script.restore()
+        await until_open(engine, 0, 1, 2)
+        engine.wake()
+        assert log.signs == 2
+
+
+async def test_f95_log_when_signs_of_life_come_in_a_flood_then_keeps_the_first_pause() -> None:
+    """The log makes at most four attempts a second, however many signs arrive (F95)."""
+    world = World()
+    log = ScriptedLog(world.topic)
+    world.script.lose_brokers()
+    async with world.engine(log=log) as engine:
+        await asyncio.sleep(LONG_S)
+        log.identities_asked_s.clear()
+        for _ in range(1_000):
+            engine.wake()
+            await asyncio.sleep(0.005)
+        pauses = [after - before for before, after in pairwise(log.identities_asked_s)]
+        assert len(pauses) > 10
+        assert min(pauses) >= 0.25 - 1e-6
+        log.identities_asked_s.clear()
+        await asyncio.sleep(LONG_S)  # without signs they become rare again
+        pauses = [after - before for before, after in pairwise(log.identities_asked_s)]
+        assert pauses[-3:] == pytest.approx([10] * 3)
+
+
+@pytest.mark.parametrize("kind", [LogNotPermitted, TopicAbsent], ids=lambda kind: kind.__name__)
+async def test_f95_log_that_answers_when_there_are_signs_of_life_then_is_not_asked_more_often(
+    kind: type[Exception],
+) -> None:
+    """Failure scenario F95: a password that is refused is not tried more often for a hello."""
+    world = World()
+    log = ScriptedLog(world.topic)
+    log.fails_identity = [kind("as ever") for _ in range(100)]
+    async with world.engine(log=log) as engine:
+        for _ in range(100):
+            engine.wake()
+            await asyncio.sleep(0.5)
+        pauses = [after - before for before, after in pairwise(log.identities_asked_s)]
+        assert pauses == pytest.approx([0.25, 0.5, 1, 2, 4, 8, 10, 10, 10])

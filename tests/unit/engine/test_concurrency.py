@@ -3,82 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import NotAssigned, NotReady, UnknownPartition
+from rlmm.errors import NotAssigned, NotReady
 from rlmm.library.remote_log_metadata import RemoteLogMetadata
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.encoding import encode_any
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
 from rlmm.pump.settings import PumpSettings
-from tests.support.builders import (
-    delete_finished,
-    delete_started,
-    finished,
-    segment_id,
-    started,
-    tp,
-)
+from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP
 from tests.support.engines import ROOM, World, until_open
 
-if TYPE_CHECKING:
-    from rlmm.metadata.report import Report
-    from rlmm.records.record_set import RecordSet
-
 pytestmark = pytest.mark.slow
-
-STEP_BY_STEP = EngineSettings(memory=ROOM, pump=PumpSettings(slice_events=1))
-
-
-async def test_f85_readers_during_a_replay_then_each_has_its_turn_between_any_two_slices() -> None:
-    """A thousand user partitions and 32 readers, while another partition's history is read."""
-    world = World(partition_count=4)
-    ready = [tp("ready", number) for number in range(1_000)]
-    ready = [partition for partition in ready if world.place(partition) != 3]
-    for partition in ready:
-        world.store(started(segment_id("a", partition)))
-    busy = world.partition_on(3)
-    for first in range(0, 2_000, 500):
-        world.script.write(
-            3,
-            *(encode_any(started(segment_id(n, busy))) for n in range(first, first + 500)),
-        )
-    slices = 0
-    turns = [0] * 32
-    at_slice: list[int] = []
-
-    class Counting(PythonShard):
-        def apply(self, record_set: RecordSet, max_events: int | None = None) -> Report:
-            nonlocal slices
-            if self.partition == 3:
-                slices += 1
-                at_slice.append(min(turns))
-            return super().apply(record_set, max_events)
-
-    settings = EngineSettings(memory=ROOM, pump=PumpSettings(slice_events=10))
-    first_three = Assignment.of_metadata([0, 1, 2])
-    async with world.engine(settings, assignment=first_three, make_shard=Counting) as engine:
-        await until_open(engine, 0, 1, 2)
-
-        async def read(number: int) -> None:
-            while engine.statistics().gates.get(3) != "open":
-                partition = ready[turns[number] * 37 % len(ready)]
-                assert len(engine.reads.segments(partition)) == 1
-                turns[number] += 1
-                await asyncio.sleep(0)
-
-        engine.reconcile(Assignment.everything())
-        await asyncio.gather(*(read(number) for number in range(32)))
-        assert len(engine.reads.segments(busy)) == 2_000
-    assert slices >= 200
-    gained = [after - before for before, after in pairwise(at_slice)]
-    assert min(gained) >= 1
 
 
 async def test_f85_listing_of_a_large_partition_then_others_have_their_turns_in_between() -> None:
@@ -137,43 +76,17 @@ async def test_f86_unassignment_while_reading_then_every_answer_is_right_or_refu
     assert outcomes == {"answered", NotAssigned, NotReady}
 
 
-async def test_f88_reader_while_events_are_applied_then_sees_before_or_after() -> None:
-    """A reader never sees a mapping without its state or a listing that lacks an id."""
-    world = World()
-    place = world.place(TP)
-    seen: list[tuple[object, ...]] = []
-    async with world.engine(STEP_BY_STEP) as engine:
-        await until_open(engine, place)
-        world.store(started("a"))
-        await engine.wait_reached({place: 0})
-        reading = True
-
-        async def read() -> None:
-            while reading:
-                found = engine.reads.segment_for(TP, 0, 50)
-                listed = engine.reads.segments(TP)
-                alone = engine.reads.segment(segment_id("a"))
-                assert listed == ([] if alone is None else [alone])
-                assert found is None or found == alone
-                step = (alone and alone.state.name, found is not None)
-                if not seen or seen[-1] != step:
-                    seen.append(step)
-                await asyncio.sleep(0)
-
-        reader = asyncio.create_task(read())
-        for event in (finished("a"), delete_started("a"), delete_finished("a")):
-            offset = world.store(event)
-            await engine.wait_reached({place: offset})
-            for _ in range(10):
-                await asyncio.sleep(0)
-        reading = False
-        await reader
-    assert seen == [
-        ("COPY_SEGMENT_STARTED", False),
-        ("COPY_SEGMENT_FINISHED", True),
-        ("DELETE_SEGMENT_STARTED", False),
-        (None, False),
-    ]
+async def test_f91_partition_whose_reads_hang_then_holds_up_no_other() -> None:
+    """A metadata partition whose reads hang delays no other."""
+    world = World(partition_count=5)
+    world.store(started(segment_id("a", world.partition_on(2))))
+    world.script.stall(2)
+    async with world.engine() as engine:
+        await until_open(engine, 0, 1, 3, 4, timeout_s=1)
+        other = world.partition_on(1)
+        await engine.write(started(segment_id("b", other)))
+        assert len(engine.reads.segments(other)) == 1
+        assert engine.statistics().gates[2] == "replaying"
 
 
 async def test_f91_replay_of_many_partitions_then_the_slow_one_holds_up_no_other() -> None:
@@ -193,66 +106,3 @@ async def test_f91_replay_of_many_partitions_then_the_slow_one_holds_up_no_other
             await asyncio.sleep(0)
         assert max(opened[place] for place in range(9)) < 1_000
         assert opened[9] == 3_000
-
-
-async def test_f91_partition_whose_reads_hang_then_holds_up_no_other() -> None:
-    """A metadata partition whose reads hang delays no other."""
-    world = World(partition_count=5)
-    world.store(started(segment_id("a", world.partition_on(2))))
-    world.script.stall(2)
-    async with world.engine() as engine:
-        await until_open(engine, 0, 1, 3, 4, timeout_s=1)
-        other = world.partition_on(1)
-        await engine.write(started(segment_id("b", other)))
-        assert len(engine.reads.segments(other)) == 1
-        assert engine.statistics().gates[2] == "replaying"
-
-
-async def test_f92_sizes_then_are_answered_without_walking_segments(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Size and highest offset come from counters that events keep up to date."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        with pytest.raises(UnknownPartition):
-            engine.reads.size(TP)
-        last = -1
-        for number in range(50):
-            segment = started(number, number * 10, number * 10 + 9, size_bytes=7)
-            last = world.store(segment, finished(number))
-        await engine.wait_reached({place: last})
-
-        def walked(*_: object) -> None:
-            raise AssertionError
-
-        for name in ("shard_answers.segment_of", "partition.size_of", "partition.start_of"):
-            monkeypatch.setattr(f"rlmm.metadata.{name}", walked)
-        assert engine.reads.size(TP) == 350
-        assert engine.reads.size_of_epoch(TP, 0) == 350
-        assert engine.reads.highest_offset(TP, 0) == 499
-
-
-async def test_i4_offsets_passed_then_add_up_whatever_was_found_at_them() -> None:
-    """Applied, repeated, rejected, undecodable, control and missing: no offset is lost silently."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"), finished("a"), finished("b"))
-    world.script.write(place, b"\x07", b"\x08", encode_any(started("c")))
-    world.script.write_transaction(place, encode_any(started("d")), is_committed=False)
-    world.store(*(started(number) for number in range(10)))
-    world.script.compact(place, [9, 10, 11])
-    world.script.damage(place, 14)
-    last = world.store(started("z"))
-    settings = EngineSettings(memory=ROOM, pump=PumpSettings(undecodable_share_max=1))
-    async with world.engine(settings) as engine:
-        await until_open(engine, place)
-        shard = engine._gate.shards()[place].shard
-        assert shard is not None
-        tally = shard.statistics().tally
-        assert tally.offsets == last + 1
-        assert (tally.duplicate, tally.rejected, tally.undecodable) == (1, 1, 3)
-        assert (tally.control, tally.missing) == (1, 3)
-        history = engine.statistics().pump.followers[place].history
-        assert history.records == tally.applied + 1 + 1 + 3

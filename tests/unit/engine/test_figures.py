@@ -6,20 +6,16 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import pytest
-
-from rlmm.engine.engine import EngineSettings
-from rlmm.errors import AssignmentLost, NotAssigned, NotReady, OverBudget, RlmmError, Stopped
-from rlmm.gate.settings import GateSettings
+from rlmm.errors import RlmmError, Stopped
 from rlmm.gate.state import GateState
 from rlmm.log.memory.memory_log import MemoryLogStatistics
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.report import Tally
 from rlmm.metadata.verdicts import RejectReason, Remark, UndecodableReason
-from tests.support.builders import delete_started, finished, segment_id, started, tp
+from tests.support.builders import delete_started, finished, started
 from tests.support.engine.engine_questions import TP, follower
-from tests.support.engines import ROOM, START_MS, LoopClock, World, until_open, until_state
+from tests.support.engines import START_MS, LoopClock, World, opened, until_open, until_state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,10 +26,7 @@ OPEN_MS = 1_600_000_000_000
 
 
 def fill(world: World) -> None:
-    """
-    Store a finished segment, one being deleted, two open copies, a repeat, two rejected events, a
-    remark and poison.
-    """
+    """Store segments in each state, two open copies, a repeat, rejected events and poison."""
     world.store(
         started("a"),
         started("a"),
@@ -50,9 +43,7 @@ def fill(world: World) -> None:
 
 
 async def test_f34_state_then_is_told_with_every_count_of_its_history() -> None:
-    """
-    Failure scenario F34: statistics count verdicts by reason, segments and the oldest open copy.
-    """
+    """Statistics count verdicts by reason, segments and the oldest open copy (F34)."""
     world = World()
     place = world.place(TP)
     fill(world)
@@ -90,11 +81,11 @@ async def test_f34_state_then_is_told_with_every_count_of_its_history() -> None:
 
 async def test_f34_counts_when_the_state_is_read_anew_then_are_true_of_it_and_totals_grow() -> None:
     """A new state counts anew; totals never decrease."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"), finished("nobody"), started("b", 100, 199))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(started("a"), finished("a"), finished("nobody"), started("b", 100, 199)) as (
+        world,
+        engine,
+        place,
+    ):
         world.script.lose_tail(place, 2)
         await until_state(engine, "replaying", place)
         await until_open(engine, place)
@@ -114,35 +105,9 @@ async def test_f34_counts_when_the_state_is_read_anew_then_are_true_of_it_and_to
         assert engine.statistics().incidents.rejected.events == {"unknown-segment": 1}
 
 
-async def test_f34_counts_when_redelivered_or_compacted_then_have_each_offset_once() -> None:
-    """The statistics count each offset once, and count gaps apart from events."""
-    world = World()
-    place = world.place(TP)
-    world.store(*(started(number) for number in range(5)))
-    world.script.compact(place, [1, 3])
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        before = follower(engine, world)
-        world.script.deliver_again(place, 3)
-        world.store(started(9))
-        await engine.wait_reached({place: 5})
-        shard = follower(engine, world).shard
-        assert shard is not None
-        assert shard.tally == Tally(applied=4, missing=2)
-        assert shard.redelivered > 0
-        assert shard.tally.offsets == shard.position == 6
-        assert before.tally == Tally(applied=3, missing=2)  # what was handed out stays as it was
-
-
-async def test_f34_snapshots_then_are_told_with_age_size_and_what_was_restored(
-    tmp_path: Path,
-) -> None:
+async def test_f34_snapshots_then_have_age_size_and_restored_state(tmp_path: Path) -> None:
     """Failure scenario F34: statistics hold age and size of snapshots, and the restored ones."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"))
-    async with world.engine(snapshots=tmp_path) as engine:
-        await until_open(engine, place)
+    async with opened(started("a"), finished("a"), snapshots=tmp_path) as (world, engine, place):
         await engine.flush()
         kept = engine.statistics().snapshots
         assert kept is not None
@@ -193,60 +158,8 @@ async def test_f34_questions_then_are_counted_by_what_became_of_them() -> None:
     assert engine.statistics().gate.ended == 2
 
 
-async def test_f34_waits_for_an_offset_then_are_counted_by_how_they_ended() -> None:
-    """
-    Waits are counted as released, timed out, cancelled, ended by a stop or removal, and refused.
-    """
-    world = World()
-    settings = EngineSettings(memory=ROOM, gate=GateSettings(waiting_max=4))
-    async with world.engine(settings) as engine:
-        await until_open(engine, 0, 1, 2)
-        late = asyncio.create_task(engine.wait_reached({0: 9}, timeout_s=1))
-        cancelled = asyncio.create_task(engine.wait_reached({0: 9}, timeout_s=60))
-        released = asyncio.create_task(engine.wait_reached({1: 0}, timeout_s=60))
-        lost = asyncio.create_task(engine.wait_reached({0: 9}, timeout_s=60))
-        await asyncio.sleep(0.5)
-        assert engine.statistics().barrier.waiting == 4
-        with pytest.raises(OverBudget):
-            await engine.wait_reached({0: 9})
-        cancelled.cancel()
-        world.store(started(segment_id("a", world.partition_on(1))))
-        await released
-        with pytest.raises(NotReady):
-            await late
-        engine.reconcile(Assignment.of_metadata([1]))
-        with pytest.raises(AssignmentLost):
-            await lost
-        barrier = engine.statistics().barrier
-    assert (barrier.waiting, barrier.released, barrier.timed_out) == (0, 1, 1)
-    assert (barrier.cancelled, barrier.failed, barrier.refused) == (1, 1, 1)
-
-
-async def test_f34_writers_then_are_told_where_they_wait_and_how_they_ended() -> None:
-    """The statistics list each waiting writer under its metadata partition."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine(assignment=Assignment.of_user([TP])) as engine:
-        await until_open(engine, place)
-        world.script.hold_appends(place)
-        writing = asyncio.create_task(engine.write(started("a")))
-        await asyncio.sleep(1)
-        assert engine.statistics().writes.pending == 1
-        assert follower(engine, world).listening == 1
-        world.script.release_appends(place)
-        await writing
-        with pytest.raises(NotAssigned):
-            await engine.write(started(segment_id("b", tp("other"))))
-        writes = engine.statistics().writes
-        assert (writes.pending, writes.applied, writes.failed) == (0, 1, 1)
-        assert follower(engine, world).listening == 0
-
-
 async def test_f34_engine_then_tells_its_log_its_assignment_and_that_it_is_alive() -> None:
-    """
-    The statistics hold the log's figures, the assignment, and a heartbeat that advances without
-    events.
-    """
+    """The statistics hold the log's figures, the assignment, and a heartbeat without events."""
     world = World()
     loop = asyncio.get_running_loop()
     world.store(started("a"))

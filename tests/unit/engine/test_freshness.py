@@ -95,9 +95,7 @@ async def test_question_when_it_waits_twice_then_one_deadline_bounds_both_waits(
 async def test_question_about_many_metadata_partitions_then_one_deadline_bounds_them_all(
     wait: Waiting,
 ) -> None:
-    """
-    One deadline covers all metadata partitions, and the error names the last one that is behind.
-    """
+    """One deadline covers all metadata partitions; the error names the last one behind."""
     world = World(PLACES)
     partitions = [world.partition_on(place) for place in range(PLACES)]
     world.store(started(segment_id(1, partitions[0])))

@@ -94,9 +94,7 @@ async def test_lines_of_an_engine_when_the_log_fails_then_say_where() -> None:
 
 
 async def test_lines_of_a_follower_when_another_task_begins_it_then_are_its_engines() -> None:
-    """
-    The log lines of a follower have the engine's fields, not those of the caller that assigned it.
-    """
+    """The log lines of a follower have the fields of its engine, not of the caller."""
     world = World(2)
     history(world, 0, 2)
     with logging() as lines:

@@ -3,55 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import LogTruncated, NotReady, OutcomeUnknown, UnknownPartition
+from rlmm.engine.engine import Engine, EngineParts, EngineSettings
+from rlmm.errors import LogTruncated, NotReady, UnknownPartition
 from rlmm.log.replay_progress import NotReadyReason
-from rlmm.metadata.verdicts import (
-    Rejected,
-)
-from tests.support.builders import (
-    delete_started,
-    finished,
-    segment_id,
-    started,
-)
+from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, follower, history, ids, refusal
-from tests.support.engines import World, until, until_open, until_state
+from tests.support.engines import (
+    ROOM,
+    LoopClock,
+    World,
+    no_memory,
+    opened,
+    until,
+    until_open,
+    until_state,
+)
 from tests.support.logs.scripted_log import ScriptedLog
-
-if TYPE_CHECKING:
-    from rlmm.engine.engine import Engine
-
-
-async def test_f65_updates_whose_first_record_was_trimmed_then_are_reported() -> None:
-    """The engine drops and counts updates without a start, and marks the history as incomplete."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"), delete_started("a"), started("b", 100, 199))
-    world.script.delete_records(place, 1)
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        assert ids(engine) == [segment_id("b")]
-        found = history(engine, world)
-        assert (found.without_base, found.is_complete, found.first_offset) == (2, False, 1)
-        verdicts = [incident.verdict for incident in engine.incidents.of()]
-        assert all(isinstance(verdict, Rejected) for verdict in verdicts)
-        assert len(verdicts) == 2
 
 
 async def test_f66_log_start_when_it_passes_us_by_then_rebuilds_behind_a_closed_gate() -> None:
-    """
-    The engine rebuilds behind a closed gate instead of fetching out of range, and logs the gap.
-    """
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    """The engine rebuilds behind a closed gate instead of fetching out of range, and logs it."""
+    async with opened(started("a"), finished("a")) as (world, engine, place):
         world.script.stall(place)
         world.store(*(started(number, number, number) for number in range(200, 210)))
         world.script.delete_records(place, 8)
@@ -66,44 +41,6 @@ async def test_f66_log_start_when_it_passes_us_by_then_rebuilds_behind_a_closed_
         assert (stands.beginnings, stands.failures) == (2, 1)
         await asyncio.sleep(60)
         assert follower(engine, world).failures == 1
-
-
-def begins_at(engine: Engine, world: World, offset: int) -> bool:
-    return follower(engine, world).progress.log_start_offset == offset
-
-
-async def test_f67_watermark_when_rebuilt_from_fewer_records_then_does_not_go_down() -> None:
-    """The high watermark does not go down, however often the state is rebuilt."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        assert engine.reads.highest_offset(TP, 0) == 99
-        for start in (5, 9, 13):
-            world.script.stall(place)
-            world.store(*(started(start * 100 + number) for number in range(4)))
-            world.script.delete_records(place, start)
-            await asyncio.sleep(31)  # the read in flight ends, the next one is out of range
-            await until(partial(begins_at, engine, world, start))
-            assert engine.statistics().gates[place] == "replaying"
-        world.script.resume(place)
-        await until_open(engine, place)
-        assert follower(engine, world).beginnings == 4
-        assert engine.reads.highest_offset(TP, 0) == 99
-
-
-async def test_log_when_its_tail_is_lost_then_nothing_of_that_tail_is_answered() -> None:
-    """After an unclean election the engine answers nothing from the lost tail."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"), started("b", 100, 199), finished("b"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        world.script.lose_tail(place, 2)
-        await until_state(engine, "replaying", place)
-        await until_open(engine, place)
-        assert ids(engine) == [segment_id("a")]
 
 
 async def test_log_when_it_was_cut_and_has_grown_again_then_is_read_anew_all_the_same() -> None:
@@ -124,24 +61,6 @@ async def test_log_when_it_was_cut_and_has_grown_again_then_is_read_anew_all_the
         assert engine.read_token()[place] == 4
 
 
-async def test_f6_write_when_the_log_was_cut_unnoticed_then_is_not_called_applied() -> None:
-    """An event whose offset was read before a truncation has an unknown outcome."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        world.script.lose_tail(place, 0)
-        with pytest.raises(OutcomeUnknown, match="cut off") as caught:
-            await engine.write(finished("a"))  # of a segment that the log does not know any more
-        assert caught.value.stored_at == (place, 0)
-        await until_state(engine, "replaying", place)
-        await until_open(engine, place)
-        with pytest.raises(UnknownPartition):
-            engine.reads.segments(TP)
-        assert engine.statistics().writes.unknown == 1
-
-
 async def test_log_when_it_is_cut_below_the_target_then_still_becomes_ready() -> None:
     """A target that the log has lost is not waited for, for ever."""
     world = World()
@@ -159,11 +78,7 @@ async def test_log_when_it_is_cut_below_the_target_then_still_becomes_ready() ->
 
 async def test_log_when_a_seen_end_is_cut_off_then_the_gate_opens_again() -> None:
     """An end that was seen and is not there any more closes the gate for a while, not for ever."""
-    world = World()
-    place = world.place(TP)
-    world.store(*(started(number) for number in range(4)))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(*(started(number) for number in range(4))) as (world, engine, place):
         world.script.stall(place)
         world.store(*(started(number) for number in range(4, 10)))
         await until(lambda: follower(engine, world).progress.high_watermark == 10)
@@ -176,11 +91,7 @@ async def test_log_when_a_seen_end_is_cut_off_then_the_gate_opens_again() -> Non
 
 async def test_f6_topic_when_made_anew_then_nothing_of_the_old_one_is_answered() -> None:
     """The partition is not ready, is rebuilt, and stores writes in the new topic."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(started("a"), finished("a")) as (world, engine, place):
         waiting = asyncio.create_task(engine.wait_reached({place: 100}, timeout_s=60))
         world.script.recreate_topic()
         noticed = False
@@ -206,11 +117,7 @@ async def test_f6_topic_when_made_anew_then_nothing_of_the_old_one_is_answered()
 
 async def test_f6_topic_when_deleted_for_a_while_then_is_waited_for() -> None:
     """The engine waits for a deleted topic, which may return with another count."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(started("a")) as (world, engine, _):
         world.script.delete_topic()
         await asyncio.sleep(300)
         assert refusal(engine) is not None
@@ -222,14 +129,12 @@ async def test_f6_topic_when_deleted_for_a_while_then_is_waited_for() -> None:
 
 
 async def test_f44_topic_when_made_anew_with_a_wrong_count_then_is_waited_for_by_name() -> None:
-    """
-    A wrong partition count after a start does not end the engine; it waits and names the count.
-    """
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"))
-    async with world.engine(log=world.log(partition_count=3)) as engine:
-        await until_open(engine, place)
+    """A wrong partition count after a start does not end the engine; it names the count."""
+    async with opened(started("a"), make_log=lambda world: world.log(partition_count=3)) as (
+        world,
+        engine,
+        place,
+    ):
         world.script.create_topic(7)
         await asyncio.sleep(60)
         with pytest.raises(NotReady, match="7 partitions, the configuration says 3"):
@@ -238,3 +143,79 @@ async def test_f44_topic_when_made_anew_with_a_wrong_count_then_is_waited_for_by
         await until_open(engine, place)
         await engine.write(started("b"))
         assert ids(engine) == [segment_id("b")]
+
+
+async def test_f68_retriable_trouble_then_is_waited_out_with_the_gate_open_for_a_while() -> None:
+    """Brokers restart within the time that an answer may be old; the state is not dropped."""
+    async with opened(started("a")) as (world, engine, _):
+        world.script.lose_brokers()
+        await asyncio.sleep(20)
+        assert ids(engine) == [segment_id("a")]
+        world.script.restore()
+        await engine.write(finished("a"))
+        assert follower(engine, world).beginnings == 1
+        assert follower(engine, world).failures > 0
+
+
+async def test_f68_permanent_trouble_then_closes_the_gate_by_name_until_it_is_cured() -> None:
+    """Rights that are withdrawn are an error state that shows, not a dead task; and it heals."""
+    async with opened(started("a")) as (world, engine, place):
+        world.script.withdraw_rights()
+        await until_state(engine, "closed", place, timeout_s=1)
+        error = refusal(engine)
+        assert error.reason == NotReadyReason.NOT_PERMITTED
+        assert "not permitted" in str(error)
+        assert "not permitted" in follower(engine, world).last_failure
+        await asyncio.sleep(600)
+        world.script.restore()
+        await until_open(engine, place, timeout_s=11)
+        assert ids(engine) == [segment_id("a")]
+
+
+async def test_f68_damaged_partition_then_is_closed_and_the_others_go_on() -> None:
+    """Damaged bytes in one metadata partition close only that partition."""
+    world = World()
+    place = world.place(TP)
+    other = world.partition_on((place + 1) % 3)
+    async with world.engine() as engine:
+        await until_open(engine, 0, 1, 2)
+        world.script.take_offline(place)
+        await until_state(engine, "closed", place, timeout_s=1)
+        assert refusal(engine).reason == NotReadyReason.DAMAGED
+        await engine.write(started(segment_id("b", other)))
+        assert len(engine.reads.segments(other)) == 1
+
+
+async def test_f68_attempts_while_in_trouble_then_become_rare_and_never_end() -> None:
+    """250 ms, doubled to 10 s, for ever; a success makes the next pause short again."""
+    async with opened() as (world, engine, place):
+        world.script.lose_leader(place)
+        await asyncio.sleep(1_000)
+        failures = follower(engine, world).failures
+        assert 100 <= failures <= 110
+        world.script.elect_leader(place)
+        await until_open(engine, place)
+        world.store(started("a"))
+        await engine.wait_reached({place: 0}, timeout_s=11)
+        world.script.lose_leader(place)
+        await asyncio.sleep(1)
+        assert follower(engine, world).failures - failures >= 2
+
+
+async def test_f101_engine_when_cancelled_while_the_topic_is_made_anew_then_ends() -> None:
+    """A cancellation that meets the end of the old topic's reading is not forgotten for it."""
+    for steps in range(20):
+        world = World(partition_count=3)
+        engine = Engine(
+            world.log(),
+            EngineSettings(memory=ROOM),
+            parts=EngineParts(clock=LoopClock(), measure_memory=no_memory),
+        )
+        running = asyncio.create_task(engine.run())
+        await until_open(engine, 0, 1, 2)
+        world.script.recreate_topic()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait([running], timeout=60)
+        assert running.cancelled(), f"{steps} steps after the topic was made anew"

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.encoding import encode_any
-from rlmm.metadata.record_layout import VALUE_BYTES_MAX
-from rlmm.metadata.segment import SegmentState
-from rlmm.metadata.verdicts import (
-    Applied,
-    Rejected,
-    RejectReason,
-    Remark,
-    Undecodable,
-    UndecodableReason,
-)
+from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from rlmm.pump.settings import PumpSettings
 from rlmm.records.writer import build_batch, records_of
-from tests.support.builders import (
-    delete_finished,
-    delete_started,
-    finished,
-    segment_id,
-    started,
-    update,
-)
-from tests.support.engine.engine_questions import TP, follower, history, ids, refusal
-from tests.support.engines import ROOM, START_MS, World, until, until_open, until_state
-from tests.support.records.value_bytes import int32, segment_value, update_value
+from tests.support.builders import finished, segment_id, started
+from tests.support.engine.engine_questions import TP, follower, history, ids
+from tests.support.engines import ROOM, World, opened, until, until_open
+from tests.support.records.value_bytes import segment_value, update_value
 
 if TYPE_CHECKING:
     import pytest
@@ -49,56 +31,8 @@ POISON = {
 }
 
 
-async def test_f62_poison_then_is_set_aside_and_the_good_records_of_the_fetch_apply() -> None:
-    """Each is kept with bytes, partition, offset and reason, counted once, and reading goes on."""
-    world = World()
-    place = world.place(TP)
-    values = [
-        encode_any(started("a")),
-        *POISON.values(),
-        encode_any(finished("a")),
-        encode_any(started("b", 100, 199)),
-    ]
-    world.script.write(place, *values)
-    async with world.engine(ANY_HISTORY) as engine:
-        await until_open(engine, place)
-        assert ids(engine) == [segment_id("a"), segment_id("b")]
-        assert engine.reads.highest_offset(TP, 0) == 99
-        aside = list(engine.incidents.of(metadata_partition=place))
-        assert [found.offset for found in aside] == list(range(1, 1 + len(POISON)))
-        for found, (reason, value) in zip(aside, POISON.items(), strict=True):
-            assert isinstance(found.verdict, Undecodable)
-            assert found.verdict.reason is reason
-            assert found.value == value[: len(found.value or b"")]
-            assert found.size == len(value)
-            assert found.seen_ms >= START_MS
-        assert history(engine, world).undecodable == len(POISON)
-        assert follower(engine, world).failures == 0
-
-
-async def test_f62_oversized_record_then_is_set_aside_and_its_beginning_is_kept() -> None:
-    """The engine sets aside a record larger than its limit and applies the next one."""
-    world = World()
-    place = world.place(TP)
-    world.topic.batch_bytes_max = 2 * VALUE_BYTES_MAX
-    value = segment_value() + bytes(VALUE_BYTES_MAX)
-    world.script.write(place, value, encode_any(started("a")))
-    async with world.engine(ANY_HISTORY) as engine:
-        await until_open(engine, place)
-        assert ids(engine) == [segment_id("a")]
-        (found,) = engine.incidents.of()
-        assert isinstance(found.verdict, Undecodable)
-        assert found.verdict.reason is UndecodableReason.OVERSIZED
-        assert (found.size, found.value) == (len(value), value[: 64 * 1024])
-
-
-async def test_f62_poison_then_is_named_in_the_log_with_its_first_bytes(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """
-    The log has one line per slice with the first bytes of each poison record, and none for
-    tombstones.
-    """
+async def test_f62_poison_is_logged_with_its_first_bytes(caplog: pytest.LogCaptureFixture) -> None:
+    """One line per slice has the first bytes of each poison record; tombstones have none."""
     world = World()
     place = world.place(TP)
     bad = POISON[UndecodableReason.TRUNCATED]
@@ -117,96 +51,9 @@ async def test_f62_poison_then_is_named_in_the_log_with_its_first_bytes(
         assert bytes(65).hex() not in caplog.text
 
 
-async def test_f62_null_value_then_is_set_aside_and_a_null_key_is_normal() -> None:
-    """A tombstone is counted apart: history was removed there, not misunderstood."""
-    world = World()
-    place = world.place(TP)
-    values = [encode_any(started("a")), None, encode_any(finished("a"))]
-    held = world.topic.partitions[place]
-    records = records_of(values, 0)
-    assert all(record.key is None for record in records)
-    world.topic.store(held, build_batch(records, 0), len(values))
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        assert engine.reads.highest_offset(TP, 0) == 99
-        (found,) = engine.incidents.of()
-        assert isinstance(found.verdict, Undecodable)
-        assert found.verdict.reason is UndecodableReason.TOMBSTONE
-        assert (found.offset, found.value) == (1, None)
-        assert history(engine, world).counted_apart == 1
-
-
-async def test_f62_poison_while_open_then_stops_nothing() -> None:
-    """A bad record that arrives later is set aside, and neither gate nor writer notices."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        world.script.write(place, int32(7))
-        await engine.write(finished("a"))
-        assert engine.reads.highest_offset(TP, 0) == 99
-        assert history(engine, world).undecodable == 1
-        assert engine.statistics().gates[place] == "open"
-
-
-async def test_f62_update_to_started_then_is_rejected_and_no_poison() -> None:
-    """An update to STARTED is rejected and, unlike in a stock broker, does not stop the reader."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), update("a", SegmentState.COPY_SEGMENT_STARTED), finished("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        (found,) = engine.incidents.of(segment=segment_id("a").uuid)
-        assert isinstance(found.verdict, Rejected)
-        assert found.verdict.reason is RejectReason.UPDATE_TO_STARTED
-        assert history(engine, world).undecodable == 0
-
-
-async def test_f63_history_when_too_much_was_not_understood_then_stays_closed_for_good() -> None:
-    """Moving past bad records is visible in readiness; good ones that follow do not open it."""
-    world = World()
-    place = world.place(TP)
-    world.script.write(place, *[int32(7)] * 2, *(encode_any(started(n)) for n in range(98)))
-    async with world.engine() as engine:
-        await until_state(engine, "closed", place)
-        error = refusal(engine)
-        assert (error.reason, error.position, error.target) == (
-            NotReadyReason.NOT_UNDERSTOOD,
-            100,
-            100,
-        )
-        assert "2 of 100 records" in str(error)
-        world.store(*(started(number) for number in range(100, 600)))
-        await engine.wait_reached({place: 599}, timeout_s=60)
-        await asyncio.sleep(60)
-        assert refusal(engine).reason == NotReadyReason.NOT_UNDERSTOOD
-    world.script.write(place, encode_any(finished(5)))
-
-
-async def test_f78_rejected_event_then_is_counted_and_shown_with_its_segment() -> None:
-    """The incident shows partition, offset, segment, reason and both states."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), delete_finished("a"), finished("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        (found,) = engine.incidents.of(segment=segment_id("a").uuid)
-        assert (found.metadata_partition, found.offset, found.partition) == (place, 1, TP)
-        assert str(found.verdict) == (
-            "illegal-transition: COPY_SEGMENT_STARTED -> DELETE_SEGMENT_FINISHED"
-        )
-        assert engine.reads.highest_offset(TP, 0) == 99
-        assert engine.read_token()[place] == 2
-
-
 async def test_f78_incidents_when_the_state_is_read_anew_then_are_not_told_twice() -> None:
     """A record that is read twice is one incident."""
-    world = World()
-    place = world.place(TP)
-    world.store(finished("gone"), started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(finished("gone"), started("a")) as (world, engine, place):
         world.script.lose_tail(place, 1)
         await until(lambda: follower(engine, world).beginnings == 2)
         await until_open(engine, place)
@@ -259,31 +106,3 @@ async def test_f62_damage_that_was_in_transit_then_is_not_counted() -> None:
         await until_open(engine, place)
         assert engine.reads.highest_offset(TP, 0) == 99
         assert history(engine, world).undecodable == 0
-
-
-async def test_redelivery_then_is_stepped_over() -> None:
-    """A redelivered record changes nothing and counts in no verdict."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"), finished("a"), delete_started("a"), delete_finished("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        world.script.deliver_again(place, 4)
-        await engine.write(started("b", 100, 199))
-        assert ids(engine) == [segment_id("b")]
-        shard = engine._gate.shards()[place].shard
-        assert shard is not None
-        assert shard.statistics().redelivered == 4
-        assert shard.statistics().tally.offsets == 5
-
-
-async def test_displaced_segments_then_are_remarked_and_remembered() -> None:
-    """Applied as Kafka applies it, and worth a look all the same."""
-    world = World()
-    place = world.place(TP)
-    for label, last in (("a", 99), ("b", 150)):
-        world.store(started(label, 0, last), finished(label))
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        (found,) = engine.incidents.of()
-        assert found.verdict == Applied(Remark.DISPLACED_ANOTHER_SEGMENT)

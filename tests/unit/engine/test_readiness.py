@@ -8,20 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import (
-    NotAssigned,
-    NotReady,
-    PumpFailed,
-    Stopped,
-    UnknownPartition,
-)
+from rlmm.errors import NotAssigned, NotReady, PumpFailed, Stopped, UnknownPartition
 from rlmm.log.memory.partition import BoundsFault
 from rlmm.log.replay_progress import NotReadyReason
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.pump.settings import PumpSettings
 from tests.support.builders import finished, started
-from tests.support.engines import ROOM, World, until, until_open, until_state
+from tests.support.engines import ROOM, World, opened, until, until_open, until_state
 
 if TYPE_CHECKING:
     from rlmm.metadata.report import Report
@@ -57,20 +51,6 @@ async def test_f20_question_when_half_of_the_history_is_read_then_none_is_answer
         assert len(engine.reads.segments(TP)) == 10
 
 
-async def test_f21_question_when_unassigned_then_each_says_not_assigned() -> None:
-    """Every question gets not assigned, at once and later."""
-    world = World()
-    world.store(started("a"), finished("a"))
-    async with world.engine() as engine:
-        await until_open(engine, world.place(TP))
-        assert refusals(engine) == {None}
-        generation = engine.reconcile(Assignment.nothing())
-        assert refusals(engine) == {NotAssigned}
-        await engine.wait_settled(generation, timeout_s=5)
-        assert refusals(engine) == {NotAssigned}
-        assert engine.statistics().gates == {}
-
-
 @pytest.mark.parametrize("fault", list(BoundsFault), ids=lambda fault: fault.value)
 async def test_f22_list_while_the_end_is_not_known_then_is_not_ready(fault: BoundsFault) -> None:
     """A listing before the log end is known is not ready, neither empty nor not assigned."""
@@ -91,19 +71,6 @@ async def test_f22_list_while_the_end_is_not_known_then_is_not_ready(fault: Boun
         world.script.heal_bounds(place)
         await until_open(engine, place)
         assert len(engine.reads.segments(TP)) == 1
-
-
-async def test_f23_engine_that_was_given_nothing_then_says_not_assigned() -> None:
-    """
-    The engine is not ready before it reaches the log, and then refuses partitions not assigned to
-    it.
-    """
-    world = World()
-    async with world.engine(assignment=Assignment.nothing()) as engine:
-        assert refusals(engine) == {NotReady}
-        await until(lambda: engine.identity is not None)
-        assert refusals(engine) == {NotAssigned}
-        assert not engine.reads.is_ready(TP)
 
 
 async def test_f24_partition_when_unassigned_before_its_first_event_then_begins_closed() -> None:
@@ -153,10 +120,7 @@ async def test_f25_f69_reader_when_it_wedges_then_the_gate_closes_within_the_lim
 
 async def test_f25_quiet_log_then_the_gate_stays_open() -> None:
     """Hours without an event are no stall: the end is known and reached."""
-    world = World()
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, world.place(TP))
+    async with opened(started("a")) as (_, engine, _):
         for _ in range(60):
             await asyncio.sleep(60)
             assert refusals(engine) == {None}
@@ -164,11 +128,7 @@ async def test_f25_quiet_log_then_the_gate_stays_open() -> None:
 
 async def test_f69_end_when_nobody_says_it_any_more_then_the_gate_closes_and_opens() -> None:
     """The gate closes while the log end is unknown and opens when it is known again."""
-    world = World()
-    place = world.place(TP)
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened(started("a")) as (world, engine, place):
         world.script.fail_bounds(place)
         await asyncio.sleep(59)
         assert refusals(engine) == {None}
@@ -208,29 +168,10 @@ async def test_f26_f50_engine_when_its_reader_has_died_then_refuses_by_that_name
 
 async def test_f26_engine_when_stopped_then_refuses_by_that_name() -> None:
     """A stopped engine refuses every question with Stopped."""
-    world = World()
-    world.store(started("a"))
-    async with world.engine() as engine:
-        await until_open(engine, world.place(TP))
+    async with opened(started("a")) as (world, engine, _):
+        pass
     world.store(finished("a"))
     assert refusals(engine) == {Stopped}
-
-
-async def test_f32_refusal_while_loading_then_has_its_fields() -> None:
-    """The refusal has user partition, metadata partition, and each number once it is known."""
-    world = World()
-    place = world.place(TP)
-    last = world.store(*(started(number) for number in range(50)))
-    world.script.stall(place)
-    async with world.engine() as engine:
-        error = refusal(engine)
-        assert (error.user_partition, error.metadata_partition) == (str(TP), None)
-        assert (error.position, error.target, error.records_left) == (None, None, None)
-        await until(lambda: refusal(engine).reason == NotReadyReason.REPLAYING)
-        error = refusal(engine)
-        assert (error.user_partition, error.metadata_partition) == (str(TP), place)
-        assert (error.position, error.target, error.records_left) == (0, last + 1, 50)
-        assert error.retry_after_ms == 1_000
 
 
 async def test_f33_short_wait_for_readiness_then_is_bounded_and_answers_if_it_can() -> None:

@@ -3,46 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from rlmm.engine.engine import EngineSettings
-from rlmm.errors import (
-    AppendRefused,
-    AppendUncertain,
-    AssignmentLost,
-    EventRejected,
-    NotAssigned,
-    OutcomeUnknown,
-    Stopped,
-    UnknownPartition,
-)
-from rlmm.log.memory.partition import AppendOutcome
+from rlmm.errors import AssignmentLost, EventRejected, OutcomeUnknown, OverBudget, Stopped
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE
 from rlmm.pump.settings import WriteSettings
 from rlmm.pump.writer import StoredNotAssigned, WrittenEvent
-from tests.support.builders import (
-    finished,
-    segment_id,
-    started,
-)
+from tests.support.builders import finished, segment_id, started
 from tests.support.engine.engine_questions import TP, log_end
-from tests.support.engines import ROOM, World, until, until_open
+from tests.support.engines import ROOM, World, opened, until, until_open
 from tests.support.logs.scripted_log import ScriptedLog
-
-
-async def test_f50_write_when_not_assigned_then_fails_before_anything_is_stored() -> None:
-    """(a) The engine refuses the write at once and the log is unchanged."""
-    world = World()
-    loop = asyncio.get_running_loop()
-    async with world.engine(assignment=Assignment.nothing()) as engine:
-        await until(lambda: engine.identity is not None)
-        begun_s = loop.time()
-        with pytest.raises(NotAssigned):
-            await engine.write(started("a"))
-        assert (loop.time(), log_end(world)) == (begun_s, 0)
-        assert engine.statistics().writes.failed == 1
 
 
 async def test_f50_store_when_not_assigned_then_is_stored_as_kafka_does_it() -> None:
@@ -61,11 +35,8 @@ async def test_f50_store_when_not_assigned_then_is_stored_as_kafka_does_it() -> 
 
 async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_it_is() -> None:
     """(b) The error of a write that lost its assignment names the offset of the stored event."""
-    world = World()
-    place = world.place(TP)
     loop = asyncio.get_running_loop()
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    async with opened() as (world, engine, place):
         world.script.stall(place)
         writing = asyncio.create_task(engine.write(started("a")))
         await until(lambda: log_end(world) == 1)
@@ -80,29 +51,8 @@ async def test_f50_write_when_unassigned_while_it_waits_then_is_told_and_where_i
         assert engine.statistics().writes.unknown == 1
 
 
-async def test_f50_write_when_unassigned_while_it_appends_then_is_told_the_same() -> None:
-    """(b) The error names the offset that the log returned after the partition was removed."""
-    world = World()
-    log = ScriptedLog(world.topic)
-    place = world.place(TP)
-    async with world.engine(log=log) as engine:
-        await until_open(engine, place)
-        log.told_late.clear()
-        writing = asyncio.create_task(engine.write(started("a")))
-        await until(lambda: log_end(world) == 1)
-        engine.reconcile(Assignment.nothing())
-        engine.reconcile(Assignment.everything())
-        await until_open(engine, place)
-        log.told_late.set()
-        with pytest.raises(AssignmentLost) as caught:
-            await writing
-        assert caught.value.stored_at == (place, 0)
-
-
 @pytest.mark.parametrize("told", [True, False], ids=["offset-told", "offset-not-told"])
-async def test_f50_f101_write_when_the_engine_stops_then_is_told_and_where_it_is(
-    *, told: bool
-) -> None:
+async def test_f50_f101_write_when_the_engine_stops_then_names_its_place(*, told: bool) -> None:
     """(c) Waiting writers get Stopped, with the offset if the log had returned it."""
     world = World()
     log = ScriptedLog(world.topic)
@@ -134,24 +84,6 @@ async def test_f50_write_when_the_engine_has_stopped_then_stores_nothing() -> No
         assert engine.statistics().writes.unknown == 0
 
 
-async def test_f50_write_when_the_topic_is_made_anew_meanwhile_then_is_unknown() -> None:
-    """The outcome of an event in a deleted topic is unknown."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        world.script.stall(place)
-        writing = asyncio.create_task(engine.write(started("a")))
-        await until(lambda: log_end(world) == 1)
-        world.script.recreate_topic()
-        with pytest.raises(OutcomeUnknown) as caught:
-            await writing
-        assert caught.value.stored_at == (place, 0)
-        await until_open(engine, place)
-        with pytest.raises(UnknownPartition):
-            engine.reads.segments(TP)
-
-
 async def test_f54_write_when_not_heard_in_time_then_a_retry_makes_no_second_segment() -> None:
     """The error names the place of the event, and the retry is a duplicate."""
     world = World()
@@ -176,52 +108,6 @@ async def test_f54_write_when_not_heard_in_time_then_a_retry_makes_no_second_seg
         assert len(engine.reads.segments(TP)) == 1
 
 
-@pytest.mark.parametrize(
-    ("outcome", "error", "ends"),
-    [
-        (AppendOutcome.REFUSED, AppendRefused, "failed"),
-        (AppendOutcome.UNCERTAIN_LOST, AppendUncertain, "unknown"),
-        (AppendOutcome.UNCERTAIN_STORED, AppendUncertain, "unknown"),
-    ],
-    ids=lambda value: getattr(value, "value", None) or getattr(value, "code", None) or str(value),
-)
-async def test_f54_append_when_it_fails_then_the_writer_hears_how_much_is_known(
-    outcome: AppendOutcome, error: type[Exception], ends: str
-) -> None:
-    """Surely not stored and perhaps stored are two answers; repeating is safe after both."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        world.script.plan_appends(place, outcome)
-        with pytest.raises(error):
-            await engine.write(started("a"))
-        assert getattr(engine.statistics().writes, ends) == 1
-        await engine.write(started("a"))
-        assert len(engine.reads.segments(TP)) == 1
-
-
-async def test_write_when_its_event_is_trimmed_before_it_is_read_then_is_not_called_applied() -> (
-    None
-):
-    """The outcome of an event that retention removed before it was read is unknown."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
-        world.script.stall(place)
-        writing = asyncio.create_task(engine.write(started("a")))
-        await until(lambda: log_end(world) == 1)
-        world.store(*(started(number) for number in range(5)))
-        world.script.delete_records(place, 3)
-        world.script.resume(place)
-        with pytest.raises(OutcomeUnknown) as caught:
-            await writing
-        assert caught.value.stored_at == (place, 0)
-        await until_open(engine, place)
-        assert segment_id("a") not in {found.id for found in engine.reads.segments(TP)}
-
-
 async def test_write_when_the_log_loses_its_event_then_hears_no_verdict_on_another() -> None:
     """A leader without the event takes over, and others get its offset: that is not its verdict."""
     world = World()
@@ -244,29 +130,9 @@ async def test_write_when_the_log_loses_its_event_then_hears_no_verdict_on_anoth
         assert segment_id("a") not in {found.id for found in engine.reads.segments(TP)}
 
 
-async def test_write_when_cancelled_while_it_waits_to_be_admitted_then_has_failed() -> None:
-    """A write cancelled before admission is not stored, and counts as failed."""
-    world = World()
-    world.script.stall(world.place(TP))
-    world.store(started("before"))
-    async with world.engine() as engine:
-        await until(lambda: engine.identity is not None)
-        writing = asyncio.create_task(engine.write(started("a")))
-        await until(lambda: engine.statistics().writes.pending == 1)
-        writing.cancel()
-        await asyncio.wait([writing])
-        writes = engine.statistics().writes
-        assert (writes.failed, writes.unknown, log_end(world)) == (1, 0, 1)
-
-
 async def test_writes_when_handed_to_the_log_then_it_is_known_how_long_they_took() -> None:
-    """
-    Durations end at the verdict or at the timeout, and leave out events refused before the append.
-    """
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await until_open(engine, place)
+    """Durations end at the verdict or timeout, and leave out events refused before."""
+    async with opened() as (world, engine, place):
         await engine.write(started("a"))
         world.script.stall(place)
         writing = asyncio.create_task(engine.write(started("b"), timeout_s=50))
@@ -281,3 +147,59 @@ async def test_writes_when_handed_to_the_log_then_it_is_known_how_long_they_took
         assert found.count == 3
         assert (up_to["1"], up_to["5"]) == (1, 3)
         assert 4 <= found.sum_s < 5
+
+
+async def test_writes_when_too_many_wait_then_one_more_is_refused_at_once() -> None:
+    """The engine refuses one write above the limit at once, with an error of its own."""
+    world = World()
+    place = world.place(TP)
+    settings = EngineSettings(memory=ROOM, write=WriteSettings(pending_max=2))
+    async with world.engine(settings) as engine:
+        await until_open(engine, place)
+        world.script.stall(place)
+        writing = [asyncio.create_task(engine.write(started(number))) for number in range(2)]
+        await until(lambda: log_end(world) == 2)
+        with pytest.raises(OverBudget, match=r"write\.pending_max"):
+            await engine.write(started(2))
+        world.script.resume(place)
+        await asyncio.gather(*writing)
+        await engine.write(started(2))
+
+
+async def test_f90_writes_that_wait_then_cost_no_thread_and_no_polling() -> None:
+    """A thousand waiting writes cause no more turns of the event loop than one."""
+    world = World()
+    place = world.place(TP)
+
+    class Turns:
+        def __init__(self) -> None:
+            self.count = 0
+            self._select = loop._selector.select  # type: ignore[attr-defined]
+            loop._selector.select = self.select  # type: ignore[attr-defined]
+
+        def select(self, timeout: float | None = None) -> object:
+            self.count += 1
+            return self._select(timeout)
+
+    loop = asyncio.get_running_loop()
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        world.script.stall(place)
+        threads = set(threading.enumerate())
+        turns, counts = Turns(), list[int]()
+        writing: list[asyncio.Task[WrittenEvent]] = []
+        for amount in (1, 1_000):
+            while len(writing) < amount:
+                writing.append(asyncio.create_task(engine.write(started(len(writing)))))
+            await until(lambda amount=amount: log_end(world) == amount)  # type: ignore[misc]
+            before = turns.count
+            await asyncio.sleep(10)
+            counts.append(turns.count - before)
+        assert engine.statistics().writes.pending == 1_000
+        assert abs(counts[0] - counts[1]) <= 10
+        assert set(threading.enumerate()) <= threads
+        writing[500].cancel()
+        world.script.resume(place)
+        done = await asyncio.gather(*writing, return_exceptions=True)
+        applied = [found for found in done if isinstance(found, WrittenEvent)]
+        assert [found.verdict for found in applied] == [APPLIED] * 999

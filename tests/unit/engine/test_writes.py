@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import (
-    EventRejected,
-    InvalidArgument,
-    NotPublishable,
-    NotReady,
-    NotWritable,
-)
-from rlmm.metadata.assignment import Assignment
-from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from rlmm.metadata.verdicts import APPLIED, DUPLICATE, RejectReason, Remark
+from rlmm.errors import EventRejected, InvalidArgument, NotReady, UnknownPartition
+from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.metadata.verdicts import RejectReason
 from tests.support.builders import (
     delete_finished,
     delete_started,
@@ -24,15 +17,14 @@ from tests.support.builders import (
     partition_delete,
     segment_id,
     started,
-    update,
 )
-from tests.support.engines import World, until, until_open
+from tests.support.engine.engine_questions import TP, log_end
+from tests.support.engines import World, opened, until, until_open
 from tests.support.logs.scripted_log import ScriptedLog
 
 if TYPE_CHECKING:
     from rlmm.engine.engine import Engine
     from rlmm.metadata.events import Event
-from tests.support.engine.engine_questions import TP, log_end
 
 MARKED, STARTED, FINISHED = PartitionDeleteState
 
@@ -48,27 +40,6 @@ async def rejection(engine: Engine, event: Event) -> EventRejected:
     [
         ([], finished("a"), RejectReason.UNKNOWN_SEGMENT, None, "COPY_SEGMENT_FINISHED"),
         (
-            [started("a"), finished("a")],
-            started("a"),
-            RejectReason.ILLEGAL_TRANSITION,
-            "COPY_SEGMENT_FINISHED",
-            "COPY_SEGMENT_STARTED",
-        ),
-        (
-            [started("a")],
-            delete_finished("a"),
-            RejectReason.ILLEGAL_TRANSITION,
-            "COPY_SEGMENT_STARTED",
-            "DELETE_SEGMENT_FINISHED",
-        ),
-        (
-            [],
-            partition_delete(FINISHED),
-            RejectReason.ILLEGAL_TRANSITION,
-            None,
-            "DELETE_PARTITION_FINISHED",
-        ),
-        (
             [partition_delete(MARKED), partition_delete(STARTED)],
             partition_delete(MARKED),
             RejectReason.ILLEGAL_TRANSITION,
@@ -76,18 +47,12 @@ async def rejection(engine: Engine, event: Event) -> EventRejected:
             "DELETE_PARTITION_MARKED",
         ),
     ],
-    ids=["unknown-id", "same-id-twice", "cs-to-df", "finished-first", "f82-backwards"],
+    ids=["unknown-id", "f82-backwards"],
 )
 async def test_f51_event_that_would_be_rejected_then_never_becomes_durable(
-    stored: list[Event],
-    event: Event,
-    reason: RejectReason,
-    current: str | None,
-    requested: str,
+    stored: list[Event], event: Event, reason: RejectReason, current: str | None, requested: str
 ) -> None:
-    """
-    The writer gets the reason with the current and the requested state, and nothing is stored.
-    """
+    """The writer gets the reason with both states, and nothing is stored."""
     world = World()
     async with world.engine() as engine:
         for before in stored:
@@ -100,27 +65,6 @@ async def test_f51_event_that_would_be_rejected_then_never_becomes_durable(
         assert str(TP) in str(error)
         assert log_end(world) == end
         assert engine.statistics().writes.rejected_before == 1
-
-
-async def test_f51_event_when_another_comes_first_then_is_told_after_it_was_stored() -> None:
-    """The writer gets the verdict on its own stored event, with its place."""
-    world = World()
-    log = ScriptedLog(world.topic)
-    place = world.place(TP)
-    world.store(started("a"), finished("a"))
-    async with world.engine(log=log) as engine:
-        await until_open(engine, place)
-        world.script.stall(place)
-        world.store(delete_started("a"), delete_finished("a"))
-        writing = asyncio.create_task(engine.write(finished("a", event_timestamp_ms=7)))
-        await until(lambda: log_end(world) == 5)
-        world.script.resume(place)
-        with pytest.raises(EventRejected) as caught:
-            await writing
-        error = caught.value
-        assert (error.reason, error.stored_at) == (RejectReason.UNKNOWN_SEGMENT, (place, 4))
-        assert f"stored at offset 4 of metadata partition {place}" in str(error)
-        assert engine.statistics().writes.rejected_after == 1
 
 
 async def test_f51_rejection_that_is_read_before_its_offset_is_told_then_is_not_lost() -> None:
@@ -148,76 +92,8 @@ async def test_f51_rejection_that_is_read_before_its_offset_is_told_then_is_not_
         assert caught.value.stored_at == (place, 4)
 
 
-async def test_f51_writers_at_once_then_each_hears_of_its_own_event() -> None:
-    """A hundred writers of ten segments: one of each is applied, the others are repeats of it."""
-    world = World()
-    async with world.engine() as engine:
-        await until_open(engine, world.place(TP))
-        written = await asyncio.gather(
-            *(engine.write(started(number % 10)) for number in range(100))
-        )
-        assert len({found.offset for found in written}) == 100
-        verdicts = [found.verdict for found in sorted(written, key=lambda found: found.offset)]
-        assert verdicts == [APPLIED] * 10 + [DUPLICATE] * 90
-        assert engine.statistics().writes.applied == 10
-        assert engine.statistics().writes.duplicate == 90
-        assert engine.statistics().writes.pending == 0
-
-
-async def test_f52_exact_retry_then_is_a_success_that_is_told_as_a_repeat() -> None:
-    """A writer that repeats its event gets a success marked as a duplicate."""
-    world = World()
-    async with world.engine() as engine:
-        for event in (started("a"), finished("a"), partition_delete(MARKED)):
-            assert (await engine.write(event)).verdict == APPLIED
-            assert (await engine.write(event)).verdict == DUPLICATE
-        assert len(engine.reads.segments(TP)) == 1
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        *(started("a", state=state) for state in SegmentState if state),
-        update("a", SegmentState.COPY_SEGMENT_STARTED),
-    ],
-    ids=["add-finished", "add-delete-started", "add-delete-finished", "update-to-started"],
-)
-async def test_f53_event_in_the_wrong_state_then_is_refused_and_the_log_end_stays(
-    event: Event,
-) -> None:
-    """An event that would stop a broker's consumer is refused before any other check."""
-    world = World()
-    for assignment in (Assignment.everything(), Assignment.nothing()):
-        async with world.engine(assignment=assignment) as engine:
-            for write in (engine.write, engine.store):
-                with pytest.raises(NotPublishable):
-                    await write(event)
-    assert log_end(world) == 0
-
-
-async def test_f58_add_to_a_partition_under_deletion_then_is_refused_and_counted_in_replay() -> (
-    None
-):
-    """The writer is refused, and such an event in the log is applied and counted in replay."""
-    world = World()
-    place = world.place(TP)
-    async with world.engine() as engine:
-        await engine.write(partition_delete(MARKED))
-        error = await rejection(engine, started("a"))
-        assert error.reason == RejectReason.PARTITION_BEING_DELETED
-        assert error.current == "DELETE_PARTITION_MARKED"
-        assert log_end(world) == 1
-        world.store(started("a"))
-        await engine.wait_reached({place: 1})
-        (incident,) = engine.incidents.of(partition=TP)
-        assert incident.verdict.remark is Remark.PARTITION_BEING_DELETED  # type: ignore[union-attr]
-        assert len(engine.reads.segments(TP)) == 1
-
-
 async def test_f60_deletion_without_custom_metadata_then_repeats_what_is_stored() -> None:
-    """
-    A deletion event without custom metadata repeats the stored metadata and does not erase it.
-    """
+    """A deletion event without custom metadata repeats the stored metadata."""
     world = World()
     async with world.engine() as engine:
         for label in ("a", "b"):
@@ -233,48 +109,65 @@ async def test_f60_deletion_without_custom_metadata_then_repeats_what_is_stored(
         assert found[segment_id("b")] is None
 
 
-@pytest.mark.parametrize("number", [-1, 3, 2**31], ids=str)
-async def test_f61_metadata_partition_that_does_not_exist_then_is_refused_before_any_io(
-    number: int,
-) -> None:
-    """A number outside of the topic is an error at the call, wherever one can be named."""
-    world = World()
-    log = ScriptedLog(world.topic)
-    async with world.engine(log=log) as engine:
-        await until_open(engine, 0, 1, 2)
-        asked = (log.bounds_asked, log.appends)
-        with pytest.raises(InvalidArgument, match=str(number)):
-            engine.reconcile(Assignment.of_metadata([number]))
-        with pytest.raises(InvalidArgument, match=str(number)):
-            await engine.wait_reached({number: 0})
-        assert (log.bounds_asked, log.appends) == asked
-
-
-async def test_observer_then_writes_nothing_and_reads_everything() -> None:
-    """An observer has no way to write, in the engine as well as in its log."""
-    world = World()
-    world.store(started("a"))
-    async with world.engine(log=world.log(is_observer=True), is_observer=True) as engine:
-        await until_open(engine, world.place(TP))
-        for write in (engine.write, engine.store):
-            with pytest.raises(NotWritable):
-                await write(finished("a"))
-            with pytest.raises(NotPublishable):
-                await write(update("a", SegmentState.COPY_SEGMENT_STARTED))
-        assert len(engine.reads.segments(TP)) == 1
-        assert log_end(world) == 1
-
-
 @pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf")])
-async def test_wait_without_an_end_then_is_refused_before_anything_is_stored(
-    timeout_s: float,
-) -> None:
+async def test_wait_without_an_end_then_is_refused_and_nothing_stored(timeout_s: float) -> None:
     """A time-out that is none is a mistake of the caller, of a write and of a read."""
-    world = World()
-    async with world.engine() as engine:
-        await until_open(engine, world.place(TP))
+    async with opened() as (world, engine, place):
         with pytest.raises(InvalidArgument, match="seconds above 0"):
             await engine.write(started("a"), timeout_s=timeout_s)
         with pytest.raises(InvalidArgument if timeout_s else NotReady):
-            await engine.wait_reached({world.place(TP): 0}, timeout_s=timeout_s)
+            await engine.wait_reached({place: 0}, timeout_s=timeout_s)
         assert log_end(world) == 0
+
+
+MARKED, STARTED, FINISHED = PartitionDeleteState
+WHOLE_DELETION = [partition_delete(state) for state in PartitionDeleteState]
+WAYS = pytest.mark.parametrize("live", [False, True], ids=["in-the-history", "live"])
+
+
+@WAYS
+async def test_f81_events_after_the_end_of_a_partition_then_stop_nothing(*, live: bool) -> None:
+    """Events that stop a broker's consumer are counted and stop neither the pump nor readiness."""
+    world = World()
+    place = world.place(TP)
+    world.store(started("a"), finished("a"), *WHOLE_DELETION)
+    late: list[Event] = [
+        finished("a"),
+        started("b"),
+        partition_delete(FINISHED),
+        delete_finished("b"),
+    ]
+    if not live:
+        world.store(*late)
+    async with world.engine() as engine:
+        await until_open(engine, place)
+        if live:
+            world.store(*late)
+        await engine.wait_reached({place: 8})
+        with pytest.raises(UnknownPartition):
+            engine.reads.segments(TP)
+        assert len(list(engine.incidents.of(partition=TP))) >= 3
+        other = world.partition_on(place, "other")
+        await engine.write(started(segment_id("x", other)))
+        assert len(engine.reads.segments(other)) == 1
+        with pytest.raises(EventRejected) as caught:
+            await engine.write(started("c"))
+        assert caught.value.reason == RejectReason.PARTITION_WAS_DELETED
+
+
+async def test_f83_partition_then_is_not_ready_unknown_known_or_empty() -> None:
+    """The answers follow each other as a partition is loaded, written and emptied."""
+    world = World()
+    async with world.engine() as engine:
+        assert not engine.reads.is_ready(TP)
+        await until_open(engine, world.place(TP))
+        assert engine.reads.is_ready(TP)
+        with pytest.raises(UnknownPartition, match="no event of it was ever stored"):
+            engine.reads.segments(TP)
+        for event in (started("a"), finished("a"), delete_started("a")):
+            await engine.write(event)
+            assert len(engine.reads.segments(TP)) == 1
+        await engine.write(delete_finished("a"))
+        assert engine.reads.segments(TP) == []
+        assert engine.reads.segment(segment_id("a")) is None
+        assert engine.reads.highest_offset(TP, 0) == 99

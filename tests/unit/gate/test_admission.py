@@ -9,7 +9,6 @@ import pytest
 
 from rlmm.errors import NotAssigned, NotReady, PumpFailed, Stopped, UnknownPartition
 from rlmm.gate.admission import Gate, require_known
-from rlmm.gate.state import GateState
 from rlmm.log.replay_progress import (
     CaughtUp,
     FellBehind,
@@ -113,46 +112,11 @@ def test_f22_partition_when_wanted_but_not_begun_then_is_not_ready() -> None:
         gate.admit(tp("other"))
 
 
-def test_f21_partition_when_taken_away_then_is_not_assigned_at_once() -> None:
-    """A removed partition is not assigned at once, even while its state is in memory."""
-    gate = opened()
-    gate.admit(TP)
-    gate.assign(Assignment.of_user([tp("other")]))
-    with pytest.raises(NotAssigned):
-        gate.admit(TP)
-
-
 # ---------------------------------------------------------------------------------- not ready
 
 
-@pytest.mark.parametrize(
-    ("fact", "state"),
-    [
-        (CaughtUp(), GateState.OPEN),
-        (FellBehind(NotReadyReason.BEHIND, "late"), GateState.STALE),
-        (StateLost(NotReadyReason.DAMAGED, "broken"), GateState.CLOSED),
-        (PartitionReassigned(), GateState.REPLAYING),
-    ],
-    ids=["caught-up", "behind", "lost", "reassigned"],
-)
-def test_f20_question_when_the_gate_is_not_open_then_is_refused(
-    fact: CaughtUp | FellBehind | StateLost | PartitionReassigned, state: GateState
-) -> None:
-    """Only an open gate admits a question, whatever state lies behind it."""
-    gate = opened()
-    gate.take_fact(PLACE, fact, progress(0, 0, 0))
-    assert gate.state(PLACE) is state
-    assert gate.is_open(PLACE) is (state is GateState.OPEN)
-    if state is GateState.OPEN:
-        gate.admit(TP)
-    else:
-        refusal(gate)
-
-
 def test_f32_refusal_then_has_everything_a_caller_needs_in_fields() -> None:
-    """
-    The refusal has user partition, metadata partition, position, target, records left, and a hint.
-    """
+    """The refusal has both partitions, position, target, records left, and a hint."""
     gate = loading()
     gate.take_fact(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(0, 500, 600))
     error = refusal(gate)
@@ -164,38 +128,40 @@ def test_f32_refusal_then_has_everything_a_caller_needs_in_fields() -> None:
     assert "position 0, target 500" in str(error)
 
 
-def test_f32_position_then_is_the_shards_own_and_not_the_one_told_last() -> None:
-    """The refusal has the shard's present position, not the one of the last timer."""
-    gate = loading()
-    shard = PythonShard(PLACE, 123)
-    gate.set_shard(PLACE, shard)
-    gate.take_fact(PLACE, PartitionReassigned(NotReadyReason.REPLAYING), progress(100, 500, 500))
-    error = refusal(gate)
-    assert (error.position, error.records_left) == (123, 377)
-
-
-def test_f32_stale_refusal_then_tells_what_is_left_to_the_end_known_now() -> None:
-    """A refusal of a replay that fell behind counts the records up to the present log end."""
+@pytest.mark.parametrize(
+    ("position", "fact", "told", "expected"),
+    [
+        pytest.param(
+            *(123, PartitionReassigned(NotReadyReason.REPLAYING, "anew"), (100, 500, 500)),
+            ("replaying", 123, 500, 377),
+            id="the shard's present position counts, not that of the last timer",
+        ),
+        pytest.param(
+            *(500, FellBehind(NotReadyReason.BEHIND, "late"), (500, 400, 900)),
+            ("behind", 500, 900, 400),
+            id="a stale one counts the records up to the present log end",
+        ),
+        pytest.param(
+            *(500, PartitionReassigned(NotReadyReason.LOADING, "out of range"), (500, 400, 900)),
+            ("loading", None, None, None),
+            id="f66: a dropped state has neither position nor target",
+        ),
+    ],
+)
+def test_f32_f66_refusal_then_tells_position_and_target_of_now(
+    position: int,
+    fact: FellBehind | PartitionReassigned,
+    told: tuple[int, int, int],
+    expected: tuple[object, ...],
+) -> None:
+    """A refusal names the present position and what is left, and none of a dropped state."""
     gate = opened()
-    gate.set_shard(PLACE, PythonShard(PLACE, 500))
-    gate.take_fact(PLACE, FellBehind(NotReadyReason.BEHIND, "late"), progress(500, 400, 900))
+    gate.set_shard(PLACE, PythonShard(PLACE, position))
+    gate.take_fact(PLACE, fact, progress(*told))
     error = refusal(gate)
-    assert (error.reason, error.position, error.target) == ("behind", 500, 900)
-    assert error.records_left == 400
-    assert "late" in str(error)
-
-
-def test_f66_state_that_is_given_up_then_tells_no_position() -> None:
-    """The refusal of a dropped state has neither position nor target."""
-    gate = opened()
-    gate.set_shard(PLACE, PythonShard(PLACE, 500))
-    gate.take_fact(
-        PLACE, PartitionReassigned(NotReadyReason.LOADING, "out of range"), progress(500, 400, 900)
-    )
-    error = refusal(gate)
-    assert (error.reason, error.position, error.target) == ("loading", None, None)
-    assert gate.shards()[PLACE].shard is None
-    assert "out of range" in str(error)
+    assert (error.reason, error.position, error.target, error.records_left) == expected
+    assert (gate.shards()[PLACE].shard is None) is (error.position is None)
+    assert fact.detail in str(error)
 
 
 @pytest.mark.parametrize(
@@ -248,9 +214,7 @@ def test_place_when_the_count_changes_then_is_computed_anew() -> None:
 
 
 @pytest.mark.parametrize("error", [Stopped, PumpFailed], ids=lambda kind: kind.code)
-def test_f26_gate_when_all_has_ended_then_refuses_everything_by_that_name(
-    error: type[Stopped | PumpFailed],
-) -> None:
+def test_f26_gate_that_has_ended_refuses_everything(error: type[Stopped | PumpFailed]) -> None:
     """An ended gate refuses every question, whatever its state was."""
     for gate in (opened(), loading(), Gate()):
         gate.stop(error, "over")
@@ -349,6 +313,10 @@ CHANGES: dict[str, tuple[Callable[[Gate], object], type[Exception]]] = {
     "another topic": (lambda gate: gate.connect(COUNT), NotReady),
     "no topic": (lambda gate: gate.disconnect("gone"), NotReady),
     "nothing assigned": (lambda gate: gate.assign(Assignment.nothing()), NotAssigned),
+    "another one assigned": (
+        lambda gate: gate.assign(Assignment.of_user([tp("other")])),
+        NotAssigned,
+    ),
     "begun anew": (lambda gate: gate.begin_partition(PLACE, progress()), NotReady),
     "given up": (lambda gate: gate.end_partition(PLACE), NotReady),
     "behind": (
@@ -370,7 +338,7 @@ CHANGES: dict[str, tuple[Callable[[Gate], object], type[Exception]]] = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_who_was_let_in_when_anything_changes_then_is_judged_anew(what: str) -> None:
+def test_f21_question_after_any_change_then_is_admitted_anew(what: str) -> None:
     """Each question is admitted anew by the present state."""
     gate = opened()
     asked = [gate.admit, gate.admit_stored]

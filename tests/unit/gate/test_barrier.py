@@ -88,9 +88,7 @@ async def test_f90_waiters_when_all_leave_then_nothing_is_left_of_them() -> None
     await stays
 
 
-async def test_f90_waiters_when_very_many_leave_one_by_one_then_each_costs_little(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_f90_waiters_that_leave_cost_little_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line is put in order a few times, not once for each that leaves."""
     orders = 0
 

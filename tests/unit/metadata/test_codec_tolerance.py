@@ -34,6 +34,7 @@ ID = SegmentId(ORDERS, Uuid.of(0, 0xFE))
 SEGMENT = SegmentMetadata(
     ID, 0, 99, 1, 100, 123, ((0, 0),), 4096, None, SegmentState.COPY_SEGMENT_STARTED
 )
+EMPTY_INDEX = replace(SEGMENT, txn_index_empty=True)
 UPDATE = SegmentUpdate(ID, 1, 123, None, SegmentState.COPY_SEGMENT_FINISHED)
 DELETE = PartitionDelete(ORDERS, 1, 123, PartitionDeleteState.DELETE_PARTITION_MARKED)
 SNAPSHOT = SegmentSnapshot(
@@ -99,10 +100,7 @@ ACCEPTED = {
         replace(SEGMENT, epochs=((-1, 70), (1, 50), (2, 0))),
     ),
     "epoch-count-not-minimal": (segment_value(epochs=b"\x82\x00" + epoch(0, 0)), SEGMENT),
-    "custom-metadata-empty": (
-        segment_value(custom=b"\x01"),
-        replace(SEGMENT, custom_metadata=b""),
-    ),
+    "custom-metadata-empty": (segment_value(custom=b"\x01"), replace(SEGMENT, custom_metadata=b"")),
     "custom-metadata-null-in-two-bytes": (segment_value(custom=b"\x80\x00"), SEGMENT),
     "custom-metadata-length-negative": (segment_value(custom=MINUS_ONE), SEGMENT),
     "unknown-tag-in-segment": (segment_value(tags=UNKNOWN_TAG), SEGMENT),
@@ -137,47 +135,20 @@ ACCEPTED = {
     ),
     "tag-count-negative": (segment_value(tags=MINUS_ONE), SEGMENT),
     "tag-count-negative-in-partition": (segment_value(partition_tags=MINUS_ONE), SEGMENT),
-    "tag-count-negative-in-epoch": (
-        segment_value(epochs=epochs(epoch(0, 0, MINUS_ONE))),
-        SEGMENT,
-    ),
+    "tag-count-negative-in-epoch": (segment_value(epochs=epochs(epoch(0, 0, MINUS_ONE))), SEGMENT),
     "tag-0-false": (segment_value(tags=b"\x01\x00\x01\x00"), SEGMENT),
-    "tag-0-true": (
-        segment_value(tags=b"\x01\x00\x01\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
-    "tag-0-ff-is-true": (
-        segment_value(tags=b"\x01\x00\x01\xff"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
+    "tag-0-true": (segment_value(tags=b"\x01\x00\x01\x01"), EMPTY_INDEX),
+    "tag-0-ff-is-true": (segment_value(tags=b"\x01\x00\x01\xff"), EMPTY_INDEX),
     "tag-0-true-in-snapshot": (
         snapshot_value(tags=b"\x01\x00\x01\x80"),
         replace(SNAPSHOT, txn_index_empty=True),
     ),
-    "tag-0-of-size-0": (
-        segment_value(tags=b"\x01\x00\x00\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
-    "tag-0-of-size-5-and-one-byte": (
-        segment_value(tags=b"\x01\x00\x05\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
-    "tag-0-of-negative-size": (
-        segment_value(tags=b"\x01\x00" + MINUS_ONE + b"\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
-    "tag-0-twice-last-is-false": (
-        segment_value(tags=b"\x02\x00\x01\x01\x00\x01\x00"),
-        SEGMENT,
-    ),
-    "tag-0-twice-last-is-true": (
-        segment_value(tags=b"\x02\x00\x01\x00\x00\x01\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
-    "tag-0-behind-an-unknown-one": (
-        segment_value(tags=b"\x02\x05\x01x\x00\x01\x01"),
-        replace(SEGMENT, txn_index_empty=True),
-    ),
+    "tag-0-of-size-0": (segment_value(tags=b"\x01\x00\x00\x01"), EMPTY_INDEX),
+    "tag-0-of-size-5-and-one-byte": (segment_value(tags=b"\x01\x00\x05\x01"), EMPTY_INDEX),
+    "tag-0-of-negative-size": (segment_value(tags=b"\x01\x00" + MINUS_ONE + b"\x01"), EMPTY_INDEX),
+    "tag-0-twice-last-is-false": (segment_value(tags=b"\x02\x00\x01\x01\x00\x01\x00"), SEGMENT),
+    "tag-0-twice-last-is-true": (segment_value(tags=b"\x02\x00\x01\x00\x00\x01\x01"), EMPTY_INDEX),
+    "tag-0-behind-an-unknown-one": (segment_value(tags=b"\x02\x05\x01x\x00\x01\x01"), EMPTY_INDEX),
     "kip-1266-tag-in-version-0": (segment_value(tags=KIP_1266_TAG), SEGMENT),
     "kip-1266-tags-of-an-update-in-version-0": (
         update_value(tags=b"\x02\x00\x04\x00\x00\x00\x07\x01\x08" + bytes(8)),
@@ -210,10 +181,7 @@ REFUSED = {
         update_value(head=b"\x01\x01" + MINUS_ONE),
         R.UNKNOWN_RECORD_VERSION,
     ),
-    "record-version-65536": (
-        update_value(head=b"\x01\x01\x80\x80\x04"),
-        R.UNKNOWN_RECORD_VERSION,
-    ),
+    "record-version-65536": (update_value(head=b"\x01\x01\x80\x80\x04"), R.UNKNOWN_RECORD_VERSION),
     "segment-version-1": (
         segment_value(head=b"\x01\x00\x01", tags=KIP_1266_TAG),
         R.RECORD_VERSION_1,
@@ -233,10 +201,7 @@ REFUSED = {
     "null-name": (segment_value(name=b"\x00"), R.NULL_NAME),
     "null-name-in-partition-delete": (partition_delete_value(name=b"\x00"), R.NULL_NAME),
     "name-length-negative": (segment_value(name=MINUS_ONE), R.NULL_NAME),
-    "name-of-32768-bytes": (
-        segment_value(name=b"\x81\x80\x02" + 32_768 * b"n"),
-        R.NAME_TOO_LONG,
-    ),
+    "name-of-32768-bytes": (segment_value(name=b"\x81\x80\x02" + 32_768 * b"n"), R.NAME_TOO_LONG),
     "name-length-2147483646": (segment_value(name=HUGE), R.NAME_TOO_LONG),
     "name-longer-than-the-value": (b"\x01\x00\x00\x7forders", R.TRUNCATED),
     "name-length-of-six-bytes": (segment_value(name=OVERLONG), R.BAD_VARINT),
@@ -348,9 +313,7 @@ def test_f62_value_when_it_claims_two_gigabytes_then_allocates_nothing_of_it(val
 
 
 def test_f62_epochs_when_there_cannot_be_so_many_then_none_is_read() -> None:
-    """
-    The decoder refuses a count of epochs that the value cannot hold, before it reads an entry.
-    """
+    """The decoder refuses a count of epochs that the value cannot hold, reading none."""
     for count, field in ((2, b"\x03"), (2_147_483_646, HUGE)):
         verdict = decode(snapshot_value(epochs=field)[: 3 + 16 + 36 + len(field)])
         assert verdict == Undecodable(R.TRUNCATED, f"{count} epochs in 0 bytes")

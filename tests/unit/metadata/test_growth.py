@@ -1,9 +1,4 @@
-"""
-The cost of an event and of a look-up does not grow with the size of a partition.
-
-The tests count work instead of time: function calls, the compiled ones included, and nothing may
-walk all segments in one call.
-"""
+"""The growth of costs: function calls per event and look-up do not rise with a partition's size."""
 
 from __future__ import annotations
 
@@ -22,7 +17,6 @@ from rlmm.metadata.image_reading import read_partition_image
 from rlmm.metadata.partition import PartitionState
 from rlmm.metadata.row import row_of
 from rlmm.metadata.segment import SegmentState
-from rlmm.metadata.slots import Slots
 from rlmm.metadata.validate import violations
 from tests.support.builders import started, tp
 
@@ -34,7 +28,6 @@ pytestmark = pytest.mark.slow
 
 SMALL, LARGE, HUGE = 1_000, 20_000, 100_000
 SPAN = 10
-"""Offsets of one segment."""
 TIMES = 50
 CS, CF, DS, DF = SegmentState
 WRITER = encode_writer(1, 0)
@@ -43,8 +36,6 @@ TEMPLATE = row_of(started("any", 0, SPAN - 1))
 
 
 class Unwalked(dict[bytes, bytes]):
-    """Rows that allow access to single ones and raise on iteration."""
-
     def __iter__(self) -> Iterator[bytes]:
         raise AssertionError("all segments are walked")
 
@@ -218,14 +209,8 @@ def test_f89_cost_of_one_action_then_does_not_grow_with_the_partition(
 
 
 @pytest.mark.parametrize("order", [1, -1], ids=["in-order", "newest-first"])
-def test_f89_next_txn_index_far_away_then_costs_no_more_with_many_segments_between(
-    order: int,
-) -> None:
-    """
-    Where only the last of very many segments has a transaction index, no question visits the
-    others, not even between events or after an image was read; and no event looks at more than a
-    chunk of them.
-    """
+def test_f89_next_txn_index_far_away_then_costs_no_more(order: int) -> None:
+    """No question or event visits more than a chunk of the many segments without an index."""
     history = History()
     if order < 0:
         history.copy(HUGE)
@@ -259,15 +244,3 @@ def test_f89_next_txn_index_far_away_then_costs_no_more_with_many_segments_betwe
     restored = read_partition_image(partition_image(history.state))
     assert calls_of(partial(restored.next_with_txn_index, 0, TIMES * SPAN)) < few
     assert restored.next_with_txn_index(0, TIMES * SPAN) == HUGE.to_bytes(16)
-
-
-def test_f89_slots_emptied_from_the_front_then_leave_no_empty_chunks() -> None:
-    """Slots that retention empties take no memory and no time."""
-    slots = Slots()
-    for offset in range(10_000):
-        slots.append(offset, offset.to_bytes(16))
-    for offset in range(9_999):
-        slots.remove(offset)
-    assert [len(offsets) for offsets, _ in slots.chunks()] == [1]
-    assert list(slots) == [(9_999, (9_999).to_bytes(16))]
-    assert slots.top == 9_999

@@ -14,7 +14,6 @@ from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.row import segment_of
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
-    delete_finished,
     delete_started,
     finished,
     partition_delete,
@@ -45,6 +44,14 @@ def filled(count: int = COUNT) -> PythonShard:
     return shard
 
 
+def of_epochs(epochs: range, count: int) -> PythonShard:
+    shard = new_shard()
+    for epoch in epochs:
+        for number in range(count):
+            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
+    return shard
+
+
 def next_page(
     shard: PythonShard, epoch: int | None = None, after: PageKey | None = None, limit: int = 100
 ) -> Page:
@@ -72,9 +79,7 @@ def by_start_and_id(listed: list[SegmentMetadata]) -> list[SegmentMetadata]:
 
 @EPOCHS
 @pytest.mark.parametrize("limit", [1, 7, 1_000, COUNT, 2 * COUNT])
-def test_pages_when_nothing_changes_then_are_the_whole_listing(
-    epoch: int | None, limit: int
-) -> None:
+def test_pages_when_nothing_changes_then_are_the_listing(epoch: int | None, limit: int) -> None:
     """Together they hold every segment once, by start and id, all pages full but the last."""
     shard = filled(COUNT if limit > 1 else 50)
     whole = shard.segments(tp()) if epoch is None else shard.segments_of_epoch(tp(), epoch)
@@ -91,17 +96,6 @@ def test_pages_where_a_partition_or_an_epoch_is_empty_then_are_one_empty_page() 
     shard.apply_event(started("a"))
     assert shard.page(tp(), 3, limit=5) == Page((), None, is_last=True)
     assert [len(page.segments) for page in pages(shard, 0, 5)] == [1]
-
-
-def test_page_when_its_key_is_gone_then_goes_on_behind_where_it_was() -> None:
-    """The next page goes on behind its key even if that segment is gone."""
-    shard = filled(10)
-    first = next_page(shard, limit=4)
-    last = first.segments[-1]
-    for event in (delete_started(last.id), delete_finished(last.id)):
-        shard.apply_event(event)
-    rest = shard.segments(tp())[3:]
-    assert next_page(shard, after=first.after, limit=100).segments == tuple(rest)
 
 
 @EPOCHS
@@ -141,9 +135,7 @@ def test_order_when_a_reader_never_comes_back_then_goes_with_the_changes() -> No
 
 
 @EPOCHS
-def test_page_then_looks_at_no_more_than_it_shows(
-    epoch: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_makes_its_own_segments(epoch: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page makes only its own segments once the order exists."""
     shard = filled()
     page = next_page(shard, epoch, limit=10)
@@ -184,27 +176,6 @@ def test_sorted_keys_then_are_a_sorted_set(monkeypatch: pytest.MonkeyPatch) -> N
         assert list(keys.behind(behind)) == sorted(one for one in expected if one > behind)
 
 
-@EPOCHS
-def test_pages_when_segments_come_and_go_behind_the_key_then_show_what_is_there(
-    epoch: int | None,
-) -> None:
-    """Later pages show segments as they are then: new ones, moved ones, and no removed ones."""
-    shard = filled(20)
-    shard.apply_event(started("moves", 90, 99))
-    first = next_page(shard, epoch, limit=4)
-    for event in (
-        started("comes", 95, 99),
-        delete_started(19),
-        delete_finished(19),
-        started("moves", 45, 99),
-    ):
-        shard.apply_event(event)
-    rest = next_page(shard, epoch, first.after, 100)
-    assert first.after is not None
-    behind = [one for one in by_start_and_id(shard.segments(tp())) if one.start_offset >= 20]
-    assert list(rest.segments) == behind
-
-
 def events_held(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, label: str) -> int:
     looked: list[bytes] = []
 
@@ -221,12 +192,8 @@ def events_held(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, label: str)
 
 def test_orders_when_nobody_comes_back_then_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """First pages of very many leader epochs cost an event no more than those of some."""
-    shard = new_shard()
-    epochs = 50
-    for epoch in range(epochs):
-        for number in range(3):
-            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
-    for epoch in range(epochs):
+    shard = of_epochs(range(50), 3)
+    for epoch in range(50):
         assert not next_page(shard, epoch, limit=1).is_last
     orders = orders_of(shard)
     assert isinstance(orders, paging.Orders)
@@ -238,11 +205,8 @@ def test_orders_when_nobody_comes_back_then_are_few(monkeypatch: pytest.MonkeyPa
 
 def test_order_when_given_up_then_its_reader_goes_on_where_it_was() -> None:
     """More readers than there are orders take turns, and each is shown everything once."""
-    shard = new_shard()
     epochs = range(3 * ORDERS_OF_PARTITION_MAX)
-    for epoch in epochs:
-        for number in range(5):
-            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
+    shard = of_epochs(epochs, 5)
     shown: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch in epochs}
     after: dict[int, PageKey | None] = dict.fromkeys(epochs)
     for _ in range(5):
@@ -254,16 +218,11 @@ def test_order_when_given_up_then_its_reader_goes_on_where_it_was() -> None:
     assert shown == {epoch: shard.segments_of_epoch(tp(), epoch) for epoch in epochs}
 
 
-def test_orders_when_they_are_long_in_the_making_then_every_reader_comes_to_its_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_orders_long_in_the_making_then_serve_every_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every reader reaches its last page while more orders are under way than are kept."""
     monkeypatch.setattr(paging, "TAKEN_AT_A_TIME", 2)
-    shard = new_shard()
     epochs = range(2 * ORDERS_OF_PARTITION_MAX)
-    for epoch in epochs:
-        for number in range(7):
-            shard.apply_event(started(f"{epoch}-{number}", number, 9, {epoch: number}))
+    shard = of_epochs(epochs, 7)
     shown: dict[int, list[SegmentMetadata]] = {epoch: [] for epoch in epochs}
     after: dict[int, PageKey | None] = dict.fromkeys(epochs)
     reading = list(epochs)
@@ -297,9 +256,7 @@ def test_orders_of_one_engine_when_nobody_comes_back_then_are_few() -> None:
 
 
 @pytest.mark.parametrize("others", ["pages", "record sets"])
-def test_order_when_abandoned_where_nothing_changes_then_goes(
-    others: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_order_when_abandoned_then_goes(others: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An order without readers goes after enough events or pages elsewhere in the engine."""
     monkeypatch.setattr(kept_orders, "ABANDONED_TURNS", 20)
     shard = new_shard()
@@ -317,3 +274,57 @@ def test_order_when_abandoned_where_nothing_changes_then_goes(
     orders = orders_of(shard)
     assert isinstance(orders, paging.Orders)
     assert not orders._held()
+
+
+def taken(shard_listing: object, count: int) -> tuple[list[object], int]:
+    found: list[object] = []
+    pieces = 0
+    while (piece := shard_listing.take(count)) is not None:  # type: ignore[attr-defined]
+        assert len(piece) <= count
+        found += piece
+        pieces += 1
+    return found, pieces
+
+
+@EPOCHS
+def test_listing_when_taken_in_pieces_then_is_the_whole_listing(epoch: int | None) -> None:
+    """The pieces of any size together are the whole listing in its order."""
+    shard = filled()
+    whole = shard.segments(tp()) if epoch is None else shard.segments_of_epoch(tp(), epoch)
+    for size in (1_000, 7):
+        found, pieces = taken(shard.listing(tp(), epoch), size)
+        assert found == whole
+        assert pieces >= COUNT // size
+
+
+def test_f88_listing_when_the_state_changes_between_pieces_then_stays_what_it_was() -> None:
+    """Failure scenario F88: all pieces of a listing are of one moment."""
+    shard = new_shard()
+    for number in range(10):
+        shard.apply_event(started(number, number * 10, number * 10 + 9))
+    before = shard.segments(tp())
+    listing = shard.listing(tp())
+    first = listing.take(3)
+    shard.apply_event(delete_started(5))
+    shard.apply_event(started("new", 1_000, 1_009))
+    assert first is not None
+    assert first + taken(listing, 3)[0] == before
+
+
+def test_listing_of_nothing_then_is_over_at_once() -> None:
+    """A partition that is not known has no first piece."""
+    assert new_shard().listing(tp()).take(10) is None
+    assert new_shard().listing(tp(), 3).take(10) is None
+
+
+def test_f85_piece_when_the_partition_is_large_then_makes_no_more_than_was_asked_for() -> None:
+    """Failure scenario F85: the cost of one piece does not grow with the partition."""
+    shard = new_shard()
+    for number in range(COUNT):
+        shard.apply_event(started(number, number, number))
+    listing = shard.listing(tp())
+    sizes = []
+    while (piece := listing.take(100)) is not None:
+        sizes.append(len(piece))
+    assert set(sizes) == {0, 100}
+    assert shard.segment(segment_id(0)) is not None

@@ -96,9 +96,7 @@ def test_row_when_read_back_then_is_the_segment(segment: SegmentMetadata) -> Non
         pytest.param(update("a", DS, custom_metadata=b"abc"), id="delete-custom"),
     ],
 )
-def test_row_when_updated_then_is_the_row_of_the_updated_segment(
-    segment: SegmentMetadata, event: SegmentUpdate
-) -> None:
+def test_row_when_updated_is_the_segments(segment: SegmentMetadata, event: SegmentUpdate) -> None:
     """A row cut at both ends equals the row of the updated segment."""
     row = updated_row(
         row_of(segment, 3),
@@ -114,9 +112,7 @@ def test_row_when_updated_then_is_the_row_of_the_updated_segment(
     ("row_head", "txn_index_empty"),
     [pytest.param(STARTED, False, id="indexed"), pytest.param(STARTED_TXN_EMPTY, True, id="empty")],
 )
-def test_row_when_its_copy_starts_then_begins_as_cutting_begins_it(
-    row_head: bytes, txn_index_empty: bool
-) -> None:
+def test_row_of_a_started_copy_begins_as_if_cut(row_head: bytes, txn_index_empty: bool) -> None:
     """The prefix of a cut first record equals that of its decoded form."""
     row = row_of(started("a", broker_id=4, txn_index_empty=txn_index_empty))
     assert row.startswith(row_head + bytes.fromhex("00000004"))
@@ -170,9 +166,7 @@ def test_epoch_when_one_of_many_then_is_found_among_them() -> None:
         pytest.param(row_of(started("a", custom_metadata=b""), 1), False, id="other-custom"),
     ],
 )
-def test_rows_when_compared_then_only_the_finish_offset_does_not_count(
-    other: bytes, same: bool
-) -> None:
+def test_rows_when_compared_then_the_finish_does_not_count(other: bytes, same: bool) -> None:
     """Two events said the same if the rows agree in all that events say."""
     assert same_content(row_of(started("a"), 1), other) is same
 

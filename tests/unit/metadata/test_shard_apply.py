@@ -11,17 +11,13 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.report import Tally
 from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.verdicts import Applied
+from rlmm.records.batch import Batch
 from rlmm.records.compression import Compression
 from rlmm.records.control import ControlType
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import Producer, build_batch, records_of
-from tests.support.builders import (
-    delete_started,
-    finished,
-    segment_id,
-    started,
-    tp,
-)
+from tests.support.builders import delete_started, finished, started, tp
 from tests.support.engine.shards import (
     METADATA_PARTITION,
     Tier,
@@ -32,10 +28,11 @@ from tests.support.engine.shards import (
     values_of,
 )
 from tests.support.records.batches import forge, record
-from tests.support.records.record_sets import hole_batch, life, marker
+from tests.support.records.record_sets import hole_batch, life, marker, mixed_data
 
 if TYPE_CHECKING:
     from rlmm.metadata.events import Event
+    from rlmm.metadata.report import Report
 
 CS, CF, DS, DF = SegmentState
 
@@ -45,11 +42,7 @@ def test_record_set_of_many_batches_then_is_applied_whole() -> None:
     events = [event for number in range(10) for event in life(number, number * 10)[:2]]
     values = values_of(events)
     data = b"".join(
-        build_batch(
-            records_of(values[first:stop], first),
-            first,
-            compression=compression,
-        )
+        build_batch(records_of(values[first:stop], first), first, compression=compression)
         for first, stop, compression in (
             (0, 1, Compression.NONE),
             (1, 8, Compression.GZIP),
@@ -65,13 +58,30 @@ def test_record_set_of_many_batches_then_is_applied_whole() -> None:
     assert all(segment.state is CF for segment in shard.segments(tp()))
 
 
-def test_record_set_of_no_bytes_then_is_complete_and_moves_to_its_end() -> None:
-    """An empty record set may move the position to its end."""
-    shard = new_shard(position=5)
-    assert apply(shard, record_set()).complete
-    assert shard.position == 5
-    report = apply(shard, record_set(next_offset=9))
-    assert (shard.position, report.tally) == (9, Tally(missing=4))
+HOLES = hole_batch(dict(zip((12, 15), life("a")[:2], strict=True)), 10, 19)
+
+
+@pytest.mark.parametrize(
+    ("given", "position", "tally"),
+    [
+        (record_set(), 0, Tally()),
+        (record_set(next_offset=9), 9, Tally(missing=9)),
+        (record_set(HOLES, batch_of([started("b", 10, 19)], 25)), 26, Tally(applied=3, missing=23)),
+        (
+            record_set(build_batch([], 0, last_offset=7), build_batch([], 20, last_offset=20)),
+            *(21, Tally(missing=21)),
+        ),
+        (record_set(batch_of(life("a")), bytes(300)), 4, Tally(applied=4)),
+    ],
+    ids=["nothing", "a known end", "compaction holes", "empty batches", "preallocated zeros"],
+)
+def test_offsets_without_records_then_are_counted_as_missing(
+    given: RecordSet, position: int, tally: Tally
+) -> None:
+    """The position passes offsets before, between and behind records, each counted once."""
+    shard = new_shard()
+    report = apply(shard, given)
+    assert (report.complete, shard.position, report.tally) == (True, position, tally)
 
 
 def test_control_batches_then_move_the_position_and_are_counted() -> None:
@@ -86,9 +96,7 @@ def test_control_batches_then_move_the_position_and_are_counted() -> None:
 
 
 @pytest.mark.parametrize(("record_count", "counted"), [(1, 1), (3, 3), (5, 3), (9, 3)])
-def test_control_batch_with_the_position_in_its_midst_then_is_counted_from_there(
-    record_count: int, counted: int
-) -> None:
+def test_control_batch_around_the_position_is_cut_there(record_count: int, counted: int) -> None:
     """The control records count from the position on, and at most up to the end of the batch."""
     shard = new_shard(position=12)
     data = forge(
@@ -103,24 +111,6 @@ def test_control_batch_with_the_position_in_its_midst_then_is_counted_from_there
     report = apply(shard, record_set(data))
     assert report.next_offset == 15
     assert report.tally == Tally(control=counted, missing=3 - counted)
-
-
-def test_compaction_holes_then_are_counted_as_missing() -> None:
-    """The report counts missing offsets before, between and behind records and between batches."""
-    shard = new_shard()
-    first, second = life("a")[:2]
-    data = hole_batch({12: first, 15: second}, 10, 19)
-    report = apply(shard, record_set(data, batch_of([started("b", 10, 19)], 25)))
-    assert report.tally == Tally(applied=3, missing=23)
-    assert shard.position == 26
-
-
-def test_empty_batches_then_move_the_position() -> None:
-    """Empty batches, as compaction leaves them, move the position."""
-    shard = new_shard()
-    data = build_batch([], 0, last_offset=7)
-    report = apply(shard, record_set(data, build_batch([], 20, last_offset=20)))
-    assert (shard.position, report.tally) == (21, Tally(missing=21))
 
 
 def test_log_end_behind_the_last_batch_then_is_reached() -> None:
@@ -143,37 +133,6 @@ def test_partial_tail_then_is_a_clean_end() -> None:
         apply(shard, record_set(tail))
         assert shard.segments(tp()) == []
         assert shard.position == 4
-
-
-def test_preallocated_zeros_then_are_a_clean_end() -> None:
-    """The unwritten rest of a log file holds nothing."""
-    shard = new_shard()
-    assert apply(shard, record_set(batch_of(life("a")), bytes(300))).complete
-    assert shard.position == 4
-
-
-def test_f4_records_below_the_position_then_are_stepped_over() -> None:
-    """A repeated finish of a displaced segment and a repeated start of a deleted one do nothing."""
-    history: list[Event] = [
-        started("old", 0, 100),
-        finished("old"),
-        started("new", 0, 200),
-        finished("new"),
-        *life("gone", 300),
-    ]
-    shard = new_shard()
-    data = batch_of(history)
-    apply(shard, record_set(data))
-    image = shard.image()
-    report = apply(shard, record_set(data))
-    assert (report.tally, report.redelivered, report.entries) == (Tally(), 8, ())
-    apply(shard, record_set(*(batch_of([event], at) for at, event in enumerate(history))))
-    assert shard.image() == image
-    found = shard.segment_for(tp(), 0, 50)
-    assert found is not None
-    assert found.id == segment_id("new")
-    assert shard.segment(segment_id("gone")) is None
-    assert shard.statistics().redelivered == 16
 
 
 @pytest.mark.parametrize("position", range(9))
@@ -220,9 +179,7 @@ def test_record_set_of_another_partition_then_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("partition", "position"), [(-1, 0), (0, -1)])
-def test_shard_of_negative_partition_or_position_then_is_refused(
-    partition: int, position: int
-) -> None:
+def test_shard_of_a_negative_partition_then_is_refused(partition: int, position: int) -> None:
     """A negative partition or position is refused."""
     with pytest.raises(InvalidArgument, match="negative"):
         type(new_shard())(partition, position)
@@ -288,3 +245,97 @@ def test_i4_any_mixture_of_batches_then_is_accounted_for(seed: int) -> None:
     assert pieces.image() == whole.image()
     assert pieces.statistics().tally == whole.statistics().tally == expected.tally
     assert expected.tally.offsets == at + 5
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Batch]:
+    read: list[Batch] = []
+    values = Batch.values
+
+    def counted(batch: Batch, *, inflated_bytes_max: int) -> object:
+        read.append(batch)
+        return values(batch, inflated_bytes_max=inflated_bytes_max)
+
+    monkeypatch.setattr(Batch, "values", counted)
+    return read
+
+
+@pytest.mark.parametrize("limit", range(1, 16))
+def test_max_events_then_stops_and_resumes_to_the_same_end(limit: int, reads: list[Batch]) -> None:
+    """The reports of all limited calls add up to the whole, and no batch is read twice."""
+    data = mixed_data()
+    whole, stepped = new_shard(), new_shard()
+    expected = apply(whole, record_set(data))
+    assert expected.complete
+    batches_read = len(reads)
+    given = record_set(data)
+    reports: list[Report] = []
+    while not reports or not reports[-1].complete:
+        reports.append(apply(stepped, given, limit))
+        counted = reports[-1].tally
+        records = counted.applied + counted.duplicate + counted.rejected + counted.undecodable
+        assert records == limit or (reports[-1].complete and records <= limit)
+    assert stepped.image() == whole.image()
+    assert len(reads) == 2 * batches_read
+    total = Tally()
+    for report in reports:
+        total.add(report.tally)
+    assert total == expected.tally
+    assert tuple(entry for report in reports for entry in report.entries) == expected.entries
+    assert sum((report.deleted for report in reports), ()) == expected.deleted
+    assert stepped.statistics() == whole.statistics()
+    assert len(reports) == -(-13 // limit)
+
+
+def test_max_events_where_the_last_record_is_the_last_allowed_then_is_complete() -> None:
+    """The set is complete when its last record is the last one allowed."""
+    shard = new_shard()
+    report = apply(shard, record_set(batch_of(life("a")), marker(4)), 4)
+    assert (report.complete, shard.position) == (True, 5)
+
+
+def test_max_events_where_a_damaged_batch_follows_then_names_it() -> None:
+    """The report names a damaged batch right behind the limit of events."""
+    broken = bytearray(batch_of(life("b"), 4))
+    broken[-1] ^= 1
+    shard = new_shard()
+    report = apply(shard, record_set(batch_of(life("a")), bytes(broken)), 4)
+    assert (report.complete, report.tally.applied) == (False, 4)
+    assert report.damage is not None
+
+
+def test_max_events_with_the_same_bytes_as_another_object_then_goes_on_all_the_same() -> None:
+    """A caller that fetches again loses time, no event."""
+    shard, whole = new_shard(), new_shard()
+    data = mixed_data()
+    apply(whole, record_set(data))
+    while not apply(shard, record_set(bytes(bytearray(data))), 3).complete:
+        pass
+    assert shard.image() == whole.image()
+
+
+@pytest.mark.parametrize("other", ["event", "set", "image"])
+def test_max_events_where_something_else_comes_between_then_nothing_is_lost(other: str) -> None:
+    """The shard resumes a half-applied record set by its position after any other call."""
+    shard = new_shard()
+    given = record_set(batch_of(life("a")))
+    apply(shard, given, 1)
+    if other == "event":
+        assert shard.apply_event(finished("a")) == Applied()
+    elif other == "set":
+        apply(shard, record_set(batch_of([finished("a")], 1)))
+    else:
+        shard = type(shard).from_image(shard.image())
+        assert apply(shard, given, 1).tally == Tally(applied=1)
+    report = apply(shard, given)
+    assert (report.complete, report.tally) == (True, Tally(applied=2))
+    assert shard.position == 4
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_max_events_below_one_then_is_refused(limit: int) -> None:
+    """A call with a limit of 0 events is refused."""
+    shard = new_shard()
+    with pytest.raises(InvalidArgument, match="max_events"):
+        shard.apply(record_set(batch_of(life("a"))), limit)
+    assert shard.position == 0

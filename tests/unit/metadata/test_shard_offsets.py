@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import struct
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import InvalidArgument
+from bench.history import single, written_events
+from rlmm.metadata import opened
 from rlmm.metadata.image_reading import read_partition_image
-from rlmm.metadata.python_shard import STEPS_MAX
+from rlmm.metadata.python_shard import STEPS_MAX, PythonShard
 from rlmm.records.control import ControlType
 from rlmm.records.damage import DamageReason
+from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import Producer, build_batch, build_control_batch
 from tests.support.builders import finished, started, tp
 from tests.support.engine.shards import batch_of, new_shard, record_set
+
+if TYPE_CHECKING:
+    from rlmm.metadata.report import Report
 
 PRODUCER = Producer(1, 0, is_transactional=True)
 FIRST = batch_of([started("a"), finished("a")])
@@ -25,35 +33,26 @@ def moved(batch: bytes, base_offset: int) -> bytes:
     return struct.pack(">q", base_offset) + batch[8:]
 
 
+FAR = moved(SECOND, 2 ^ 1 << 40)
+
+
 @pytest.mark.parametrize(
-    ("wrong", "next_offset"),
+    "given",
     [
-        pytest.param(2 ^ 1 << 40, None, id="far ahead, and more behind it"),
-        pytest.param(2 ^ 1 << 40, 6, id="far ahead, in a set whose end is known"),
-        pytest.param(3, None, id="one ahead, over the begin of the next"),
-        pytest.param(0, None, id="below the batch before it"),
+        pytest.param(record_set(FIRST, FAR, THIRD), id="far ahead, and more behind it"),
+        pytest.param(record_set(FIRST, FAR, THIRD, next_offset=6), id="in a set of a known end"),
+        pytest.param(record_set(FIRST, moved(SECOND, 3), THIRD), id="one ahead, over the next"),
+        pytest.param(record_set(FIRST, moved(SECOND, 0), THIRD), id="below the one before it"),
+        pytest.param(record_set(FIRST, FAR, next_offset=4), id="the last one, of a known end"),
     ],
 )
-def test_batch_with_a_flipped_base_offset_then_is_not_passed(
-    wrong: int, next_offset: int | None
-) -> None:
-    """
-    The neighbours of a batch show a wrong base offset, which no checksum covers, and nothing is
-    skipped.
-    """
-    shard = new_shard()
-    report = shard.apply(record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=next_offset))
+def test_batch_with_a_flipped_base_offset_then_is_not_passed(given: RecordSet) -> None:
+    """Neighbours show a wrong base offset, which no checksum covers; nothing is skipped."""
+    report = new_shard().apply(given)
     assert report.damage is not None
     assert report.damage.reason is DamageReason.BAD_OFFSETS
     assert (report.next_offset, report.complete) == (2, False)
     assert report.tally.missing == 0
-
-
-def test_last_batch_with_a_flipped_base_offset_where_the_end_is_known_then_is_not_passed() -> None:
-    """The known end of the set shows the wrong offset of its last batch."""
-    report = new_shard().apply(record_set(FIRST, moved(SECOND, 1 << 40), next_offset=4))
-    assert report.damage is not None
-    assert report.next_offset == 2
 
 
 def test_hole_between_batches_then_is_no_damage() -> None:
@@ -66,9 +65,7 @@ def test_hole_between_batches_then_is_no_damage() -> None:
 
 @pytest.mark.parametrize("size", [1, 40, len(SECOND) - 1])
 def test_batch_that_is_cut_off_where_the_end_is_known_then_is_not_skipped(size: int) -> None:
-    """
-    The position stays before a batch that is cut off, even if the known log end lies behind it.
-    """
+    """The position stays before a cut-off batch, even if the known log end lies behind it."""
     shard = new_shard()
     report = shard.apply(record_set(FIRST, SECOND[:size], next_offset=4))
     assert report.complete
@@ -91,13 +88,8 @@ def test_damaged_batches_side_by_side_then_are_passed_together() -> None:
 
 
 @pytest.mark.parametrize("wrong", [3, 4])
-def test_batch_that_reaches_into_the_next_when_set_aside_then_is_not_believed_any_more(
-    wrong: int,
-) -> None:
-    """
-    A batch that was set aside is not read again, even if its offsets look right from the new
-    position.
-    """
+def test_batch_that_was_set_aside_then_is_not_read_again(wrong: int) -> None:
+    """A batch that was set aside is not read again, even if its offsets look right then."""
     shard = new_shard()
     given = record_set(FIRST, moved(SECOND, wrong), THIRD, next_offset=6)
     report = shard.apply(given)
@@ -117,18 +109,6 @@ def test_damaged_batch_at_the_end_when_set_aside_then_is_behind() -> None:
     shard.set_aside(report.damage, given.data, 4)
     assert shard.apply(given).complete
     assert shard.position == 4
-
-
-@pytest.mark.parametrize("next_offset", [0, 2, 2**63])
-def test_damage_when_set_aside_to_nowhere_then_is_refused(next_offset: int) -> None:
-    """Setting aside moves forward, to an offset that can be."""
-    shard = new_shard()
-    given = record_set(FIRST, SECOND[:-1] + bytes((SECOND[-1] ^ 1,)))
-    report = shard.apply(given)
-    assert report.damage is not None
-    with pytest.raises(InvalidArgument, match=str(next_offset)):
-        shard.set_aside(report.damage, given.data, next_offset)
-    assert shard.position == 2
 
 
 @pytest.mark.parametrize("kind", ["empty", "control"])
@@ -160,3 +140,47 @@ def test_image_of_one_partition_when_taken_over_then_replaces_what_was_known() -
     assert other.partition_image(tp()) == image
     assert other.segments(tp()) == whole.segments(tp())
     assert read_partition_image(image).key in other._states
+
+
+VALUES = [event.value for event in islice(written_events(3, metadata_partitions=1), 40)]
+
+
+def mutated(seed: int) -> RecordSet:
+    rng = Random(seed)
+    offset = 0
+    data = bytearray()
+    for value in VALUES[: rng.randint(2, len(VALUES))]:
+        offset += rng.random() < 0.1
+        data += single(value, offset)
+        offset += 1
+    for _ in range(rng.randrange(3)):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    return RecordSet(0, bytes(data), rng.choice([None, offset, offset + 1]))
+
+
+def applied(record_set: RecordSet, position: int, max_events: int | None) -> list[Report]:
+    shard = PythonShard(0, position)
+    reports = [shard.apply(record_set, max_events)]
+    while not reports[-1].complete:
+        damage = reports[-1].damage
+        if damage is not None:
+            if damage.next_offset is None or damage.next_offset <= shard.position:
+                break
+            reports.append(shard.set_aside(damage, record_set.data, damage.next_offset))
+        reports.append(shard.apply(record_set, max_events))
+    return reports
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("max_events", [None, 1, 7])
+def test_runs_when_batches_are_damaged_or_missing_change_no_report(
+    monkeypatch: pytest.MonkeyPatch, max_events: int | None
+) -> None:
+    """Every report equals that of opening each batch on its own."""
+    for seed in range(300):
+        record_set = mutated(seed)
+        position = seed % 3
+        in_runs = applied(record_set, position, max_events)
+        with monkeypatch.context() as patch:
+            patch.setattr(opened, "RUN_MAX", 0)
+            assert in_runs == applied(record_set, position, max_events), seed

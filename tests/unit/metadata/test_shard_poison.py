@@ -11,22 +11,11 @@ from rlmm.metadata.record_layout import VALUE_BYTES_MAX
 from rlmm.metadata.report import Tally
 from rlmm.metadata.segment import SegmentState
 from rlmm.metadata.varint import encode_varint
-from rlmm.metadata.verdicts import (
-    COUNTED_APART,
-    Rejected,
-    RejectReason,
-    Undecodable,
-    UndecodableReason,
-)
+from rlmm.metadata.verdicts import COUNTED_APART, Undecodable, UndecodableReason
 from rlmm.records.damage import DamageReason
-from tests.support.builders import (
-    started,
-    tp,
-    update,
-)
+from tests.support.builders import started, tp
 from tests.support.engine.shards import (
     METADATA_PARTITION,
-    Tier,
     apply,
     batch_of,
     check_report,
@@ -104,14 +93,6 @@ def test_f63_poison_then_is_visible_in_the_statistics_whatever_came_before() -> 
     assert shard.statistics().tally == statistics.tally
 
 
-def test_f62_update_to_started_then_is_rejected_not_poison() -> None:
-    """The update is decoded and rejected."""
-    tier = Tier()
-    tier.start("s")
-    assert tier.event(update("s", CS)) == Rejected(RejectReason.UPDATE_TO_STARTED, CS, CS)
-    assert tier.shard.statistics().tally.undecodable == 0
-
-
 def test_damaged_batch_then_stops_before_it_and_can_be_set_aside() -> None:
     """The shard applies nothing of a damaged batch, and nothing behind it until it is set aside."""
     shard = new_shard()
@@ -147,10 +128,7 @@ def test_damaged_batch_below_the_position_then_is_passed() -> None:
 
 
 def test_batch_of_unbelievable_length_then_stops_the_set() -> None:
-    """
-    The shard stops at a batch whose length cannot be believed, because the next one cannot be
-    found.
-    """
+    """The shard stops at a batch of impossible length, as the next one cannot be found."""
     shard = new_shard()
     wrong = forge(b"", 0, base_offset=2, length=2**31 - 1)
     report = apply(shard, record_set(batch_of(life("a")[:2]), wrong, batch_of(life("b"), 3)))
@@ -160,7 +138,7 @@ def test_batch_of_unbelievable_length_then_stops_the_set() -> None:
     assert shard.position == 3
 
 
-@pytest.mark.parametrize("next_offset", [-1, 2, INT64_MAX + 1])
+@pytest.mark.parametrize("next_offset", [-1, 0, 2, INT64_MAX + 1])
 def test_set_aside_that_would_not_move_on_then_is_refused(next_offset: int) -> None:
     """The position rises or stays; it is never set beyond the largest offset."""
     shard = new_shard()

@@ -48,10 +48,8 @@ if TYPE_CHECKING:
 CS, CF, DS, DF = SegmentState
 
 
-def test_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() -> None:
-    """
-    Each entry has offset, verdict, partition and segment, and bytes only of undecodable values.
-    """
+def test_f57_f78_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() -> None:
+    """Each entry has offset, verdict, partition, segment, and bytes of undecodable values."""
     other = tp("payments", 2)
     snapshot = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)
     shard = new_shard(position=100)
@@ -88,31 +86,19 @@ def test_report_then_has_an_entry_for_every_event_that_was_not_simply_applied() 
     )
     assert report.tally == Tally(applied=5, duplicate=1, rejected=3, undecodable=2)
     assert report.deleted == (other,)
-
-
-def test_f78_rejected_event_then_is_counted_by_reason_and_the_position_moves() -> None:
-    """The report has the partition, segment and offset of the event, and its neighbours apply."""
-    shard = new_shard()
-    events: list[Event] = [
-        started("a"),
-        update("a", DF),
-        started("b", 100, 199),
-        finished("a"),
-    ]
-    report = apply(shard, record_set(batch_of(events)))
-    (entry,) = report.entries
-    assert (entry.offset, entry.partition, entry.segment) == (1, tp(), segment_id("a").uuid)
-    assert shard.position == 4
-    assert shard.statistics().rejected_by_reason == {RejectReason.ILLEGAL_TRANSITION: 1}
+    statistics = shard.statistics()
+    assert (shard.position, statistics.tally) == (111, report.tally)
+    assert statistics.remarks == {
+        Remark.FINISHED_BY_ANOTHER_BROKER: 1,
+        Remark.PARTITION_DELETE_OUT_OF_ORDER: 1,
+        Remark.PARTITION_WAS_DELETED: 1,
+    }
+    assert statistics.rejected_by_reason == {
+        RejectReason.ILLEGAL_TRANSITION: 1,
+        RejectReason.UNKNOWN_SEGMENT: 1,
+        RejectReason.SNAPSHOT_RECORD: 1,
+    }
     assert [segment.state for segment in shard.segments(tp())] == [CF, CS]
-
-
-def test_f57_finish_by_another_broker_then_is_applied_and_reported() -> None:
-    """A late finish of a deposed leader is Kafka's to accept; it deserves a look, and gets it."""
-    shard = new_shard()
-    apply(shard, record_set(batch_of([started("a"), finished("a", broker_id=9)])))
-    assert shard.statistics().remarks == {Remark.FINISHED_BY_ANOTHER_BROKER: 1}
-    assert shard.segment_for(tp(), 0, 5) is not None
 
 
 def test_statistics_then_add_up_over_calls() -> None:
@@ -157,10 +143,7 @@ def stamped(base_offset: int, *timestamps_ms: int) -> bytes:
 
 
 def test_f34_time_of_the_last_record_then_is_that_of_the_last_batch_applied() -> None:
-    """
-    Failure scenario F34: the time is that of the newest record of a batch, and of the last one of a
-    run of single events; a batch counts when it is complete.
-    """
+    """The time is that of the newest record of a complete batch, or the last single event."""
     shard = new_shard()
     assert shard.statistics().last_timestamp_ms is None
     apply(shard, record_set(stamped(0, 50, 70, 60)))
@@ -177,11 +160,7 @@ def test_f34_time_of_the_last_record_then_is_that_of_the_last_batch_applied() ->
 
 
 def test_f80_oldest_open_copy_then_is_told_until_it_is_finished() -> None:
-    """
-    Failure scenario F80: the oldest open copy is found by the time of its event, over user
-    partitions and epochs; repeated first records, displaced segments and running deletions do not
-    count.
-    """
+    """The oldest open copy is the first by event time; repeats and deletions do not count."""
     shard = new_shard()
     assert shard.statistics().oldest_started_ms is None
     apply(
@@ -211,10 +190,7 @@ def test_f80_oldest_open_copy_then_is_told_until_it_is_finished() -> None:
 
 @pytest.mark.breaks_shards
 def test_f34_oldest_open_copy_then_costs_no_walk_over_what_is_finished() -> None:
-    """
-    Failure scenario F34: the search looks only at open copies, the newest epochs first, however
-    many segments there are.
-    """
+    """The search looks only at open copies, the newest epochs first."""
     shard = new_shard()
     for number in range(100):
         for event in life(number, number * 10)[:2]:
@@ -254,9 +230,7 @@ def fail_once(monkeypatch: pytest.MonkeyPatch, shard: PythonShard, at: int) -> N
     monkeypatch.setattr(shard, "_apply_decoded", failing)
 
 
-def test_f87_findings_of_a_call_that_failed_then_stand_in_the_next_report(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_f87_findings_of_a_failed_call_are_reported_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Entries, counts and deletions are not lost with the exception; no offset is counted twice."""
     expected = apply(new_shard(), record_set(mixed_data()))
     shard = new_shard()
@@ -284,13 +258,8 @@ def test_f87_findings_of_a_call_that_failed_then_stand_in_the_next_report(
     assert apply(shard, record_set(data)).entries == ()
 
 
-def test_f87_findings_of_a_call_that_failed_then_survive_single_events(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """
-    The next report has the findings of a failed call, after single events or a batch set aside,
-    too.
-    """
+def test_f87_findings_of_a_failed_call_survive_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next report has the findings of a failed call, also after single events."""
     shard = new_shard()
     fail_once(monkeypatch, shard, 1)
     data = batch_of([b"junk", partition_delete(FINISHED), *life("b")[:2]])

@@ -16,10 +16,9 @@ from rlmm.metadata.verdicts import (
     Rejected,
     RejectReason,
     Remark,
-    Undecodable,
     Verdict,
 )
-from tests.support.builders import segment_id, started, tp, update
+from tests.support.builders import partition_delete, started, tp, update
 from tests.support.engine.shards import Tier, new_shard
 
 CS, CF, DS, DF = SegmentState
@@ -60,6 +59,7 @@ def unknown(requested: SegmentState) -> Rejected:
     return Rejected(RejectReason.UNKNOWN_SEGMENT, None, requested)
 
 
+SNAPSHOT = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)
 OTHER = 7
 """Another broker than the one that wrote the events before."""
 
@@ -73,12 +73,7 @@ MATRIX: list[tuple[str, Event, Verdict, SegmentState | None]] = [
     ("CS", step(CS, broker_id=OTHER), APPLIED, CS),
     ("CS", update("s", CS), Rejected(RejectReason.UPDATE_TO_STARTED, CS, CS), CS),
     ("CS", update("s", CF), APPLIED, CF),
-    (
-        "CS",
-        update("s", CF, broker_id=OTHER),
-        Applied(Remark.FINISHED_BY_ANOTHER_BROKER),
-        CF,
-    ),
+    ("CS", update("s", CF, broker_id=OTHER), Applied(Remark.FINISHED_BY_ANOTHER_BROKER), CF),
     ("CS", update("s", DS), APPLIED, DS),
     ("CS", update("s", DF), illegal(CS, DF), CS),
     ("CF", step(CS), illegal(CF, CS), CF),
@@ -104,6 +99,7 @@ MATRIX: list[tuple[str, Event, Verdict, SegmentState | None]] = [
     ("DF", update("s", CF), unknown(CF), None),
     ("DF", update("s", DS), unknown(DS), None),
     ("DF", update("s", DF), unknown(DF), None),
+    ("CF", SNAPSHOT, Rejected(RejectReason.SNAPSHOT_RECORD, None, CF), CF),
     *(
         (
             current,
@@ -126,6 +122,8 @@ def case_id(value: object) -> str:
         return f"update-{value.state.name}{again}"
     if isinstance(value, Rejected):
         return f"rejected-{value.reason}"
+    if value is SNAPSHOT:
+        return "snapshot"
     return value.name if isinstance(value, SegmentState) else str(value)
 
 
@@ -133,8 +131,8 @@ def case_id(value: object) -> str:
 def test_segment_event_in_every_state_then_verdict_and_state_are_kafkas(
     current: str, event: Event, verdict: Verdict, becomes: SegmentState | None
 ) -> None:
-    """Each cell of the transition table has its verdict, and a rejected event changes nothing."""
-    tier = tier_at(current)
+    """Each cell of the transition table has its verdict, for a record and for an event."""
+    tier, given = tier_at(current), tier_at(current)
     before = tier.image()
     assert tier.event(event) == verdict
     segment = tier.segment("s")
@@ -143,18 +141,8 @@ def test_segment_event_in_every_state_then_verdict_and_state_are_kafkas(
         assert tier.image() == before
     if isinstance(verdict, Applied):
         assert tier.image() != before
-
-
-@pytest.mark.parametrize(("current", "event", "verdict", "becomes"), MATRIX, ids=case_id)
-def test_segment_event_given_as_a_value_then_is_judged_as_its_record(
-    current: str, event: Event, verdict: Verdict, becomes: SegmentState | None
-) -> None:
-    """`apply_event` and a record set lead to the same verdict and the same state image."""
-    given, recorded = tier_at(current), tier_at(current)
-    recorded.event(event)
     assert given.shard.apply_event(event) == verdict
-    assert given.shard.image() == recorded.shard.image()
-    assert (given.segment("s") is None) == (becomes is None)
+    assert given.shard.image() == tier.shard.image()
 
 
 def test_illegal_event_of_an_unknown_partition_then_the_partition_stays_unknown() -> None:
@@ -182,9 +170,7 @@ def test_illegal_event_of_an_unknown_partition_then_the_partition_stays_unknown(
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_repeated_add_with_another_field_then_replaces_the_metadata(
-    changed: dict[str, Any],
-) -> None:
+def test_repeated_add_with_another_field_replaces_the_metadata(changed: dict[str, Any]) -> None:
     """A repeated first record with other content replaces all metadata."""
     tier = tier_at("CS")
     again = started("s", **changed)
@@ -210,31 +196,6 @@ def test_repeated_update_with_another_field_then_is_applied_again(
         assert getattr(segment, name) == value
 
 
-def test_update_without_custom_metadata_then_erases_what_was_stored() -> None:
-    """Broker, time, custom metadata and state are always the update's; the rest stays."""
-    tier = Tier()
-    add = started("s", 0, 99, {0: 0, 3: 40}, custom_metadata=b"x", txn_index_empty=True)
-    tier.event(add)
-    tier.event(update("s", CF, broker_id=9, event_timestamp_ms=70))
-    segment = tier.segment("s")
-    assert segment is not None
-    assert (segment.broker_id, segment.event_timestamp_ms) == (9, 70)
-    assert (segment.custom_metadata, segment.state) == (None, CF)
-    kept = ("start_offset", "last_offset", "epochs", "size_bytes", "max_timestamp_ms")
-    assert [getattr(segment, name) for name in kept] == [getattr(add, name) for name in kept]
-    assert segment.txn_index_empty
-
-
-def test_older_timestamp_when_it_comes_later_then_wins() -> None:
-    """Times are never compared: the order of the log is the only order."""
-    tier = Tier()
-    tier.event(started("s", event_timestamp_ms=100))
-    tier.event(update("s", CF, event_timestamp_ms=5))
-    segment = tier.segment("s")
-    assert segment is not None
-    assert segment.event_timestamp_ms == 5
-
-
 def test_f52_repeated_finish_then_is_a_duplicate_and_the_newest_in_its_slot() -> None:
     """A repeated finish is a duplicate, and the segment takes its slot back."""
     tier = Tier()
@@ -245,47 +206,6 @@ def test_f52_repeated_finish_then_is_a_duplicate_and_the_newest_in_its_slot() ->
     assert tier.at(0, 50) == "first"
     assert tier.slots(0) == {0: "first"}
     assert tier.unreferenced(0) == {"second"}
-
-
-def test_f52_repeated_finish_then_is_the_newest_where_none_has_the_slot() -> None:
-    """Which finish came last decides among covering segments, and a repeat is a finish."""
-    tier = Tier()
-    tier.copy("long", 0, 400)
-    tier.copy("wide", 0, 300)
-    tier.copy("late", 0, 100)
-    assert tier.at(0, 200) == "wide"
-    assert tier.at(0, 350) == "long"
-    tier.begin_delete("late")
-    assert tier.finish("wide") == DUPLICATE
-    assert tier.finish("long") == DUPLICATE
-    assert tier.finish("wide") == DUPLICATE
-    tier.copy("later", 0, 100)
-    assert tier.at(0, 200) == "wide"
-    assert tier.finish("later") == DUPLICATE
-    assert tier.at(0, 350) == "long"
-
-
-def test_f52_exact_repeats_of_a_whole_life_then_leave_the_state_as_it_was() -> None:
-    """A second copy of each event changes nothing but the order of finishes."""
-    once, twice = Tier(), Tier()
-    for state in (CS, CF, DS):
-        assert once.event(step(state)) == APPLIED
-        assert twice.event(step(state)) == APPLIED
-        assert twice.event(step(state)) == DUPLICATE
-        assert (once.segment("s"), once.size(0)) == (twice.segment("s"), twice.size(0))
-    assert twice.event(step(DF)) == APPLIED
-    assert twice.event(step(DF)) == unknown(DF)
-    once.event(step(DF))
-    assert once.image() == twice.image()
-
-
-def test_segment_after_deletion_when_added_again_then_works_as_new() -> None:
-    """A deleted id may be added again, and only the high watermark is left of its former life."""
-    tier = tier_at("DF")
-    assert tier.copy("s", 0, 49) == APPLIED
-    assert tier.at(0, 49) == "s"
-    assert tier.at(0, 50) is None
-    assert tier.highest(0) == 199
 
 
 def test_f80_finish_before_start_then_is_rejected_and_the_copy_stays_open() -> None:
@@ -307,32 +227,88 @@ def test_f65_updates_without_base_then_are_counted_and_change_nothing() -> None:
     assert (statistics.position, statistics.partitions) == (43, 0)
 
 
-def test_snapshot_record_then_is_rejected_and_changes_nothing() -> None:
-    """A snapshot record names no partition and is rejected."""
-    tier = tier_at("CF")
+DELETE_PATHS: dict[str, tuple[PartitionDeleteState, ...]] = {
+    "absent": (),
+    "MARKED": (MARKED,),
+    "STARTED": (MARKED, STARTED),
+    "FINISHED": (MARKED, STARTED, FINISHED),
+}
+OUT_OF_ORDER = Applied(Remark.PARTITION_DELETE_OUT_OF_ORDER)
+WAS_DELETED = Applied(Remark.PARTITION_WAS_DELETED)
+
+DELETE_MATRIX: list[tuple[str, PartitionDeleteState, Verdict]] = [
+    ("absent", MARKED, APPLIED),
+    ("absent", STARTED, OUT_OF_ORDER),
+    ("absent", FINISHED, OUT_OF_ORDER),
+    ("MARKED", MARKED, APPLIED),
+    ("MARKED", STARTED, APPLIED),
+    ("MARKED", FINISHED, OUT_OF_ORDER),
+    ("STARTED", MARKED, OUT_OF_ORDER),
+    ("STARTED", STARTED, APPLIED),
+    ("STARTED", FINISHED, APPLIED),
+    ("FINISHED", MARKED, WAS_DELETED),
+    ("FINISHED", STARTED, WAS_DELETED),
+    ("FINISHED", FINISHED, WAS_DELETED),
+]
+
+
+@pytest.mark.parametrize(
+    ("current", "state", "verdict"),
+    DELETE_MATRIX,
+    ids=[f"{current}-{state.name}" for current, state, _ in DELETE_MATRIX],
+)
+def test_f82_partition_delete_in_every_state_then_is_stored_and_remarked(
+    current: str, state: PartitionDeleteState, verdict: Verdict
+) -> None:
+    """Replay stores every partition-delete record, as Kafka does, and counts those out of order."""
+    tier = Tier()
+    tier.copy("s")
+    for before in DELETE_PATHS[current]:
+        tier.event(partition_delete(before))
+    event = partition_delete(state, event_timestamp_ms=5)
+    assert tier.event(event) == verdict
+    assert tier.shard.partition_delete(tp()) == event
+    gone = FINISHED in (*DELETE_PATHS[current], state)
+    assert tier.listed() == ([] if gone else ["s"])
+
+
+@pytest.mark.parametrize("current", list(DELETE_PATHS)[1:])
+def test_partition_delete_when_repeated_exactly_then_is_a_duplicate(current: str) -> None:
+    """A deletion event with the same state, broker and time is a duplicate."""
+    tier = Tier()
+    for state in DELETE_PATHS[current]:
+        tier.event(partition_delete(state))
     before = tier.image()
-    event = SegmentSnapshot(Uuid.of(0, 1), 0, 9, 1, 0, 0, ((0, 0),), 10, None, CF)
-    assert tier.event(event) == Rejected(RejectReason.SNAPSHOT_RECORD, None, CF)
+    assert tier.event(partition_delete(DELETE_PATHS[current][-1])) == DUPLICATE
     assert tier.image() == before
 
 
-def test_same_segment_id_in_two_partitions_then_are_two_segments() -> None:
-    """A segment is its partition and its uuid; a partition is id, name and number."""
-    shard = new_shard()
-    partitions = [tp(), tp(partition=8), tp("payments"), tp(topic_id=Uuid.of(0, 1))]
-    for number, partition in enumerate(partitions):
-        tier = Tier(shard, partition)
-        tier.copy("s", 0, 10 + number)
-    for number, partition in enumerate(partitions):
-        assert shard.highest_offset(partition, 0) == 10 + number
-        segment = shard.segment(segment_id("s", partition))
-        assert segment is not None
-        assert segment.id.partition == partition
-    assert set(shard.partitions()) == set(partitions)
+def test_finished_partition_delete_when_repeated_after_a_segment_came_then_removes_it() -> None:
+    """A repeated deletion also removes a segment that was added in between."""
+    tier = Tier()
+    tier.event(partition_delete(FINISHED))
+    tier.copy("ghost")
+    assert tier.event(partition_delete(FINISHED)) == WAS_DELETED
+    assert tier.listed() == []
+    assert tier.highest(0) is None
+    assert tier.event(partition_delete(FINISHED)) == DUPLICATE
 
 
-def test_null_event_then_is_undecodable_and_the_position_moves() -> None:
-    """A tombstone is a value of its own kind, never an exception."""
-    shard = new_shard()
-    assert isinstance(shard.apply_event(None), Undecodable)
-    assert shard.position == 1
+@pytest.mark.parametrize(
+    ("state", "remark"),
+    [
+        (MARKED, Remark.PARTITION_BEING_DELETED),
+        (STARTED, Remark.PARTITION_BEING_DELETED),
+        (FINISHED, Remark.PARTITION_WAS_DELETED),
+    ],
+    ids=lambda value: value.name,
+)
+def test_f81_add_to_a_partition_under_deletion_then_is_applied_with_a_remark(
+    state: PartitionDeleteState, remark: Remark
+) -> None:
+    """Replay applies the segment as Kafka's store does, with a remark."""
+    tier = Tier()
+    tier.event(partition_delete(state))
+    assert tier.start("late") == Applied(remark)
+    assert tier.listed() == ["late"]
+    assert tier.start("late", 0, 50) == Applied(remark)

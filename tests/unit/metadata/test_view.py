@@ -48,48 +48,22 @@ def views_of_one_copy() -> PartitionViews:
 
 def test_views_then_ask_every_question_through_the_same_gate() -> None:
     """The table has every public question, and each passes the same gate."""
-    others = {
-        "load",
-        "clear",
-        "mark_initialized",
-        "is_loaded",
-        "is_ready",
-        "apply",
-        "apply_event",
-    }
+    others = {"load", "clear", "mark_initialized", "is_loaded", "is_ready", "apply", "apply_event"}
     public = {name for name in vars(PartitionViews) if not name.startswith("_")}
     assert public - others == set(QUESTIONS)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_f83_question_about_a_partition_that_is_not_loaded_then_is_an_unknown_partition(
-    name: str,
-) -> None:
-    """A partition that was not loaded is unknown even if the shard holds its segments."""
+def test_f83_question_then_is_unknown_not_ready_or_empty(name: str) -> None:
+    """Not loaded is unknown, not initialised is not ready, known without segments is empty."""
     views = views_of_one_copy()
     with pytest.raises(UnknownPartition, match="orders-7"):
         QUESTIONS[name](views, tp())
-    assert not views.is_ready(tp())
-    assert not views.is_loaded(tp())
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_f83_question_about_a_partition_that_is_not_initialised_then_is_not_ready(
-    name: str,
-) -> None:
-    """Loaded, but its history may not be complete: never an empty or a partial answer."""
-    views = views_of_one_copy()
+    assert (views.is_ready(tp()), views.is_loaded(tp())) == (False, False)
     views.load(tp())
     with pytest.raises(NotReady, match=r"orders-7 in metadata partition 3 .* up to offset 2,"):
         QUESTIONS[name](views, tp())
-    assert views.is_loaded(tp())
-    assert not views.is_ready(tp())
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_f83_question_about_a_known_partition_without_segments_then_is_empty(name: str) -> None:
-    """Known and empty is an answer, unlike unknown and not ready."""
-    views = views_of_one_copy()
+    assert (views.is_ready(tp()), views.is_loaded(tp())) == (False, True)
     views.load(tp("empty"))
     views.mark_initialized(tp("empty"))
     assert views.is_ready(tp("empty"))
@@ -116,15 +90,6 @@ def test_question_about_a_ready_partition_then_is_the_shards_answer(name: str) -
     assert asked[name] not in (None, [], 0)
 
 
-def test_partition_when_loaded_again_then_keeps_its_readiness() -> None:
-    """Asking twice changes nothing."""
-    views = views_of_one_copy()
-    views.load(tp())
-    views.mark_initialized(tp())
-    views.load(tp())
-    assert views.is_ready(tp())
-
-
 def test_f24_partition_when_cleared_and_loaded_again_then_is_not_ready() -> None:
     """A cleared partition that is loaded again is not ready, even without an event."""
     views = PartitionViews(new_shard())
@@ -139,31 +104,8 @@ def test_f24_partition_when_cleared_and_loaded_again_then_is_not_ready() -> None
     assert len(views.segments(tp())) == 1
 
 
-def test_partition_when_cleared_then_the_shard_keeps_what_it_holds() -> None:
-    """Loaded again it shows everything at once, without a record being read again."""
-    views = views_of_one_copy()
-    for _ in range(2):
-        views.load(tp())
-        views.mark_initialized(tp())
-        assert len(views.segments(tp())) == 1
-        views.clear(tp())
-    views.clear(tp("never-loaded"))
-
-
-def test_partition_that_is_not_loaded_when_marked_initialised_then_is_an_unknown_partition() -> (
-    None
-):
-    """Marking a partition does not load it."""
-    views = views_of_one_copy()
-    with pytest.raises(UnknownPartition):
-        views.mark_initialized(tp())
-    assert not views.is_loaded(tp())
-
-
 def test_f81_partition_whose_deletion_finished_then_is_not_loaded_any_more() -> None:
-    """
-    The finished deletion unloads its partition, from a record set or a single event, and no other.
-    """
+    """The finished deletion unloads its partition and no other, from a set or one event."""
     for alone in (True, False):
         views = views_of_one_copy()
         for partition in (tp(), tp("other")):
@@ -191,31 +133,3 @@ def test_f81_event_after_the_end_of_a_loaded_partition_then_neither_fails_nor_lo
     views.mark_initialized(tp())
     assert [segment.start_offset for segment in views.segments(tp())] == [0]
     assert views.apply_event(finished("late")) == APPLIED
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        PartitionDeleteState.DELETE_PARTITION_MARKED,
-        PartitionDeleteState.DELETE_PARTITION_STARTED,
-    ],
-)
-def test_partition_under_deletion_then_stays_loaded(state: PartitionDeleteState) -> None:
-    """A started deletion leaves the partition loaded."""
-    views = views_of_one_copy()
-    views.load(tp())
-    views.mark_initialized(tp())
-    views.apply_event(partition_delete(state))
-    assert views.is_ready(tp())
-    views.apply_event(None)
-    assert len(views.segments(tp())) == 1
-
-
-def test_repeated_end_of_a_partition_that_was_loaded_again_then_unloads_it_again() -> None:
-    """A repeated finish of the deletion unloads the partition again, as in Kafka."""
-    views = views_of_one_copy()
-    end = partition_delete(FINISHED)
-    views.apply_event(end)
-    views.load(tp())
-    views.apply(record_set(batch_of([end], 3)))
-    assert not views.is_loaded(tp())

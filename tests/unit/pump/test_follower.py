@@ -121,9 +121,7 @@ async def test_beginning_then_is_told_in_order() -> None:
 
 
 async def test_kept_state_when_it_fits_then_reading_goes_on_behind_it() -> None:
-    """
-    The follower reads only records behind the kept state, and keeps the counts of its history.
-    """
+    """The follower reads only records behind the kept state, and keeps its counts."""
     world = World()
     world.store(*(started(number) for number in range(10)))
     kept = kept_at(8)
@@ -166,10 +164,7 @@ async def test_f66_kept_state_when_the_log_ends_before_it_then_is_given_up() -> 
 
 
 async def test_f6_kept_states_when_the_log_was_cut_then_are_never_used_again() -> None:
-    """
-    The follower never restores a state from before the truncation, because the log may have grown
-    again.
-    """
+    """The follower never restores a state from before the truncation."""
     world = World()
     world.store(*(started(number) for number in range(10)))
     kept = kept_at(8)

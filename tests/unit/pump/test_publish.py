@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rlmm.base.duration_histogram import BOUNDS_S, Durations
 from rlmm.errors import (
     AppendRefused,
     AppendUncertain,
@@ -128,8 +129,9 @@ def counts(writer: EventWriter) -> dict[str, int]:
 async def test_f51_f53_refusals_then_come_in_order_of_what_would_have_to_change() -> None:
     """The refusals come in the order event, rights, memory, readiness, state."""
     around = Around(is_observer=True, resident=100, refuses=NotAssigned("elsewhere"))
-    with pytest.raises(NotPublishable):
-        await (await around.writer()).write(JUNK)
+    for way in ("write", "store"):
+        with pytest.raises(NotPublishable):
+            await getattr(await around.writer(), way)(JUNK)
     with pytest.raises(NotWritable):
         await (await around.writer()).write(finished("a"))
     around.is_observer = False
@@ -166,9 +168,7 @@ async def test_write_then_appends_kafkas_bytes_once() -> None:
     ],
     ids=["rejected", "lost"],
 )
-async def test_f51_verdict_against_a_stored_event_then_is_told_with_its_place(
-    verdict: Verdict, reason: str
-) -> None:
+async def test_f51_verdict_on_a_stored_event_has_its_place(verdict: Verdict, reason: str) -> None:
     """The error of a stored event without effect names its place."""
     around = Around(verdict=verdict)
     writer = await around.writer()
@@ -243,9 +243,7 @@ async def test_f90_write_when_cancelled_then_leaves_no_listener_behind() -> None
     ],
     ids=["opening", "connecting", "listening"],
 )
-async def test_f50_write_then_ends_by_its_deadline_whatever_it_waits_for(
-    around: Around, way: str
-) -> None:
+async def test_f50_write_then_ends_by_its_deadline(around: Around, way: str) -> None:
     """One deadline bounds all waits of a write."""
     around.verdicts, around.appended = VerdictWaits(0), []
     writer = await around.writer()
@@ -267,3 +265,27 @@ async def test_f50_store_when_not_assigned_then_gives_the_log_what_time_is_left(
     assert await writer.store(event, timeout_s=10) == StoredNotAssigned(PLACE, 0)
     assert around.appended[0][2] == pytest.approx(6)
     assert counts(writer) == {"stored_not_assigned": 1}
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "bound"),
+    [(0.0, "0.001"), (0.001, "0.001"), (0.0011, "0.0025"), (30.0, "30"), (30.1, "+Inf")],
+)
+def test_duration_when_added_then_counts_from_its_bound_on(duration_s: float, bound: str) -> None:
+    """A bound holds all that took no longer, itself included."""
+    durations = Durations()
+    durations.add(duration_s)
+    up_to = durations.statistics().up_to()
+    assert next(name for name, count in up_to.items() if count) == bound
+
+
+def test_durations_when_many_are_added_then_add_up() -> None:
+    """Each bound counts all durations below it, and the last one counts all."""
+    durations = Durations()
+    for bound in (*BOUNDS_S, 1_000.0):
+        durations.add(bound)
+    found = durations.statistics()
+    assert found.count == len(BOUNDS_S) + 1
+    assert found.sum_s == pytest.approx(sum(BOUNDS_S) + 1_000.0)
+    assert list(found.up_to().values()) == list(range(1, len(BOUNDS_S) + 2))
+    assert list(found.up_to())[-1] == "+Inf"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from rlmm.log.protocol import LogBounds
@@ -20,6 +22,9 @@ from tests.support.builders import finished, partition_delete, started, tp
 from tests.support.engine.shards import batch_of, new_shard, record_set
 from tests.support.records.record_sets import life, marker
 from tests.support.records.value_bytes import segment_value
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
 
 LIMITS = PumpSettings(lag_ms_max=30_000, end_age_ms_max=60_000)
 GOOD = [started("a"), finished("a")]
@@ -79,9 +84,7 @@ class Read:
     ],
     ids=["before", "at-start", "within", "at-end", "beyond"],
 )
-def test_f66_state_when_compared_with_the_bounds_then_fits_between_them(
-    position: int, found: ReplayStart
-) -> None:
+def test_f66_state_then_fits_between_the_bounds(position: int, found: ReplayStart) -> None:
     """A state between the bounds of the log is used, and any other one is dropped."""
     assert beginning(position, LogBounds(40, 60)) is found
 
@@ -327,28 +330,24 @@ def copied(last: int, position: int = 0) -> Read:
     return read
 
 
-def test_f67_watermark_when_the_state_is_given_up_then_is_kept() -> None:
-    """A state made of fewer records than the one before knows how far was copied all the same."""
-    read = Read(60, log_start=60, inherited=copied(99).replay)
+@pytest.mark.parametrize(
+    ("log_start", "events", "highest"),
+    [
+        pytest.param(60, [], 99, id="kept where its records are gone"),
+        pytest.param(0, [started("v", 0, 500), finished("v")], 500, id="the larger one holds"),
+        pytest.param(0, [partition_delete(FINISHED)], None, id="dropped with the partition"),
+    ],
+)
+def test_f67_watermark_when_the_state_is_made_anew_then_never_decreases(
+    log_start: int, events: list[Event], highest: int | None
+) -> None:
+    """A new state takes over the high watermarks of the one before it."""
+    read = Read(log_start + len(events), log_start=log_start, inherited=copied(99).replay)
+    if events:
+        read.apply(*events)
     assert read.judge(0.0) == CaughtUp()
-    assert read.replay.shard.highest_offset(tp(), 0) == 99
+    assert read.replay.shard.highest_offset(tp(), 0) == highest
     assert read.replay.is_settled
-
-
-def test_f67_watermark_when_the_new_state_has_a_higher_one_then_that_stays() -> None:
-    """The larger of the two holds."""
-    read = Read(2, inherited=copied(99).replay)
-    read.apply(started("v", 0, 500), finished("v"))
-    assert read.judge(0.0) == CaughtUp()
-    assert read.replay.shard.highest_offset(tp(), 0) == 500
-
-
-def test_f67_watermark_of_a_deleted_partition_then_is_not_brought_back() -> None:
-    """A finished deletion drops the high watermark of its partition."""
-    read = Read(1, inherited=copied(99).replay)
-    read.apply(partition_delete(FINISHED))
-    assert read.judge(0.0) == CaughtUp()
-    assert read.replay.shard.highest_offset(tp(), 0) is None
 
 
 def test_watermarks_when_not_taken_over_yet_then_the_state_is_not_settled() -> None:

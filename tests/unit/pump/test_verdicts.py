@@ -25,9 +25,7 @@ DAMAGED = Undecodable(UndecodableReason.DAMAGED_BATCH)
 
 
 def passed(first: int, next_offset: int, **verdicts: Verdict) -> Report:
-    """
-    Return a report on offsets [*first*, *next_offset*); `at7=REJECTED` is a verdict on offset 7.
-    """
+    """Return a report on offsets [*first*, *next_offset*); `at7=REJECTED` is one verdict."""
     entries = tuple(
         Entry(int(name[2:]), int(name[2:]) + 1, verdict) for name, verdict in verdicts.items()
     )
@@ -35,9 +33,7 @@ def passed(first: int, next_offset: int, **verdicts: Verdict) -> Report:
 
 
 async def test_f51_verdict_when_the_record_comes_first_then_is_found() -> None:
-    """
-    The writer gets its verdict even if the reader passed the event before the offset was known.
-    """
+    """The writer gets its verdict even if the reader passed the event first."""
     verdicts = VerdictWaits(5)
     append = verdicts.begin()
     verdicts.take_report(passed(5, 8, at6=REJECTED))

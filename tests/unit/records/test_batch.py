@@ -9,6 +9,8 @@ from rlmm.records.compression import Compression
 from rlmm.records.damage import DamagedBatch, DamageReason, PartialTail
 from rlmm.records.record_set import RecordSet
 from rlmm.records.records import PADDING_BYTES, Record
+from rlmm.records.singles import single_values
+from rlmm.records.writer import build_batch
 from tests.support.records.batches import forge, record
 
 GOLDEN = bytes.fromhex(
@@ -168,44 +170,27 @@ def test_batch_when_printed_then_says_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lie", "reason", "goes_on", "next_offset"),
+    ("lie", "reason", "next_offset"),
     [
-        pytest.param({"length": 0}, DamageReason.LENGTH_TOO_SMALL, False, None, id="length-0"),
-        pytest.param({"length": 48}, DamageReason.LENGTH_TOO_SMALL, False, None, id="length-48"),
-        pytest.param({"length": -1}, DamageReason.LENGTH_TOO_SMALL, False, None, id="length-neg"),
-        pytest.param(
-            {"length": 2**31 - 1}, DamageReason.LENGTH_TOO_LARGE, False, None, id="length-absurd"
-        ),
-        pytest.param({"magic": 0}, DamageReason.OLD_FORMAT, True, 8, id="magic-0"),
-        pytest.param({"magic": 1}, DamageReason.OLD_FORMAT, True, 8, id="magic-1"),
-        pytest.param({"magic": 3}, DamageReason.UNSUPPORTED_MAGIC, True, None, id="magic-3"),
-        pytest.param({"magic": -1}, DamageReason.UNSUPPORTED_MAGIC, True, None, id="magic-neg"),
-        pytest.param({"crc": 1}, DamageReason.CRC_MISMATCH, True, 8, id="crc"),
-        pytest.param(
-            {"last_offset_delta": -1}, DamageReason.BAD_OFFSETS, True, None, id="last-delta-neg"
-        ),
-        pytest.param({"base_offset": -1}, DamageReason.BAD_OFFSETS, True, None, id="base-neg"),
-        pytest.param(
-            {"base_offset": 2**63 - 1}, DamageReason.BAD_OFFSETS, True, None, id="no-next-offset"
-        ),
-        pytest.param(
-            {"base_offset": 2**63 - 5, "last_offset_delta": 9},
-            DamageReason.BAD_OFFSETS,
-            True,
-            None,
-            id="last-offset-overflow",
-        ),
-        pytest.param(
-            {"record_count": -1, "last_offset_delta": 0},
-            DamageReason.BAD_RECORD_COUNT,
-            True,
-            8,
-            id="count-neg",
-        ),
+        ({"length": 0}, DamageReason.LENGTH_TOO_SMALL, None),
+        ({"length": 48}, DamageReason.LENGTH_TOO_SMALL, None),
+        ({"length": -1}, DamageReason.LENGTH_TOO_SMALL, None),
+        ({"length": 2**31 - 1}, DamageReason.LENGTH_TOO_LARGE, None),
+        ({"magic": 0}, DamageReason.OLD_FORMAT, 8),
+        ({"magic": 1}, DamageReason.OLD_FORMAT, 8),
+        ({"magic": 3}, DamageReason.UNSUPPORTED_MAGIC, None),
+        ({"magic": -1}, DamageReason.UNSUPPORTED_MAGIC, None),
+        ({"crc": 1}, DamageReason.CRC_MISMATCH, 8),
+        ({"last_offset_delta": -1}, DamageReason.BAD_OFFSETS, None),
+        ({"base_offset": -1}, DamageReason.BAD_OFFSETS, None),
+        ({"base_offset": 2**63 - 1}, DamageReason.BAD_OFFSETS, None),
+        ({"base_offset": 2**63 - 5, "last_offset_delta": 9}, DamageReason.BAD_OFFSETS, None),
+        ({"record_count": -1, "last_offset_delta": 0}, DamageReason.BAD_RECORD_COUNT, 8),
     ],
+    ids=str,
 )
 def test_walk_when_a_header_lies_then_the_batch_is_damaged_and_what_follows_is_found(
-    lie: dict[str, int], reason: DamageReason, goes_on: bool, next_offset: int | None
+    lie: dict[str, int], reason: DamageReason, next_offset: int | None
 ) -> None:
     """A plausible length is followed, an implausible one ends the walk; the reason is named."""
     arguments = {"record_count": 1, "base_offset": 7, **lie}
@@ -218,7 +203,7 @@ def test_walk_when_a_header_lies_then_the_batch_is_damaged_and_what_follows_is_f
     assert first.base_offset == arguments["base_offset"]
     assert first.next_offset == next_offset
     assert first.detail
-    if goes_on:
+    if "length" not in lie:
         assert first.stop == len(damaged)
         (second,) = found[1:]
         assert isinstance(second, Batch)
@@ -268,3 +253,66 @@ def test_record_set_when_the_log_does_not_know_its_end_then_says_none() -> None:
     """The position behind a set is optional: a file holds batches, no high watermark."""
     assert RecordSet(3, GOLDEN).next_offset is None
     assert RecordSet(3, GOLDEN, 47) == RecordSet(partition=3, data=GOLDEN, next_offset=47)
+
+
+VALUES = [b"", b"x", bytes(57), bytes(58), bytes(300), bytes(range(256)) * 30]
+FIRST = 40
+
+
+def single(offset: int, value: bytes | None, key: bytes | None = None) -> bytes:
+    return build_batch([Record(offset, 1_700_000_000_000, key, value)], offset)
+
+
+def run_of(values: list[bytes]) -> bytes:
+    return b"".join(single(offset, value) for offset, value in enumerate(values, FIRST))
+
+
+def test_run_of_singles_gives_what_the_walk_gives() -> None:
+    """Values of every length of varint are those that the batches themselves read."""
+    data = run_of(VALUES[1:])
+    walked = [
+        value for batch in walk(data) if isinstance(batch, Batch) for _, value in batch.values()
+    ]
+    last = len(run_of(VALUES[1:-1]))
+    assert single_values(data, 0, FIRST, 100) == (walked, last, len(data))
+
+
+def test_run_when_enough_is_read_ends_before_the_next_batch() -> None:
+    """The run returns at most the wanted values and the next byte."""
+    data = run_of(VALUES[1:4])
+    first, both = len(run_of(VALUES[1:2])), len(run_of(VALUES[1:3]))
+    assert single_values(data, 0, FIRST, 2) == (VALUES[1:3], first, both)
+    assert single_values(data, 0, FIRST, 0) == ([], 0, 0)
+
+
+@pytest.mark.parametrize(
+    "follower",
+    [
+        pytest.param(single(FIRST + 1, None), id="tombstone"),
+        pytest.param(single(FIRST + 1, b"v", key=b"k"), id="key"),
+        pytest.param(
+            build_batch([Record(FIRST + 1, 1, None, b"v", (("h", b""),))], FIRST + 1), id="header"
+        ),
+        pytest.param(single(FIRST + 2, b"v"), id="gap"),
+        pytest.param(single(FIRST, b"v"), id="the same offset"),
+        pytest.param(single(FIRST + 1, bytes(10_000)), id="length of three bytes"),
+        pytest.param(
+            build_batch(
+                [Record(FIRST + 1, 1, None, b"v")], FIRST + 1, compression=Compression.GZIP
+            ),
+            id="compressed",
+        ),
+        pytest.param(
+            build_batch([Record(FIRST + 1 + at, 1, None, b"v") for at in range(2)], FIRST + 1),
+            id="two records",
+        ),
+        pytest.param(single(FIRST + 1, b"value")[:-1], id="cut off"),
+        pytest.param(single(FIRST + 1, b"value")[:-2] + b"E\x00", id="wrong CRC"),
+        pytest.param(b"\xff" * 100, id="no batch"),
+    ],
+)
+def test_run_ends_in_front_of_whatever_has_another_form(follower: bytes) -> None:
+    """The fast reader stops before a batch of another form or a damaged one."""
+    data = single(FIRST, b"first") + follower
+    assert single_values(data, 0, FIRST, 100) == ([b"first"], 0, len(single(FIRST, b"first")))
+    assert single_values(follower, 0, FIRST + 1, 100) == ([], 0, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka.record import default_records
@@ -11,10 +11,13 @@ from rlmm.errors import InvalidArgument
 from rlmm.records import writer
 from rlmm.records.batch import Batch, TimestampType, walk
 from rlmm.records.compression import Compression
-from rlmm.records.control import ControlType
+from rlmm.records.control import ControlType, control_key, control_type
 from rlmm.records.header import OFFSET_MAX
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TRANSACTIONAL = Producer(1, 0, 0, is_transactional=True)
 PURE_PYTHON = vars(default_records)["_DefaultRecordBatchBuilderPy"]
@@ -83,9 +86,7 @@ def test_build_batch_when_base_offset_and_epoch_differ_then_the_crc_does_not() -
     assert batch_of(second).leader_epoch == 6
 
 
-def test_build_batch_when_the_extension_is_missing_then_writes_the_same_bytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_build_batch_without_the_extension_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """aiokafka's pure-Python builder makes the batch that its compiled one makes."""
     records = [
         Record(3, -1, b"k", None, (("h", b"v"), ("g", None))),
@@ -143,9 +144,7 @@ def test_build_batch_when_an_argument_cannot_be_meant_then_refuses_it(
         build_batch(records, **arguments)
 
 
-def test_build_batch_when_larger_than_a_reader_inflates_then_refuses_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_build_batch_beyond_a_readers_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit holds for one record and for many."""
     monkeypatch.setattr(writer, "INFLATED_BYTES_MAX", 200)
     assert build_batch(records_of([bytes(150)], 0), 0)
@@ -154,37 +153,91 @@ def test_build_batch_when_larger_than_a_reader_inflates_then_refuses_it(
             build_batch(records_of(values, 0), 0)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param({"id": -2}, id="id"),
-        pytest.param({"id": 2**63}, id="id-too-large"),
-        pytest.param({"id": 1, "epoch": 2**15}, id="epoch"),
-        pytest.param({"id": 1, "epoch": 0, "base_sequence": 2**31}, id="sequence"),
-        pytest.param({"is_transactional": True}, id="transaction-of-nobody"),
-    ],
-)
-def test_producer_when_it_cannot_be_meant_then_refuses_it(arguments: dict[str, Any]) -> None:
-    """A producer's numbers fit the header, and only a producer has transactions."""
-    with pytest.raises(InvalidArgument):
-        Producer(**arguments)
+MARKER = {"kind": ControlType.COMMIT, "base_offset": 0, "producer": TRANSACTIONAL}
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("make", "arguments"),
     [
-        pytest.param({"kind": ControlType.OTHER}, id="kind"),
-        pytest.param({"producer": Producer(1, 0, 0)}, id="not-transactional"),
-        pytest.param({"base_offset": -1}, id="offset"),
-        pytest.param({"timestamp_ms": -2}, id="time"),
-        pytest.param({"leader_epoch": -2}, id="leader-epoch"),
-        pytest.param({"coordinator_epoch": -2}, id="coordinator-epoch"),
+        (Producer, {"id": -2}),
+        (Producer, {"id": 2**63}),
+        (Producer, {"id": 1, "epoch": 2**15}),
+        (Producer, {"id": 1, "epoch": 0, "base_sequence": 2**31}),
+        (Producer, {"is_transactional": True}),
+        (build_control_batch, MARKER | {"timestamp_ms": 0, "kind": ControlType.OTHER}),
+        (build_control_batch, MARKER | {"timestamp_ms": 0, "producer": Producer(1, 0, 0)}),
+        (build_control_batch, MARKER | {"timestamp_ms": 0, "base_offset": -1}),
+        (build_control_batch, MARKER | {"timestamp_ms": -2}),
+        (build_control_batch, MARKER | {"timestamp_ms": 0, "leader_epoch": -2}),
+        (build_control_batch, MARKER | {"timestamp_ms": 0, "coordinator_epoch": -2}),
     ],
+    ids=lambda value: next(reversed(value)) if isinstance(value, dict) else value.__name__,
 )
-def test_build_control_batch_when_it_cannot_be_meant_then_refuses_it(
-    arguments: dict[str, Any],
+def test_producer_or_marker_when_it_cannot_be_meant_then_is_refused(
+    make: Callable[..., object], arguments: dict[str, Any]
 ) -> None:
-    """A marker commits or aborts a transaction of a producer."""
-    good = {"kind": ControlType.COMMIT, "base_offset": 0, "producer": TRANSACTIONAL}
+    """A producer's numbers fit the header, and a marker ends a transaction of a producer."""
     with pytest.raises(InvalidArgument):
-        build_control_batch(**{**good, "timestamp_ms": 0, **arguments})
+        make(**arguments)
+
+
+ABORT_MARKER = bytes.fromhex(
+    "00000000000000fa" "00000042" "00000004" "02" "778202ea" "0030" "00000000"
+    "0000018bcfe68140" "0000018bcfe68140" "0000000000000fa1" "0001" "ffffffff" "00000001"
+    "20" "00" "00" "00"  # record of 16 bytes: attributes, two deltas
+    "08" "0000" "0000"  # key of 4 bytes: version 0, type 0
+    "0c" "0000" "00000007"  # value of 6 bytes: version 0, coordinator epoch 7
+    "00"
+)  # fmt: skip
+"""The abort marker of producer 4001, as a broker wrote it at offset 250."""
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        pytest.param(b"\x00\x00\x00\x00", ControlType.ABORT, id="abort"),
+        pytest.param(b"\x00\x00\x00\x01", ControlType.COMMIT, id="commit"),
+        pytest.param(b"\x00\x07\x00\x01", ControlType.COMMIT, id="later-version"),
+        pytest.param(b"\x00\x00\x00\x01\x09", ControlType.COMMIT, id="longer-key"),
+        pytest.param(b"\x00\x00\x00\x02", ControlType.OTHER, id="leader-change"),
+        pytest.param(b"\x00\x00\xff\xff", ControlType.OTHER, id="unknown"),
+        pytest.param(b"\xff\xff\x00\x01", ControlType.OTHER, id="negative-version"),
+        pytest.param(b"\x00\x00\x01", ControlType.OTHER, id="short"),
+        pytest.param(None, ControlType.OTHER, id="null"),
+    ],
+)
+def test_control_type_names_the_kind_of_a_key(key: bytes | None, expected: ControlType) -> None:
+    """The kind is the second number of the key, and an unreadable key is another kind."""
+    assert control_type(key) is expected
+
+
+def test_control_type_when_read_from_a_brokers_marker_then_is_abort() -> None:
+    """The whole way, from a broker's bytes to the kind."""
+    (batch,) = walk(ABORT_MARKER)
+    assert isinstance(batch, Batch)
+    assert batch.is_control
+    assert batch.is_transactional
+    (found,) = batch.records()
+    assert isinstance(found, Record)
+    assert control_type(found.key) is ControlType.ABORT
+
+
+def test_control_batch_when_written_then_is_the_brokers_byte_for_byte() -> None:
+    """Our marker and the broker's are the same 78 bytes."""
+    assert (
+        build_control_batch(
+            ControlType.ABORT,
+            250,
+            producer=Producer(4001, 1, is_transactional=True),
+            timestamp_ms=0x18BCFE68140,
+            leader_epoch=4,
+            coordinator_epoch=7,
+        )
+        == ABORT_MARKER
+    )
+
+
+def test_control_key_when_made_then_names_its_kind() -> None:
+    """The reader tells commit keys from abort keys."""
+    for kind in (ControlType.ABORT, ControlType.COMMIT):
+        assert control_type(control_key(kind)) is kind

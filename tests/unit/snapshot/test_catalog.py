@@ -42,9 +42,7 @@ def left(catalog: Catalog) -> list[int]:
 
 
 def test_snapshots_when_listed_then_the_largest_position_comes_first(tmp_path: Path) -> None:
-    """
-    Snapshots are listed by position, whatever its number of digits, and other files are ignored.
-    """
+    """Snapshots are listed by position, whatever its digits; other files are ignored."""
     others = ("5.snapshot", "00000000000000000011.snapshot.tmp", "x", "0" * 20)
     catalog = catalog_with(tmp_path, 9, 10, 0, 2**63 - 2, others=others)
     assert left(catalog) == [2**63 - 2, 10, 9, 0]
@@ -102,27 +100,29 @@ def test_f16_unfinished_files_when_swept_then_are_gone_and_nothing_else(tmp_path
     ]
 
 
-@pytest.mark.parametrize("keep", [2, 3], ids=str)
-def test_prune_keeps_the_newest_generations(tmp_path: Path, keep: int) -> None:
-    """Pruning keeps the configured number of generations with the newest."""
-    catalog = catalog_with(tmp_path, 1, 2, 3, 4, 5)
-    catalog.prune(newest(catalog, 5), keep, set(), set())
-    assert left(catalog) == [5, 4, 3][:keep]
-
-
-def test_prune_when_one_is_damaged_then_it_goes_and_an_older_good_one_stays(tmp_path: Path) -> None:
-    """Pruning counts only sound snapshots as generations."""
-    catalog = catalog_with(tmp_path, 1, 2, 3, 4)
-    catalog.prune(newest(catalog, 4), 2, {catalog.path_of(3, 3)}, set())
-    assert left(catalog) == [4, 2]
-
-
-def test_prune_when_one_is_foreign_then_leaves_it(tmp_path: Path) -> None:
-    """Pruning neither removes nor counts snapshots of another log or a later build."""
-    catalog = catalog_with(tmp_path, 1, 2, 3, 9)
-    foreign = {catalog.path_of(3, 2), catalog.path_of(3, 9)}
-    catalog.prune(newest(catalog, 3), 2, set(), foreign)
-    assert left(catalog) == [9, 3, 2, 1]
+@pytest.mark.parametrize(
+    ("positions", "newest_at", "keep", "damaged", "foreign", "kept"),
+    [
+        pytest.param((1, 2, 3, 4, 5), 5, 2, (), (), [5, 4], id="2 generations"),
+        pytest.param((1, 2, 3, 4, 5), 5, 3, (), (), [5, 4, 3], id="3 generations"),
+        pytest.param((1, 2, 3, 4), 4, 2, (3,), (), [4, 2], id="a damaged one does not count"),
+        pytest.param((1, 2, 3, 9), 3, 2, (), (2, 9), [9, 3, 2, 1], id="foreign ones stay"),
+    ],
+)
+def test_prune_then_keeps_the_newest_sound_generations(
+    tmp_path: Path,
+    positions: tuple[int, ...],
+    newest_at: int,
+    keep: int,
+    damaged: tuple[int, ...],
+    foreign: tuple[int, ...],
+    kept: list[int],
+) -> None:
+    """Pruning keeps the configured number of sound snapshots, and those of other logs."""
+    catalog = catalog_with(tmp_path, *positions)
+    paths = [{catalog.path_of(3, position) for position in some} for some in (damaged, foreign)]
+    catalog.prune(newest(catalog, newest_at), keep, *paths)
+    assert left(catalog) == kept
 
 
 def test_f6_prune_when_one_lies_beyond_the_newest_then_it_is_set_aside(tmp_path: Path) -> None:

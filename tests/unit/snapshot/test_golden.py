@@ -1,32 +1,40 @@
-"""
-A file of format version 1, kept for ever: a change of the format fails here.
-
-`write_golden` wrote it once. An intended change is a new version with a file of its own; this one
-stays, and is read or refused by name.
-"""
+"""A golden file of format version 1, from `write_golden`, kept for ever: a new version adds one."""
 
 from __future__ import annotations
 
+import json
+import shutil
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cramjam
+import pytest
 
 from rlmm.log.replay_progress import ReplayHistory
-from rlmm.metadata.segment import PartitionDeleteState
+from rlmm.metadata.python_shard import PythonShard
+from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.snapshot.format import SnapshotHeader, encode_header
-from tests.support.engine.snapshots import IDENTITY, file_of, full_shard, images_of, read_back
+from tests.support.engine.released_snapshots import released_shard, said_of
+from tests.support.engine.snapshots import (
+    HISTORY,
+    IDENTITY,
+    PARTITION,
+    file_of,
+    full_shard,
+    images_of,
+    read_back,
+    store_in,
+)
 from tests.support.manual_clock import START_MS
 from tests.support.repository import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.metadata.python_shard import PythonShard
 
 GOLDEN = tree.ROOT / "tests/data/snapshot-version-1.bin"
 BLOCK_BYTES = 60
-HISTORY = ReplayHistory(1, 2, 3, 4, 5, 6)
+GOLDEN_HISTORY = ReplayHistory(1, 2, 3, 4, 5, 6)
 HEADER_BYTES = (
     "524c4d4d534e4150" "0001" "0001"  # magic, version, image version
     "00000003" "00000032" "000000000000000c" "0000018bcfe56800"  # place, position, written
@@ -42,7 +50,7 @@ def golden_shard() -> PythonShard:
 
 
 def write_golden(path: Path) -> None:
-    path.write_bytes(file_of(golden_shard(), history=HISTORY, block_bytes=BLOCK_BYTES))
+    path.write_bytes(file_of(golden_shard(), history=GOLDEN_HISTORY, block_bytes=BLOCK_BYTES))
 
 
 def blocks_of(content: bytes) -> list[tuple[int, bytes]]:
@@ -64,14 +72,14 @@ def test_f12_golden_file_when_read_then_is_what_it_was_when_it_was_written() -> 
     """A file of version 1 reads as the state that it was written from."""
     header, images = read_back(GOLDEN.read_bytes())
     shard = golden_shard()
-    assert header == SnapshotHeader(IDENTITY, 3, 12, HISTORY, 3, START_MS)
+    assert header == SnapshotHeader(IDENTITY, 3, 12, GOLDEN_HISTORY, 3, START_MS)
     assert shard.position == 12
     assert images == images_of(shard)
 
 
 def test_f12_writer_when_given_the_same_state_then_writes_the_golden_file() -> None:
     """The writer makes the same bytes, except for those of the compression's version."""
-    written = file_of(golden_shard(), history=HISTORY, block_bytes=BLOCK_BYTES)
+    written = file_of(golden_shard(), history=GOLDEN_HISTORY, block_bytes=BLOCK_BYTES)
     golden = GOLDEN.read_bytes()
     assert blocks_of(written) == blocks_of(golden)
     size = len(encode_header(read_back(golden)[0]))
@@ -85,3 +93,43 @@ def test_golden_file_begins_with_the_bytes_of_the_tables() -> None:
     assert GOLDEN.read_bytes()[: len(expected)] == expected
     kinds = [kind for kind, _ in blocks_of(GOLDEN.read_bytes())]
     assert set(kinds) == {1, 2}
+
+
+COMPAT = tree.ROOT / "tests/compat"
+VERSIONS = sorted(path.stem for path in COMPAT.glob("snapshots-*.json"))
+
+
+def said(version: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((COMPAT / f"{version}.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_released_snapshot_when_it_is_restored_then_answers_as_when_it_was_written(
+    version: str, tmp_path: Path
+) -> None:
+    """A restored snapshot of a release answers every question as that release did."""
+    shutil.copytree(COMPAT / version, tmp_path / "snapshots")
+    expected = said(version)
+    restored = await store_in(tmp_path / "snapshots").restore(PARTITION, 0, expected["position"])
+    assert restored is not None
+    assert isinstance(restored.shard, PythonShard)
+    assert restored.history == HISTORY
+    assert said_of(restored.shard) == expected
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_released_snapshot_then_holds_every_state_there_is(version: str) -> None:
+    """The released snapshot has every possible state."""
+    partitions = said(version)["user_partitions"]
+    states = {one["state"] for partition in partitions for one in partition["segments"]}
+    assert states == {state.name for state in list(SegmentState)[:3]}
+    deletes = [one["partition_delete"] for one in partitions if one["partition_delete"]]
+    assert len({state for _, _, state in deletes}) == 3
+    custom = {one["custom_metadata"] for each in partitions for one in each["segments"]}
+    assert {None, ""} < custom
+
+
+def test_newest_released_snapshot_then_is_what_today_s_code_makes_of_the_same_events() -> None:
+    """Today's code makes the newest released snapshot from the same events."""
+    assert said_of(released_shard()) == said(VERSIONS[-1])

@@ -11,14 +11,11 @@ import pytest
 
 from rlmm.errors import SnapshotError, SnapshotRefused
 from rlmm.metadata.python_shard import PythonShard
+from rlmm.snapshot.atomic import SnapshotDisk, make_durable_folder
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.source import ShardImages
 from rlmm.snapshot.store import SnapshotStore
-from tests.support.builders import (
-    segment_id,
-    started,
-    tp,
-)
+from tests.support.builders import segment_id, started, tp
 from tests.support.engine.snapshots import (
     FREE,
     HISTORY,
@@ -46,18 +43,7 @@ END = 1_000_000
 ROOMY = SnapshotSettings(free_bytes_min=1_000_000)
 
 
-async def test_write_when_there_are_more_then_keeps_the_generations(tmp_path: Path) -> None:
-    """The newest and the one before it stay."""
-    await saved_at(tmp_path, 1, 2, 3, 4)
-    assert files_below(tmp_path) == [
-        f"{PARTITION}/{6:020d}.snapshot",
-        f"{PARTITION}/{8:020d}.snapshot",
-    ]
-
-
-async def test_write_when_the_one_before_is_damaged_then_the_last_good_one_stays(
-    tmp_path: Path,
-) -> None:
+async def test_write_when_one_is_damaged_then_the_last_good_one_stays(tmp_path: Path) -> None:
     """The damaged one goes; the older one that was restored from does not count it."""
     _, newest = await saved_at(tmp_path, 5, 6)
     damage(newest, flip)
@@ -70,9 +56,7 @@ async def test_write_when_the_one_before_is_damaged_then_the_last_good_one_stays
     ]
 
 
-async def test_write_when_a_damaged_one_stands_at_its_place_then_replaces_it(
-    tmp_path: Path,
-) -> None:
+async def test_write_when_a_damaged_one_is_there_then_replaces_it(tmp_path: Path) -> None:
     """A new snapshot replaces a damaged one at the same position."""
     _, newest = await saved_at(tmp_path, 5, 6)
     damage(newest, flip)
@@ -111,9 +95,7 @@ async def test_f17_write_when_the_disk_fails_then_what_was_there_stays(
     await store.write(frozen_of(shard_of(segments(6))))
 
 
-async def test_f17_write_when_the_older_ones_cannot_be_removed_then_has_succeeded(
-    tmp_path: Path,
-) -> None:
+async def test_f17_write_when_older_ones_stay_then_has_succeeded(tmp_path: Path) -> None:
     """A write succeeds even if older snapshots cannot be removed."""
     await saved_at(tmp_path, 1, 2)
     disk = FaultySnapshotDisk()
@@ -122,9 +104,7 @@ async def test_f17_write_when_the_older_ones_cannot_be_removed_then_has_succeede
     assert len(files_below(tmp_path)) == 3
 
 
-async def test_f17_write_when_the_disk_is_nearly_full_then_is_refused_before(
-    tmp_path: Path,
-) -> None:
+async def test_f17_write_when_the_disk_is_nearly_full_then_is_refused(tmp_path: Path) -> None:
     """Below the low-water mark nothing is written, and existing snapshots stay."""
     await saved_at(tmp_path, 5)
     disk = FaultySnapshotDisk()
@@ -135,9 +115,7 @@ async def test_f17_write_when_the_disk_is_nearly_full_then_is_refused_before(
     assert files_below(tmp_path) == [f"{PARTITION}/{10:020d}.snapshot"]
 
 
-async def test_f17_write_when_the_last_one_would_not_fit_any_more_then_is_refused(
-    tmp_path: Path,
-) -> None:
+async def test_f17_write_when_it_would_not_fit_then_is_refused(tmp_path: Path) -> None:
     """A snapshot is expected to be as large as the one before it."""
     disk = FaultySnapshotDisk()
     store = store_in(tmp_path, disk=disk, settings=ROOMY)
@@ -167,9 +145,7 @@ async def test_f17_write_when_the_disk_fills_meanwhile_then_is_given_up(tmp_path
     assert files_below(tmp_path) == []
 
 
-async def test_f14_snapshot_when_written_and_read_then_the_loop_does_nothing_of_it(
-    tmp_path: Path,
-) -> None:
+async def test_f14_snapshot_is_written_and_read_in_other_threads(tmp_path: Path) -> None:
     """Images are made, files written, synced and read, and states built in other threads."""
     ours = threading.get_ident()
     threads: dict[str, int] = {}
@@ -224,3 +200,53 @@ async def test_write_when_cancelled_then_leaves_what_was_there(tmp_path: Path) -
     saved = store.saved(PARTITION)
     assert saved is not None
     assert saved.position == 10
+
+
+class ForcingDisk(SnapshotDisk):
+    def __init__(self) -> None:
+        self.forced: list[Path] = []
+        self.failing: dict[Path, int] = {}
+
+    def sync_folder(self, path: Path) -> None:
+        if path in self.failing:
+            raise OSError(self.failing[path], "not forced")
+        self.forced.append(path)
+        super().sync_folder(path)
+
+
+async def test_f16_folder_not_forced_then_is_forced_by_the_next_snapshot(tmp_path: Path) -> None:
+    """A snapshot in a folder that a crash may take away again is none."""
+    disk = ForcingDisk()
+    root = tmp_path / "snapshots"
+    store = store_in(root, disk=disk)
+    disk.failing[root] = errno.EIO
+    frozen = frozen_of(shard_of(segments(1)))
+    with pytest.raises(SnapshotError):
+        await store.write(frozen)
+    disk.failing.clear()
+    disk.forced.clear()
+    saved = await store.write(frozen)
+    above = [folder for folder in saved.path.parents if folder.is_relative_to(tmp_path)]
+    assert sorted(disk.forced) == sorted(above)
+
+
+async def test_f16_folder_that_is_durable_then_is_not_forced_again(tmp_path: Path) -> None:
+    """The names above a snapshot are forced once, not with every snapshot."""
+    disk = ForcingDisk()
+    store = store_in(tmp_path, disk=disk)
+    await store.write(frozen_of(shard_of(segments(1))))
+    disk.forced.clear()
+    saved = await store.write(frozen_of(shard_of(segments(2))))
+    assert disk.forced == [saved.path.parent]
+
+
+def test_folder_above_the_root_when_it_cannot_be_opened_then_is_not_forced(tmp_path: Path) -> None:
+    """A folder above the root that cannot be opened is not forced."""
+    disk = ForcingDisk()
+    disk.failing[tmp_path] = errno.EACCES
+    root = tmp_path / "snapshots"
+    make_durable_folder(disk, root / "3", root)
+    assert disk.forced == [root]
+    disk.failing[root] = errno.EACCES
+    with pytest.raises(PermissionError):
+        make_durable_folder(disk, root / "4", root)

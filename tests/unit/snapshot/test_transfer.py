@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import (
-    ConfigError,
-    SnapshotCorrupt,
-    SnapshotForeign,
-    SnapshotUnsupported,
-)
+from rlmm.errors import ConfigError, SnapshotCorrupt, SnapshotForeign, SnapshotUnsupported
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 from rlmm.snapshot.catalog import identity_folder
@@ -67,9 +62,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", ["backup", "backup.tar"], ids=["folder", "tar"])
-def test_export_when_imported_elsewhere_then_everything_newest_is_there(
-    tmp_path: Path, name: str
-) -> None:
+def test_export_when_imported_then_has_the_newest(tmp_path: Path, name: str) -> None:
     """A new machine starts from an export as the old one would have from its own snapshots."""
     root, target, new = filled(tmp_path / "old"), tmp_path / name, tmp_path / "new"
     exported = export(root, target)
@@ -97,9 +90,7 @@ def test_export_as_tar_is_read_by_any_tool_and_always_the_same(tmp_path: Path) -
     assert import_from(tmp_path / "out", tmp_path / "new").is_complete
 
 
-def test_export_when_the_newest_is_damaged_then_takes_the_one_before_and_says_so(
-    tmp_path: Path,
-) -> None:
+def test_export_when_the_newest_is_damaged_then_takes_the_one_before(tmp_path: Path) -> None:
     """A backup holds good snapshots only, and the damaged one is a finding."""
     root = filled(tmp_path / "root")
     path = snapshot_of(root, 2, 8)
@@ -185,7 +176,7 @@ GOOD = file_of(shard_of(segments(3)))
         ),
     ],
 )
-def test_f19_import_when_one_of_them_is_bad_then_installs_none(
+def test_f19_import_of_a_bad_one_is_none(
     tmp_path: Path, bad: bytes, error: type[Exception]
 ) -> None:
     """Everything is examined before the first is installed, rows of states included."""
@@ -199,9 +190,7 @@ def test_f19_import_when_one_of_them_is_bad_then_installs_none(
 
 
 @pytest.mark.parametrize(
-    "meant",
-    [("unknown", None), (None, str(Uuid.of(0, 1)))],
-    ids=["cluster", "topic"],
+    "meant", [("unknown", None), (None, str(Uuid.of(0, 1)))], ids=["cluster", "topic"]
 )
 def test_f19_import_when_another_log_is_meant_then_installs_nothing(
     tmp_path: Path, meant: tuple[str | None, str | None]
@@ -213,9 +202,7 @@ def test_f19_import_when_another_log_is_meant_then_installs_nothing(
     assert not (tmp_path / "new").exists()
 
 
-def test_f7_import_when_the_folder_holds_another_partition_count_then_installs_nothing(
-    tmp_path: Path,
-) -> None:
+def test_f7_import_beside_another_partition_count_installs_nothing(tmp_path: Path) -> None:
     """The import installs nothing beside snapshots of another partition count."""
     root = filled(tmp_path / "root")
     identity = LogIdentity(IDENTITY.cluster_id, IDENTITY.topic_id, 100)

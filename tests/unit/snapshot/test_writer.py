@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import SnapshotRefused
+from rlmm.errors import ConfigError, SnapshotRefused
 from rlmm.snapshot import store as store_module
 from rlmm.snapshot.settings import SnapshotSettings
 from rlmm.snapshot.writer import SnapshotWriter
@@ -64,9 +64,7 @@ async def running(writer: SnapshotWriter) -> AsyncIterator[None]:
 
 
 @in_virtual_time
-async def test_f1_partition_that_changed_when_another_did_not_then_is_written(
-    tmp_path: Path,
-) -> None:
+async def test_f1_partition_when_it_alone_changed_then_is_written(tmp_path: Path) -> None:
     """A partition is due by its own position, not by the largest of all."""
     source = source_of(0, 1)
     change(source.shards[0], 1_000)
@@ -85,9 +83,7 @@ async def test_f1_partition_that_changed_when_another_did_not_then_is_written(
 
 
 @in_virtual_time
-async def test_f2_partition_that_did_not_change_then_is_never_written_again(
-    tmp_path: Path,
-) -> None:
+async def test_f2_partition_that_did_not_change_then_is_never_written_again(tmp_path: Path) -> None:
     """After a restart from a snapshot, as after writing one, nothing is due without a change."""
     source = source_of(0, 1)
     await SnapshotWriter(source, store_in(tmp_path)).flush()
@@ -104,9 +100,7 @@ async def test_f2_partition_that_did_not_change_then_is_never_written_again(
 
 
 @in_virtual_time
-async def test_partition_that_was_rebuilt_to_a_lower_position_then_is_written(
-    tmp_path: Path,
-) -> None:
+async def test_partition_when_rebuilt_to_a_lower_position_then_is_written(tmp_path: Path) -> None:
     """A state below its snapshot's position is due as well."""
     source = source_of(0)
     store = store_in(tmp_path)
@@ -121,9 +115,7 @@ async def test_partition_that_was_rebuilt_to_a_lower_position_then_is_written(
 
 
 @in_virtual_time
-async def test_every_partition_is_written_within_the_interval_and_not_at_once(
-    tmp_path: Path,
-) -> None:
+async def test_partitions_are_spread_over_the_interval(tmp_path: Path) -> None:
     """Fifty partitions that change all the time are spread over the interval, each once in it."""
     source = source_of(*range(50))
     writer = SnapshotWriter(source, store_in(tmp_path))
@@ -156,9 +148,7 @@ async def test_every_partition_is_written_within_the_interval_and_not_at_once(
 
 
 @in_virtual_time
-async def test_partition_that_appears_later_then_is_written_within_the_interval(
-    tmp_path: Path,
-) -> None:
+async def test_partition_that_appears_later_then_is_written_in_time(tmp_path: Path) -> None:
     """The writer finds a new partition within its interval and forgets a removed one."""
     source = source_of(0)
     writer = SnapshotWriter(source, store_in(tmp_path))
@@ -225,9 +215,7 @@ async def test_f17_refusal_at_the_low_water_mark_is_counted_apart(tmp_path: Path
 
 
 @in_virtual_time
-async def test_f17_room_on_the_disk_when_it_changes_then_is_told_with_the_low_water_mark(
-    tmp_path: Path,
-) -> None:
+async def test_f17_room_on_the_disk_is_shown_with_the_low_water_mark(tmp_path: Path) -> None:
     """The statistics show the free space and the low-water mark, also without a write."""
     disk = FaultySnapshotDisk()
     disk.free = 5_000
@@ -252,12 +240,8 @@ async def test_f17_room_on_the_disk_when_it_changes_then_is_told_with_the_low_wa
 
 
 @in_virtual_time
-async def test_f18_flush_when_everything_stopped_then_a_restart_replays_nothing(
-    tmp_path: Path,
-) -> None:
-    """
-    After the last flush a restart replays nothing, and unchanged partitions are not written again.
-    """
+async def test_f18_flush_at_the_end_then_a_restart_replays_nothing(tmp_path: Path) -> None:
+    """After the last flush a restart replays nothing; unchanged partitions are skipped."""
     source = source_of(0, 1, 2)
     writer = SnapshotWriter(source, store_in(tmp_path))
     first = await writer.flush()
@@ -337,3 +321,28 @@ async def test_interval_when_set_then_is_kept(tmp_path: Path) -> None:
             change(source.shards[0])
             await asyncio.sleep(1)
     assert 9 <= writer.statistics().written <= 11
+
+
+def test_settings_when_nothing_is_said_then_two_generations_are_kept() -> None:
+    """The default of two generations leaves one when a snapshot is damaged."""
+    assert SnapshotSettings().generations >= 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"interval_ms": 0},
+        {"interval_ms": 2**31},
+        {"interval_ms": 1.5},
+        {"generations": 1},
+        {"generations": True},
+        {"free_bytes_min": -1},
+        {"niceness": -1},
+        {"niceness": 20},
+    ],
+    ids=str,
+)
+def test_setting_when_it_cannot_work_then_is_refused_by_name(changes: dict[str, int]) -> None:
+    """A value that no snapshot can be written with is named at once."""
+    with pytest.raises(ConfigError, match=next(iter(changes))):
+        SnapshotSettings(**changes)

@@ -9,7 +9,7 @@ import pytest
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.segment import SegmentState
 from rlmm.views.segment import segment_view
-from rlmm.views.values import iso_time, plain
+from rlmm.views.values import in_milliseconds, iso_time, plain
 from tests.support.builders import segment_id, started, tp
 
 
@@ -44,3 +44,19 @@ def test_segment_when_shown_then_nothing_is_lost() -> None:
     assert shown["state"] == "COPY_SEGMENT_STARTED"
     without = segment_view(started(segment_id("b")))
     assert (without.custom_metadata, without.custom_metadata_bytes) == (None, None)
+
+
+def test_times_when_there_are_no_fractions_then_are_told_in_milliseconds() -> None:
+    """Seconds become whole milliseconds under another name, at any depth, and other values stay."""
+    shown = {
+        "age_s": 0.0476,
+        "never_s": None,
+        "places": [{"age_s": 2.0, "size_bytes": 3, "is_open": True}],
+        "words": "as they are",
+    }
+    assert in_milliseconds(shown) == {
+        "age_ms": 48,
+        "never_ms": None,
+        "places": [{"age_ms": 2_000, "size_bytes": 3, "is_open": True}],
+        "words": "as they are",
+    }
