@@ -1,10 +1,7 @@
 """
-Candidates: the segments of a partition that may be copied, judged before any of them is read. Pure.
+Candidates: the segments that may be copied, judged before any of them is read. Pure.
 
-A segment may be copied when it is rolled, when it ends at or below the last stable offset, and when
-it is known which leader epoch wrote each of its offsets. A missing fact is a reason against it,
-never a guess. That its indexes are trimmed, and everything else about its bytes, is found when it
-is read: an inspection never lets an untrimmed index through (`spark_tiering.segments`).
+A missing fact is a reason against a segment, never a guess.
 """
 
 from __future__ import annotations
@@ -57,11 +54,7 @@ class NotYet(NamedTuple):
 def judge_segments(
     segments: Iterable[ListedSegment], epochs: Epochs | None, last_stable_offset: int | None
 ) -> list[Candidate | NotYet]:
-    """
-    Say of each segment whether it may be copied.
-
-    *epochs* is the partition's history of leaders; None for either of the two means unknown.
-    """
+    """Say of each segment whether it may be copied; None for *epochs* or the end means unknown."""
     return [_judge(segment, epochs, last_stable_offset) for segment in segments]
 
 
@@ -94,7 +87,7 @@ _WHY_COMPACTED = {
 def why_no_partition(
     rules: PlanRules, source: SourcePartition, image: PartitionImage | None, tier: CopiedTier | None
 ) -> tuple[NotCopiedReason, str] | None:
-    """Return the first thing that speaks against the whole partition; None where nothing does."""
+    """Return the first reason against the whole partition; None where there is none."""
     if not rules.filters.wants_topic(source.partition.topic):
         return NotCopiedReason.TOPIC_NOT_WANTED, ""
     if image is None or tier is None:
@@ -113,8 +106,7 @@ def why_no_partition(
 
 def _why_outdated(source: SourcePartition, image: PartitionImage) -> str | None:
     """
-    Return why the source's log may be out of date: a leader that has been followed by another does
-    not know that its log may have been cut.
+    Return why the source's log may lack a truncation: its leader has been followed by another.
 
     Only finished copies prove an epoch: one that was merely started may be a mistake.
     """

@@ -1,10 +1,8 @@
 """
-Coverage of a partition by the tier, by leader epoch and offset. Pure.
+Coverage of a partition by the tier, by leader epoch and offset, from finished copies. Pure.
 
-Only finished copies count: readers cannot use a copy that was only started. And only offsets under
-their own epoch count, never base offsets: replicas roll their logs at different offsets, and an
-offset that a deposed leader wrote is another record. So a segment whose base offset is in the tier
-may still lack its end, and one with a new base offset may be there whole.
+Base offsets prove nothing: replicas roll at different offsets, and an offset that a deposed leader
+wrote is another record.
 """
 
 from __future__ import annotations
@@ -32,11 +30,7 @@ class EpochSpan(NamedTuple):
 def spans_of(
     epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
 ) -> tuple[EpochSpan, ...]:
-    """
-    Return a segment's offsets [base_offset, next_offset) by leader epoch.
-
-    *epochs* rise; each ends where the next begins. Offsets before the first belong to none.
-    """
+    """Return the offsets [base_offset, next_offset) by epoch; those before the first have none."""
     ends = [*(start for _, start in epochs[1:]), next_offset][: len(epochs)]
     return tuple(
         EpochSpan(epoch, max(start, base_offset), min(end, next_offset))
@@ -60,11 +54,7 @@ class Coverage:
     def lacks(
         self, epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
     ) -> tuple[EpochSpan, ...]:
-        """
-        Return the offsets of a segment that the tier lacks, in order; none where it is covered.
-
-        Where this is less than the whole segment, copies overlap: the planner decides about it.
-        """
+        """Return the offsets of a segment that the tier lacks, in order; none if covered."""
         return tuple(
             lacking
             for span in spans_of(epochs, base_offset, next_offset)

@@ -1,10 +1,8 @@
 """
-A copy plan as a JSON document: people review it, and the same plan always becomes it. Pure.
+A copy plan as a JSON document, of which the same plan always has the same bytes. Pure.
 
-At the top stand sums by topic; each copy is one line. `fingerprint` is the SHA-256 of all other
-fields, written without spaces: two plans with the same fingerprint do the same. The reader believes
-nothing that it can compute: it computes sums, costs and fingerprint anew and refuses a document
-that differs, and a plan that would finish copies out of order, or over each other.
+`fingerprint` is the SHA-256 of all other fields, written without spaces. The reader computes sums,
+costs and fingerprint anew and refuses a document that differs.
 """
 
 from __future__ import annotations
@@ -264,7 +262,7 @@ def _plan(document: _Document, loaded: dict[str, Any]) -> CopyPlan:
 
 
 def _check_texts(value: object, path: str) -> None:
-    """Refuse texts that a terminal could take for a command, and long ones; not those of bytes."""
+    """Refuse long texts, and texts that a terminal could take for a command; not those of bytes."""
     if isinstance(value, str):
         is_line = len(value) <= TEXT_CHARACTERS_MAX and value.isprintable()
         _require(is_line, f"{path}: {value[:80]!r}, expected one line of text")

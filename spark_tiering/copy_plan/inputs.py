@@ -1,8 +1,4 @@
-"""
-The inputs of a plan: one moment's image of the metadata, the partitions of the source, and the
-evidence on open copies. Values only; the caller that reads them ensures that they are of one
-moment, and an image that cannot be of one moment is refused here.
-"""
+"""The inputs of a plan, as values: metadata at one moment, source, evidence on open copies."""
 
 from __future__ import annotations
 
@@ -33,10 +29,9 @@ LABEL_CHARACTERS_MAX = 200
 @dataclass(frozen=True, slots=True)
 class PartitionImage:
     """
-    All that the metadata says of one user partition; one without any event is empty, not absent.
+    Holds the metadata of one user partition; one without any event is empty, not absent.
 
-    *watermarks* are (leader epoch, highest offset ever finished), those of copies that are gone
-    included.
+    *watermarks* are (leader epoch, highest offset ever finished), deleted copies included.
     """
 
     partition: TopicIdPartition
@@ -82,10 +77,9 @@ class PartitionImage:
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
     """
-    The metadata of some user partitions at one moment (failure scenario F113).
+    Holds the metadata of some user partitions at one moment (failure scenario F113).
 
-    *positions* are the next offsets of the metadata partitions that the image was taken at. A user
-    partition whose metadata could not be read is not in it. Raises `InvalidArgument` where a
+    *positions* are the next offsets of the metadata partitions. Raises `InvalidArgument` where a
     partition stands twice, or without the position of its metadata partition.
     """
 
@@ -139,10 +133,9 @@ class SourcePartition:
     """
     Describes one partition at one source: the leader's log where there is a choice.
 
-    *history* holds the partition's leader epochs, *log_start* the first offset of the whole log,
-    the tier's part included; None where it is unknown. *is_tiered* says whether brokers tier the
-    topic. Raises `InvalidArgument` unless each segment ends where the next begins, and for a topic
-    that no broker has.
+    *log_start* is the first offset of the whole log, the tier's part included; None where unknown.
+    Raises `InvalidArgument` unless each segment ends where the next begins, and for a topic that no
+    broker has.
     """
 
     partition: TopicIdPartition

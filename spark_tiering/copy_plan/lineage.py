@@ -1,18 +1,11 @@
 """
-Lineage: the tier of one partition along its history of leaders, and the segments that a copy would
-hide. Pure.
+Lineage: the tier of one partition along its history of leaders; segments a copy would hide. Pure.
 
-A segment that the tier has in part is copied whole, or not at all; it is never cut:
-
-- A broker reads the log file of one rolled segment, whole, with the producer snapshot of
-  its end. A piece of it would be a segment that no replica ever had.
-- Brokers do so themselves after a change of leaders: their next copy begins with the segment that
-  holds the first offset they lack. A copy that reaches beyond the end of the tier takes the place
-  of the segments that begin within it, and every offset is found.
-- But brokers keep one slot for each start and ask the nearest one below. A copy inside another one
-  hides the rest of that, and one around another that is not displaced is itself hidden behind it.
-  A look-up would report that there is no such offset, so such a copy is refused.
-- Where brokers are to adopt the copies, each range is copied once: nothing may overlap.
+A segment that the tier has in part is copied whole or not at all, because a broker reads whole
+rolled segments with the producer snapshot of their end. Brokers copy across the tier's end too:
+such a copy displaces the segments that begin within it. But a copy inside another one hides the
+rest of that one, and a copy around one that is not displaced is hidden behind it, so both are
+refused. Where brokers adopt the copies, nothing may overlap.
 """
 
 from __future__ import annotations
@@ -92,10 +85,7 @@ class CopiedTier:
         return f"it lacks {lacking[0].first_offset} to {lacking[0].next_offset - 1}"
 
     def ranges_missing_below(self, base_offset: int, others: list[Range]) -> list[Range]:
-        """
-        Return the ranges below *base_offset* that neither finished copies nor *others* hold, in any
-        epoch.
-        """
+        """Return ranges below *base_offset* held by no finished copy nor *others*, in any epoch."""
         ranges = [(one.start_offset, one.last_offset + 1) for one in self._finished] + others
         missing: list[Range] = []
         at = 0

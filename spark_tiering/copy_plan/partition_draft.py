@@ -1,9 +1,8 @@
 """
-The draft of one partition's plan, before budgets: the copies that would follow each other, and why
-the rest is left out. Pure.
+The draft of one partition's plan, before budgets: its copies, and why the rest is left out. Pure.
 
-Copies of a partition rise without a gap: the first segment that is left out, unless the tier has it
-or it is empty, leaves out everything above it.
+Copies rise without a gap: the first left-out segment that is neither empty nor in the tier leaves
+out everything above it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""
-A plan as values: its steps in order, their cost, and the segments that are left out, with the
-reason.
-"""
+"""A plan as values: its steps in order, their cost, and the left-out segments with the reason."""
 
 from __future__ import annotations
 
@@ -56,7 +53,7 @@ class PlannedCopy(CopyPlanRow, frozen=True):
 
 
 class PlannedEnd(CopyPlanRow, frozen=True):
-    """An open copy that is ended: `DELETE_SEGMENT_STARTED`, its objects, and the last event."""
+    """An open copy to end: `DELETE_SEGMENT_STARTED`, its objects, and the last event."""
 
     uuid: Uuid = field(name="id")
     start_offset: Count64 = field(name="start")
@@ -120,8 +117,9 @@ class OpenCopy(CopyPlanRow, frozen=True):
 
 class LeftOutRun(CopyPlanRow, frozen=True):
     """
-    Segments in a row that are not copied for one reason. *next_offset* is None where the active one
-    is among them; *detail* is about the first of them.
+    Adjacent segments not copied for one reason; *detail* is about the first of them.
+
+    *next_offset* is None where the active segment is among them.
     """
 
     first_offset: Count64 = field(name="first")
@@ -136,8 +134,8 @@ class SourceGap(CopyPlanRow, frozen=True):
     """
     Names offsets that neither the tier nor the source has.
 
-    *is_lost* says that an offset below was copied, so that this one was deleted before its turn
-    came. Offsets below the oldest copy may as well have expired in the tier.
+    *is_lost*: an offset below was copied, so this one was deleted before its turn came; otherwise
+    it may as well have expired in the tier.
     """
 
     first_offset: Count64 = field(name="first")
@@ -147,11 +145,10 @@ class SourceGap(CopyPlanRow, frozen=True):
 
 class PartitionCopyPlan(CopyPlanRow, frozen=True):
     """
-    All of one partition. *ends* come first, from the top down; *copies* rise, and no other is
-    finished before the one below it.
+    One partition's plan: *ends* first, from the top down, then *copies*, finished as they rise.
 
-    *image_digest* stands for the metadata that this was made from. *metadata_partition* and it are
-    None where that could not be read; then nothing is done.
+    *image_digest* stands for the metadata behind the plan. It and *metadata_partition* are None
+    where that could not be read; then nothing is done.
     """
 
     topic: str

@@ -1,7 +1,4 @@
-"""
-The reasons for which something is, or is not, in a plan. Every list here is closed, and its values
-stand in documents that operators keep: a value is never given another meaning.
-"""
+"""The reasons in a plan. Documents keep the values of these closed lists: none changes meaning."""
 
 from __future__ import annotations
 

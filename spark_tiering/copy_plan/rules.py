@@ -25,10 +25,9 @@ _TEXT = re.compile(r"[A-Za-z0-9 ._:/@+=-]*")
 @dataclass(frozen=True, slots=True)
 class SegmentSelection:
     """
-    Selects the wanted segments.
+    Selects segments by topic names or patterns (`orders`, `logs-*`); no topics means all.
 
-    *topics* and *without_topics* are names or patterns (`orders`, `logs-*`, `*.v[12]`); no topics
-    at all means every one. The offset topics of Kafka itself have to be named.
+    The offset topics of Kafka itself have to be named.
     """
 
     topics: tuple[str, ...] = ()
@@ -58,7 +57,7 @@ class SegmentSelection:
         return not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
 
     def unmet(self, topics: Collection[str]) -> list[str]:
-        """Return the names and patterns that match none of *topics*: mostly mistyped ones."""
+        """Return names and patterns that match none of *topics*: mostly mistyped ones."""
         return [one for one in self.topics if not any(fnmatchcase(name, one) for name in topics)]
 
 
@@ -108,12 +107,7 @@ class RequestCosts:
             raise InvalidArgument(msg)
 
     def copy_cost(self, action: SegmentAction, log_bytes: int, indexes_bytes: int) -> Cost:
-        """
-        Return the cost of one segment. A resumed copy is counted whole, since nothing may have been
-        sent.
-
-        Completing reads the manifest and verifies by it.
-        """
+        """Return the cost of one segment; a resumed copy costs a whole one."""
         checks = OBJECTS_OF_SEGMENT * self.checks_of_object
         if action is SegmentAction.COMPLETE:
             return Cost(requests=checks + 1)

@@ -1,14 +1,8 @@
 """
 `spark.read.format("rlmm")`: tiered segments, and log folders of brokers, as a data source of Spark.
 
-    spark.read.format("rlmm").option("store", "s3://bucket/kafka/").option("subscribe", "orders")
-
-Rows and options are those of Spark's Kafka source, as far as they mean anything without a broker.
-The list of segments comes from a frozen plan, from the manifests in the store, from the current
-metadata, or from log folders. All of them become extents; the later steps do not know their origin.
-Spark finds the source through `pyspark_rlmm`.
-
-By module, bottom up:
+Rows and options are those of Spark's Kafka source. The list of segments comes from a frozen plan,
+the manifests in the store, the current metadata, or log folders; later steps see extents alone.
 
     bounds                begin and end of a read
     option_values         single options, from their texts
@@ -32,8 +26,7 @@ By module, bottom up:
 
 Invariants:
 
-- Rows are right or there is an error: of every range that is asked for, each record is given once,
-  or its loss is an error, or, where losses are borne, a warning.
+- Of every wanted range each record is given once, or its loss is an error or, by choice, a warning.
 - The same plan gives the same rows at any time, and with any split into tasks.
 - Index entries are believed as far as the log agrees with them.
 - A reader of committed records gets no record of a transaction that is not decided yet.

@@ -1,12 +1,9 @@
 """
-The aborted transactions of a range, and up to where they are known, for readers of committed
-records. No I/O of its own.
+The aborted transactions of a range, and up to where they are known. No I/O of its own.
 
-The entry of an aborted transaction is in the index of the segment that has its marker, which may
-lie long after its records: behind the range that is read, behind the end of the tier, or in a
-missing part. The last two decide how far a reader of committed records may go: to where the first
-transaction begins that was open when the last present segment ended, which its producer snapshot
-tells. That is the last stable offset, as far as the tier goes.
+An aborted transaction is indexed in the segment of its marker, which may lie long after its
+records. Where that is missing or behind the tier, a reader of committed records stops at the first
+transaction that was open when the last present segment ended, as its producer snapshot tells.
 """
 
 from __future__ import annotations
@@ -79,9 +76,7 @@ def _trim(kept: dict[ExtentObjects | LogFolderSegment, Any]) -> None:
 
 
 class StateOfSegments(Protocol):
-    """
-    Reads the transactions of segments. Raises one of our errors for a segment that cannot be read.
-    """
+    """Reads the transactions of segments; raises our errors for an unreadable segment."""
 
     def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]: ...
 
@@ -107,10 +102,7 @@ def stable_end(held: PartitionListing, state: StateOfSegments) -> int:
 def decide(
     held: PartitionListing, first: int, behind: int, state: StateOfSegments
 ) -> TransactionDecision:
-    """
-    Decide on the transactions of [first, behind). Where a part of it is missing, or the part right
-    behind it, the decision ends before that.
-    """
+    """Decide on the transactions of [first, behind), up to a missing part in or right behind it."""
     found: list[AbortedTransaction] = []
     undecided: list[tuple[int, int]] = []
     for run in _runs(held.extents):

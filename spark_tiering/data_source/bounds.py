@@ -1,8 +1,7 @@
 """
 Bounds of a read in each partition, in the form of Spark's Kafka source. Pure.
 
-`earliest` and `latest` are those of the tier, which begins where retention has come to, and ends
-with the last segment that was copied.
+`earliest` and `latest` are those of the tier.
 """
 
 from __future__ import annotations
@@ -93,10 +92,7 @@ def asked_of(bound: Bound, partition: PartitionName) -> PartitionBound:
 
 
 def require_named(bound: Bound, partitions: Collection[PartitionName]) -> None:
-    """
-    Raise `ConfigError` where *bound* names partitions one by one and these are not *partitions*:
-    one that is forgotten would silently be read whole, or not at all.
-    """
+    """Raise `ConfigError` where *bound* names single partitions, and not all *partitions*."""
     if isinstance(bound, AtOffsets):
         named = bound.offsets.keys()
     elif isinstance(bound, AtTimes):

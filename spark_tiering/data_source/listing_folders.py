@@ -1,8 +1,8 @@
 """
 The partitions of log folders as a listing: a broker's own, shared ones, or copies.
 
-They are read up to the high watermark that their broker has noted last: records above it may still
-be truncated. Folders without that note are read as far as their rolled segments go.
+They are read up to the checkpointed high watermark, since records above it may still be truncated;
+without that checkpoint as far as rolled segments go.
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ UNKNOWN_TIME = -1
 def list_folders(
     folders: Sequence[str], subscription: Subscription, isolation: Isolation
 ) -> TierListing:
-    """
-    List the log folders of brokers. Of several replicas of a partition the one that reaches
-    furthest is read.
-    """
+    """List the log folders of brokers; of several replicas the one that reaches furthest."""
     found, unusable = LogDirSource(LogDirSettings(tuple(folders))).partitions()
     replicas: dict[tuple[str, int], list[PartitionListing]] = {}
     for one in found:

@@ -1,7 +1,4 @@
-"""
-The listing of a tier's partitions, from an exported plan, the manifests in the store, or the
-present metadata of a service or of an embedded log.
-"""
+"""The listing of a tier's partitions, from a plan, manifests, or a service's or log's metadata."""
 
 from __future__ import annotations
 
@@ -66,10 +63,7 @@ def listing_of_plan(plan: FrozenPlan, subscription: Subscription) -> TierListing
 
 
 def _held(one: FrozenPartition) -> PartitionListing:
-    """
-    Return a partition as far as its plan goes: offsets below the tier count as missing, those
-    behind the tier are not there yet.
-    """
+    """Return a partition as far as its plan goes; offsets below the tier count as missing."""
     extents = tuple(extent_of(segment, one.epochs) for segment in one.segments)
     first = one.asked[0][0] if one.asked else 0
     ends = [extent.next_offset for extent in extents]
@@ -88,8 +82,9 @@ def one_of_each_name(
     partitions: Collection[FrozenPartition], subscription: Subscription
 ) -> list[FrozenPartition]:
     """
-    Return the wanted topic ids; raises `ConfigError` where a name has several and the caller chose
-    none: a reader would take rows of both, under the same offsets, for one partition.
+    Return the wanted topic ids. Raise `ConfigError` for an undecided name with several ids.
+
+    A reader would take rows of both, under the same offsets, for one partition.
     """
     by_name: dict[tuple[str, int], list[FrozenPartition]] = {}
     for one in partitions:
@@ -126,11 +121,7 @@ READERS: Final = 8
 
 
 class TierLister:
-    """
-    Lists the tier's part of the wanted partitions, at the time of each call.
-
-    A manifest is read once, since it never changes.
-    """
+    """Lists the tier's part of the wanted partitions, at the time of each call; manifests once."""
 
     def __init__(self, options: DataSourceOptions) -> None:
         self._options = options
@@ -140,8 +131,8 @@ class TierLister:
         """
         Return the present listing; with a plan, that of the plan.
 
-        Raises `ConfigError` for a plan that is none, or not the one that was named; the errors of
-        source and store; and `TierUnreadable` for a broken manifest, unless losses are tolerated.
+        Raises `ConfigError` for a wrong plan, the errors of source and store, and `TierUnreadable`
+        for a broken manifest, unless losses are tolerated.
         """
         return listing_of_plan(self._plan(), self._options.subscription)
 

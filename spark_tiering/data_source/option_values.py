@@ -1,8 +1,4 @@
-"""
-Single options of a reader, as texts, to values. Pure; raises `ConfigError`.
-
-A text that looks like a secret is never repeated in a message.
-"""
+"""Single option values of a reader, from texts. Pure; raises `ConfigError` without secrets."""
 
 from __future__ import annotations
 
@@ -117,10 +113,7 @@ class ReaderOptions:
         return found
 
     def require_empty(self, refusals: Mapping[str, str]) -> None:
-        """
-        Raise `ConfigError` for an option that was not taken: with the reason that *refusals* have
-        for the start of its name, else with the name that was probably meant.
-        """
+        """Raise `ConfigError` for a left option: why *refusals* refuse it, or a near name."""
         for name in self._left:
             for beginning, why in refusals.items():
                 if name.startswith(beginning.lower()):

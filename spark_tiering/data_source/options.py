@@ -1,7 +1,4 @@
-"""
-The options of `spark.read.format("rlmm")`, with the names of Spark's Kafka source where it has
-them as well. Pure, and without credentials.
-"""
+"""The options of `spark.read.format("rlmm")`, named as in Spark's Kafka source. Pure."""
 
 from __future__ import annotations
 

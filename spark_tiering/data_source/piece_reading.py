@@ -1,7 +1,4 @@
-"""
-The reading of one piece of a segment as Arrow, on an executor: the bytes that an index names, in
-windows, decoded, checked, and no further than wanted.
-"""
+"""The piece reading of an executor: one piece of a segment as Arrow, checked."""
 
 from __future__ import annotations
 
@@ -110,8 +107,8 @@ def read_piece(piece: SegmentPiece, reading: PieceReading) -> Iterator[pa.Record
     """
     Return the rows of *piece*, in order.
 
-    Raises `DataLost` for a segment that is not there any more, `TierUnreadable` for one that cannot
-    be read: earlier rows are right. Raises the errors of the store.
+    Raises `DataLost` for a segment that is gone, `TierUnreadable` for one that cannot be read
+    (earlier rows are right), and the errors of the store.
     """
     with told_of(piece.extent):
         source = open_extent(piece.extent, reading.storage)
@@ -185,10 +182,7 @@ class _Rows:
         )
 
     def of(self, stretch: ByteStretch) -> Iterator[pa.RecordBatch]:
-        """
-        Return the batches that begin in *stretch*, and those behind it that the stretch may have
-        missed.
-        """
+        """Return the batches that begin in *stretch*, and those behind it that it missed."""
         decoder = BatchDecoder(self._wanted, stretch.start.position)
         is_first = True
         for window in self._windows(decoder, stretch):
@@ -207,9 +201,7 @@ class _Rows:
         self._require_end(decoder.finish(), is_inside=not stretch.is_last)
 
     def _windows(self, decoder: BatchDecoder, stretch: ByteStretch) -> Iterator[memoryview]:
-        """
-        Read the windows of the stretch; and behind the last one until *decoder* has seen enough.
-        """
+        """Read the windows of the stretch, and behind it until *decoder* has seen enough."""
         for begin, stop in self._asked(decoder, stretch):
             for piece in self._source.pieces(begin, stop - 1):
                 view = memoryview(piece)

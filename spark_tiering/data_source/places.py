@@ -1,7 +1,4 @@
-"""
-The locations of the list of segments and of their bytes, from options. Pure, and without
-credentials: each process that reads finds its own, in its environment.
-"""
+"""The places of the list of segments and of their bytes, from options. Pure, no credentials."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """
-Pushed filters: filters of a query as bounds on the read. Pure.
-
-Pruning is coarse: a skipped record surely does not match, and a record that is read may not match
-either. Spark still evaluates every filter on the rows.
+Pushed filters: filters of a query as bounds on the read. Pure. Spark evaluates all filters again.
 
 Times give a start, since no segment after the first late one is known to be early; they give an end
 only if it is known how far times go back, `timestampDisorderMs`.

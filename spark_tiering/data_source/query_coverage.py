@@ -1,7 +1,4 @@
-"""
-The coverage of a query: per partition of a listing a range of offsets, the extents in it, and the
-lost offsets. Pure.
-"""
+"""The coverage of a query: by partition a range of offsets, its extents, lost offsets. Pure."""
 
 from __future__ import annotations
 
@@ -54,11 +51,9 @@ def offset_of_start(
     look_up: Callable[[PartitionListing, int], int | None],
 ) -> int:
     """
-    Return the offset that a start means; *look_up* gives the first one that is not older than a
-    time.
+    Return the offset of a start, at most *end_offset*; *look_up* gives the first one at a time.
 
-    *end_offset* is how far *held* may be read. Raises `DataLost` where no record is as late as a
-    time, and the start is to fail then.
+    Raises `DataLost` where no record is as late as a time, and the start is to fail then.
     """
     if asked.time_ms is None:
         return _edge(held, end_offset, asked.offset)
@@ -161,12 +156,7 @@ def lost_text(covered: RangeCoverage, missing: MissingOffsets) -> str:
 
 
 def first_offset_at(held: PartitionListing, time_ms: int, reading: PieceReading) -> int | None:
-    """
-    Return the first offset at *time_ms*, as brokers look it up; None where no record is as late.
-
-    Costs the indexes of one segment and a few records of it; more where the late batches of a
-    segment hold no records.
-    """
+    """Return the first offset at *time_ms*, as brokers look it up; None for a later time."""
     for extent in held.extents:
         if 0 <= extent.max_timestamp_ms < time_ms:
             continue

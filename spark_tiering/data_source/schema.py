@@ -1,8 +1,7 @@
 """
 The schema: columns as Spark's Kafka source names and orders them, and the wanted ones.
 
-Spark passes no column selection to a source in Python. A schema from the user selects columns, and
-the others are never decoded.
+Spark passes no column selection to a source in Python, so a schema from the user selects columns.
 """
 
 from __future__ import annotations

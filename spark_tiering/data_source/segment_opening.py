@@ -42,9 +42,7 @@ _KIND_BYTES: Final = {kind: len(kind.value) + 1 for kind in ObjectKind}
 
 @dataclass(frozen=True, slots=True)
 class SegmentStorage:
-    """
-    Names the location of bytes, as it travels to workers: no client, no key and no credential.
-    """
+    """Names the location of bytes, as it travels to workers: no client and no key."""
 
     store: StoreSettings | None = None
     key_ring: str = ""
@@ -52,7 +50,7 @@ class SegmentStorage:
 
 def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
     """
-    Return the segment of an extent, by the store and the keys of this process.
+    Return the segment of an extent, by this process's store and keys.
 
     Raises `SegmentUnreadable`, and the errors of the store.
     """

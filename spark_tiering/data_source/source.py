@@ -112,10 +112,7 @@ class _Reader(DataSourceReader):
 
 
 class _PushingReader(_Reader):
-    """
-    Reads with filters. It is a class of its own: where Spark does not push filters down, it refuses
-    a reader that could take them.
-    """
+    """Reads with filters; Spark without push-down refuses a reader with `pushFilters`."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
         """Narrow the read; Spark still applies all filters to the rows."""
@@ -130,8 +127,7 @@ def rows_of(
     """
     Return the rows of one task, in the order of its pieces.
 
-    A segment that was there when the query was planned and is gone by now is an error, or named in
-    a warning.
+    A segment that is gone since the planning is an error, or named in a warning.
     """
     if not isinstance(partition, TaskShare):
         return

@@ -1,8 +1,4 @@
-"""
-The errors that leave the source: Spark shows the message of every error in its Python workers, and
-with it a stack trace, unless `SPARK_HIDE_TRACEBACK` is set. The message of an rlmm error needs no
-trace.
-"""
+"""The errors that leave the source without the stack trace, which Spark would show to the user."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """
 The splits of extents into shares for tasks: large segments are cut, small ones are joined. Pure.
 
-A cut by bytes is only counted here, slice *number* of *count*. The reader of the slice finds its
-place, at entries of the segment's offset index: every slice finds the same places, and planning
-reads no index. A cut by records is one of offsets.
+A cut by bytes is slice *number* of *count*, which the reader finds in the segment's offset index,
+so planning reads no index. A cut by records is one of offsets.
 """
 
 from __future__ import annotations
@@ -49,11 +48,7 @@ class SplitLimits:
 
 
 def shares(extents: Iterable[ReadExtent], cutting: SplitLimits) -> list[tuple[SegmentPiece, ...]]:
-    """
-    Return the extents as shares, in their order; together they are read once and wholly.
-
-    Only neighbours are joined: rows of a share come in the order of partitions and offsets.
-    """
+    """Return the extents as shares, in order, which read all once; only neighbours are joined."""
     all_of_them = list(extents)
     bytes_max = cutting.bytes_max
     if cutting.least is not None:

@@ -1,9 +1,8 @@
 """
-Columns out of positions in a buffer.
+Arrow columns out of positions in a buffer.
 
-The bytes of a field lie in the buffer in the order of the records. So the buffer itself is an Arrow
-array whose every second element is what lies between two of them: taking the odd elements is one
-call, and the bytes are copied by Arrow.
+The buffer itself is an array whose every second element lies between two fields; one call takes the
+odd ones, and Arrow copies the bytes.
 """
 
 from __future__ import annotations

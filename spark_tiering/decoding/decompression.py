@@ -1,9 +1,7 @@
 """
 The decompression of batches into one buffer, no more at a time than a limit.
 
-Uncompressed batches are left where they are: their part of the window is the buffer. All others go
-into one buffer that is used again and again. `rlmm.records.compression` names the fault of a batch
-that cannot be inflated; the ways here are quicker, and give up at anything unusual.
+Uncompressed batches stay where they are in the window; the buffer of all others is used again.
 """
 
 from __future__ import annotations
@@ -39,11 +37,7 @@ _CODECS: Final = {codec.value: codec for codec in Compression}
 
 
 class BatchPortion(NamedTuple):
-    """
-    Some batches, with their records parts at bytes [first, stop) of the buffer.
-
-    The buffer is good until the next portion is asked for.
-    """
+    """Some batches, their records at bytes [start, stop) of the buffer, until the next ones."""
 
     buffer: VarintBuffer
     table: BatchTable
@@ -63,8 +57,9 @@ class BatchDecompressor:
         self, data: bytes, table: BatchTable, position: int
     ) -> Iterator[BatchPortion | DecodingFault]:
         """
-        Yield the batches of *table*, in portions; *data* has `PADDING` behind them, and begins at
-        byte *position* of the log. At the first batch that cannot be inflated it ends.
+        Yield the batches of *table*, up to the first that cannot be inflated.
+
+        *data* has `PADDING` behind them, and begins at byte *position* of the log.
         """
         codecs = (table.attributes & CODEC_MASK).tolist()
         begin = 0
@@ -92,10 +87,7 @@ class BatchDecompressor:
     def _fill(
         self, data: memoryview, table: BatchTable, codecs: list[int], begin: int
     ) -> tuple[list[int], tuple[DecodingFaultKind, str] | None]:
-        """
-        Put batches from one on into the buffer until there are enough of them: where each of them
-        ends there, and why it ended where that is a fault.
-        """
+        """Inflate batches from one on until there are enough; return their ends, and a fault."""
         if len(self._kept) < _BUFFER_BYTES:
             self._kept = bytearray(_BUFFER_BYTES)
         ends: list[int] = []

@@ -49,12 +49,7 @@ class DecodingFaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DecodingFault:
-    """
-    The first thing that is wrong, in the batch at byte *position* of the log.
-
-    Rows in front of *offset* were given, and they are good; from there on all are lost. It is -1
-    where no offset is known.
-    """
+    """The first fault, in the batch at byte *position*; rows before *offset* (or -1) are good."""
 
     kind: DecodingFaultKind
     position: int

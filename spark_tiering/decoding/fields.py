@@ -1,8 +1,7 @@
 """
 Fields of many records at once, up to the first record that makes no sense.
 
-Every field is read as if it were sound: an unsound one leaves the record, or does not end where the
-record ends, and that is checked for all of them at once.
+Every field is read as if it were sound; the places where fields end are checked at once.
 """
 
 from __future__ import annotations
@@ -45,10 +44,7 @@ class RecordFields(NamedTuple):
 def read_fields(
     buffer: VarintBuffer, start: Int64s, stop: Int64s, limit: Int64s, depth: int
 ) -> RecordFields:
-    """
-    Read records at bytes [start, stop), which must not pass *limit*, the end of their batch; of
-    key, value and headers as many as *depth* tells.
-    """
+    """Read *depth* of key, value and headers of records at bytes [start, stop), within *limit*."""
     time_delta, offset_delta, place, is_sound = _read_deltas(buffer, start)
     is_sound &= stop <= limit
     key = value = headers = None
@@ -68,10 +64,7 @@ def read_fields(
 def _read_deltas(
     buffer: VarintBuffer, start: Int64s
 ) -> tuple[Int64s, Int64s, Int64s, npt.NDArray[np.bool_]]:
-    """
-    Time and offset behind length and attributes, nearly always within one word; and the place
-    behind them. The length itself was found to be sound before.
-    """
+    """Read time and offset behind length and attributes, and the place behind them."""
     words = buffer.words_at(start)
     _, head = decode_pairs(words.astype(np.uint16))
     # Attributes are one byte, and of no use.

@@ -19,9 +19,7 @@ TIME_MAX_MS: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodingOptions:
-    """
-    Selects the wanted rows and columns of one partition's log; it may be sent to other processes.
-    """
+    """Selects the wanted rows and columns of one partition's log; it can be pickled."""
 
     topic: str
     partition: int

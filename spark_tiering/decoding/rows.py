@@ -1,8 +1,8 @@
 """
-The rows of one portion of batches, some at a time, up to the first record that makes no sense.
+The rows of one portion of batches, up to the first record that makes no sense.
 
-A record is judged here: it lies in its batch, its fields end where it does, its offset rises, and
-its time fits its column.
+A sound record lies in its batch, its fields end with it, its offset rises, its time fits its
+column.
 """
 
 from __future__ import annotations
@@ -90,10 +90,7 @@ class RowReader:
     def read(
         self, portion: BatchPortion, position: int
     ) -> Iterator[pa.RecordBatch | DecodingFault]:
-        """
-        Return the rows of a portion of the window at byte *position* of the log; a fault comes
-        last.
-        """
+        """Yield the rows of a portion of the window at byte *position*; a fault comes last."""
         table = portion.table
         places = find_records(portion.buffer, portion.first, portion.stop, table.count)
         lane = np.repeat(np.arange(len(table)), places.count)

@@ -1,12 +1,8 @@
 """
 The index of chunks: the place of each chunk, in the log and in the stored object. Pure.
 
-A log is cut into chunks of one size, but for the last; each is stored by itself, as it is or as one
-zstd frame, and stored chunks follow one another with nothing between. An index says how long each
-of them became: `FixedChunks` where all but the last are of one size, `VariableChunks` by a list.
-
-An index is held to its own numbers when it is made: chunks cover the log, and stored ends where
-Java's `int` ends. Chunks are reckoned when asked for; nothing is held for each of them but a size.
+Chunks have one size, but for the last. Each is stored by itself, with nothing between:
+`FixedChunks` where all stored ones but the last are of one size, `VariableChunks` by a list.
 """
 
 from __future__ import annotations
@@ -143,11 +139,9 @@ def is_stored_plain(index: ChunkIndex) -> bool:
 
 def chunk_bytes_for(original_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> int | LayoutFinding:
     """
-    Return the chunk size with which the plugin can read a log of *original_bytes* whole:
-    *chunk_bytes*, or a little less.
+    Return *chunk_bytes*, or a little less where the plugin could not read the log whole.
 
-    The plugin computes where a chunk ends before it asks where the log ends, in 32 bits: where the
-    last chunk, were it a full one, would end beyond, its bytes cannot be read.
+    The plugin computes the end of a full last chunk in 32 bits before it asks where the log ends.
     """
     if original_bytes > INT32_MAX:
         detail = f"a log of {original_bytes} bytes, at most {INT32_MAX} can be tiered"

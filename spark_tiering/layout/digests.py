@@ -1,9 +1,7 @@
 """
-Digests of bytes that pass by: length, SHA-256 and CRC-64/NVME. Pure.
+Digests of passing bytes: length, SHA-256, and CRC-64/NVME, which object stores check. Pure.
 
-SHA-256 says that a copy is the source. CRC-64/NVME is the checksum that object stores check and
-tell without reading: of a whole object, and the same for one written in parts, since the sums of
-parts can be joined.
+CRC-64/NVME sums of parts can be joined to that of the whole object.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """
 The JSON document of a manifest: its bytes as the plugin writes them, and manifests read back. Pure.
 
-The reader accepts what the plugin reads and nothing more lenient: a document that the plugin cannot
-read is a finding that names the field, since brokers cannot read the segment either. The reader is
-stricter than the plugin for documents that no writer writes: repeated names, numbers with
-fractions, texts for flags, bytes behind the end, and sizes that contradict each other. Like the
-plugin it does not judge `remoteLogSegmentMetadata`: a fault there is kept beside the rest.
-
-`MANIFEST_BYTES_MAX`, the limit on values and the limit on the list of chunks bound the memory.
+A document that the plugin cannot read is a finding. The reader also refuses documents of no writer:
+repeated names, fractions, texts for flags, bytes behind the end, contradicting sizes. A fault of
+`remoteLogSegmentMetadata`, which the plugin ignores, is kept beside the rest.
 """
 
 from __future__ import annotations

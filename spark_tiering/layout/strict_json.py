@@ -1,13 +1,9 @@
 """
 Strict JSON: untrusted documents become typed values in bounded memory. Pure.
 
-    header = read_json(content, Header, bytes_max=65_536)       # raises `JsonFault`
-
-The reader refuses a document before it parses it when the document has more bytes, or more commas,
-colons and opening brackets, than the caller allows: a value of two characters can take hundreds of
-bytes of memory. It refuses a name that stands twice in one object, since two readers could believe
-either, and deep nesting. Types are msgspec structs with `forbid_unknown_fields`; a number is never
-taken for a flag or a text. `plain_values` turns a struct into the values that `json.dumps` writes.
+The reader counts bytes, commas, colons and brackets before it parses, because a value of two
+characters can take hundreds of bytes. It refuses repeated names and deep nesting. Types are msgspec
+structs with `forbid_unknown_fields`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """
 A read plan as a JSON document: the same plan always becomes the same bytes. Pure.
 
-Each partition and each segment is one line. `checksum` is the SHA-256 of all other fields, written
-without spaces in the order in which they stand; the columns in `parquet` have the same names. The
-reader checks more than fields: ranges rise, lie in their segments and in what was asked, and with
-the gaps they are that exactly; checksum, sums and token are those of the content.
+`checksum` is the SHA-256 of all other fields, without spaces, in order; columns in `parquet` have
+the same names. The reader also checks that ranges rise and with the gaps are the question, exactly,
+and that checksum, sums and token are those of the content.
 """
 
 from __future__ import annotations
@@ -170,11 +169,7 @@ def checksum_of(document: dict[str, Any]) -> str:
 
 
 def sums_of(plan: FrozenPlan) -> dict[str, int]:
-    """
-    Add up the costs of reading the plan. Bytes are those of whole segments: only the index of a
-    segment says which part of it a range is. Requests: manifest and log of each, and its indexes
-    where they are needed.
-    """
+    """Add up the costs of reading the plan. Bytes are those of whole segments."""
     unique = {(one.topic, one.topic_id, one.number, one.uuid): one for one in plan.segments}
     rows = list(plan.segments)
     return {

@@ -1,10 +1,8 @@
 """
 The metadata at one moment, as plans need it: exactly that of its positions.
 
-A service goes on while it is asked: the state of a user partition that comes from it may be newer
-than the positions that it told before. A plan of such states could not be made again from these
-positions. `steady` sees whether anything that came in between concerns the partition, which is
-rare, and has its metadata partition replayed where it does.
+A service's answer about a partition may be newer than the positions that it gave before, and such a
+plan could not be made again. `steady` replays the metadata partition where that matters.
 """
 
 from __future__ import annotations
@@ -100,10 +98,7 @@ def moment_at(
     wants_topic: Callable[[str], bool],
     places: Collection[int] | None = None,
 ) -> PastMoment:
-    """
-    Return the metadata as it was at *bound*, of *places* or of all. Raises `LogTruncated` where the
-    log does not reach back that far.
-    """
+    """Return the metadata at *bound*, of *places* or all. Raise `LogTruncated` for a lost past."""
     return PastMoment(asyncio.run(replay(_Awaited(log), places, bound)), wants_topic)
 
 
@@ -119,15 +114,11 @@ class SteadyMoment:
         self.positions: Mapping[int, int] = dict(moment.positions)
 
     def partitions(self) -> list[PartitionSummary]:
-        """
-        List the partitions as `PlanMoment` does; `state` does not know those that have come since.
-        """
+        """List the partitions as `PlanMoment` does, newer ones included."""
         return self._moment.partitions()
 
     def state(self, partition: TopicIdPartition) -> Shard:
-        """
-        Return the state as `PlanMoment` does; raises `UnknownPartition` for a newer partition.
-        """
+        """Return the state at the positions; raises `UnknownPartition` for a newer partition."""
         shard = self._moment.state(partition)
         place, position = shard.partition, self.positions[shard.partition]
         if shard.position <= position or not self._is_told_of(partition, place, shard.position):
@@ -155,7 +146,7 @@ class SteadyMoment:
 
 
 def steady(moment: PlanMoment, log: PlanLog) -> PlanMoment:
-    """Return *moment* at its positions and nothing newer; *log* is asked where that is not so."""
+    """Return *moment* at its positions and nothing newer, with the help of *log*."""
     return SteadyMoment(moment, log)
 
 

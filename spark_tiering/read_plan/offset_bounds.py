@@ -29,8 +29,7 @@ class PartitionQuestion:
     is_open: bool = False
     """Whether records behind were asked for by time, and nobody knows how many there are."""
     is_known: bool = True
-    """Whether it is known where to begin: not where nothing was ever there and no offset was said.
-    """
+    """False where nothing was ever there and the question names no offset."""
 
 
 def asked_of(
@@ -39,10 +38,7 @@ def asked_of(
     log_start: int | None,
     begun: int | None = None,
 ) -> PartitionQuestion:
-    """
-    Return the range to plan. *answers* are those above *log_start*. *begun*: where a plan before
-    this one has ended; it replaces the lower bound.
-    """
+    """Return the range to plan; *begun*, where an earlier plan ended, replaces the lower bound."""
     tier_next = answers[-1].last + 1 if answers else None
     first = begun if begun is not None else _first(bounds, answers)
     is_known = first is not None

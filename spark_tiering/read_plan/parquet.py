@@ -1,8 +1,8 @@
 """
 A plan as a Parquet table, a row for each range, for engines that read tables.
 
-The fields of the whole plan stand in the file's own metadata under `rlmm.plan`, as the document has
-them; each row has the token, so that rows of several plans may lie in one folder.
+The file's metadata holds the fields of the whole plan under `rlmm.plan`; each row has the token, so
+rows of several plans may lie in one folder.
 """
 
 from __future__ import annotations

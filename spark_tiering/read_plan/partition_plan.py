@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 def plan_partition(
     one: PartitionInput, question: Question, facts: QuestionFacts, before: PlanPosition | None
 ) -> tuple[FrozenPartition, PlanPosition] | None:
-    """
-    Plan one partition, and return the position from which a later plan asks for new segments; None
-    where the partition is deleted to the end, or nothing is known of it. *before*: the position at
-    which this plan begins.
-    """
+    """Plan one partition; also return the position of later plans, None for no partition."""
     partition = one.partition
     shard = one.take()
     if shard is None:
@@ -155,10 +151,7 @@ def _lacked(before: PlanPosition | None) -> list[Range]:
 
 
 def _reached(made: FrozenPartition, lacked: Sequence[Range], floor: int | None) -> PlanPosition:
-    """
-    Return the position from which a later plan continues: the ranges that are lacking now, also
-    those that were *lacked* before, and the next offset. *floor*: below it nothing was there.
-    """
+    """Return the position of a later plan: missing ranges, also *lacked* ones, and the end."""
     until = made.next_offset
     if until is None:
         return PlanPosition(None)

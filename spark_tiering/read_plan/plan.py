@@ -65,10 +65,9 @@ class EpochStart(ReadPlanRow, frozen=True):
 
 class FrozenSegment(ReadPlanRow, frozen=True):
     """
-    Plans one range of one segment. All offsets are inclusive.
+    Plans one range of one segment; all offsets are inclusive.
 
-    A segment stands twice where another one answers for a range in its middle: with the range
-    before that and with the range behind it.
+    A segment stands twice where another one answers for a range in its middle.
     """
 
     topic: Text
@@ -142,12 +141,10 @@ class PartitionRow(ReadPlanRow, frozen=True):
     metadata_partition: Count32 | None
     """None in plans of manifests."""
     asked: tuple[Pair, ...]
-    """The asked ranges, rising. One range, or none where nothing can be there; of a plan that
-    begins behind another one several: what that one lacked, and what is behind it."""
+    """The asked ranges, rising: one or none; behind another plan also those that it lacked."""
     tier_first: Count64 | None = field(name="tier_first_offset")
     tier_next: Count64 | None = field(name="tier_next_offset")
-    """The tier's offsets in the lineage, from the first to behind the last; None of nothing.
-    Between them there may be gaps."""
+    """The tier's first offset in the lineage, and the one behind its last; gaps may lie between."""
     tiered_until_ms: Int64 | None
     """The newest record that the tier has, by the newest of its segments."""
     next_offset: Count64 | None
@@ -173,10 +170,10 @@ class FrozenPartition(PartitionRow, frozen=True):
 @dataclass(frozen=True, slots=True)
 class FrozenPlan:
     """
-    Lists the reads of one plan. `token` names it: the same token is the same plan.
+    Lists the reads of one plan; the same token is the same plan.
 
-    *positions*: by metadata partition the first offset of the metadata topic that the plan does not
-    include. Only metadata partitions that hold a planned partition have one.
+    *positions*: by metadata partition the first offset of the metadata topic that is not included,
+    for those that hold a planned partition.
     """
 
     token: str

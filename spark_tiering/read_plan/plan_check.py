@@ -1,8 +1,8 @@
 """
 The check of a plan: segments that have been deleted since, or are being deleted. Pure.
 
-A plan promises nothing about the future: retention continues. A reader checks the plan again after
-reading, and keeps only the records of segments that still exist.
+Retention continues, so a reader checks the plan again after reading, and keeps only the records of
+segments that still exist.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""
-The question of a frozen plan, and the facts of the cluster that were known with it. Pure.
-
-Both are part of a plan: with the state of the metadata they decide it wholly. A token's digest is
-that of their canonical form.
-"""
+"""The question of a frozen plan, and the known facts of the cluster, both part of it. Pure."""
 
 from __future__ import annotations
 
@@ -29,10 +24,8 @@ class RecordBounds:
     """
     Bounds the wanted records of a partition: from one bound up to the other, exclusive.
 
-    A missing bound is where the tier begins, or how far it has come. A bound by time is the offset
-    that brokers look up for it, of the first record that is not older, as close as segments tell
-    it: the range begins with the first segment whose newest record is not older than
-    `from_time_ms`, and ends with the first whose newest record is not older than `to_time_ms`.
+    A missing bound is that of the tier. A bound by time is the offset that brokers look up for it,
+    by whole segments: the first whose newest record is not older.
     """
 
     from_offset: int | None = None
@@ -65,8 +58,8 @@ class Question:
     """
     Selects the partitions, the records in them, and the places of their objects.
 
-    Of *topics* (names or patterns: `orders`, `logs-*`), *pattern* (a regular expression for whole
-    names) and *assigned* (topic, partitions) one may be given; none means every user topic.
+    One of *topics* (names or patterns: `orders`, `logs-*`), *pattern* (a regular expression for
+    whole names) and *assigned* (topic, partitions) may be given; none means every user topic.
     """
 
     topics: tuple[str, ...] = ()

@@ -1,8 +1,4 @@
-"""
-Question and facts as they stand in a plan's document and, shorter, in its token. Pure.
-
-Fields that stand in a map are sorted, so that equal questions become equal bytes.
-"""
+"""Question and facts as they stand in a plan's document and, shorter, in its token. Pure."""
 
 from __future__ import annotations
 
@@ -137,7 +133,7 @@ def compact(value: object) -> bytes:
 
 
 def asked_content(question: Question, facts: QuestionFacts, since: str) -> bytes:
-    """Return question and facts in canonical form; fields without a value are left out."""
+    """Return question and facts in canonical form: maps sorted, fields without a value left out."""
     fields = [plain_values(QuestionFields.of(question)), plain_values(FactsFields.of(facts))]
     asked: dict[str, Any] = {**_without_empty(fields[0]), **_without_empty(fields[1])}
     if since:
@@ -147,8 +143,9 @@ def asked_content(question: Question, facts: QuestionFacts, since: str) -> bytes
 
 def asked_of_content(content: bytes) -> tuple[Question, QuestionFacts, str]:
     """
-    Return question, facts, and the digest of the token behind which the plan begins, empty where it
-    begins by itself: out of the canonical form. Raise `InvalidArgument`.
+    Return question, facts, and the digest of the earlier token, if any, out of the canonical form.
+
+    Raises `InvalidArgument`.
     """
     try:
         asked = load_json(content, bytes_max=QUESTION_BYTES_MAX)

@@ -1,10 +1,8 @@
 """
-Plans of a tier that is open: the shell around `planning`.
+Plans of a tier that is open: the shell around `planner`.
 
     plan_of_moment(steady(tier.moment(), tier.log), question)      # as the metadata is
     plan_of_moment(moment_at(tier.log, bound, wants), question)    # as it was once
-    remade(tier.log, token)                                        # the plan that a token names
-    plan_of_manifests(told, question)                              # without metadata
 """
 
 from __future__ import annotations
@@ -64,10 +62,7 @@ def plan_of_moment(
     since: PlanToken | None = None,
     meter: Meter | None = None,
 ) -> FrozenPlan:
-    """
-    Plan from *moment*; *meter* counts each partition. Raises `InvalidArgument` for a token of other
-    metadata.
-    """
+    """Plan from *moment*, counted by *meter*. Raise `InvalidArgument` for a foreign token."""
     known = moment.partitions()
     total = sum(question.wants(one.partition.topic, one.partition.partition) for one in known)
     done = count(1)
@@ -127,11 +122,11 @@ def remade(
     since: PlanToken | None = None,
 ) -> FrozenPlan:
     """
-    Make the plan that *token* names again, from the log's history. *asked* replaces the question in
-    the token, where it has no room for it. *since*: behind which plan it began.
+    Make the plan that *token* names again, from the log's history.
 
-    Raises `InvalidArgument` where the question was another one, and `DataLost` where the log has
-    changed: the message says how.
+    *asked* replaces a question for which the token had no room; *since* is the plan before it.
+    Raises `InvalidArgument` for another question, and `DataLost`, which says how, where the log has
+    changed.
     """
     if token.kind is PlanSourceKind.MANIFESTS:
         msg = "a plan of manifests cannot be made again: a bucket has no history. Keep its file"
@@ -233,10 +228,7 @@ def plan_of_manifests(
 def fates_in_moment(
     moment: PlanMoment, plan: FrozenPlan
 ) -> Callable[[FrozenSegment], PlannedSegmentFate]:
-    """
-    Return the present fate of a range of *plan* in the metadata. Raises `InvalidArgument` where the
-    plan was made from other metadata.
-    """
+    """Return the fate of a range of *plan*; raises `InvalidArgument` for foreign metadata."""
     identity = moment.identity
     for what, told, found in (
         ("cluster", plan.cluster_id, identity.cluster_id),

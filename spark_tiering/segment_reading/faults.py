@@ -42,11 +42,7 @@ class ReadFault(StrEnum):
 
 
 class SegmentUnreadable(Exception):
-    """
-    Ends a read with its fault; *where* is a key or the name of a file.
-
-    It never leaves `spark_tiering`.
-    """
+    """Ends a read with its fault; *where* is a key or a file. Never leaves `spark_tiering`."""
 
     def __init__(self, fault: ReadFault, where: str, detail: str) -> None:
         super().__init__(f"{where}: {detail}")

@@ -28,10 +28,9 @@ class KeyRingSettings:
 
 def read_key_ring(settings: KeyRingSettings) -> KeyRing:
     """
-    Return the ring and all its keys. Files that it names without a folder lie beside it.
+    Return the ring and its keys, from files beside it. Raise `ConfigError` for a faulty file.
 
-    Raises `ConfigError` for a file that cannot be read, is no ring or no key, and for a file that
-    every user of the machine may read.
+    A file is faulty, too, when every user of the machine may read it.
     """
     return _read(settings)[0]
 

@@ -1,8 +1,7 @@
 """
-A segment of a broker's folder, or of a copy of one, read as one of a tier is. No I/O of its own.
+A segment of a broker's log folder, the active one included, read as one of a tier is.
 
-The active segment is read as well. A broker has allocated more for its indexes than it has written:
-their tail of zeros is left out. How long its log is was told when the folder was looked at.
+The zeros behind the entries of an index, which a broker allocates ahead, are left out.
 """
 
 from __future__ import annotations
@@ -35,9 +34,7 @@ _FAULTS: Final = {
 
 
 class FolderSegment:
-    """
-    Reads one segment of a folder, see `SegmentBytes`; *facts* are those of one look at the folder.
-    """
+    """Reads one segment of a folder; *facts* are those of one look at the folder."""
 
     def __init__(
         self,

@@ -1,14 +1,8 @@
 """
-The keys under which a segment's objects may lie. Pure.
+The places where a segment's objects may lie, as keys; a changed prefix moves no object. Pure.
 
-A prefix that is changed leaves the objects of before where they were. Where log and indexes are,
-the segment's own custom metadata may say; the plugin looks for the manifest under the prefix of
-today whatever that says, but wrote it beside the other two. So a segment is looked for where its
-metadata puts it, then under the prefix of today, then under older ones.
-
-A prefix is tried only where the one before it had no manifest, and the one that had it is tried
-first for the next segment: prefixes change seldom, so one request is wasted for each change, not
-for each segment.
+First comes the prefix in the segment's own metadata, then today's, then older ones. The prefix that
+had a manifest is tried first for the next segment, so a change costs one wasted request.
 """
 
 from __future__ import annotations
@@ -30,9 +24,7 @@ Keys = dict[ObjectKind, str]
 
 
 class KeyPlaces:
-    """
-    Lists the prefixes under which objects are looked for: first that of today, then older ones.
-    """
+    """Lists the prefixes of objects: first that of today, then older ones."""
 
     def __init__(self, prefixes: Sequence[str] = ("",)) -> None:
         self._prefixes = list(dict.fromkeys(prefixes)) or [""]
@@ -44,11 +36,7 @@ class KeyPlaces:
     def candidates(
         self, segment_id: SegmentId, start_offset: int, custom_metadata: bytes | None = None
     ) -> list[Keys]:
-        """
-        Return the keys of all objects, the likeliest first; each key once for each kind.
-
-        Raises `SegmentUnreadable` for a segment whose objects can have no key: no store has it.
-        """
+        """Return the keys of all objects, likeliest first; `SegmentUnreadable` for none."""
         try:
             main = main_key(segment_id, start_offset)
             named = [f"{prefix}{main}" for prefix in self._prefixes]

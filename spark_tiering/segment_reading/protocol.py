@@ -24,10 +24,9 @@ class SegmentBytes(Protocol):
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
         """
-        Return the bytes [first_byte, last_byte] of the log in order, in pieces of any size.
+        Yield the bytes [first_byte, last_byte] of the log in order, cut to its end.
 
-        None from the log's end on; an end beyond it is cut to it. Raises `InvalidArgument` for an
-        end before the start.
+        Raises `InvalidArgument` for an end before the start.
         """
 
     def index(self, part: SegmentPart) -> bytes | None:

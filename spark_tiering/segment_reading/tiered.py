@@ -1,9 +1,7 @@
 """
 A tiered segment: ranges of its log and its indexes, by its manifest.
 
-Log ranges take few requests, up to 16 MiB each, and whole chunks where they are compressed or
-encrypted. The first index requests a small object of indexes whole, as a reader of one index needs
-most of them; a large one is requested one index at a time.
+A log range takes few requests, of up to 16 MiB each. A small object of indexes is requested whole.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ def open_tiered(
     ring: KeyRing | None = None,
 ) -> TieredSegment:
     """
-    Return the segment by its manifest, under the first of *prefixes* where there is one.
+    Return the segment by its manifest, under the first of *prefixes* that has one.
 
     Raises `SegmentUnreadable` where no manifest is there, or none that says the log's size.
     """

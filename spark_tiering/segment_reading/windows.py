@@ -1,10 +1,4 @@
-"""
-The windows of a log: pieces cut where record batches end, so that a decoder never holds half a
-batch. Pure.
-
-Each window holds whole batches, one at least: as many as fit into *window_bytes*, or one that is
-larger by itself. Lengths are trusted as far as the range goes and no farther.
-"""
+"""The windows of a log: whole batches, at least one each, up to *window_bytes*. Pure."""
 
 from __future__ import annotations
 
@@ -43,10 +37,10 @@ def batch_windows(
     window_bytes: int = WINDOW_BYTES,
 ) -> Iterator[BatchWindow]:
     """
-    Return the range, which begins with a batch, in windows.
+    Return the range, which begins with a batch, in windows; the last may have a *tail*.
 
-    Raises `SegmentUnreadable` with `DAMAGED` for a length that no batch has; windows before it are
-    right. A range that ends within a batch ends with a window that has a *tail*.
+    Raises `SegmentUnreadable` with `DAMAGED` for a length that no batch has; earlier windows are
+    right.
     """
     held = bytearray()
     position = first_byte

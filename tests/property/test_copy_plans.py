@@ -1,7 +1,4 @@
-"""
-Plans for any metadata and any source. The literal model of Kafka's cache judges overlaps: a broker
-finds every earlier offset, and every planned one, after the plan.
-"""
+"""Copy plans for any metadata and source, judged by a literal model of Kafka's cache."""
 
 from __future__ import annotations
 
@@ -74,10 +71,7 @@ def seldom(draw: st.DrawFn, usual: T, *odd: T) -> T:
 def images(
     draw: st.DrawFn, number: int, history: Epochs, bounds: list[int], *, is_tidy: bool
 ) -> PartitionImage:
-    """
-    Draw the metadata of one partition, of this history or another, with or without the source's
-    bounds. In a tidy one the tier ends where a segment of the source begins.
-    """
+    """Draw the metadata of one partition; in a tidy one the tier ends where a segment begins."""
     partition, segments = tp("orders", number), []
     ranges = draw(st.lists(ranges_near(bounds), max_size=5))
     tier_end = draw(st.sampled_from(bounds)) if bounds else 0
@@ -190,10 +184,7 @@ def of_partition(world: MetadataImage, plan: PartitionCopyPlan) -> PartitionImag
 def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(
     world: World,
 ) -> None:
-    """
-    Every plan copies each segment or leaves it out with a reason, and continues, ends or leaves
-    each open copy with a reason.
-    """
+    """Every segment and every open copy has an action or a reason."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     for part, of_source in zip(
@@ -269,10 +260,7 @@ def is_found(model: CacheModel, epoch: int, offset: int) -> bool:
 def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_was_copied(
     world: World, random: Random
 ) -> None:
-    """
-    Brokers find the same offsets as before plus the copied ones, along every line of leaders, in
-    whatever order older copies finished.
-    """
+    """Brokers find the same offsets as before plus the copied ones, along every line of leaders."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     histories = {one.partition: one.history for one in found}
@@ -309,10 +297,7 @@ def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_wa
 def test_any_plan_when_written_and_read_then_is_the_same_and_not_stale(
     world: World, random: Random
 ) -> None:
-    """
-    A plan reads back from its document, is not stale, and does not depend on the order of its
-    input.
-    """
+    """A plan reads back, is not stale, and does not depend on the order of its input."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     content = format_plan(plan)

@@ -121,10 +121,7 @@ def test_pruning_by_filters_never_leaves_out_a_row_that_matches(
     is_disorder_known: bool,
     partition_bytes: int | None,
 ) -> None:
-    """
-    Pruning by offsets and times keeps every matching row; without a bound on disorder it ends
-    nothing early.
-    """
+    """Pruning keeps every matching row; without a bound on disorder it ends nothing early."""
     log, places = _written(seed)
     rows = log.rows()
     spans = sorted(row.timestamp.timestamp() * 1000 for row in rows)
@@ -154,10 +151,7 @@ def test_a_time_as_a_bound_means_the_offset_of_the_first_record_that_is_not_olde
     part: float,
     is_end: bool,
 ) -> None:
-    """
-    A bound by time means the first record that is not older, and records after it count whatever
-    their time, as on a broker.
-    """
+    """A bound by time means the first record that is not older, as on a broker."""
     log, places = _written(seed)
     rows = log.rows()
     spans = sorted(int(row.timestamp.timestamp() * 1000) for row in rows)

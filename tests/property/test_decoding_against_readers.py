@@ -1,7 +1,4 @@
-"""
-The decoder beside readers that go record by record: equal rows up to the first damage, and then a
-fault.
-"""
+"""Decoding beside readers that go record by record: equal rows up to the first damage."""
 
 from __future__ import annotations
 
@@ -116,10 +113,7 @@ def test_decoder_when_columns_are_left_out_then_the_others_are_the_same(
 def test_decoder_when_offsets_and_times_are_asked_for_then_the_others_are_left_out_and_counted(
     log: bytes, data: st.DataObject
 ) -> None:
-    """
-    The decoder gives exactly the rows of its range of offsets and times, which may begin and end
-    within a batch, and counts the others.
-    """
+    """The decoder gives exactly the rows of its offsets and times, and counts the others."""
     everything = parsed_by_aiokafka(log)
     offsets = [row.offset for row in everything] or [0]
     times = [row.timestamp_ms for row in everything] or [0]
@@ -145,10 +139,7 @@ def test_decoder_when_offsets_and_times_are_asked_for_then_the_others_are_left_o
 def test_decoder_when_bytes_are_damaged_then_rows_are_those_before_it_and_it_has_a_name(
     log: bytes, chance: Random, is_small: bool
 ) -> None:
-    """
-    After any damage, with a right CRC or a wrong one, the decoder gives the rows before it and a
-    named fault.
-    """
+    """After damage, with a right CRC or a wrong one, there are earlier rows and a named fault."""
     if not log:
         return
     for _ in range(8):

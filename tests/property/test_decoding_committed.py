@@ -1,7 +1,4 @@
-"""
-read_committed over interleaved transactions, cut into segments anywhere: the rows are those of a
-reader that knows the outcome of every transaction.
-"""
+"""Decoding of interleaved transactions' committed rows, beside a reader that knows each outcome."""
 
 from __future__ import annotations
 
@@ -94,10 +91,7 @@ def history_of(steps: Sequence[tuple[int, str]], rolls: Sequence[bool]) -> Histo
 def test_decoder_when_transactions_were_aborted_then_their_rows_are_left_out(
     steps: list[tuple[int, str]], rolls: list[bool], data: st.DataObject
 ) -> None:
-    """
-    The decoder leaves out aborted rows in any range below the last stable offset, with the indexes
-    of the search.
-    """
+    """Aborted rows are left out in any range below the last stable offset."""
     history = history_of(steps, rolls)
     first = data.draw(st.integers(0, history.stable_offset))
     behind = data.draw(st.integers(first, history.stable_offset))

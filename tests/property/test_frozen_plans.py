@@ -1,7 +1,4 @@
-"""
-Read plans of any history: ranges and gaps cover the request, each offset is read once, from the
-segment that the engine names for it.
-"""
+"""Frozen plans of any history: each offset is a gap, or read once where the engine finds it."""
 
 from __future__ import annotations
 
@@ -122,10 +119,7 @@ def test_window_of_time_has_every_segment_that_may_hold_it(
 def test_plan_and_what_is_new_since_then_are_the_whole(
     history: tuple[list[SegmentMetadata], list[Move]], data: st.DataObject
 ) -> None:
-    """
-    The plan and the later increment hold each offset once: later copies are included, repeated ones
-    are not.
-    """
+    """A plan and its later increment hold each offset once, late copies included."""
     some, moves = history
     moves = [move for move in moves if move[1].value < 2]  # nothing is deleted in between
     cuts = sorted(data.draw(st.lists(st.integers(0, len(moves)), max_size=3)))

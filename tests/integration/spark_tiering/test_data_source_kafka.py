@@ -171,10 +171,7 @@ class Truth(NamedTuple):
 async def test_data_source_when_a_consumer_and_sparks_own_source_read_as_well_then_all_agree(
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
-    """
-    The data source, Spark's own source, a consumer and the broker's folder give equal rows for five
-    codecs and both isolation levels.
-    """
+    """Four readers give equal rows for five codecs and both isolation levels."""
     node = fresh_kafka.node()
     node.start()
     store = LocalStore(LocalSettings(tmp_path / "tier"))

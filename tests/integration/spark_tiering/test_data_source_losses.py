@@ -1,7 +1,4 @@
-"""
-The data source over places that lack something, or are wrong: planned and read in this process, as
-Spark's workers do it.
-"""
+"""The data source over damaged or incomplete places, in this process, as Spark's workers do it."""
 
 from __future__ import annotations
 
@@ -40,10 +37,7 @@ if TYPE_CHECKING:
 def test_gap_when_a_segment_is_missing_then_it_is_an_error_or_left_out(
     log: WrittenLog, read_options: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    A missing segment is an error with its offsets, or its rows alone are left out where losses are
-    allowed.
-    """
+    """A missing segment is an error with its offsets, or left out where losses are allowed."""
     gone = log.tiered[2]
     path_of(read_options, gone, ObjectKind.MANIFEST).unlink()
     told = f"orders-0: no offsets {gone.start_offset} to {gone.last_offset}"
@@ -74,10 +68,7 @@ def test_gap_when_committed_rows_are_read_then_none_of_an_undecided_transaction_
 def test_expired_when_a_start_lies_below_the_tier_then_it_is_named(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """
-    A read that starts at an offset below the tier names the expired offsets, while `earliest`
-    starts at the first available one.
-    """
+    """A start below the tier names the expired offsets; `earliest` is the first available one."""
     gone = log.tiered[0]
     for kind in ObjectKind:
         path_of(read_options, gone, kind).unlink()
@@ -113,10 +104,7 @@ def test_start_when_it_lies_behind_the_tier_then_it_is_named(
 def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """
-    A segment that retention deletes during a query is reported by its object, and earlier rows are
-    right.
-    """
+    """A segment deleted during a query is reported by its object, and earlier rows are right."""
 
     shares, reading = planned(read_options)
     gone = log.tiered[3]
@@ -179,10 +167,7 @@ def damage(read_options: dict[str, str], log: WrittenLog, what: str) -> None:
 def test_bad_input_when_it_is_read_then_one_line_names_it_and_no_row_is_wrong(
     what: str, code: str, log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """
-    A query over a damaged segment ends with one line that names the fault, and no returned row is
-    wrong.
-    """
+    """A query over a damaged segment ends with one line about the fault, without a wrong row."""
     damage(read_options, log, what)
     with pytest.raises(TierUnreadable, match=code) as told:
         rows_read(read_options)
@@ -203,10 +188,7 @@ def test_bad_input_when_a_plan_trusts_the_metadata_then_the_manifest_is_refused_
 def test_unknown_compression_when_it_is_met_then_it_is_named(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """
-    A batch of an unknown codec is named in the error, since the batch is whole but the reader
-    cannot decompress it.
-    """
+    """The error names the unknown codec of a batch that is otherwise whole."""
     path = path_of(read_options, log.tiered[1], ObjectKind.LOG)
     content = bytearray(path.read_bytes())
     content[22] = content[22] & ~0x07 | 0x07
@@ -218,10 +200,7 @@ def test_unknown_compression_when_it_is_met_then_it_is_named(
 def test_wrong_index_when_it_leads_into_the_middle_of_a_batch_then_it_is_named(
     log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
-    """
-    An index that leads into the middle of a batch is named, because rows in between would be
-    missing.
-    """
+    """An index that leads into the middle of a batch is an error: rows would be missing."""
 
     report = log.reports[1]
     parts = log.parts(report)
@@ -239,10 +218,7 @@ def test_wrong_index_when_it_leads_into_the_middle_of_a_batch_then_it_is_named(
 def test_log_when_it_ends_within_a_batch_then_it_is_named_and_what_came_before_is_right(
     log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
-    """
-    A log cut within a batch, in an object of the right length, is named, and all rows before the
-    cut are right.
-    """
+    """A log cut within a batch is an error, and all rows before the cut are right."""
     report = log.reports[1]
     parts = log.parts(report)
     parts[SegmentPart.LOG] = parts[SegmentPart.LOG][:-20]
@@ -260,10 +236,7 @@ def test_log_when_it_ends_within_a_batch_then_it_is_named_and_what_came_before_i
 def test_state_of_transactions_when_it_cannot_be_read_then_committed_rows_are_refused(
     part: SegmentPart, log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
-    """
-    Committed rows are refused when the transaction index cannot be read, and uncommitted reads do
-    not need it.
-    """
+    """Committed rows need a readable transaction index; uncommitted rows do not."""
     for report in log.reports:
         parts = log.parts(report)
         if part in parts:
@@ -278,10 +251,7 @@ def test_state_of_transactions_when_it_cannot_be_read_then_committed_rows_are_re
 def test_index_when_it_says_little_then_what_lies_behind_its_places_is_read_as_well(
     log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
-    """
-    A look-up through an index whose entries lie far above their batches starts early and reads on
-    past the given positions.
-    """
+    """A look-up by index entries far above their batches reads on past their positions."""
     report = log.reports[1]
     parts = log.parts(report)
     index = parts[SegmentPart.OFFSET_INDEX]
@@ -303,10 +273,7 @@ def test_index_when_it_says_little_then_what_lies_behind_its_places_is_read_as_w
 def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
     tmp_path: Path,
 ) -> None:
-    """
-    A bucket of unrelated files is refused as one without the topic, and a missing folder is an
-    error of its own.
-    """
+    """A bucket of unrelated files lacks the topic; a missing folder is an error of its own."""
     foreign = tmp_path / "foreign"
     (foreign / "photos/2024").mkdir(parents=True)
     (foreign / "photos/2024/a.jpg").write_bytes(b"x")
@@ -329,10 +296,7 @@ def test_prefix_when_it_lacks_its_slash_then_what_was_looked_for_shows_it(
 def test_encrypted_segments_when_a_key_ring_is_named_then_they_are_read_and_else_named(
     log: WrittenLog, store: LocalStore, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """
-    Encrypted segments are read with the key ring, each with its own key, and named without it;
-    planning needs the ring only for transactions.
-    """
+    """Encrypted segments are read with the ring; planning needs it only for transactions."""
     keys = KeyFiles(tmp_path / "keys")
     for number, segment in enumerate(log.tiered):
         seal_segment(store, segment, PREFIX, IDS[number % 2])

@@ -1,7 +1,4 @@
-"""
-The data source over every place with metadata of segments, and over wrong places: planned and read
-in this process, as Spark's workers do it.
-"""
+"""The data source over every place, right or wrong, in this process, as Spark's workers do it."""
 
 from __future__ import annotations
 
@@ -101,10 +98,7 @@ def test_plan_when_it_is_frozen_then_later_segments_change_nothing(
 def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_within_them(
     log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """
-    A plan that cuts segments decides committed rows by markers behind its end, which the cut
-    segment's index holds.
-    """
+    """A plan that cuts segments decides committed rows by markers behind its end."""
     request = embedded(tmp_path / "archive", log.tiered)
     file = tmp_path / "plan.json"
     for behind in range(20, log.stable_end, 37):
@@ -121,10 +115,7 @@ def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_withi
 def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_named(
     log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """
-    A plan that covers more than the tier names its expired offsets, and not the offsets behind the
-    tier, which were named when the plan was made.
-    """
+    """A plan that covers more than the tier names its expired offsets, not those behind it."""
     request = embedded(tmp_path / "archive", log.tiered[1:])
     plan = frozen(request, bounds=RecordBounds(from_offset=0, to_offset=log.tier_end + 500))
     file = tmp_path / "plan.json"
@@ -142,10 +133,7 @@ def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_n
 def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_to_there(
     log: WrittenLog, tmp_path: Path
 ) -> None:
-    """
-    Log folders are read up to the high watermark that the broker noted, the active segment
-    included.
-    """
+    """Log folders are read up to the checkpointed high watermark, in the active segment too."""
     log.append(3)
     log.append(3)
     until, end = log.next_offset, log.rows
@@ -170,10 +158,7 @@ def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_t
 def test_log_folders_when_records_were_deleted_then_they_are_not_read(
     log: WrittenLog, tmp_path: Path
 ) -> None:
-    """
-    Records that the broker deleted are not read from log folders although their segment still has
-    them.
-    """
+    """Deleted records are not read from log folders although their segment still has them."""
     log.into_folder(tmp_path / "logs")
     (tmp_path / "logs/log-start-offset-checkpoint").write_text("0\n1\norders 0 17\n")
     options = {"logDirs": str(tmp_path / "logs"), "subscribe": "orders"}
@@ -201,10 +186,7 @@ def test_log_folders_when_one_has_two_replicas_then_the_farther_one_is_read(
 def test_partitions_when_there_are_several_then_each_is_read_by_its_own_bounds(
     store: LocalStore, tmp_path: Path
 ) -> None:
-    """
-    Each partition of several topics is read by its own bounds, and one without data in them gives
-    no row.
-    """
+    """Each partition is read by its own bounds, and one without data in them gives no row."""
     logs = [WrittenLog(5, "orders", 0), WrittenLog(6, "orders", 1), WrittenLog(7, "payments", 0)]
     for log in logs:
         log.fill(20)

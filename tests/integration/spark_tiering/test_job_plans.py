@@ -137,10 +137,7 @@ def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_do
 def test_f113_plan_when_the_metadata_is_older_than_it_then_is_refused(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """
-    A plan newer than the metadata is refused, as a metadata log restored from a copy lacks the
-    plan's knowledge.
-    """
+    """A plan newer than the metadata, as of a log restored from a copy, is refused."""
     shutil.copytree(place.archive, tmp_path / "older")
     copy_one(place)
     plan = kept(place.plan())

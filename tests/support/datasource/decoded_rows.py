@@ -1,9 +1,4 @@
-"""
-Rows of a log by the decoder and by readers that know nothing of it, all as the same plain tuples.
-
-The readers: aiokafka's parser for whatever is sound, and `rlmm.records`, which reads record by
-record and trusts nothing, for whatever is not.
-"""
+"""Decoded rows of a log as plain tuples, by the decoder, by aiokafka and by `rlmm.records`."""
 
 from __future__ import annotations
 
@@ -115,10 +110,7 @@ def parsed_by_aiokafka(log: bytes) -> list[Row]:
 
 
 def read_by_records(log: bytes, *, checks_crc: bool = True) -> tuple[list[Row], bool]:
-    """
-    Read every record up to the first damage, and whether there is any, with the reader that follows
-    Kafka, never the compiled one, which takes attributes for a varint.
-    """
+    """Read records by Kafka's rules, not by the compiled reader, up to the first damage, if any."""
     found: list[Row] = []
     for batch in walk(log, verify_crc=checks_crc):
         if not isinstance(batch, Batch):

@@ -53,10 +53,7 @@ def written(tmp_path: Path) -> Written:
 def test_history_when_it_is_written_then_a_shard_applies_all_of_it(
     tmp_path: Path, written: Written
 ) -> None:
-    """
-    A shard applies the written history after the existing records without a remark, and its epoch
-    is not lower.
-    """
+    """A shard applies the written history after the existing records without a remark."""
     shards = {}
     applied = live = 0
     for number in range(METADATA_PARTITIONS):

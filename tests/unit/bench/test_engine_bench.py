@@ -41,10 +41,7 @@ STATED = {
 
 
 def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -> None:
-    """
-    The run prints each figure once and positive with its bound, writes sizes, machine and load to
-    the file, and removes its folder.
-    """
+    """The run prints each figure once with its bound, writes its file, and removes its folder."""
     arguments = ["engine", "--quick", "--without-broker", "--folder", str(tmp_path)]
     try:
         done = CliRunner().invoke(main, [*arguments, "--output", str(tmp_path / "run.json")])

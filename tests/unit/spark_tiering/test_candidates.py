@@ -45,10 +45,7 @@ def test_f109_segment_when_something_is_against_it_then_is_not_copied(
     reason: CandidateReason,
     text: str,
 ) -> None:
-    """
-    A segment that is active, not stable, of an unknown leader epoch or of unknown state is not
-    copied.
-    """
+    """An active, unstable or unknown segment is not copied."""
     (found,) = judge_segments([segment], epochs, last_stable_offset)
     assert isinstance(found, NotYet)
     assert (found.segment, found.reason) == (segment, reason)
@@ -56,9 +53,6 @@ def test_f109_segment_when_something_is_against_it_then_is_not_copied(
 
 
 def test_segment_when_nothing_is_against_it_then_is_a_candidate_with_its_epochs() -> None:
-    """
-    A segment that ends exactly at the last stable offset is a candidate, with epochs from its own
-    base.
-    """
+    """A segment that ends at the last stable offset is a candidate, with its own epochs."""
     found = judge_segments([SEGMENT], EPOCHS, 251)
     assert found == [Candidate(120, 251, ((4, 120), (6, 200)))]

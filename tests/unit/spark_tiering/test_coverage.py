@@ -31,10 +31,7 @@ def copied(
 
 
 def test_spans_when_epochs_change_within_then_each_ends_where_the_next_begins() -> None:
-    """
-    Each epoch's span ends at the next one's start, and offsets before the first epoch belong to
-    none.
-    """
+    """A span ends at the next one's start; offsets before the first epoch belong to none."""
     assert spans_of(((4, 0), (6, 200)), 120, 251) == (
         EpochSpan(4, 120, 200),
         EpochSpan(6, 200, 251),
@@ -46,10 +43,7 @@ def test_spans_when_epochs_change_within_then_each_ends_where_the_next_begins() 
 
 @pytest.mark.parametrize("state", [CS, DS, DF])
 def test_f102_copy_when_it_is_not_finished_then_covers_nothing(state: SegmentState) -> None:
-    """
-    A copy that was started and not finished covers nothing, and its range is copied later under
-    another id.
-    """
+    """A copy that is not finished covers nothing, and its range is copied under another id."""
     epochs = ((0, 0),)
     assert Coverage([copied(0, 100, state=state)]).lacks(epochs, 0, 100) == (EpochSpan(0, 0, 100),)
     both = Coverage([copied(0, 100, state=state), copied(0, 100)])
@@ -57,10 +51,7 @@ def test_f102_copy_when_it_is_not_finished_then_covers_nothing(state: SegmentSta
 
 
 def test_f103_coverage_when_leaders_rolled_elsewhere_then_goes_by_offsets() -> None:
-    """
-    Coverage goes by offsets, so that 200 to 209 of the new leader's log are missing although base
-    offset 100 is tiered.
-    """
+    """Coverage goes by offsets: 200 to 209 are missing although base offset 100 is tiered."""
     coverage = Coverage([copied(0, 100), copied(100, 200)])
     epochs = ((0, 0),)
     assert coverage.lacks(epochs, 0, 90) == ()

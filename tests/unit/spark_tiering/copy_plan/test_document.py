@@ -82,10 +82,7 @@ def test_document_of_an_example_when_written_then_is_this_one() -> None:
 
 
 def test_sums_when_added_up_then_are_those_of_the_parts() -> None:
-    """
-    Totals by action and by reason equal the sums of the parts, and those of topics add up to the
-    whole.
-    """
+    """Totals by action, reason and topic equal the sums of the parts."""
     sums = total_sums(PLAN)
     assert {action.value: count for action, count in sums.by_action.items()} == {
         "copy": 4,
@@ -210,10 +207,7 @@ COPY = ("partitions", ORDERS, "copies", 1)
 def test_document_when_somebody_made_it_up_then_is_refused_with_the_place(
     change: Callable[[dict[str, Any]], object], text: str
 ) -> None:
-    """
-    A made-up document with a right fingerprint is refused with the place of its wrong value, order,
-    sum or cost.
-    """
+    """A made-up document with a right fingerprint is refused with the place of its fault."""
     assert text in refusal(rewritten(change))
 
 

@@ -48,10 +48,7 @@ ONE: Epochs = ((0, 0),)
 def test_f103_segment_when_the_tier_has_it_in_part_then_is_whole_or_refused(
     known: list[tuple[int, int]], expected: str
 ) -> None:
-    """
-    A segment that the tier partly holds is copied whole where brokers then find every offset, and
-    is refused otherwise.
-    """
+    """A partly tiered segment is copied whole where brokers then find all offsets, else refused."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
     plan = planned(cut(90, 140), *finished)
     if expected == "copy":
@@ -61,10 +58,7 @@ def test_f103_segment_when_the_tier_has_it_in_part_then_is_whole_or_refused(
 
 
 def test_f103_segment_when_another_lineage_has_the_rest_then_is_no_hindrance() -> None:
-    """
-    A deposed leader's copy beyond the change of leaders does not stop the plan from copying that
-    range.
-    """
+    """A deposed leader's copy beyond the change of leaders does not prevent a copy."""
     history = ((0, 0), (1, 120))
     deposed = copied("a", 0, 200, FINISHED)
     plan = planned(cut(90, 140, history=history), deposed, history=history)

@@ -64,10 +64,7 @@ def fate(known: SegmentMetadata, plan: PartitionCopyPlan) -> str:
 def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
     objects: StoredObjects, expected: str, done: tuple[str, int, int]
 ) -> None:
-    """
-    An open copy of a finished job continues under its id when its objects allow it, and is
-    otherwise ended and copied anew.
-    """
+    """A finished job's open copy continues under its id where it can; else it is copied anew."""
     plan = planned(SEGMENTS, OPEN, evidence=[evidence(OPEN, objects)])
     assert fate(OPEN, plan) == expected
     assert ranges(plan) == [done, ("copy", 200, 300)]
@@ -116,10 +113,7 @@ def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: OpenCopyWr
 
 
 def test_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> None:
-    """
-    A copy is ended through COPY_SEGMENT_STARTED, DELETE_SEGMENT_STARTED and
-    DELETE_SEGMENT_FINISHED, the only legal order.
-    """
+    """A copy ends by DELETE_SEGMENT_STARTED and DELETE_SEGMENT_FINISHED, the only legal order."""
     plan = make_plan(
         rules(),
         metadata(image(OPEN)),
@@ -181,10 +175,7 @@ def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_a
 def test_open_copy_when_another_has_finished_its_range_then_is_ended(
     objects: StoredObjects,
 ) -> None:
-    """
-    An open copy of a range that another copy finished is ended, because its late finish would
-    displace that copy.
-    """
+    """An open copy of a finished range is ended: its late finish would displace the other."""
     done = copied("done", 50, 300, FINISHED)
     plan = planned(SEGMENTS, done, OPEN, evidence=[evidence(OPEN, objects)])
     assert fate(OPEN, plan) == "ended: covered"
@@ -192,10 +183,7 @@ def test_open_copy_when_another_has_finished_its_range_then_is_ended(
 
 
 def test_open_copy_when_its_finish_would_hide_another_then_is_ended() -> None:
-    """
-    An open copy that begins within a finished one is ended, because its finish would hide the
-    other's end.
-    """
+    """An open copy within a finished one is ended: its finish would hide the other's end."""
     done = [copied("a", 110, 120, FINISHED), copied("b", 150, 300, FINISHED)]
     plan = planned(cut(100, 160), *done, OPEN_TO_160, evidence=[evidence(OPEN_TO_160, WHOLE)])
     assert fate(OPEN_TO_160, plan) == "ended: overlap-would-hide"
@@ -203,10 +191,7 @@ def test_open_copy_when_its_finish_would_hide_another_then_is_ended() -> None:
 
 
 def test_open_copies_of_one_range_when_there_are_several_then_the_nearest_goes_on() -> None:
-    """
-    Of several open copies of one range the nearest one is finished, and the others are ended from
-    the top down.
-    """
+    """Of open copies of one range the nearest one is finished, the others ended top down."""
     first, second = OPEN, copied("second", 100, 200, STARTED)
     third = copied("third", 200, 300, STARTED)
     fourth = copied("fourth", 200, 300, STARTED)
@@ -245,10 +230,7 @@ def test_whole_copy_when_the_source_has_it_no_more_then_is_completed() -> None:
 def test_whole_copy_when_it_is_the_last_and_does_not_fit_then_somebody_must_look(
     known: SegmentMetadata,
 ) -> None:
-    """
-    A whole last copy that does not fit is neither finished nor deleted until an operator has
-    looked, and new copies go on.
-    """
+    """A whole last copy that does not fit waits for an operator; new copies go on."""
     plan = planned(SEGMENTS, known, evidence=[evidence(known, WHOLE)], history=((0, 100),))
     assert fate(known, plan) == "open: last-copy"
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
@@ -311,10 +293,7 @@ def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with() ->
 def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
     objects: StoredObjects, mode: CopyMode, expected: str
 ) -> None:
-    """
-    An open copy above a segment that is left out is not finished, and is ended where brokers go by
-    the highest offset.
-    """
+    """An open copy above a left-out segment is not finished, or ended in an adoption."""
     above = copied("open", 200, 300, STARTED)
     segments = [segment(100, 200, blockers=("log: torn",)), *cut(200, 300)]
     plan = planned(segments, above, evidence=[evidence(above, objects)], mode=mode, log_start=100)

@@ -95,10 +95,7 @@ def test_f102_range_when_its_copy_was_not_finished_then_is_copied_anew(state: Se
 
 
 def test_f103_range_when_leaders_rolled_elsewhere_then_goes_by_offsets_and_epochs() -> None:
-    """
-    Coverage goes by offsets and leader epochs, so that a partly tiered segment and one of another
-    epoch are copied.
-    """
+    """Coverage goes by offsets and leader epochs: partly tiered segments are copied."""
     known = [copied("a", 0, 100, FINISHED), copied("b", 100, 200, FINISHED)]
     plan = planned(cut(0, 90, 210, 300), *known)
     assert ranges(plan) == [("copy", 90, 210), ("copy", 210, 300)]
@@ -110,10 +107,7 @@ def test_f103_range_when_leaders_rolled_elsewhere_then_goes_by_offsets_and_epoch
 
 
 def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written() -> None:
-    """
-    The plan leaves out every segment of a partition whose metadata is not ready, and ends no copy
-    of it.
-    """
+    """A partition whose metadata is not ready gets no copy, and none of its copies is ended."""
     plan = make_plan(rules(), metadata(), [source(cut(0, 10, 20))], [], new_ids())
     (part,) = plan.partitions
     assert plan.is_empty
@@ -169,10 +163,7 @@ def test_segment_when_one_below_is_left_out_then_is_left_out_too(
 
 
 def test_segments_when_none_was_read_then_those_to_inspect_are_named() -> None:
-    """
-    A first plan names the segments to inspect, without those that are covered, unstable or kept
-    local.
-    """
+    """A first plan names the segments to inspect, but not covered, unstable or local ones."""
     segments = cut(0, 10, 20, 30, 40, 50, is_inspected=False)
     whole = make_plan(
         rules(filters=SegmentSelection(kept_local_bytes=1000)),
@@ -212,10 +203,7 @@ def test_partition_when_it_is_being_deleted_then_nothing_is_copied() -> None:
 
 
 def test_f113_source_when_the_metadata_knows_a_newer_leader_then_is_not_copied() -> None:
-    """
-    A source whose leader epoch is older than the metadata's is not copied, as a deposed leader's
-    log may be truncated.
-    """
+    """A source of an older leader epoch is not copied: its log may be truncated."""
     newer = copied("a", 0, 10, FINISHED, ((4, 0),))
     assert reasons(planned(cut(0, 10, 20), newer)) == [("source-outdated", 0, 20)]
     assert reasons(planned(cut(0, 10), watermarks=[(4, 3)])) == [("source-outdated", 0, 10)]
@@ -298,10 +286,7 @@ def test_gap_when_the_source_begins_above_the_tier_then_is_named(
 
 
 def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments() -> None:
-    """
-    A plan of real inspections holds the values that the metadata will carry, and counts the sizes
-    of all parts.
-    """
+    """A plan of real inspections holds the metadata's values, and counts all parts."""
     reports = inspect_all(example_partition())
     segments = [
         replace(segment(*one.segment), size_bytes=one.size_bytes, details=details_of(one))
@@ -346,10 +331,7 @@ def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied
 
 
 def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_copied() -> None:
-    """
-    Segments above an empty one are copied when the topic is compacted, and otherwise the gap has to
-    be looked at.
-    """
+    """An empty segment is skipped in a compacted topic, and a gap to look at otherwise."""
     first, second = cut(0, 10, 20)
     emptied = source([replace(first, size_bytes=0), second])
     for is_compacted, copies in ((True, [10]), (False, [0, 10])):

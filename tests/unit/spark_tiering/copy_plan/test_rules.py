@@ -64,10 +64,7 @@ def test_topics_when_filtered_then_only_those_wanted_are_copied(
 def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
     kept_bytes: int, until: int
 ) -> None:
-    """
-    A segment is copied when the log above it, the active segment included, is as long as the bytes
-    kept local.
-    """
+    """A segment is copied when the log above it has the bytes kept local."""
     whole = make_plan(
         rules(filters=SegmentSelection(kept_local_bytes=kept_bytes)),
         metadata(image()),
@@ -83,10 +80,7 @@ def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
 
 @pytest.mark.parametrize(("age_ms", "count"), [(0, 3), (1, 2), (5, 1), (100, 0)])
 def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, count: int) -> None:
-    """
-    A segment whose newest record is exactly the minimum age is copied; a younger record, also one
-    of the future, makes it wait, unless the rules set no age.
-    """
+    """A segment whose newest record is younger than the minimum age, or of the future, waits."""
     segments = [
         segment(0, 10, newest_ms=NOW_MS - 5),
         segment(10, 20, newest_ms=NOW_MS - 1),
@@ -108,10 +102,7 @@ def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, 
 def test_budget_when_it_is_used_up_then_the_rest_of_the_partition_waits(
     budgets: Budgets, reason: str
 ) -> None:
-    """
-    The budget takes the lowest segments that fit, and the rest of the partition is left out with
-    that reason.
-    """
+    """The budget takes the lowest segments that fit; the rest is left out for that reason."""
     rule = rules(budgets=budgets)
     whole = make_plan(rule, metadata(image()), [source(cut(0, 10, 20, 30, 40))], [], new_ids())
     (plan,) = whole.partitions
@@ -143,10 +134,7 @@ def test_budget_when_a_large_segment_does_not_fit_then_smaller_ones_elsewhere_do
 def test_requests_when_a_log_is_sent_in_parts_then_are_counted_at_most(
     log_bytes: int, requests: int
 ) -> None:
-    """
-    The plan counts at most one request to begin, one for each part and one to end, and allows for
-    incompressible data to grow.
-    """
+    """The plan counts at most one request for the begin, each part and the end."""
     costs = RequestCosts(multipart_above_bytes=100 * 2**20, part_bytes=50 * 2**20)
     rule = rules(costs=costs)
     plan = make_plan(
@@ -156,10 +144,7 @@ def test_requests_when_a_log_is_sent_in_parts_then_are_counted_at_most(
 
 
 def test_order_when_brokers_delete_then_what_expires_first_comes_first() -> None:
-    """
-    Copies go by earliest expiry over all partitions, then by age of records, and by offset in each
-    partition.
-    """
+    """Copies go by expiry over all partitions, then by age, and by offset in each partition."""
     soon, later, never = tp("z", 0), tp("y", 0), tp("x", 0)
     plan = make_plan(
         rules(),

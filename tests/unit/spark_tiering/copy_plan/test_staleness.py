@@ -123,10 +123,7 @@ def test_plan_when_what_it_stands_on_has_changed_then_is_stale_by_name(
 
 
 def test_adoption_when_the_log_start_moved_then_is_stale() -> None:
-    """
-    A plan for an adoption is stale when the log start offset moved, because retention is off in a
-    window.
-    """
+    """An adoption is stale when the log start offset moved: a window has no retention."""
     start = source(cut(0, 100), is_tiered=True, log_start=0)
     plan = make_plan(rules(CopyMode.ADOPT), metadata(image()), [start], [], new_ids())
     assert why_stale(plan, metadata(image()), [start]) == ()

@@ -68,10 +68,7 @@ def test_cover_when_it_reaches_beyond_both_ends_then_each_is_named_for_what_it_i
 
 
 def test_cover_when_a_start_lies_behind_everything_then_that_is_told() -> None:
-    """
-    A start behind all offsets, perhaps another topic's, reads nothing and names the offsets up to
-    it as missing.
-    """
+    """A start behind all offsets reads nothing and names the missing offsets up to it."""
     assert covered(500, 400) == ([], [(400, 500, NOT_THERE_YET)])
 
 
@@ -137,10 +134,7 @@ def test_offsets_when_a_time_has_a_record_then_it_is_that_ones() -> None:
 
 
 def test_offsets_when_no_record_is_as_late_then_a_start_fails_unless_told_otherwise() -> None:
-    """
-    A start time later than every record fails unless the options allow it, and an end time then
-    means the latest offset.
-    """
+    """A start time later than every record fails by default; an end time is the latest offset."""
     assert offset_of_end(PARTITION, 380, PartitionBound(None, 5_000, NoOffset.ERROR), never) == 380
     assert (
         offset_of_start(PARTITION, 380, PartitionBound(None, 5_000, NoOffset.LATEST), never) == 380

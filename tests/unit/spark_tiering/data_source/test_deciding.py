@@ -56,10 +56,7 @@ def test_decide_when_no_transaction_is_open_at_the_end_then_later_segments_are_n
 
 
 def test_decide_when_a_marker_lies_in_a_later_segment_then_it_is_found() -> None:
-    """
-    A transaction open at the end of the range's segment is decided by the marker of a later
-    segment.
-    """
+    """A transaction open at the end of the range is decided by a later segment's marker."""
     one = aborted(50, 250)
     state = State({200: [one]}, {0: {50}, 100: {50}})
     found = decide(held(*three(no_aborts=False)), 0, 100, state)
@@ -74,10 +71,7 @@ def test_decide_when_metadata_says_that_nothing_was_aborted_then_no_index_is_rea
 
 
 def test_decide_when_a_transaction_is_open_at_the_tiers_end_then_it_ends_before_it() -> None:
-    """
-    Committed rows end before a transaction that is open at the end of the tier, because its marker
-    is not tiered.
-    """
+    """Committed rows end before a transaction that is open at the end of the tier."""
     state = State({}, {0: {50}, 100: {50}, 200: {50, 260}})
     found = decide(held(*three()), 0, 300, state)
     assert found.undecided == ((50, 300),)
@@ -85,10 +79,7 @@ def test_decide_when_a_transaction_is_open_at_the_tiers_end_then_it_ends_before_
 
 
 def test_decide_when_offsets_are_missing_then_it_is_unknown_from_where_one_was_open() -> None:
-    """
-    Where offsets are missing, rows are undecided from the first offset of a transaction open there
-    up to the gap, and decided again behind it.
-    """
+    """Rows from a transaction open at a gap up to the gap are undecided."""
     partition = held(extent(0, 100), extent(200, 300))
     state = State({}, {0: {50}, 200: set()})
     assert decide(partition, 0, 300, state).undecided == ((50, 100),)
@@ -129,10 +120,7 @@ def test_decide_when_a_segment_is_read_in_part_then_all_its_index_counts() -> No
 def test_stable_end_when_the_last_segment_is_cut_by_another_history_then_it_is_not_trusted() -> (
     None
 ):
-    """
-    The stable end lies before a segment cut by another history, as the transactions open at the cut
-    are unknown.
-    """
+    """The stable end lies before a segment that another history cuts."""
     last = extent(100, 150, segment=(100, 200), history_behind=150)
     state = State({}, {0: {80}})
     assert stable_end(held(extent(0, 100), last), state) == 80

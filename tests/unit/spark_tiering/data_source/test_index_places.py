@@ -39,10 +39,7 @@ INDEX = offsets((519, 200), (539, 400), (559, 600), (579, 800))
 def test_start_when_an_offset_is_looked_for_then_nothing_before_the_place_has_it(
     offset: int, place: IndexPosition
 ) -> None:
-    """
-    A read from the place of an offset misses nothing: the last entry at or below it, or the start
-    of the log.
-    """
+    """A read begins at the last entry at or below its offset, or the start of the log."""
     assert INDEX.start_of(offset) == place
 
 
@@ -52,10 +49,7 @@ def test_start_when_an_offset_is_looked_for_then_nothing_before_the_place_has_it
 def test_stop_when_an_offset_is_the_last_then_the_batch_at_the_next_entry_is_within(
     last: int, stop: int
 ) -> None:
-    """
-    The read includes the batch at the entry behind the wanted offset, because an entry holds its
-    batch's last offset.
-    """
+    """A read includes the batch at the entry behind its last offset."""
     assert INDEX.likely_stop(last) == stop
 
 
@@ -117,10 +111,7 @@ def test_time_index_when_a_time_is_looked_for_then_all_before_the_offset_is_olde
 
 
 def test_time_index_when_an_end_is_looked_for_then_a_later_record_lies_there() -> None:
-    """
-    The end of a read by time is an entry's offset where a later record lies, or none where no
-    record is later.
-    """
+    """A read by time ends at an entry's offset where a later record lies, if there is any."""
     index = times((1_000, 519), (2_000, 539))
     assert index.last_offset(999) == 519
     assert index.last_offset(1_000) == 539

@@ -127,10 +127,7 @@ def test_subscription_when_it_is_none_then_the_message_says_so(
 def test_bounds_when_several_are_said_then_a_time_for_all_comes_before_times_before_offsets() -> (
     None
 ):
-    """
-    A time for all takes precedence over times by partition, and those over offsets, as in Spark's
-    own source.
-    """
+    """A time for all precedes times by partition, and those precede offsets, as in Spark."""
     offsets = '{"orders": {"0": 5}}'
     some = {"startingOffsets": offsets, "startingOffsetsByTimestamp": '{"orders": {"0": 77}}'}
     one = PartitionName("orders", 0)
@@ -235,10 +232,7 @@ def test_options_when_one_is_not_ours_then_it_is_refused_with_what_to_say_instea
 def test_options_when_one_looks_like_a_secret_then_it_is_refused_and_not_repeated(
     name: str,
 ) -> None:
-    """
-    An option that looks like a secret is refused without being repeated, because Spark shows
-    options in plans and logs.
-    """
+    """An option that looks like a secret is refused, and not repeated in Spark's logs."""
     told = refusal({name: "hunter2"})
     assert "looks like a secret" in told
     assert "hunter2" not in told
@@ -274,10 +268,7 @@ def test_places_when_a_bucket_is_described_then_all_of_it_is_in_the_settings() -
 
 
 def test_places_when_the_store_is_a_folder_then_it_is_never_made() -> None:
-    """
-    A store in a folder gets an absolute path, because workers have other working directories, and
-    the reader never creates it.
-    """
+    """A store in a folder gets an absolute path for workers, and the reader never creates it."""
     place = parse_options({"store": "tier", "prefix": "p/", "subscribe": "t"}, is_streaming=False)
     assert place.place.store == LocalSettings(Path("tier").absolute(), is_made=False)
     assert place.place.prefix == "p/"
@@ -301,10 +292,7 @@ def test_places_when_the_store_is_a_folder_then_it_is_never_made() -> None:
 def test_places_when_they_contradict_or_lack_then_the_message_says_what(
     given: dict[str, str], told: str
 ) -> None:
-    """
-    Contradicting or missing places are refused with a message: one place has the segments'
-    metadata, one their bytes.
-    """
+    """Contradicting or missing places are refused with a message."""
     assert told in refusal(given, {})
 
 

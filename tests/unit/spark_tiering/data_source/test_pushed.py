@@ -72,10 +72,7 @@ def test_offsets_when_filters_bound_them_then_nothing_that_matches_lies_outside(
 def test_offsets_when_a_bound_is_exclusive_then_all_that_match_are_within(
     one: Any, matching: list[int]
 ) -> None:
-    """
-    An exclusive bound keeps every matching offset, and may keep one more, since Spark filters
-    again.
-    """
+    """An exclusive bound keeps every matching offset, and maybe one more for Spark to filter."""
     found = pushed(one)
     assert all(found.first_offset <= offset <= found.last_offset for offset in matching)
     assert found.last_offset - found.first_offset >= 4
@@ -143,19 +140,13 @@ def kept(given: PushedFilters, disorder_ms: int | None = None) -> list[int]:
 
 
 def test_prune_when_a_time_begins_then_segments_that_are_older_as_a_whole_are_left_out() -> None:
-    """
-    A start time prunes segments whose newest record is older, and keeps those whose newest record
-    is unknown.
-    """
+    """A start time prunes segments whose newest record is known and older."""
     assert kept(PushedFilters(first_time_ms=1_501)) == [100, 300, 400]
     assert kept(PushedFilters(first_time_ms=1_500)) == [100, 200, 300, 400]
 
 
 def test_prune_when_a_time_ends_then_only_who_knows_the_disorder_may_stop() -> None:
-    """
-    An end time prunes only with a stated disorder, because a record behind the first late one may
-    be early again.
-    """
+    """An end time prunes only with a stated disorder: later records may be early again."""
     assert kept(PushedFilters(last_time_ms=1_200)) == [0, 100, 200, 300, 400]
     assert kept(PushedFilters(last_time_ms=1_200), 500) == [0, 100]
     assert kept(PushedFilters(last_time_ms=1_200), 800) == [0, 100, 200, 300]
@@ -169,10 +160,7 @@ def test_prune_when_offsets_are_bounded_then_extents_are_cut() -> None:
 
 
 def test_prune_when_a_segment_has_more_than_is_read_of_it_then_its_times_end_nothing() -> None:
-    """
-    A segment that is read in part does not end a read by its times, because its newest record may
-    lie outside that part.
-    """
+    """A partly read segment ends no read: its newest record may lie outside that part."""
     partly = (
         extent(0, 100, segment=(0, 150), history_behind=100, max_ms=9_000),
         extent(100, 200, max_ms=1_000),

@@ -51,10 +51,7 @@ def test_shares_when_little_of_a_segment_is_wanted_then_only_that_counts() -> No
 
 
 def test_shares_when_records_are_limited_then_offsets_are_cut_evenly() -> None:
-    """
-    Shares with a limit of records have equal numbers of offsets, none is empty and none beyond the
-    limit.
-    """
+    """Shares with a limit of records are even, never empty and within the limit."""
     found = shares([extent(0, 10), extent(10, 12)], SplitLimits(MIB * 100, records_max=4))
     assert shape(found) == [
         [(0, 3, 0, 1)],

@@ -66,10 +66,7 @@ def test_step_when_the_limit_is_smaller_than_the_number_of_partitions_then_some_
 def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
     ends: dict[PartitionName, tuple[int, int]], most: int
 ) -> None:
-    """
-    Repeated steps reach the end for any partitions, and each step but the last takes the full
-    limit.
-    """
+    """Repeated steps reach the end, and each step but the last takes the full limit."""
     at = {one: first for one, (first, _) in ends.items()}
     latest = {one: first + more for one, (first, more) in ends.items()}
     while at != latest:
@@ -81,10 +78,7 @@ def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
 
 
 def test_patience_when_there_is_little_then_it_waits_until_its_time_is_over() -> None:
-    """
-    A step with too little data waits until the delay since the last batch is over, and one with
-    enough does not.
-    """
+    """A step with too little data waits until the delay since the last batch is over."""
     patience = TriggerPatience(100, 1_000)
     assert not patience.is_over(99, 5_000)
     assert not patience.is_over(99, 5_999)

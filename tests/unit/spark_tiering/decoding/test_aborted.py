@@ -43,10 +43,7 @@ def test_index_when_a_broker_wrote_it_then_entries_are_what_it_says() -> None:
     ],
 )
 def test_index_when_it_is_none_then_is_a_fault_that_says_why(content: bytes, said: str) -> None:
-    """
-    A broken index is refused with its reason, as half of its entries would let aborted records
-    through.
-    """
+    """A broken index is refused with its reason; half of it would let aborted records through."""
     found = read_txn_index(content)
     assert isinstance(found, DecodingFault)
     assert said in found.detail

@@ -191,10 +191,7 @@ def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() ->
 
 
 def test_decoder_when_it_found_a_fault_then_it_is_told_once_and_kept() -> None:
-    """
-    The decoder reports a fault once while it is fed, returns no rows after it, and returns it again
-    at the end.
-    """
+    """The decoder yields a fault once, returns no rows after it, and returns it at the end."""
     decoder = BatchDecoder(wanted(), position=1_000)
     found = list(decoder.feed(ONE + b"\xff" * 100))
     assert isinstance(found[-1], DecodingFault)

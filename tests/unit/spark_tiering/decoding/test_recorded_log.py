@@ -93,10 +93,7 @@ def test_recorded_aborts_when_all_is_read_then_only_committed_rows_come() -> Non
 
 
 def test_recorded_transaction_when_it_lies_over_segments_then_the_later_index_is_needed() -> None:
-    """
-    A transaction over several segments needs the later segment's index, since its abort is not in
-    the earlier one.
-    """
+    """A transaction over several segments has its abort in the later segment's index."""
     later = [
         (base, entry)
         for base in LOGS

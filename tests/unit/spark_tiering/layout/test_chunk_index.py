@@ -18,10 +18,7 @@ from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 
 
 def test_fixed_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
-    """
-    Fixed chunks lie where the plugin's example has them: 250 bytes by 100, stored in 110, 110 and
-    30.
-    """
+    """Fixed chunks of the plugin's example: 250 bytes by 100, stored in 110, 110 and 30."""
     chunks = FixedChunks(100, 250, 110, 30)
     assert [tuple(chunks.chunk(number)) for number in range(chunks.count)] == [
         (0, 0, 100, 0, 110),
@@ -32,10 +29,7 @@ def test_fixed_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
 
 
 def test_variable_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
-    """
-    Variable chunks lie where the plugin's example has them: 250 bytes by 100, stored in 10, 20 and
-    30.
-    """
+    """Variable chunks of the plugin's example: 250 bytes by 100, stored in 10, 20 and 30."""
     chunks = VariableChunks(100, 250, [10, 20, 30])
     assert [tuple(chunks.chunk(number)) for number in range(chunks.count)] == [
         (0, 0, 100, 0, 10),
@@ -59,10 +53,7 @@ def test_variable_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
 def test_plain_chunks_when_a_log_is_stored_as_it_is_end_with_the_rest(
     original_bytes: int, last_bytes: int, count: int
 ) -> None:
-    """
-    The last chunk of an uncompressed log holds the rest, and a full chunk where the size divides
-    evenly.
-    """
+    """The last chunk of an uncompressed log holds the rest, or is a full one."""
     chunks = plain_chunks(original_bytes, 100)
     assert chunks == FixedChunks(100, original_bytes, 100, last_bytes)
     assert (chunks.count, chunks.stored_bytes) == (count, original_bytes)

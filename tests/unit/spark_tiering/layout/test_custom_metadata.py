@@ -26,10 +26,7 @@ VECTORS = {
 def test_custom_metadata_when_written_is_the_plugins_and_back(
     custom: CustomMetadata, section: str
 ) -> None:
-    """
-    Custom metadata has its fields by rising tag as the plugin writes them, and unknown fields
-    survive.
-    """
+    """Fields are written by rising tag as by the plugin, and unknown fields survive."""
     assert format_custom_metadata(custom) == bytes.fromhex(section)
     assert parse_custom_metadata(bytes.fromhex(section)) == custom
 
@@ -42,10 +39,7 @@ def test_custom_metadata_that_is_absent_has_no_fields(section: bytes | None) -> 
 
 
 def test_custom_metadata_beyond_the_limit_of_brokers_is_refused() -> None:
-    """
-    Custom metadata above the brokers' limit is refused, because a broker would stop copying the
-    partition.
-    """
+    """Metadata above the brokers' limit is refused: a broker would stop copying the partition."""
     custom = CustomMetadata(1, "", "k" * 116)
     assert len(format_custom_metadata(custom) or b"") == 126
     with pytest.raises(InvalidArgument, match="129 bytes, the broker takes 128"):

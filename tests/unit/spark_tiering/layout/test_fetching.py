@@ -82,10 +82,7 @@ def test_f124_end_beyond_the_log_when_asked_for_is_cut_to_it(name: str) -> None:
 
 @pytest.mark.parametrize(("first", "last"), [(5, 4), (-1, 4), (2000, 2000), (2000, None), (0, -1)])
 def test_f124_range_that_cannot_be_when_asked_for_is_refused(first: int, last: int | None) -> None:
-    """
-    A range with an end before its start, or a start behind the log, is refused as a caller's
-    mistake.
-    """
+    """A range with an end before its start, or a start behind the log, is a caller's mistake."""
     with pytest.raises(InvalidArgument):
         plan_log_fetches(STORED["zstd"][0], first, last)
     with pytest.raises(InvalidArgument):
@@ -192,10 +189,7 @@ def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
 def test_log_that_cannot_be_read_here_is_a_finding_before_anything_is_asked(
     manifest: Manifest, kind: LayoutFault
 ) -> None:
-    """
-    An encrypted log without key, or chunks larger than memory allows, is a finding before any
-    fetch.
-    """
+    """An encrypted log without key, or with too large chunks, is a finding before any fetch."""
     found = plan_log_fetches(manifest)
     assert isinstance(found, LayoutFinding)
     assert found.kind is kind

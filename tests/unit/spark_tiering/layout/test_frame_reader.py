@@ -45,10 +45,7 @@ def test_frame_when_anything_is_unusual_then_nothing_is_read(name: str) -> None:
 
 
 def test_frame_when_it_says_that_it_is_empty_and_is_not_then_nothing_is_read() -> None:
-    """
-    A frame whose header says it is empty although it has content, or names a dictionary, is not
-    read.
-    """
+    """A frame with a wrong empty size, or a dictionary, is not read."""
     frame = bytearray(WRITERS["with its size"].compress(b"0123456789" * 9))
     assert frame[4:6] == bytes((0x20, 90))
     assert ZstdFrameReader().content(memoryview(frame), LIMIT) == b"0123456789" * 9
@@ -59,10 +56,7 @@ def test_frame_when_it_says_that_it_is_empty_and_is_not_then_nothing_is_read() -
 
 
 def test_frame_when_it_might_hold_more_than_the_limit_then_nothing_is_allocated() -> None:
-    """
-    A frame that may inflate beyond the limit is refused without memory for it, whatever its header
-    says.
-    """
+    """A frame that may inflate beyond the limit is refused without memory for it."""
     reader = ZstdFrameReader()
     bombs = [writer.compress(bytes(100 << 20)) for writer in WRITERS.values()]
     lying = bytearray(FRAMES["with its size"])

@@ -53,10 +53,7 @@ def test_ring_file_when_it_is_none_is_refused(content: bytes) -> None:
 
 
 def test_cipher_when_the_ring_has_several_keys_is_that_of_the_segments_own() -> None:
-    """
-    The cipher uses the key that its segment names, so that old segments stay readable after a
-    rotation.
-    """
+    """The cipher uses the key that its segment names, also after a rotation."""
     for key_id in IDS:
         encryption = SegmentEncryption(key_id, seal_key(DATA_KEY, key_id), AAD)
         found = ring(*IDS).cipher(encryption)
@@ -89,10 +86,7 @@ def test_cipher_of_a_plain_segment_is_none_and_of_a_sealed_one_without_ring_a_fi
 
 
 def test_ring_when_printed_or_pickled_shows_ids_alone_and_does_not_travel() -> None:
-    """
-    A ring shows only key ids in print and refuses to be pickled, since executors read its files
-    themselves.
-    """
+    """A ring shows only key ids and refuses to be pickled: executors read its files."""
     assert repr(ring(IDS[0])) == f"KeyRing(['{IDS[0]}'])"
     with pytest.raises(TypeError, match="not sent"):
         pickle.dumps(ring(IDS[0]))

@@ -43,10 +43,7 @@ def test_log_when_stored_as_it_is_stays_byte_by_byte(piece_bytes: int) -> None:
 
 @pytest.mark.parametrize("piece_bytes", [1, 511, 512, 513, 10_000])
 def test_log_when_compressed_is_one_frame_for_each_chunk(piece_bytes: int) -> None:
-    """
-    A compressed log has one frame for each chunk, however the source is cut, and both digests are
-    right.
-    """
+    """A compressed log has one frame for each chunk, however its source is cut."""
     log = LogObject(pieces(LOG, piece_bytes), len(LOG), is_compressed=True, chunk_bytes=CHUNK)
     frames = list(log)
     assert frames == [FrameWriter().frame(chunk) for chunk in pieces(LOG, CHUNK)]

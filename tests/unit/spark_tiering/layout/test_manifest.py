@@ -77,10 +77,7 @@ def test_manifest_that_we_cannot_stand_for_when_written_is_refused(manifest: Man
 
 @pytest.mark.parametrize("label", ["", "a\nb", 'a"b', "ü", "x" * (LABEL_CHARACTERS_MAX + 1)])
 def test_note_with_a_label_that_is_not_plain_is_refused(label: str) -> None:
-    """
-    A label of the note that needs escapes or is long is refused, so that every language writes the
-    same bytes.
-    """
+    """A label with escapes, or a long one, is refused: every language must write equal bytes."""
     with pytest.raises(InvalidArgument, match="label"):
         replace(NOTE, job_id=label)
     with pytest.raises(InvalidArgument, match="label"):

@@ -1,7 +1,4 @@
-"""
-Manifest documents: accepted exactly where the plugin reads them, and otherwise a finding with its
-place.
-"""
+"""Manifest documents: accepted where the plugin reads them, otherwise a finding with its place."""
 
 from __future__ import annotations
 
@@ -109,10 +106,7 @@ def test_manifest_of_an_encrypted_segment_is_read_for_its_sizes() -> None:
     ],
 )
 def test_field_that_the_plugin_does_not_know_is_a_finding(path: str) -> None:
-    """
-    A field that the plugin does not know is a finding, since no unmodified broker reads the
-    segment.
-    """
+    """An unknown field is a finding, since no unmodified broker reads the segment."""
     found = refusal(changed(path, "x"))
     assert found.kind is LayoutFault.FIELD_UNKNOWN
     assert path in found.detail
@@ -275,10 +269,7 @@ ID_PATH = "remoteLogSegmentId.topicIdPartition"
 def test_description_that_cannot_be_used_leaves_the_manifest_readable(
     path: str, value: object
 ) -> None:
-    """
-    A bad description leaves the manifest readable, as the plugin ignores it, and recovery reports
-    the reason.
-    """
+    """A bad description leaves the manifest readable, and recovery reports the reason."""
     found = parse_manifest(changed(f"remoteLogSegmentMetadata.{path}", value))
     assert isinstance(found, Manifest)
     assert isinstance(found.described, LayoutFinding)

@@ -56,10 +56,7 @@ def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> 
 
 @pytest.mark.parametrize("name", ["plain-aborted", "zstd-aborted"])
 def test_recover_when_transactions_were_aborted_then_the_index_is_told_of(name: str) -> None:
-    """
-    A recovered segment with aborted transactions keeps its transaction index, without which readers
-    would return aborted records.
-    """
+    """A recovered segment with aborted transactions keeps its transaction index."""
     found = recover_segment(NAME, recorded(name))
     assert isinstance(found, RecoveredSegment)
     assert found.segment == replace(SEGMENT, txn_index_empty=False)
@@ -83,10 +80,7 @@ def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its
 
 
 def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it() -> None:
-    """
-    The recovered custom metadata has the configured form: none, the size of the objects, or size,
-    prefix and key.
-    """
+    """Recovered custom metadata has the configured form: none, size, or size, prefix and key."""
     content = recorded("zstd")
     size_bytes = sum(STORED_SIZES) + zstd_manifest().indexes.size_bytes + len(content)
     main = main_key(SEGMENT_ID, 1500)

@@ -32,10 +32,7 @@ def kinds(findings: tuple[LayoutFinding, ...]) -> list[LayoutFault]:
 
 
 def test_f128_objects_that_are_as_their_manifest_says_have_no_findings() -> None:
-    """
-    Objects with the manifest's lengths have no finding, and checksums count when store and manifest
-    both have one.
-    """
+    """Right lengths give no finding; checksums count when store and manifest have one."""
     assert verify_objects(OURS, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES}) == ()
     untold = {ObjectKind.LOG: StoredObject(LOG.size_bytes), ObjectKind.INDEXES: INDEXES}
     assert verify_objects(OURS, untold) == ()
@@ -107,10 +104,7 @@ def test_manifest_of_another_segment_is_a_finding(segment: SegmentMetadata) -> N
 
 
 def test_transaction_index_that_the_metadata_denies_is_a_finding() -> None:
-    """
-    A transaction index that the metadata denies is a finding, because committed readers would
-    ignore it.
-    """
+    """A denied transaction index is a finding: committed readers would ignore it."""
     denied = replace(SEGMENT, txn_index_empty=True)
     assert verify_segment(zstd_manifest(), denied) == ()
     assert verify_segment(zstd_manifest(has_aborted=True), SEGMENT) == ()

@@ -121,10 +121,7 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)
 def test_document_when_it_contradicts_itself_then_says_so(name: str) -> None:
-    """
-    A document that contradicts itself is refused whatever its checksum, because a reader would read
-    offsets twice or not at all.
-    """
+    """A contradicting document is refused: a reader would read offsets twice or never."""
     found = parse_plan(resealed(CONTRADICTIONS[name]))
     assert isinstance(found, ReadPlanUnreadable)
     assert found.fault is PlanFault.CONTRADICTION, found
@@ -330,10 +327,7 @@ def test_token_when_it_is_none_then_is_refused() -> None:
 def test_token_when_a_plan_has_too_many_partitions_then_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    A token of a plan with too many partitions is refused with a remedy, since a token holds some 2
-    KiB.
-    """
+    """A plan with too many partitions for a token of some 2 KiB is refused with a remedy."""
     monkeypatch.setattr(tokens, "TOKEN_CHARACTERS_MAX", 300)
     many = {TopicIdPartition(ORDERS.topic_id, "orders", n): PlanPosition(n) for n in range(100)}
     token = PlanToken(PlanSourceKind.METADATA, "", None, None, {}, bytes(8), None, bytes(8), many)

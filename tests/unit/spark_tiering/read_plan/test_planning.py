@@ -50,10 +50,7 @@ def test_overlap_when_a_segment_lies_inside_another_then_each_offset_is_read_onc
 
 
 def test_lineage_when_leaders_disagreed_then_the_greatest_epoch_is_read() -> None:
-    """
-    Where leaders disagreed, the plan reads the greatest epoch and names the deposed leader's
-    records as left out.
-    """
+    """The plan reads the greatest epoch and names a deposed leader's records as left out."""
     old = segment(1, 0, 99, epochs=((0, 0),))
     new = segment(2, 50, 149, epochs=((1, 50),))
     plan = plan_of(shard_with(old, new))
@@ -77,10 +74,7 @@ def test_lineage_when_an_epoch_was_replaced_whole_then_its_segments_are_left_out
 
 
 def test_lineage_when_a_later_leader_has_a_copy_under_way_then_its_epoch_counts() -> None:
-    """
-    Records of a deposed leader do not replace a later leader's unfinished copy, whose offsets are
-    missing until it is finished.
-    """
+    """Offsets of a later leader's unfinished copy are missing, not a deposed leader's."""
     plan = plan_of(
         shard_with(
             segment(1, 0, 99),
@@ -123,10 +117,7 @@ def test_segment_when_it_lists_an_epoch_outside_itself_then_no_more_than_it_hold
 
 
 def test_segment_when_an_epoch_of_another_leader_lies_inside_then_is_read_around_it() -> None:
-    """
-    Offsets of another leader's unfinished copy are missing and not read from the segment around
-    them.
-    """
+    """Offsets of another leader's unfinished copy are missing amid a read segment."""
     around = segment(1, 0, 99, epochs=((0, 0), (2, 60)))
     inside = segment(2, 40, 49, epochs=((1, 40),), state=STARTED)
     plan = plan_of(shard_with(around, inside))
@@ -135,10 +126,7 @@ def test_segment_when_an_epoch_of_another_leader_lies_inside_then_is_read_around
 
 
 def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> None:
-    """
-    The plan reads the later copy of a range, as a look-up would, in whatever order the bucket lists
-    them.
-    """
+    """The plan reads the later copy of a range, whatever the order of the list."""
     both = [segment(1, 0, 9), segment(2, 0, 9)]
     for some in (both, both[::-1]):
         inputs = inputs_of_segments(some)
@@ -150,10 +138,7 @@ def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> No
 
 
 def test_gaps_when_offsets_are_not_there_then_each_says_why() -> None:
-    """
-    Each gap below, between and behind segments has its reason, and open copies and deletions are
-    distinct from holes.
-    """
+    """Each gap below, between and behind segments has its reason."""
     shard = shard_with(
         segment(1, 20, 29, state=DELETING),
         segment(2, 30, 39),
@@ -264,10 +249,7 @@ def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() ->
 
 
 def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there() -> None:
-    """
-    Log and indexes lie at the key of the custom metadata, the manifest under the prefix, and
-    another plugin's metadata is ignored.
-    """
+    """The plugin's custom metadata names the log's and indexes' key, never the manifest's."""
     custom = format_custom_metadata(CustomMetadata(None, "elsewhere/", "moved"))
     here = segment(1, 0, 9)
     moved = replace(segment(2, 10, 19), custom_metadata=custom)
@@ -320,10 +302,7 @@ def test_partition_when_it_was_deleted_to_the_end_then_no_plan_has_it() -> None:
 
 
 def test_name_when_several_topics_had_it_then_the_plan_warns() -> None:
-    """
-    A name of several topics gives a warning, the plan reads all of them, and the user may name one
-    by its id.
-    """
+    """A name of several topics gives a warning, and one of them may be named by its id."""
     anew = replace(ORDERS, topic_id=OTHER_ID)
     plan = plan_of(shard_with(segment(1, 0, 9), segment(2, 0, 9, of=anew)))
     assert len(plan.partitions) == 2

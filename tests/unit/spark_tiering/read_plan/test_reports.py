@@ -27,10 +27,7 @@ HOUR_MS = 3_600_000
 
 
 def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
-    """
-    The summary has a line each for bytes, segments, ranges, requests, freshness, expiry, gaps,
-    left-out segments and token.
-    """
+    """The summary has a line for each part of a plan that has all of them."""
     shard = shard_with(
         segment(1, 0, 9, newest_ms=HOUR_MS),
         segment(2, 20, 29, newest_ms=2 * HOUR_MS),
@@ -111,9 +108,6 @@ def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
 def test_fate_when_the_metadata_is_asked_then_goes_by_its_state(
     found: SegmentMetadata | None, fate: PlannedSegmentFate
 ) -> None:
-    """
-    The fate of a segment goes by its state, and one with other content under its id is of another
-    log.
-    """
+    """The fate of a segment goes by its state; other content under its id is another log."""
     (planned,) = plan_of(shard_with(segment(1, 0, 9))).segments
     assert fate_in_metadata(planned, found) is fate

@@ -53,10 +53,7 @@ def test_since_when_segments_came_then_only_these_are_new() -> None:
 
 
 def test_since_when_what_was_expired_before_it_was_read_then_it_is_a_gap() -> None:
-    """
-    A range that expired before it was read is a new gap once, and later plans count it as still
-    missing.
-    """
+    """A range that expired unread is a new gap once, and still missing in later plans."""
     first = plan_of(shard_with(segment(1, 0, 99)))
     later = shard_with(segment(3, 200, 299))
     second = plan_of(later, since=parse_token(first.token))
@@ -103,10 +100,7 @@ def test_since_when_a_partition_is_new_then_all_of_it_is() -> None:
 
 
 def test_since_when_an_older_segment_is_tiered_later_then_it_is_new() -> None:
-    """
-    An older segment tiered later is new when the earlier plan began at the tier's start rather than
-    at a given offset.
-    """
+    """An older segment tiered later is new behind a plan that began at the tier's start."""
     later = shard_with(segment(2, 50, 99), segment(3, 100, 149), segment(1, 20, 49))
     open_begin = plan_of(shard_with(segment(2, 50, 99)))
     assert rows(plan_of(later, since=parse_token(open_begin.token))) == [(1, 20, 49), (3, 100, 149)]

@@ -145,10 +145,7 @@ def test_facts_when_a_topic_is_gone_then_nothing_is_known_of_it() -> None:
 
 
 def test_plan_when_it_is_made_again_then_is_of_the_positions_of_its_token() -> None:
-    """
-    A plan made again uses its token's positions, whatever was written since to its own and to other
-    metadata partitions.
-    """
+    """A plan made again uses its token's positions, whatever was written since."""
     first, second = segment(1, 0, 9), segment(2, 10, 19)
     log = MemoryTierLog()
     log.put(event_of(first, STARTED), event_of(first, FINISHED))
@@ -185,10 +182,7 @@ def test_plan_when_the_log_was_cut_then_says_where() -> None:
 
 
 def test_plan_when_what_was_asked_is_not_in_its_token_then_its_file_is_asked_for() -> None:
-    """
-    A token that does not hold its plan's question needs the plan's file, which makes the same plan
-    again.
-    """
+    """A token without its plan's question needs the plan's file to make the plan again."""
     one = segment(1, 0, 9)
     log = MemoryTierLog()
     log.put(event_of(one, STARTED), event_of(one, FINISHED))

@@ -64,10 +64,7 @@ def test_ring_when_a_key_becomes_another_one_is_read_anew(tmp_path: Path) -> Non
 def test_ring_when_everybody_may_read_or_change_a_file_is_refused(
     tmp_path: Path, name: str, mode: int
 ) -> None:
-    """
-    A key ring that other users can read or change is refused, since its content decides which key
-    is used.
-    """
+    """A ring that other users can read or change is refused."""
     files = KeyFiles(tmp_path / "keys")
     (files.folder / name).chmod(mode)
     with pytest.raises(ConfigError, match="every user of the machine"):

@@ -126,10 +126,7 @@ def test_log_when_its_object_is_cut_is_given_up_to_there(form: str) -> None:
 
 @pytest.mark.parametrize("form", ["zstd", "sealed", "sealed-zstd"])
 def test_log_when_a_chunk_is_changed_is_given_up_to_there(form: str) -> None:
-    """
-    A read of a log with a changed chunk returns the chunks before it and then raises, by frame
-    checksums and tags.
-    """
+    """A log with a changed chunk is read up to that chunk, by frame checksums and tags."""
     tiered = random_log(form)
     tiered.change(ObjectKind.LOG, 12_500)
     got: list[Piece] = []
@@ -155,10 +152,7 @@ def test_index_when_it_is_changed_is_told_by_its_name(form: str) -> None:
 
 @SEALED
 def test_encrypted_segment_when_read_without_its_key_is_told_so(form: str) -> None:
-    """
-    An encrypted segment without ring, without its key, or with a wrong key of that name is
-    reported.
-    """
+    """An encrypted segment without ring, without its key, or with a wrong key is reported."""
     tiered = example(form)
     for ring, fault in (
         (None, ReadFault.ENCRYPTED),
@@ -234,10 +228,7 @@ def test_f125_segment_when_the_prefix_was_changed_is_found_under_the_old_one() -
 
 
 def test_f125_segment_when_its_custom_metadata_names_its_place_is_looked_for_there() -> None:
-    """
-    A segment whose custom metadata names its key is looked for there, with its manifest perhaps
-    under the present prefix.
-    """
+    """Objects are looked for by custom metadata, the manifest maybe under today's prefix."""
     tiered = example("plain")
     main = tiered.keys[ObjectKind.LOG].removeprefix(PREFIX).removesuffix(".log")
     custom = format_custom_metadata(CustomMetadata(1, PREFIX, main), 1000)
@@ -250,10 +241,7 @@ def test_f125_segment_when_its_custom_metadata_names_its_place_is_looked_for_the
 
 @pytest.mark.parametrize("main_key", ["../../etc/passwd", "/absolute", "a//b", "x\0y"])
 def test_segment_when_its_metadata_names_a_key_that_no_store_has_is_told(main_key: str) -> None:
-    """
-    Metadata that names an impossible key is reported, and that key is never requested from the
-    store.
-    """
+    """An impossible key in the metadata is reported, and never requested from the store."""
     tiered = example("plain")
     custom = format_custom_metadata(CustomMetadata(1, PREFIX, main_key), 1000)
     segment = replace(tiered.segment, custom_metadata=custom)

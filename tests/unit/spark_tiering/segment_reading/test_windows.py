@@ -46,10 +46,7 @@ class Pieces:
 def test_windows_of_any_log_are_whole_batches_in_order(
     sizes: list[int], piece_bytes: int, window_bytes: int, tail: int
 ) -> None:
-    """
-    The windows of any log are whole batches in order and no larger than needed, and all batches are
-    in one window.
-    """
+    """Windows are whole batches in order, no larger than needed, and have all batches."""
     batches = [data_batch(n, n, count=1, size=size) for n, size in enumerate(sizes)]
     rest = data_batch(99, 99, count=1, size=100)[:tail]
     log = b"".join(batches) + rest
