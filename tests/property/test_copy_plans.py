@@ -216,9 +216,7 @@ def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(
 def test_any_plan_when_made_then_leaves_no_gap_and_keeps_its_budgets(
     world: World,
 ) -> None:
-    """
-    Every segment below a copy is copied or covered, and the plan's costs stay within every limit.
-    """
+    """Every segment below a copy is copied or covered, and costs stay within every limit."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     for part in plan.partitions:

@@ -70,9 +70,7 @@ def test_ranges_and_gaps_are_what_was_asked_and_what_the_engine_answers(
     asked_for: RecordBounds,
     log_start: int | None,
 ) -> None:
-    """
-    The plan agrees with the engine offset by offset, with overlaps, open copies and deletions.
-    """
+    """The plan agrees with the engine offset by offset."""
     shard = shard_of(events_of(history))
     facts = QuestionFacts(log_starts={} if log_start is None else {ORDERS: log_start})
     plan = plan_of(shard, Question(bounds=asked_for), facts)

@@ -69,9 +69,7 @@ def test_any_range_of_any_log_when_read_back_by_its_manifest_is_the_sources(
     bounds: tuple[int, int],
     fetch_bytes: int,
 ) -> None:
-    """
-    Any range of any log reads back by its manifest as the log's bytes, and no fetch is too large.
-    """
+    """Any range of any log reads back as the log's bytes, and no fetch is too large."""
     log = random.Random(seed).randbytes(random_bytes) + bytes(zeros)
     made = LogObject(
         cut(log, sizes), len(log), is_compressed=is_compressed, chunk_bytes=chunk_bytes

@@ -66,9 +66,7 @@ async def send(producer: AIOKafkaProducer, topic: str, rng: random.Random, count
 
 
 async def fill(login: Login, topic: str, rng: random.Random) -> None:
-    """
-    Produce in five codecs, in committed and aborted transactions and in one that spans segments.
-    """
+    """Produce in five codecs, in committed and aborted transactions and one that spans segments."""
     lasting = AIOKafkaProducer(**login.for_aiokafka(), transactional_id=f"lasting-{topic}")
     async with lasting:
         await lasting.begin_transaction()

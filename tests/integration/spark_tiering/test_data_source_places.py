@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 def test_manifests_when_nothing_else_runs_then_the_tier_is_read_by_them(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """
-    A read by manifests alone returns all rows, and of committed rows those of decided transactions.
-    """
+    """Manifests alone give all rows, and the committed rows of decided transactions."""
     assert rows_read(read_options) == log.rows()
     committed = rows_read({**read_options, "isolationLevel": "read_committed"})
     assert committed == log.rows(committed=True)
@@ -76,9 +74,7 @@ def test_embedded_log_when_it_is_named_then_it_is_read_as_it_is_now(
 def test_plan_when_it_is_frozen_then_later_segments_change_nothing(
     form: str, log: WrittenLog, store: LocalStore, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """
-    A frozen plan gives the same rows in either file form and for any cut, whatever is tiered later.
-    """
+    """A frozen plan gives the same rows in either file form and for any cut."""
     request = embedded(tmp_path / "archive", log.tiered)
     plan = frozen(request, topics=("orders",))
     file = tmp_path / f"plan.{form}"

@@ -81,9 +81,7 @@ def told(call: Any) -> str:
 def test_spark_when_it_reads_a_folder_then_rows_and_columns_are_those_of_the_log(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """
-    A folder gives the rows and columns of the log, in one task or many, with headers or without.
-    """
+    """A folder gives the log's rows and columns, in one task or many."""
     found = frame(spark, {**read_options, "includeHeaders": "true", "minPartitions": "5"})
     assert found.rdd.getNumPartitions() >= 5
     assert rows_of(found) == log.rows()
@@ -189,9 +187,7 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    Workers read segments of a bucket with their own credentials, and the query plan holds none.
-    """
+    """Workers use their own credentials, and the query plan holds none."""
     with seaweedfs_server(tmp_path_factory.mktemp("seaweedfs")) as server:
         known_as(ACCESS, SECRET, tmp_path, monkeypatch)
         settings = S3Settings(

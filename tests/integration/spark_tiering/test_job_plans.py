@@ -114,9 +114,7 @@ def begin_metadata_anew(place: TierPlace) -> None:
 def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_done(
     place: TierPlace, change: Callable[[TierPlace], None], reason: StaleReason
 ) -> None:
-    """
-    A job whose plan is out of date publishes no event, writes no object and releases its topics.
-    """
+    """An outdated job publishes no event, writes no object and releases its topics."""
     plan = kept(place.plan())
     change(place)
     before, segments = place.objects(), place.segments()

@@ -128,9 +128,7 @@ def test_used_bytes_when_jcmd_tells_of_g1_then_what_is_in_use() -> None:
 
 
 def test_consumed_when_the_tool_tells_its_table_then_the_rate_of_fetching_in_mb() -> None:
-    """
-    The rate comes from the table's columns by name, in millions of bytes instead of MB of 2^20.
-    """
+    """The rate comes from the table's columns by name, in millions of bytes."""
     told = (
         "a warning, of one kind or the other\n"
         "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "

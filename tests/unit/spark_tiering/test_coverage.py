@@ -60,9 +60,7 @@ def test_f103_coverage_when_leaders_rolled_elsewhere_then_goes_by_offsets() -> N
 
 
 def test_f103_coverage_when_another_epoch_wrote_the_offsets_then_counts_for_nothing() -> None:
-    """
-    A copy of another epoch with the same offsets covers nothing, as after an unclean election.
-    """
+    """A copy of another epoch covers nothing, as after an unclean election."""
     coverage = Coverage([copied(0, 100, {3: 0})])
     assert coverage.lacks(((3, 0), (5, 60)), 0, 100) == (EpochSpan(5, 60, 100),)
     assert coverage.lacks(((5, 0),), 0, 100) == (EpochSpan(5, 0, 100),)

@@ -68,9 +68,7 @@ def test_f103_segment_when_another_lineage_has_the_rest_then_is_no_hindrance() -
 
 
 def test_watermark_when_it_lies_above_then_displaces_nothing() -> None:
-    """
-    A watermark above a copy displaces nothing, because deleted copies still count for brokers.
-    """
+    """A watermark above a copy displaces nothing: brokers count deleted copies too."""
     inner = copied("a", 95, 110, FINISHED)
     assert ranges(planned(cut(90, 140), inner)) == [("copy", 90, 140)]
     assert reasons(planned(cut(90, 140), inner, watermarks=[(0, 140)])) == [
@@ -133,9 +131,7 @@ def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
 
 
 def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused() -> None:
-    """
-    An adoption is refused for a topic that no broker tiers or whose log start offset is unknown.
-    """
+    """An adoption needs a topic that brokers tier and its log start offset."""
     refused = planned(cut(0, 10), mode=CopyMode.ADOPT, is_tiered=False)
     assert reasons(refused) == [("not-tiered", 0, 10)]
     refused = planned(cut(0, 10), mode=CopyMode.ADOPT, log_start=None)

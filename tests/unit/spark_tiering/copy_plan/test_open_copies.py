@@ -93,9 +93,7 @@ def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
 
 @pytest.mark.parametrize("objects", list(StoredObjects))
 def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects) -> None:
-    """
-    A copy whose deletion began is deleted whatever is left of it, and its segment is copied again.
-    """
+    """A copy whose deletion began is deleted, and its segment copied again."""
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, objects)])
     assert [(one.state, one.reason.value) for one in plan.ends] == [(DELETING, "deletion-begun")]
@@ -104,9 +102,7 @@ def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects
 
 @pytest.mark.parametrize("writer", [OpenCopyWriter.ALIVE, OpenCopyWriter.FOREIGN])
 def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: OpenCopyWriter) -> None:
-    """
-    A deletion that another client began is left to it, since a broker's retention has its own time.
-    """
+    """A deletion of another client, such as a broker's retention, is left to it."""
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, NONE, writer)])
     assert not plan.ends
@@ -251,9 +247,7 @@ def test_open_copy_when_it_is_not_known_to_be_stable_then_stays(
 
 
 def test_open_copy_when_its_segment_was_not_read_or_is_broken_then_stays() -> None:
-    """
-    An open copy with an unread or broken source stays, and the plan names the segment to inspect.
-    """
+    """An open copy with an unread or broken source stays; the plan names it to inspect."""
     unread = planned(cut(100, 200, is_inspected=False), OPEN, evidence=[evidence(OPEN, PARTIAL)])
     assert (fate(OPEN, unread), reasons(unread)) == (
         "open: not-inspected",
@@ -302,9 +296,7 @@ def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
 
 
 def test_budget_when_it_is_used_up_then_open_copies_wait_too() -> None:
-    """
-    The budget pays for ended copies first, then for copies by their turn, and for none in part.
-    """
+    """The budget pays for ended copies first, then for copies by turn, for none in part."""
     other = copied("wrong", 200, 250, STARTED)
     for requests, expected in (
         (3, ("open: budget", "open: budget")),

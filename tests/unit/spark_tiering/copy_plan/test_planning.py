@@ -48,9 +48,7 @@ if TYPE_CHECKING:
 
 
 def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
-    """
-    Every rolled segment is copied without a gap from the lowest, and the active segment is named.
-    """
+    """Every rolled segment is copied from the lowest on, and the active segment is named."""
     plan = planned(cut(0, 10, 25, 30, is_active=True))
     assert ranges(plan) == [("copy", 0, 10), ("copy", 10, 25), ("copy", 25, 30)]
     assert reasons(plan) == [("active", 30, None)]
@@ -72,9 +70,7 @@ def test_f107_plan_when_everything_was_copied_then_copies_nothing() -> None:
 
 
 def test_f107_keys_when_they_are_made_then_depend_on_the_segment_alone() -> None:
-    """
-    The keys of a copy depend on topic, topic id, partition, start offset and segment id alone.
-    """
+    """Keys depend on topic, topic id, partition, start offset and segment id alone."""
     plan = make_plan(rules(prefix="t/"), metadata(image()), [source(cut(5, 9))], [], new_ids())
     ((part, copy),) = plan.in_turn()
     keys = list(plan.keys(part.partition, copy).values())
@@ -226,9 +222,7 @@ def test_f113_metadata_when_it_is_not_of_one_moment_then_is_refused(
 
 
 def test_inputs_when_they_contradict_themselves_then_are_refused() -> None:
-    """
-    Segments that do not follow each other, epochs that do not rise and invalid names are refused.
-    """
+    """Gaps between segments, epochs that do not rise and invalid names are refused."""
     one = copied("a", 0, 10, STARTED)
     with pytest.raises(InvalidArgument, match="follows"):
         source([segment(0, 10), segment(11, 20)])

@@ -107,9 +107,7 @@ def test_decide_when_a_marker_is_in_another_history_then_it_decides_nothing() ->
 
 
 def test_decide_when_a_segment_is_read_in_part_then_all_its_index_counts() -> None:
-    """
-    A plan that ends within a segment uses all of that segment's index, also markers behind the end.
-    """
+    """A plan that ends within a segment uses its whole index, also markers behind the end."""
     partly = extent(0, 60, segment=(0, 100), no_aborts=False)
     one = aborted(40, 80)
     state = State({0: [one]}, {0: set()})
@@ -136,9 +134,7 @@ def test_stable_end_when_somebody_knows_it_then_nothing_is_read() -> None:
 
 
 def test_decide_when_all_is_known_to_be_decided_then_indexes_are_read_and_no_state() -> None:
-    """
-    Transactions known to be decided, as of an active segment, need indexes and no producer state.
-    """
+    """Transactions known to be decided need indexes and no producer state."""
     one = aborted(50, 250)
     state = State({200: [one]}, {0: {50}, 100: {50}, 200: {50}})
     found = decide(held(*three(no_aborts=False), stable=260), 0, 260, state)

@@ -125,9 +125,7 @@ def test_time_index_when_entries_fall_then_it_ends_before_them() -> None:
 
 
 def test_fits_when_a_batch_begins_above_what_an_index_says_then_it_does_not() -> None:
-    """
-    A batch that begins above an index entry's offset does not fit it, except at the start of a log.
-    """
+    """A batch above an index entry's offset does not fit, except at the start of a log."""
     place = IndexPosition(200, 519)
     assert fits(place, struct.pack(">q", 519))
     assert fits(place, struct.pack(">q", 510))

@@ -52,9 +52,7 @@ def refusal(
 
 
 def test_options_when_only_topic_and_store_are_given_then_defaults_are_those_of_spark() -> None:
-    """
-    With only topic and store the defaults are Spark's: read everything, fail on loss, no headers.
-    """
+    """The defaults are Spark's: read everything, fail on loss, no headers."""
     options = parsed()
     assert options.place.store == S3Settings("bucket")
     assert (options.place.prefix, options.place.kind) == ("kafka/", ListKind.MANIFESTS)
@@ -313,9 +311,7 @@ def test_places_when_a_sidecar_is_named_then_its_files_travel_as_paths() -> None
 
 
 def test_tables_when_spark_adds_properties_of_its_own_then_they_are_passed_over() -> None:
-    """
-    The options of `CREATE TABLE ... USING` that Spark doubles, and the catalog's own, are ignored.
-    """
+    """Options that `CREATE TABLE ... USING` doubles, and the catalog's own, are ignored."""
     table = {
         "provider": "rlmm",
         "owner": "root",

@@ -55,9 +55,7 @@ def pushed(*filters: Any) -> PushedFilters:
 def test_offsets_when_filters_bound_them_then_nothing_that_matches_lies_outside(
     filters: list[Any], first: int, last: int
 ) -> None:
-    """
-    Pushed filters never exclude an offset that matches, and an unsupported filter bounds nothing.
-    """
+    """Pushed filters keep all matching offsets, and an unsupported filter bounds nothing."""
     found = pushed(*filters)
     assert (found.first_offset, found.last_offset) == (first, last)
 
@@ -92,9 +90,7 @@ def test_offsets_when_a_bound_is_exclusive_then_all_that_match_are_within(
 def test_times_when_filters_have_microseconds_then_no_matching_millisecond_is_left_out(
     one: Any, first: int, last: int
 ) -> None:
-    """
-    A filter in microseconds is rounded so that no record of a matching millisecond is left out.
-    """
+    """A filter in microseconds is rounded so that all matching milliseconds stay."""
     found = pushed(one)
     assert (found.first_time_ms, found.last_time_ms) == (first, last)
 

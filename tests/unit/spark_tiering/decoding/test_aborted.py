@@ -50,9 +50,7 @@ def test_index_when_it_is_none_then_is_a_fault_that_says_why(content: bytes, sai
 
 
 def test_search_when_an_entry_says_that_all_is_decided_then_no_index_is_needed_any_more() -> None:
-    """
-    An entry that decides the whole range ends the search, also when its transaction lies outside.
-    """
+    """An entry that decides the whole range ends the search, wherever its transaction lies."""
     search = AbortedSearch(100, 200)
     search.take([AbortedTransaction(1, 10, 99, 50), AbortedTransaction(2, 90, 100, 90)])
     assert not search.is_complete

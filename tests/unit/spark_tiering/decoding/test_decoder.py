@@ -210,9 +210,7 @@ def test_decoder_when_rows_were_not_taken_then_the_next_piece_is_refused() -> No
 
 
 def test_decoder_when_a_log_was_walked_over_then_it_tells_where_it_ends() -> None:
-    """
-    The end offset of the decoder counts dropped batches, which shows whether batches are missing.
-    """
+    """The decoder's end offset counts dropped batches."""
     decoder = BatchDecoder(wanted(columns=("key",)))
     assert decoder.next_offset == 0
     batches_of(decoder.feed(ONE + build_batch([], 1, last_offset=8)))

@@ -55,9 +55,7 @@ def test_int32_when_it_is_padded_then_only_up_to_five_bytes() -> None:
 
 
 def test_places_when_they_lie_outside_then_they_are_read_at_the_end() -> None:
-    """
-    Places outside the buffer are read at its end, so that the caller sees that they lie outside.
-    """
+    """Places outside the buffer are read at its end."""
     buffer, _ = placed([varint(1)] * 5)
     for read in (buffer.int32_at, buffer.int64_at):
         _, size = read(np.array([0, 5 + len(PADDING), 2**40]))

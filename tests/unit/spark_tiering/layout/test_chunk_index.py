@@ -14,7 +14,8 @@ from spark_tiering.layout.chunk_index import (
     is_stored_plain,
     plain_chunks,
 )
-from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.findings import LayoutFault
+from tests.support.stores.findings import assert_finding
 
 
 def test_fixed_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
@@ -73,9 +74,7 @@ def test_plain_chunks_when_a_log_is_stored_as_it_is_end_with_the_rest(
 def test_chunks_stored_as_they_are_when_asked_are_told(
     chunks: FixedChunks | VariableChunks, is_plain: bool
 ) -> None:
-    """
-    The index shows chunks stored uncompressed, whose positions follow from the chunk size alone.
-    """
+    """Chunks stored uncompressed are those whose positions follow from the chunk size."""
     assert is_stored_plain(chunks) is is_plain
 
 
@@ -113,9 +112,7 @@ def test_chunks_that_contradict_themselves_are_refused(make: object) -> None:
     ],
 )
 def test_chunk_size_for_a_long_log_lets_the_plugin_read_its_end(original_bytes: int) -> None:
-    """
-    The chunk size of a long log keeps the plugin's computed end of the last chunk within 32 bits.
-    """
+    """The plugin's computed end of a long log's last chunk stays within 32 bits."""
     chunk_bytes = chunk_bytes_for(original_bytes)
     assert isinstance(chunk_bytes, int)
     assert CHUNK_BYTES // 2 < chunk_bytes <= CHUNK_BYTES
@@ -125,10 +122,6 @@ def test_chunk_size_for_a_long_log_lets_the_plugin_read_its_end(original_bytes: 
 
 @pytest.mark.parametrize("original_bytes", [INT32_MAX, 2**31, 2**40])
 def test_log_that_the_plugin_could_not_read_whole_is_a_finding(original_bytes: int) -> None:
-    """
-    The longest log that no chunk size makes readable for the plugin is a finding before the copy.
-    """
-    found = chunk_bytes_for(original_bytes)
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.TOO_LARGE
+    """A log that no chunk size makes readable for the plugin is a finding."""
+    assert_finding(chunk_bytes_for(original_bytes), LayoutFault.TOO_LARGE)
     assert chunk_bytes_for(100, 7) == 7

@@ -19,7 +19,8 @@ from spark_tiering.layout.chunk_sizes import (
     format_sizes,
     parse_sizes,
 )
-from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.findings import LayoutFault
+from tests.support.stores.findings import assert_finding
 
 VECTORS = {
     "none": ([], "00000000"),
@@ -59,9 +60,7 @@ def test_sizes_when_encoded_are_the_plugins_bytes_and_back(sizes: list[int], enc
     ],
 )
 def test_text_of_sizes_when_written_is_the_plugins_and_back(sizes: list[int], text: str) -> None:
-    """
-    The text of chunk sizes equals the plugin's base64 and frame byte for byte, and reads back.
-    """
+    """The text of sizes equals the plugin's base64 byte for byte, and reads back."""
     assert format_sizes(sizes) == text
     assert parse_sizes(text) == array("q", sizes)
 
@@ -103,12 +102,8 @@ def test_more_sizes_than_are_read_when_written_are_refused() -> None:
     ],
 )
 def test_sizes_that_nobody_wrote_when_decoded_are_a_finding(encoded: str) -> None:
-    """
-    Chunk sizes with a wrong count, missing or extra bytes, or impossible values are a finding.
-    """
-    found = decode_sizes(bytes.fromhex(encoded))
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.DAMAGED
+    """Sizes with a wrong count, length or value are a finding."""
+    assert_finding(decode_sizes(bytes.fromhex(encoded)), LayoutFault.DAMAGED)
 
 
 def text_of(frame: bytes) -> str:
@@ -138,9 +133,7 @@ def text_of(frame: bytes) -> str:
 )
 def test_text_that_nobody_wrote_when_parsed_is_a_finding(text: str, kind: LayoutFault) -> None:
     """Text that the plugin never wrote is a finding, and oversized text is not inflated."""
-    found = parse_sizes(text)
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is kind
+    assert_finding(parse_sizes(text), kind)
 
 
 def test_longest_list_that_is_read_when_parsed_is_whole() -> None:
@@ -149,6 +142,4 @@ def test_longest_list_that_is_read_when_parsed_is_whole() -> None:
     text = format_sizes(sizes)
     assert len(text) <= TEXT_CHARACTERS_MAX
     assert parse_sizes(text) == sizes
-    found = decode_sizes((CHUNKS_MAX + 1).to_bytes(4) + bytes(9))
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.TOO_LARGE
+    assert_finding(decode_sizes((CHUNKS_MAX + 1).to_bytes(4) + bytes(9)), LayoutFault.TOO_LARGE)

@@ -10,7 +10,8 @@ from spark_tiering.layout.custom_metadata import (
     format_custom_metadata,
     parse_custom_metadata,
 )
-from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.findings import LayoutFault
+from tests.support.stores.findings import assert_finding
 
 VECTORS = {
     "size and key": (CustomMetadata(100, main_key="foo"), "02 00 02 c801 02 04 04666f6f"),
@@ -87,6 +88,4 @@ def test_custom_metadata_that_means_nothing_when_written_is_refused(custom: Cust
 )
 def test_custom_metadata_of_somebody_else_when_parsed_is_a_finding(section: str) -> None:
     """Another plugin's custom metadata is a finding."""
-    found = parse_custom_metadata(bytes.fromhex(section))
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.DAMAGED
+    assert_finding(parse_custom_metadata(bytes.fromhex(section)), LayoutFault.DAMAGED)

@@ -17,8 +17,9 @@ from cryptography.hazmat.primitives.serialization import (
 
 from rlmm.errors import ConfigError
 from spark_tiering.layout.encryption import PrivateKey, SegmentCipher
-from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.findings import LayoutFault
 from tests.support.stores.encrypted_segments import DATA_KEY, IDS, pem, seal, seal_key
+from tests.support.stores.findings import assert_finding
 
 RECORDED = Path(__file__).resolve().parents[3] / "data/key-ring"
 AAD = bytes(range(32))
@@ -39,9 +40,7 @@ def test_data_key_when_sealed_again_is_opened_again() -> None:
 
 
 def test_data_key_when_it_is_another_ones_or_changed_is_not_opened() -> None:
-    """
-    A data key with another ring key or changed bytes gives the same finding and raises nothing.
-    """
+    """A data key of another ring key, or with changed bytes, is not opened."""
     key = PrivateKey(pem(IDS[0]), "here")
     sealed = seal_key(DATA_KEY, IDS[0])
     for wrong in (
@@ -108,26 +107,21 @@ def test_part_when_a_bit_of_vector_content_or_tag_is_changed_is_damaged(at: int)
     """A part with a changed bit in vector, content or tag gives no bytes."""
     sealed = bytearray(seal(b"content", AAD))
     sealed[at] ^= 1
-    found = SegmentCipher(DATA_KEY, AAD).open(bytes(sealed), "chunk 3")
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.DAMAGED
-    assert "chunk 3" in found.detail
+    assert_finding(
+        SegmentCipher(DATA_KEY, AAD).open(bytes(sealed), "chunk 3"), LayoutFault.DAMAGED, "chunk 3"
+    )
 
 
 def test_part_when_aad_or_key_are_others_is_damaged() -> None:
     """A part opened with another key or other aad is damaged."""
     sealed = seal(b"content", AAD)
     for cipher in (SegmentCipher(DATA_KEY, bytes(32)), SegmentCipher(bytes(32), AAD)):
-        found = cipher.open(sealed, "part")
-        assert isinstance(found, LayoutFinding)
-        assert found.kind is LayoutFault.DAMAGED
+        assert_finding(cipher.open(sealed, "part"), LayoutFault.DAMAGED)
 
 
 def test_part_when_it_is_too_short_to_be_one_has_another_length() -> None:
     """A part shorter than vector and tag is a finding."""
-    found = SegmentCipher(DATA_KEY, AAD).open(bytes(27), "part")
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.LENGTH
+    assert_finding(SegmentCipher(DATA_KEY, AAD).open(bytes(27), "part"), LayoutFault.LENGTH)
 
 
 def test_keys_when_printed_or_pickled_show_nothing_and_do_not_travel() -> None:

@@ -14,6 +14,7 @@ from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.object_making import LogObject
 from spark_tiering.layout.range_reading import ObjectRangeRead, plan_index_fetch, plan_log_fetches
 from spark_tiering.segments.findings import SegmentPart
+from tests.support.stores.findings import assert_finding
 from tests.support.stores.recorded_manifests import ENCRYPTION, plain_manifest, zstd_manifest
 
 if TYPE_CHECKING:
@@ -117,23 +118,18 @@ def test_store_that_gives_another_length_is_a_finding(name: str, difference: int
     manifest, content = STORED[name]
     fetch = fetches(manifest, fetch_bytes=300)[0]
     (found,) = fetch.contents((content + b"xx")[: fetch.size_bytes + difference])
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.LENGTH
+    assert_finding(found, LayoutFault.LENGTH)
 
 
 def test_chunk_that_was_damaged_when_read_is_a_finding_after_those_before_it() -> None:
-    """
-    A damaged chunk is a finding with its number after the chunks before it, and nothing follows.
-    """
+    """A damaged chunk is a finding with its number after the chunks before it."""
     manifest, content = STORED["zstd"]
     (fetch,) = fetches(manifest, fetch_bytes=1_000_000)
     damaged = bytearray(content)
     damaged[manifest.chunks.chunk(1).stored_start + 100] ^= 1
     first, found = fetch.contents(bytes(damaged))
     assert first == LOG[:CHUNK]
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.DAMAGED
-    assert "chunk 1," in found.detail
+    assert_finding(found, LayoutFault.DAMAGED, "chunk 1,")
 
 
 def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
@@ -146,8 +142,7 @@ def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
     (fetch,) = fetches(lying, fetch_bytes=1_000_000)
     *contents, found = fetch.contents(content)
     assert len(contents) == 7
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.LENGTH
+    assert_finding(found, LayoutFault.LENGTH)
 
 
 @pytest.mark.parametrize(
@@ -190,9 +185,7 @@ def test_log_that_cannot_be_read_here_is_a_finding_before_anything_is_asked(
     manifest: Manifest, kind: LayoutFault
 ) -> None:
     """An encrypted log without key, or with too large chunks, is a finding before any fetch."""
-    found = plan_log_fetches(manifest)
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is kind
+    assert_finding(plan_log_fetches(manifest), kind)
 
 
 def test_index_when_asked_for_is_one_range() -> None:
@@ -202,6 +195,7 @@ def test_index_when_asked_for_is_one_range() -> None:
     assert fetch == ObjectRangeRead(2400, 6011)
     assert list(fetch.contents(bytes(3612))) == [bytes(3612)]
     assert plan_index_fetch(manifest, SegmentPart.TXN_INDEX) is None
-    encrypted = plan_index_fetch(replace(manifest, encryption=ENCRYPTION), SegmentPart.OFFSET_INDEX)
-    assert isinstance(encrypted, LayoutFinding)
-    assert encrypted.kind is LayoutFault.ENCRYPTED
+    assert_finding(
+        plan_index_fetch(replace(manifest, encryption=ENCRYPTION), SegmentPart.OFFSET_INDEX),
+        LayoutFault.ENCRYPTED,
+    )

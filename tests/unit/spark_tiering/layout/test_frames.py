@@ -7,8 +7,9 @@ import tracemalloc
 import pytest
 import zstandard
 
-from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.findings import LayoutFault
 from spark_tiering.layout.frames import FrameWriter, inflate_frame, inflate_frame_up_to
+from tests.support.stores.findings import assert_finding
 
 CONTENT = b"record batches, record batches, record batches" * 100
 FRAME = FrameWriter().frame(CONTENT)
@@ -54,10 +55,7 @@ def test_frame_of_nothing_when_written_still_says_its_size() -> None:
 )
 def test_frame_that_is_not_what_was_stored_is_a_finding(frame: bytes, kind: LayoutFault) -> None:
     """A read of any bytes as a frame gives the stored content or a finding that names the chunk."""
-    found = inflate_frame(frame, len(CONTENT), "chunk 7")
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is kind
-    assert "chunk 7" in found.detail
+    assert_finding(inflate_frame(frame, len(CONTENT), "chunk 7"), kind, "chunk 7")
 
 
 def test_frame_that_holds_too_much_is_not_inflated() -> None:
@@ -71,10 +69,8 @@ def test_frame_that_holds_too_much_is_not_inflated() -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert isinstance(exact, LayoutFinding)
-    assert exact.kind is LayoutFault.LENGTH
-    assert isinstance(most, LayoutFinding)
-    assert most.kind is LayoutFault.TOO_LARGE
+    assert_finding(exact, LayoutFault.LENGTH)
+    assert_finding(most, LayoutFault.TOO_LARGE)
     assert peak < 1024 * 1024
 
 
@@ -83,6 +79,4 @@ def test_frame_that_says_less_than_it_holds_is_not_inflated_beyond_it() -> None:
     frame = bytearray(zstandard.ZstdCompressor().compress(bytes(60_000)))
     at = frame.index((60_000 - 256).to_bytes(2, "little"))
     frame[at : at + 2] = (1000 - 256).to_bytes(2, "little")
-    found = inflate_frame(bytes(frame), 1000, "chunk 0")
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.DAMAGED
+    assert_finding(inflate_frame(bytes(frame), 1000, "chunk 0"), LayoutFault.DAMAGED)

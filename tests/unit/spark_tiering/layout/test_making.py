@@ -18,6 +18,7 @@ from spark_tiering.layout.frames import FrameWriter, inflate_frame
 from spark_tiering.layout.object_making import IndexesObject, LogObject
 from spark_tiering.layout.segment_indexes import lay_out_indexes
 from spark_tiering.segments.findings import SegmentPart
+from tests.support.stores.findings import assert_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,9 +82,7 @@ def test_log_that_is_not_as_long_as_told_is_a_finding(
     sent = b"".join(log)
     assert len(sent) <= 3000
     assert log.made is None
-    assert log.finding is not None
-    assert log.finding.kind is LayoutFault.LENGTH
-    assert detail in log.finding.detail
+    assert_finding(log.finding, LayoutFault.LENGTH, detail)
 
 
 @pytest.mark.parametrize("size_bytes", [INT32_MAX, 2**40])
@@ -94,8 +93,7 @@ def test_log_that_the_plugin_cannot_read_whole_is_a_finding_before_a_byte_is_rea
     for is_compressed in (False, True):
         log = LogObject(iter(lambda: b"x", b""), size_bytes, is_compressed=is_compressed)
         assert list(log) == []
-        assert log.finding is not None
-        assert log.finding.kind is LayoutFault.TOO_LARGE
+        assert_finding(log.finding, LayoutFault.TOO_LARGE)
 
 
 @pytest.mark.parametrize(
@@ -164,14 +162,11 @@ def test_indexes_when_made_follow_one_another_in_the_plugins_order(*, has_aborte
 @pytest.mark.parametrize("difference", [-1, 1], ids=["longer", "shorter"])
 @pytest.mark.parametrize("part", [part for part in PARTS if PARTS[part]])
 def test_index_that_is_not_as_long_as_told_is_a_finding(part: SegmentPart, difference: int) -> None:
-    """
-    An index with another length than announced is a finding that names it, and there is no object.
-    """
+    """An index with another length than announced is a finding that names it."""
     made = parts_object(PARTS, **{part.name: difference})
     assert len(b"".join(made)) <= sum(map(len, PARTS.values()))
     assert made.made is None
-    assert made.finding is not None
-    assert made.finding.kind is LayoutFault.LENGTH
+    assert_finding(made.finding, LayoutFault.LENGTH)
     assert made.finding.detail.startswith(part)
 
 

@@ -47,9 +47,7 @@ def test_note_when_written_stands_only_where_the_plugin_does_not_look() -> None:
 
 
 def test_description_when_made_of_metadata_repeats_it() -> None:
-    """
-    The description in a manifest repeats the segment's metadata, so that a bucket explains itself.
-    """
+    """The description in a manifest repeats the segment's metadata."""
     segment = SegmentMetadata(
         SEGMENT_ID, 1500, 2999, 1, 1_700_000_000_000, 1_700_000_300_000, ((4, 1500),), LOG_BYTES
     )

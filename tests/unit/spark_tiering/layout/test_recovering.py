@@ -22,6 +22,7 @@ from spark_tiering.layout.metadata_recovery import (
 from spark_tiering.layout.object_names import ObjectKind, ObjectName, main_key
 from spark_tiering.layout.segment_indexes import IndexPlace
 from tests.support.builders import segment_id
+from tests.support.stores.findings import assert_finding
 from tests.support.stores.recorded_manifests import (
     DESCRIBED,
     LOG_BYTES,
@@ -46,9 +47,7 @@ def recovered(manifest: Manifest, name: ObjectName = NAME) -> SegmentMetadata | 
 
 @pytest.mark.parametrize("name", ["plain", "zstd", "tiered-by-us"])
 def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> None:
-    """
-    The recovered segment has its size from the chunks and its other fields from the description.
-    """
+    """The size comes from the chunks, the other fields from the description."""
     found = recover_segment(NAME, recorded(name))
     assert isinstance(found, RecoveredSegment)
     assert found.segment == SEGMENT
@@ -63,9 +62,7 @@ def test_recover_when_transactions_were_aborted_then_the_index_is_told_of(name: 
 
 
 def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its_length() -> None:
-    """
-    An encrypted transaction index is empty when it holds nothing but the encryption's own overhead.
-    """
+    """An encrypted index is empty when it holds only the encryption's overhead."""
     manifest = plain_manifest(has_aborted=True)
     for size_bytes, is_encrypted, expected in (
         (0, False, False),
@@ -96,24 +93,16 @@ def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it()
 
 
 def test_recover_when_custom_metadata_is_too_much_then_says_so() -> None:
-    """
-    Recovered custom metadata above the limit is a finding, because a broker would stop copying.
-    """
+    """Custom metadata above the limit is a finding: a broker would stop copying."""
     found = recover_segment(
         NAME, recorded("zstd"), prefix="p" * 100, fields=CustomFields.ALL, custom_bytes_max=128
     )
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.INCONSISTENT
-    assert "the broker takes 128" in found.detail
+    assert_finding(found, LayoutFault.INCONSISTENT, "the broker takes 128")
 
 
 def test_recover_when_nothing_is_described_then_says_so() -> None:
-    """
-    A manifest without description recovers to a finding, since nothing in it gives the offsets.
-    """
-    found = recovered(replace(plain_manifest(), described=None))
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.FIELD_MISSING
+    """A manifest without description is a finding, since nothing gives the offsets."""
+    assert_finding(recovered(replace(plain_manifest(), described=None)), LayoutFault.FIELD_MISSING)
     wrong = LayoutFinding(LayoutFault.FIELD_WRONG, "endOffset")
     assert recovered(replace(plain_manifest(), described=wrong)) is wrong
     assert isinstance(recover_segment(NAME, b"{}"), LayoutFinding)
@@ -131,14 +120,11 @@ def test_recover_when_nothing_is_described_then_says_so() -> None:
 def test_recover_when_a_manifest_contradicts_its_key_then_nothing_is_made_of_it(
     changed: dict[str, object], said: str
 ) -> None:
-    """
-    A manifest that contradicts its key recovers to nothing, because that segment never existed.
-    """
+    """A manifest that contradicts its key is of a segment that never existed."""
     described = replace(DESCRIBED, **changed)  # type: ignore[arg-type]
-    found = recovered(replace(plain_manifest(), described=described))
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.INCONSISTENT
-    assert said in found.detail
+    assert_finding(
+        recovered(replace(plain_manifest(), described=described)), LayoutFault.INCONSISTENT, said
+    )
 
 
 def test_recover_when_the_key_is_of_another_object_then_is_refused() -> None:

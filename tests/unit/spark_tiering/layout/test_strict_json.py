@@ -39,9 +39,7 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def test_document_when_read_then_is_written_as_it_was() -> None:
-    """
-    A document with ids and bytes as texts reads and writes the same, with its order of fields.
-    """
+    """A document with ids and bytes as texts is read and written the same."""
     content = b'{"items": [{"id": "%s", "size": 3, "content": "0aff"}], "offset": -1}' % ID.encode()
     document = read_json(content, Document, bytes_max=1_000)
     assert document.items == (Item(Uuid(bytes(range(16))), 3, HexBytes(b"\x0a\xff")),)
@@ -79,9 +77,7 @@ def test_document_when_read_then_is_written_as_it_was() -> None:
 def test_value_of_another_shape_when_read_then_the_place_and_the_kind_are_named(
     value: Any, kind: str, detail: str
 ) -> None:
-    """
-    A value of another shape gives an error with the place, the found kind and the expected kind.
-    """
+    """A value of another shape gives an error with place, found and expected kind."""
     with pytest.raises(JsonFault) as raised:
         typed_value(value, Document, "plan")
     assert raised.value.kind == kind

@@ -39,9 +39,7 @@ OTHER_ID = Uuid(bytes(range(100, 116)))
 
 
 def test_overlap_when_a_segment_lies_inside_another_then_each_offset_is_read_once() -> None:
-    """
-    Offsets of a segment inside another are read once, from the inner one, as look-ups find it.
-    """
+    """Offsets of a segment inside another are read once, from the inner one."""
     plan = plan_of(shard_with(segment(1, 0, 99), segment(2, 30, 49)))
     assert rows(plan) == [(1, 0, 29), (2, 30, 49), (1, 50, 99)]
     assert sums_of(plan)["segments"] == 2
@@ -190,9 +188,7 @@ def test_log_start_when_records_were_deleted_then_no_plan_has_them() -> None:
 
 
 def test_partition_when_nothing_is_tiered_then_the_plan_says_so() -> None:
-    """
-    A plan of an untiered partition says so: open bounds miss nothing there, a given bound does.
-    """
+    """Open bounds miss nothing in an untiered partition; a given bound does."""
     shard = shard_with(segment(1, 0, 99, state=STARTED))
     plan = plan_of(shard)
     assert plan.partitions[0].asked == ()
@@ -236,9 +232,7 @@ def test_time_when_a_window_is_asked_then_begins_and_ends_where_look_ups_by_time
 
 
 def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() -> None:
-    """
-    Each segment expires one millisecond after its retention limit, and one without times never.
-    """
+    """A segment expires a millisecond after its retention, one without times never."""
     shard = shard_with(segment(1, 0, 9, newest_ms=100), segment(2, 10, 19, newest_ms=-1))
     plan = plan_of(shard, facts=QuestionFacts(retention_ms={"orders": 50}))
     assert [one.expires_at_ms for one in plan.segments] == [151, None]

@@ -76,9 +76,7 @@ def test_report_when_manifests_tell_nothing_then_each_is_a_finding() -> None:
 
 
 def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
-    """
-    The check's codes say whether a range is deleted, being deleted, expired or of another log.
-    """
+    """The codes tell deleted, being deleted, expired and foreign ranges apart."""
     plan = plan_of(
         shard_with(*(segment(n, 20 * n, 20 * n + 9, newest_ms=n) for n in range(1, 5))),
         facts=QuestionFacts({"orders": 0}),

@@ -29,9 +29,7 @@ OTHER_ID = Uuid(bytes(range(100, 116)))
 
 
 def test_since_when_segments_came_then_only_these_are_new() -> None:
-    """
-    A plan of news holds segments copied since, also into earlier gaps, and not those copied again.
-    """
+    """Segments copied since, also into earlier gaps, are new; those copied again are not."""
     before = shard_with(
         segment(1, 0, 99), segment(2, 100, 199, state=STARTED), segment(3, 200, 249)
     )

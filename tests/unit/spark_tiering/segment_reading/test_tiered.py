@@ -80,9 +80,7 @@ def test_log_when_read_from_its_end_on_gives_nothing(form: str) -> None:
 
 @FORM
 def test_indexes_when_read_are_what_the_broker_had(form: str) -> None:
-    """
-    All indexes read as the broker's with one request, and an absent one is reported as absent.
-    """
+    """All indexes are the broker's, read with one request; an absent one is reported."""
     tiered = example(form)
     source = tiered.open()
     tiered.store.calls.clear()
@@ -167,9 +165,7 @@ def test_encrypted_segment_when_read_without_its_key_is_told_so(form: str) -> No
 
 @SEALED
 def test_encrypted_segment_when_its_key_was_rotated_is_read_by_the_ring(form: str) -> None:
-    """
-    A segment sealed before a key rotation is read by the key ring, as its manifest names its key.
-    """
+    """A segment sealed before a key rotation is read by the key of its manifest."""
     tiered = random_log(form.removeprefix("sealed-").removeprefix("sealed") or "plain")
     seal_segment(tiered.store, tiered.segment, PREFIX, IDS[1])
     assert read(tiered.open()) == tiered.log
