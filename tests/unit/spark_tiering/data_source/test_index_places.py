@@ -75,23 +75,13 @@ def test_slices_when_there_are_no_entries_then_the_first_has_everything() -> Non
 
 
 @pytest.mark.parametrize(
-    "entries",
-    [
-        [(519, 200), (518, 400)],
-        [(519, 200), (539, 200)],
-        [(519, 200), (539, 100)],
-        [(519, 200), (499, 400)],
-        [(519, 200), (0, 0)],
-        [(519, 200), (539, 1_000)],
-        [(519, 200), (539, 5_000)],
-    ],
+    "entry", [(518, 400), (539, 200), (539, 100), (499, 400), (0, 0), (539, 1_000), (539, 5_000)]
 )
 def test_offset_index_when_entries_fall_or_lie_outside_then_it_ends_before_them(
-    entries: list[tuple[int, int]],
+    entry: tuple[int, int],
 ) -> None:
     """An offset index ends before its first entry that falls or lies outside the log."""
-    found = offsets(*entries)
-    assert found.positions.tolist() == [200]
+    assert offsets((519, 200), entry).positions.tolist() == [200]
 
 
 def test_offset_index_when_it_is_torn_or_zero_then_whole_entries_count() -> None:
@@ -101,34 +91,22 @@ def test_offset_index_when_it_is_torn_or_zero_then_whole_entries_count() -> None
     assert OffsetPlaces.read(bytes(80), 500, LOG_BYTES).positions.tolist() == []
 
 
-def test_time_index_when_a_time_is_looked_for_then_all_before_the_offset_is_older() -> None:
-    """The place of a start time is an entry before which every record is older."""
+def test_time_index_when_a_time_is_looked_for_then_bounds_are_safe_and_falling_entries_end_it() -> (
+    None
+):
+    """Before a start by time all is older, at an end a later record lies, if there is any."""
     index = times((1_000, 519), (2_000, 539), (3_000, 539))
-    assert index.first_offset(900) is None
-    assert index.first_offset(1_000) is None
-    assert index.first_offset(1_001) == 520
-    assert index.first_offset(9_000) == 540
-
-
-def test_time_index_when_an_end_is_looked_for_then_a_later_record_lies_there() -> None:
-    """A read by time ends at an entry's offset where a later record lies, if there is any."""
-    index = times((1_000, 519), (2_000, 539))
-    assert index.last_offset(999) == 519
-    assert index.last_offset(1_000) == 539
-    assert index.last_offset(2_000) is None
-
-
-def test_time_index_when_entries_fall_then_it_ends_before_them() -> None:
-    """A time index ends before its first entry that falls in time or offset."""
-    assert times((1_000, 519), (1_000, 539)).times_ms.tolist() == [1_000]
-    assert times((1_000, 519), (2_000, 510)).times_ms.tolist() == [1_000]
+    firsts = [index.first_offset(time_ms) for time_ms in (900, 1_000, 1_001, 9_000)]
+    assert firsts == [None, None, 520, 540]
+    lasts = [index.last_offset(time_ms) for time_ms in (999, 1_000, 2_000, 3_000)]
+    assert lasts == [519, 539, 539, None]
+    for falling in ((1_000, 539), (2_000, 510)):
+        assert times((1_000, 519), falling).times_ms.tolist() == [1_000]
 
 
 def test_fits_when_a_batch_begins_above_what_an_index_says_then_it_does_not() -> None:
     """A batch above an index entry's offset does not fit, except at the start of a log."""
     place = IndexPosition(200, 519)
-    assert fits(place, struct.pack(">q", 519))
-    assert fits(place, struct.pack(">q", 510))
-    assert not fits(place, struct.pack(">q", 520))
-    assert not fits(place, struct.pack(">q", -1))
+    batches = [struct.pack(">q", offset) for offset in (510, 519, 520, -1)]
+    assert [fits(place, batch) for batch in batches] == [True, True, False, False]
     assert fits(IndexPosition(0, 500), struct.pack(">q", 700))

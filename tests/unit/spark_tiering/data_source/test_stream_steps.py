@@ -38,13 +38,9 @@ def test_offsets_when_a_checkpoint_is_another_sources_then_it_is_refused(written
         parse_offsets(written)
 
 
-def test_step_when_nothing_limits_it_then_it_goes_to_the_end() -> None:
-    """A step without a limit goes to the end, and deleted partitions keep their offset."""
+def test_step_when_it_is_limited_or_not_then_partitions_share_by_what_they_have() -> None:
+    """A limit is divided by backlog; without one a step goes to the end; deleted ones stay."""
     assert step({A0: 5, B0: 7}, {A0: 100}, None) == {A0: 100, B0: 7}
-
-
-def test_step_when_it_is_limited_then_partitions_share_by_what_they_have() -> None:
-    """A limit is divided among partitions by their backlog, as in Spark's own source."""
     assert step({A0: 0, A1: 0}, {A0: 300, A1: 100}, 100) == {A0: 75, A1: 25}
 
 
@@ -80,10 +76,7 @@ def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
 def test_patience_when_there_is_little_then_it_waits_until_its_time_is_over() -> None:
     """A step with too little data waits until the delay since the last batch is over."""
     patience = TriggerPatience(100, 1_000)
-    assert not patience.is_over(99, 5_000)
-    assert not patience.is_over(99, 5_999)
-    assert patience.is_over(99, 6_000)
-    assert not patience.is_over(99, 6_999)
-    assert patience.is_over(100, 6_999)
-    assert not patience.is_over(0, 7_998)
+    steps = [(99, 5_000), (99, 5_999), (99, 6_000), (99, 6_999), (100, 6_999), (0, 7_998)]
+    begins = [patience.is_over(*each) for each in steps]
+    assert begins == [False, False, True, False, True, False]
     assert TriggerPatience(None, 1_000).is_over(0, 0)
