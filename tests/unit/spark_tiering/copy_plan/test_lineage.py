@@ -5,7 +5,7 @@ Segments that the tier has in part: copied whole or refused, and the offsets tha
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,11 +20,14 @@ from tests.support.tier.copy_plans import (
     planned,
     ranges,
     reasons,
+    rules,
 )
 
 if TYPE_CHECKING:
+    from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.segments.leader_epochs import Epochs
 
+ADOPT = rules(CopyMode.ADOPT)
 ONE: Epochs = ((0, 0),)
 
 
@@ -119,7 +122,7 @@ def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
 ) -> None:
     """Adopted copies begin exactly at the end of the tier, without gap and overlap."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
-    plan = planned(cut(*offsets), *finished, mode=CopyMode.ADOPT, log_start=log_start)
+    plan = planned(cut(*offsets), *finished, rule=ADOPT, log_start=log_start)
     if expected is None:
         first = max((stop for _, stop in known), default=offsets[0])
         left = offsets[offsets.index(first) :]
@@ -130,15 +133,19 @@ def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
     assert not plan.gaps
 
 
-def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused() -> None:
-    """An adoption needs a topic that brokers tier and its log start offset."""
-    refused = planned(cut(0, 10), mode=CopyMode.ADOPT, is_tiered=False)
-    assert reasons(refused) == [("not-tiered", 0, 10)]
-    refused = planned(cut(0, 10), mode=CopyMode.ADOPT, log_start=None)
-    assert reasons(refused) == [("log-start-unknown", 0, 10)]
-    finished = copied("a", 0, 10, FINISHED)
-    refused = planned(cut(10, 20), finished, mode=CopyMode.ADOPT, history=((0, 5),))
-    assert reasons(refused) == [("tier-has-hole", 10, 20)]
+@pytest.mark.parametrize(
+    ("known", "of_source", "expected"),
+    [
+        ([], {"is_tiered": False}, "not-tiered"),
+        ([], {"log_start": None}, "log-start-unknown"),
+        ([copied("a", 0, 10, FINISHED)], {"history": ((0, 5),)}, "tier-has-hole"),
+    ],
+)
+def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused(
+    known: list[SegmentMetadata], of_source: dict[str, Any], expected: str
+) -> None:
+    """An adoption needs a topic that brokers tier, its log start offset and a tier without hole."""
+    assert reasons(planned(cut(10, 20), *known, rule=ADOPT, **of_source)) == [(expected, 10, 20)]
 
 
 def test_epochs_of_a_part_when_cut_then_begin_with_it() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
-from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from tests.support.tier.copy_plans import (
@@ -21,8 +20,7 @@ from tests.support.tier.copy_plans import (
     cut,
     evidence,
     image,
-    metadata,
-    new_ids,
+    plan_of,
     planned,
     ranges,
     reasons,
@@ -33,23 +31,19 @@ from tests.support.tier.copy_plans import (
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.copy_plan.inputs import SourceSegment
     from spark_tiering.copy_plan.plan import PartitionCopyPlan
 
 NONE, PARTIAL, WHOLE, DAMAGED, UNKNOWN = StoredObjects
 SEGMENTS = cut(100, 200, 300)
 OPEN = copied("open", 100, 200, STARTED)
-OPEN_TO_160 = copied("open", 100, 160, STARTED)
-
-
-def fates(plan: PartitionCopyPlan) -> dict[str, str]:
-    found = {str(one.uuid): one.action.value for one in plan.copies}
-    found |= {str(one.uuid): f"ended: {one.reason}" for one in plan.ends}
-    found |= {str(one.uuid): f"open: {one.reason}" for one in plan.left_open}
-    return found
 
 
 def fate(known: SegmentMetadata, plan: PartitionCopyPlan) -> str:
-    return fates(plan)[str(known.id.uuid)]
+    found = {one.uuid: one.action.value for one in plan.copies}
+    found |= {one.uuid: f"ended: {one.reason}" for one in plan.ends}
+    found |= {one.uuid: f"open: {one.reason}" for one in plan.left_open}
+    return found[known.id.uuid]
 
 
 @pytest.mark.parametrize(
@@ -110,28 +104,19 @@ def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: OpenCopyWr
 
 def test_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> None:
     """A copy ends by DELETE_SEGMENT_STARTED and DELETE_SEGMENT_FINISHED, the only legal order."""
-    plan = make_plan(
-        rules(),
-        metadata(image(OPEN)),
-        [source(SEGMENTS)],
-        [evidence(OPEN, DAMAGED)],
-        new_ids(),
-    )
+    plan = plan_of([source(SEGMENTS)], image(OPEN), evidence=[evidence(OPEN, DAMAGED)])
     (part,) = plan.partitions
     (end,) = part.ends
-    events = [
-        plan.end_event(part.partition, end, state, 7)
-        for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
-    ]
-    assert OPEN.updated(events[0]).updated(events[1]).state is SegmentState.DELETE_SEGMENT_FINISHED
+    ended = OPEN
+    for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
+        ended = ended.updated(plan.end_event(part.partition, end, state, 7))
+        assert ended.state is state
 
 
 def test_f104_custom_metadata_when_a_copy_is_ended_then_is_kept() -> None:
     """The custom metadata of a segment stays with it until its deletion is finished."""
     going = copied("open", 100, 200, DELETING, custom=b"\x01\x02")
-    plan = make_plan(
-        rules(), metadata(image(going)), [source(SEGMENTS)], [evidence(going)], new_ids()
-    )
+    plan = plan_of([source(SEGMENTS)], image(going), evidence=[evidence(going)])
     (part,) = plan.partitions
     event = plan.end_event(part.partition, part.ends[0], SegmentState.DELETE_SEGMENT_FINISHED, 7)
     assert event.custom_metadata == b"\x01\x02"
@@ -180,28 +165,21 @@ def test_open_copy_when_another_has_finished_its_range_then_is_ended(
 
 def test_open_copy_when_its_finish_would_hide_another_then_is_ended() -> None:
     """An open copy within a finished one is ended: its finish would hide the other's end."""
+    known = copied("open", 100, 160, STARTED)
     done = [copied("a", 110, 120, FINISHED), copied("b", 150, 300, FINISHED)]
-    plan = planned(cut(100, 160), *done, OPEN_TO_160, evidence=[evidence(OPEN_TO_160, WHOLE)])
-    assert fate(OPEN_TO_160, plan) == "ended: overlap-would-hide"
+    plan = planned(cut(100, 160), *done, known, evidence=[evidence(known, WHOLE)])
+    assert fate(known, plan) == "ended: overlap-would-hide"
     assert reasons(plan) == [("overlap-would-hide", 100, 160)]
 
 
 def test_open_copies_of_one_range_when_there_are_several_then_the_nearest_goes_on() -> None:
     """Of open copies of one range the nearest one is finished, the others ended top down."""
-    first, second = OPEN, copied("second", 100, 200, STARTED)
-    third = copied("third", 200, 300, STARTED)
-    fourth = copied("fourth", 200, 300, STARTED)
-    plan = planned(
-        SEGMENTS,
-        *(first, second, third, fourth),
-        evidence=[
-            evidence(first, PARTIAL),
-            evidence(second, WHOLE),
-            evidence(third, DAMAGED),
-            evidence(fourth, DAMAGED),
-        ],
-    )
-    assert fate(first, plan) == "ended: duplicate"
+    second = copied("second", 100, 200, STARTED)
+    others = [copied(label, 200, 300, STARTED) for label in ("third", "fourth")]
+    states = [evidence(OPEN, PARTIAL), evidence(second, WHOLE)]
+    states += [evidence(other, DAMAGED) for other in others]
+    plan = planned(SEGMENTS, OPEN, second, *others, evidence=states)
+    assert fate(OPEN, plan) == "ended: duplicate"
     assert fate(second, plan) == "complete"
     assert [one.start_offset for one in plan.ends] == [200, 200, 100]
     assert ranges(plan) == [("complete", 100, 200), ("copy", 200, 300)]
@@ -246,17 +224,19 @@ def test_open_copy_when_it_is_not_known_to_be_stable_then_stays(
     assert ranges(plan) == []
 
 
-def test_open_copy_when_its_segment_was_not_read_or_is_broken_then_stays() -> None:
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (segment(100, 200, is_inspected=False), "not-inspected"),
+        (segment(100, 200, blockers=("log: torn",)), "blocked"),
+    ],
+)
+def test_open_copy_when_its_segment_was_not_read_or_is_broken_then_stays(
+    one: SourceSegment, expected: str
+) -> None:
     """An open copy with an unread or broken source stays; the plan names it to inspect."""
-    unread = planned(cut(100, 200, is_inspected=False), OPEN, evidence=[evidence(OPEN, PARTIAL)])
-    assert (fate(OPEN, unread), reasons(unread)) == (
-        "open: not-inspected",
-        [("not-inspected", 100, 200)],
-    )
-    torn = planned(
-        [segment(100, 200, blockers=("log: torn",))], OPEN, evidence=[evidence(OPEN, PARTIAL)]
-    )
-    assert (fate(OPEN, torn), reasons(torn)) == ("open: blocked", [("blocked", 100, 200)])
+    plan = planned([one], OPEN, evidence=[evidence(OPEN, PARTIAL)])
+    assert (fate(OPEN, plan), reasons(plan)) == (f"open: {expected}", [(expected, 100, 200)])
 
 
 def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
@@ -267,17 +247,14 @@ def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
     assert (copy.cost.bytes, copy.cost.objects, copy.cost.requests) == (0, 0, 4)
 
 
-def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with() -> None:
+@pytest.mark.parametrize(("objects", "action"), [(WHOLE, "complete"), (PARTIAL, "resume")])
+def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with(
+    objects: StoredObjects, action: str
+) -> None:
     """An open copy is finished although the filters would not start it now."""
-    for objects, action in ((WHOLE, "complete"), (PARTIAL, "resume")):
-        plan = make_plan(
-            rules(filters=SegmentSelection(age_ms_min=NOW_MS, kept_local_bytes=10**6)),
-            metadata(image(OPEN)),
-            [source(SEGMENTS)],
-            [evidence(OPEN, objects)],
-            new_ids(),
-        )
-        assert ranges(plan.partitions[0]) == [(action, 100, 200)]
+    rule = rules(filters=SegmentSelection(age_ms_min=NOW_MS, kept_local_bytes=10**6))
+    plan = planned(SEGMENTS, OPEN, rule=rule, evidence=[evidence(OPEN, objects)])
+    assert ranges(plan) == [(action, 100, 200)]
 
 
 @pytest.mark.parametrize("objects", [PARTIAL, WHOLE])
@@ -290,27 +267,33 @@ def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
     """An open copy above a left-out segment is not finished, or ended in an adoption."""
     above = copied("open", 200, 300, STARTED)
     segments = [segment(100, 200, blockers=("log: torn",)), *cut(200, 300)]
-    plan = planned(segments, above, evidence=[evidence(above, objects)], mode=mode, log_start=100)
+    plan = planned(
+        segments, above, evidence=[evidence(above, objects)], rule=rules(mode), log_start=100
+    )
     assert fate(above, plan) == expected
     assert ranges(plan) == []
 
 
-def test_budget_when_it_is_used_up_then_open_copies_wait_too() -> None:
-    """The budget pays for ended copies first, then for copies by turn, for none in part."""
-    other = copied("wrong", 200, 250, STARTED)
-    for requests, expected in (
+@pytest.mark.parametrize(
+    ("requests", "expected"),
+    [
         (3, ("open: budget", "open: budget")),
         (4, ("open: budget", "ended: source-differs")),
         (9, ("open: budget", "ended: source-differs")),
         (10, ("resume", "ended: source-differs")),
-    ):
-        plan = make_plan(
-            rules(budgets=Budgets(requests_max=requests)),
-            metadata(image(OPEN, other)),
-            [source(SEGMENTS)],
-            [evidence(OPEN, PARTIAL), evidence(other, PARTIAL)],
-            new_ids(),
-        )
-        (part,) = plan.partitions
-        assert (fate(OPEN, part), fate(other, part)) == expected
-        assert plan.cost.requests <= requests
+    ],
+)
+def test_budget_when_it_is_used_up_then_open_copies_wait_too(
+    requests: int, expected: tuple[str, str]
+) -> None:
+    """The budget pays for ended copies first, then for copies by turn, for none in part."""
+    other = copied("wrong", 200, 250, STARTED)
+    plan = plan_of(
+        [source(SEGMENTS)],
+        image(OPEN, other),
+        rule=rules(budgets=Budgets(requests_max=requests)),
+        evidence=[evidence(OPEN, PARTIAL), evidence(other, PARTIAL)],
+    )
+    (part,) = plan.partitions
+    assert (fate(OPEN, part), fate(other, part)) == expected
+    assert plan.cost.requests <= requests

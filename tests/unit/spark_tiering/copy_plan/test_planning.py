@@ -34,6 +34,7 @@ from tests.support.tier.copy_plans import (
     image,
     metadata,
     new_ids,
+    plan_of,
     planned,
     ranges,
     reasons,
@@ -43,6 +44,8 @@ from tests.support.tier.copy_plans import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rlmm.metadata.segment import SegmentState
     from spark_tiering.copy_plan.inputs import SourceSegment
 
@@ -59,7 +62,7 @@ def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
 def test_f107_plan_when_everything_was_copied_then_copies_nothing() -> None:
     """A second plan over the same source copies nothing and says why."""
     segments = cut(0, 10, 25, 30)
-    first = make_plan(rules(), metadata(image()), [source(segments)], [], new_ids())
+    first = plan_of([source(segments)])
     done = [
         replace(first.started_event(part.partition, one, 5), state=FINISHED)
         for part, one in first.in_turn()
@@ -71,7 +74,7 @@ def test_f107_plan_when_everything_was_copied_then_copies_nothing() -> None:
 
 def test_f107_keys_when_they_are_made_then_depend_on_the_segment_alone() -> None:
     """Keys depend on topic, topic id, partition, start offset and segment id alone."""
-    plan = make_plan(rules(prefix="t/"), metadata(image()), [source(cut(5, 9))], [], new_ids())
+    plan = plan_of([source(cut(5, 9))], rule=rules(prefix="t/"))
     ((part, copy),) = plan.in_turn()
     keys = list(plan.keys(part.partition, copy).values())
     names = [parse_object_key(key, "t/") for key in keys]
@@ -145,14 +148,7 @@ def test_segment_when_one_below_is_left_out_then_is_left_out_too(
 ) -> None:
     """A segment above one that is left out waits and names it, so that no copy leaves a gap."""
     segments = [*cut(0, 10), middle, *cut(20, 30, 40)]
-    whole = make_plan(
-        rules(filters=SegmentSelection(age_ms_min=100)),
-        metadata(image()),
-        [source(segments)],
-        [],
-        new_ids(),
-    )
-    (plan,) = whole.partitions
+    plan = planned(segments, rule=rules(filters=SegmentSelection(age_ms_min=100)))
     assert ranges(plan) == [("copy", 0, 10)]
     assert reasons(plan) == [(expected, 10, 20), ("behind", 20, 40)]
     assert plan.left_out[1].detail == f"10 is left out: {expected}"
@@ -161,14 +157,9 @@ def test_segment_when_one_below_is_left_out_then_is_left_out_too(
 def test_segments_when_none_was_read_then_those_to_inspect_are_named() -> None:
     """A first plan names the segments to inspect, but not covered, unstable or local ones."""
     segments = cut(0, 10, 20, 30, 40, 50, is_inspected=False)
-    whole = make_plan(
-        rules(filters=SegmentSelection(kept_local_bytes=1000)),
-        metadata(image(copied("a", 0, 10, FINISHED))),
-        [source(segments, stable=49)],
-        [],
-        new_ids(),
-    )
-    assert reasons(whole.partitions[0]) == [
+    rule = rules(filters=SegmentSelection(kept_local_bytes=1000))
+    plan = planned(segments, copied("a", 0, 10, FINISHED), rule=rule, stable=49)
+    assert reasons(plan) == [
         ("covered", 0, 10),
         ("not-inspected", 10, 40),
         ("above-last-stable-offset", 40, 50),
@@ -182,18 +173,18 @@ def test_ids_when_given_then_the_usable_ones_are_used_in_turn() -> None:
     assert str(dashed).startswith("-")
     given = [Uuid.of(0, 0), Uuid.of(0, 1), dashed, taken, good, good, other, Uuid.of(3, 6)]
     known = copied(SegmentId(tp(), taken), 0, 10, FINISHED)
-    plan = make_plan(rules(), metadata(image(known)), [source(cut(0, 10, 20, 30))], [], given)
+    segments = [source(cut(0, 10, 20, 30))]
+    plan = plan_of(segments, image(known), ids=given)
     assert [one.uuid for _, one in plan.in_turn()] == [good, other]
     with pytest.raises(InvalidArgument, match="ids"):
-        make_plan(rules(), metadata(image(known)), [source(cut(0, 10, 20, 30))], [], given[:6])
+        plan_of(segments, image(known), ids=given[:6])
 
 
 def test_partition_when_it_is_being_deleted_then_nothing_is_copied() -> None:
     """No copy is planned for a partition that is being deleted."""
     state = PartitionDeleteState.DELETE_PARTITION_MARKED
     going = PartitionImage(tp(), (copied("a", 0, 10, STARTED),), (), state)
-    plan = make_plan(rules(), metadata(going), [source(cut(0, 10))], [], new_ids())
-    (part,) = plan.partitions
+    (part,) = plan_of([source(cut(0, 10))], going).partitions
     assert reasons(part) == [("partition-being-deleted", 0, 10)]
     assert [one.reason.value for one in part.left_open] == ["partition-left-out"]
 
@@ -221,40 +212,41 @@ def test_f113_metadata_when_it_is_not_of_one_moment_then_is_refused(
         MetadataImage("c", TOPIC_ID, 5, positions, images)
 
 
-def test_inputs_when_they_contradict_themselves_then_are_refused() -> None:
+A, B = copied("a", 0, 10, STARTED), copied("b", 10, 20, FINISHED)
+TWO_WRITERS = [
+    OpenCopyEvidence(A.id, writer, StoredObjects.NONE)
+    for writer in (OpenCopyWriter.ENDED, OpenCopyWriter.ALIVE)
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: source([segment(0, 10), segment(11, 20)]), "follows"),
+        (lambda: source([segment(0, None), segment(11, 20)]), "follows"),
+        (lambda: source([segment(10, 10)]), "bytes"),
+        (lambda: source([], history=((1, 0), (1, 5))), "epoch"),
+        (lambda: source([], partition=tp("a/b")), "no broker"),
+        (lambda: image(A, A), "twice"),
+        (lambda: image(A, partition=tp("other")), "another"),
+        (lambda: plan_of([source([]), source([])], image()), "twice"),
+        (lambda: plan_of([], image(A), evidence=TWO_WRITERS), "contradicts"),
+    ],
+)
+def test_inputs_when_they_contradict_themselves_then_are_refused(
+    make: Callable[[], object], text: str
+) -> None:
     """Gaps between segments, epochs that do not rise and invalid names are refused."""
-    one = copied("a", 0, 10, STARTED)
-    with pytest.raises(InvalidArgument, match="follows"):
-        source([segment(0, 10), segment(11, 20)])
-    with pytest.raises(InvalidArgument, match="follows"):
-        source([segment(0, None), segment(11, 20)])
-    with pytest.raises(InvalidArgument, match="bytes"):
-        source([segment(10, 10)])
-    with pytest.raises(InvalidArgument, match="epoch"):
-        source([], history=((1, 0), (1, 5)))
-    with pytest.raises(InvalidArgument, match="no broker"):
-        source([], partition=tp("a/b"))
-    with pytest.raises(InvalidArgument, match="twice"):
-        image(one, one)
-    with pytest.raises(InvalidArgument, match="another"):
-        image(one, partition=tp("other"))
-    with pytest.raises(InvalidArgument, match="twice"):
-        make_plan(rules(), metadata(image()), [source([]), source([])], [], [])
-    two = [
-        OpenCopyEvidence(one.id, writer, StoredObjects.NONE)
-        for writer in (OpenCopyWriter.ENDED, OpenCopyWriter.ALIVE)
-    ]
-    with pytest.raises(InvalidArgument, match="contradicts"):
-        make_plan(rules(), metadata(image(one)), [], two, [])
+    with pytest.raises(InvalidArgument, match=text):
+        make()
 
 
 def test_digest_of_metadata_when_said_in_another_order_then_is_the_same() -> None:
     """The digest of metadata does not depend on order and changes with every field."""
-    one, other = copied("a", 0, 10, STARTED), copied("b", 10, 20, FINISHED)
-    digest = image(one, other, watermarks=[(0, 9), (1, 3)]).digest
-    assert image(other, one, watermarks=[(1, 3), (0, 9)]).digest == digest
-    assert image(one, other, watermarks=[(0, 9)]).digest != digest
-    assert image(replace(one, event_timestamp_ms=3), other).digest != image(one, other).digest
+    digest = image(A, B, watermarks=[(0, 9), (1, 3)]).digest
+    assert image(B, A, watermarks=[(1, 3), (0, 9)]).digest == digest
+    assert image(A, B, watermarks=[(0, 9)]).digest != digest
+    assert image(replace(A, event_timestamp_ms=3), B).digest != image(A, B).digest
 
 
 @pytest.mark.parametrize(
@@ -286,13 +278,13 @@ def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments()
         replace(segment(*one.segment), size_bytes=one.size_bytes, details=details_of(one))
         for one in reports
     ]
-    history = reports[-1].after.epochs
-    assert history is not None
-    plan = planned(segments, history=history)
-    assert [one.epochs for one in plan.copies] == [one.epochs for one in reports]
-    assert [one.txn_index_empty for one in plan.copies] == [one.txn_index_empty for one in reports]
-    assert [one.size_bytes for one in plan.copies] == [one.size_bytes for one in reports]
-    assert all(one.indexes_bytes > 0 for one in plan.copies)
+    plan = planned(segments, history=reports[-1].after.epochs)
+    assert len(plan.copies) == len(reports)
+    for copy, report in zip(plan.copies, reports, strict=True):
+        assert copy.epochs == report.epochs
+        assert copy.txn_index_empty == report.txn_index_empty
+        assert copy.size_bytes == report.size_bytes
+        assert copy.indexes_bytes > 0
 
 
 @pytest.mark.parametrize(
@@ -309,33 +301,23 @@ def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied
 ) -> None:
     """A compacted topic is copied only on request, as brokers tier no such topic."""
     kept = source(cut(0, 10, 20), is_tiered=mode is CopyMode.ADOPT, log_start=0)
-    plan = make_plan(
-        rules(mode, filters=SegmentSelection(with_compacted=with_compacted)),
-        metadata(image()),
-        [replace(kept, is_compacted=True)],
-        [],
-        new_ids(),
-    )
-    assert bool(plan.in_turn()) is is_copied
-    (found,) = plan.partitions
+    rule = rules(mode, filters=SegmentSelection(with_compacted=with_compacted))
+    (found,) = plan_of([replace(kept, is_compacted=True)], rule=rule).partitions
+    assert bool(found.copies) is is_copied
     reasons_of = {run.reason: run.detail for run in found.left_out}
     assert (NotCopiedReason.COMPACTED in reasons_of) is not is_copied
     if not is_copied:
         assert "cleanup.policy has compact" in reasons_of[NotCopiedReason.COMPACTED]
 
 
-def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_copied() -> None:
+@pytest.mark.parametrize(("is_compacted", "copies"), [(True, [10]), (False, [0, 10])])
+def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_copied(
+    is_compacted: bool, copies: list[int]
+) -> None:
     """An empty segment is skipped in a compacted topic, and a gap to look at otherwise."""
     first, second = cut(0, 10, 20)
-    emptied = source([replace(first, size_bytes=0), second])
-    for is_compacted, copies in ((True, [10]), (False, [0, 10])):
-        plan = make_plan(
-            rules(filters=SegmentSelection(with_compacted=True)),
-            metadata(image()),
-            [replace(emptied, is_compacted=is_compacted)],
-            [],
-            new_ids(),
-        )
-        (found,) = plan.partitions
-        assert [one.start_offset for one in found.copies] == copies
-        assert (NotCopiedReason.EMPTY in [run.reason for run in found.left_out]) is is_compacted
+    emptied = replace(source([replace(first, size_bytes=0), second]), is_compacted=is_compacted)
+    rule = rules(filters=SegmentSelection(with_compacted=True))
+    (found,) = plan_of([emptied], rule=rule).partitions
+    assert [one.start_offset for one in found.copies] == copies
+    assert (NotCopiedReason.EMPTY in [run.reason for run in found.left_out]) is is_compacted

@@ -9,7 +9,6 @@ import pytest
 
 from rlmm.metadata.ids import Uuid
 from spark_tiering.copy_plan.inputs import StoredObjects
-from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.staleness import why_stale
 from tests.support.builders import tp
@@ -21,7 +20,7 @@ from tests.support.tier.copy_plans import (
     evidence,
     image,
     metadata,
-    new_ids,
+    plan_of,
     rules,
     segment,
     source,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 KNOWN = copied("a", 0, 100, FINISHED)
 METADATA = metadata(image(KNOWN))
 SOURCE = source(cut(0, 100, 200, 300), stable=300)
-PLAN = make_plan(rules(), METADATA, [SOURCE], [], new_ids())
+PLAN = plan_of([SOURCE], image(KNOWN))
 
 
 def changed(**of_source: Any) -> list[SourcePartition]:
@@ -125,7 +124,7 @@ def test_plan_when_what_it_stands_on_has_changed_then_is_stale_by_name(
 def test_adoption_when_the_log_start_moved_then_is_stale() -> None:
     """An adoption is stale when the log start offset moved: a window has no retention."""
     start = source(cut(0, 100), is_tiered=True, log_start=0)
-    plan = make_plan(rules(CopyMode.ADOPT), metadata(image()), [start], [], new_ids())
+    plan = plan_of([start], rule=rules(CopyMode.ADOPT))
     assert why_stale(plan, metadata(image()), [start]) == ()
     moved = replace(start, log_start=50)
     (found,) = why_stale(plan, metadata(image()), [moved])
@@ -135,26 +134,14 @@ def test_adoption_when_the_log_start_moved_then_is_stale() -> None:
 def test_completion_when_its_source_is_gone_then_is_not_stale() -> None:
     """A completion stays valid without its source, because it needs only objects and an event."""
     known = copied("open", 20, 100, STARTED)
-    segments = source(cut(20, 100, 200))
-    plan = make_plan(
-        rules(),
-        metadata(image(known)),
-        [segments],
-        [evidence(known, StoredObjects.WHOLE)],
-        new_ids(),
-    )
+    whole = evidence(known, StoredObjects.WHOLE)
+    plan = plan_of([source(cut(20, 100, 200))], image(known), evidence=[whole])
     now = source(cut(100, 200), history=((0, 100),))
     assert why_stale(plan, metadata(image(known)), [now]) == ()
 
 
 def test_partition_when_nothing_is_planned_in_it_then_makes_nothing_stale() -> None:
     """A partition in which the plan copies nothing makes it never stale."""
-    other = tp("other", 3)
-    plan = make_plan(
-        rules(),
-        metadata(image(KNOWN), image(partition=other)),
-        [SOURCE, source([segment(0, None)], partition=other)],
-        [],
-        new_ids(),
-    )
+    other = source([segment(0, None)], partition=tp("other", 3))
+    plan = plan_of([SOURCE, other], image(KNOWN), image(partition=other.partition))
     assert why_stale(plan, METADATA, [SOURCE]) == ()

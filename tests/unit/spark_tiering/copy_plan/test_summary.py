@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from spark_tiering.copy_plan.document import fingerprint
-from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.summary import LINES_OF_EACH_MAX, size_text, summary
 from tests.support.builders import tp
-from tests.support.tier.copy_plans import cut, example_plan, image, metadata, new_ids, rules, source
+from tests.support.tier.copy_plans import cut, example_plan, plan_of, source
 
 
 def test_summary_when_read_then_says_what_is_done_and_what_is_not_and_why() -> None:
@@ -29,13 +28,7 @@ def test_summary_when_read_then_says_what_is_done_and_what_is_not_and_why() -> N
 def test_summary_when_there_is_much_then_stays_short() -> None:
     """A summary of many topics and gaps counts those beyond the first ones."""
     partitions = [tp(f"topic-{number:03}", 0) for number in range(100)]
-    plan = make_plan(
-        rules(),
-        metadata(*(image(partition=one) for one in partitions)),
-        [source(cut(5, 10), partition=one) for one in partitions],
-        [],
-        new_ids(),
-    )
+    plan = plan_of([source(cut(5, 10), partition=one) for one in partitions])
     lines = summary(plan).splitlines()
     assert len(lines) == 3 + 2 * (LINES_OF_EACH_MAX + 1)
     assert "  ... and 80 more topics" in lines
