@@ -30,17 +30,10 @@ OTHER_ID = Uuid(bytes(range(100, 116)))
 
 def test_since_when_segments_came_then_only_these_are_new() -> None:
     """Segments copied since, also into earlier gaps, are new; those copied again are not."""
-    before = shard_with(
-        segment(1, 0, 99), segment(2, 100, 199, state=STARTED), segment(3, 200, 249)
-    )
-    first = plan_of(before)
-    after = shard_with(
-        segment(1, 0, 99),
-        segment(2, 100, 199),
-        segment(3, 200, 249),
-        segment(4, 0, 120),
-        segment(5, 240, 299),
-    )
+    copied = (segment(1, 0, 99), segment(3, 200, 249))
+    first = plan_of(shard_with(*copied, segment(2, 100, 199, state=STARTED)))
+    late = (segment(2, 100, 199), segment(4, 0, 120), segment(5, 240, 299))
+    after = shard_with(*copied, *late)
     new = plan_of(after, since=parse_token(first.token))
     assert rows(new) == [(2, 100, 199), (5, 250, 299)]
     assert new.since == first.token
