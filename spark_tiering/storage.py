@@ -209,7 +209,6 @@ class TierStorage(ClosedByWith):
         return keys[kind]
 
     def _manifest(self, segment: SegmentMetadata) -> Manifest | Unreadable:
-        """Return the manifest of a segment, from memory where it was read lately."""
         name = str(segment.id)
         kept = self._manifests.pop(name, None)
         if kept is None:
@@ -235,7 +234,6 @@ class TierStorage(ClosedByWith):
     def _got(
         self, segment: SegmentMetadata, kind: ObjectKind, fetch: ObjectRangeRead
     ) -> Iterator[Piece | Unreadable]:
-        """Return the content of one range of an object, or why there is none."""
         key = self._key(segment, kind)
         got = self._store.get(key, fetch.first_byte, fetch.last_byte)
         if isinstance(got, bytes):

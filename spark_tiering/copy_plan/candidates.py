@@ -6,7 +6,6 @@ A missing fact is a reason against a segment, never a guess.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.segment import SegmentState
@@ -22,19 +21,6 @@ if TYPE_CHECKING:
     from spark_tiering.segments.segment_listing import ListedSegment
 
 
-class CandidateReason(StrEnum):
-    """Tells why a segment may not be copied yet. The list is closed."""
-
-    ACTIVE = "active"
-    """It still grows."""
-    STABILITY_UNKNOWN = "last-stable-offset-unknown"
-    """The last stable offset is unknown."""
-    UNSTABLE = "above-last-stable-offset"
-    """Some of it is not committed: it may be truncated, or belong to an open transaction."""
-    EPOCH_UNKNOWN = "leader-epoch-unknown"
-    """It is not known under which leader its first offsets were written."""
-
-
 class Candidate(NamedTuple):
     """A segment that may be copied, with the leader epochs of its own offsets."""
 
@@ -44,10 +30,8 @@ class Candidate(NamedTuple):
 
 
 class NotYet(NamedTuple):
-    """A segment that may not be copied, and why; *detail* has the numbers."""
-
     segment: ListedSegment
-    reason: CandidateReason
+    reason: NotCopiedReason
     detail: str
 
 
@@ -63,16 +47,16 @@ def _judge(
 ) -> Candidate | NotYet:
     base_offset, next_offset = segment
     if next_offset is None:
-        return NotYet(segment, CandidateReason.ACTIVE, f"no segment follows {base_offset}")
+        return NotYet(segment, NotCopiedReason.ACTIVE, f"no segment follows {base_offset}")
     if last_stable_offset is None:
-        return NotYet(segment, CandidateReason.STABILITY_UNKNOWN, f"it ends at {next_offset - 1}")
+        return NotYet(segment, NotCopiedReason.STABILITY_UNKNOWN, f"it ends at {next_offset - 1}")
     if next_offset > last_stable_offset:
         detail = f"it ends at {next_offset - 1}, stable is what lies below {last_stable_offset}"
-        return NotYet(segment, CandidateReason.UNSTABLE, detail)
+        return NotYet(segment, NotCopiedReason.UNSTABLE, detail)
     own = None if epochs is None else epochs_within(epochs, base_offset, next_offset)
     if own is None:
         return NotYet(
-            segment, CandidateReason.EPOCH_UNKNOWN, f"no epoch is known at offset {base_offset}"
+            segment, NotCopiedReason.EPOCH_UNKNOWN, f"no epoch is known at offset {base_offset}"
         )
     return Candidate(base_offset, next_offset, own)
 

@@ -66,7 +66,7 @@ class CopyPlanUnreadable:
 
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A part of the document; its fields are in the order in which they are written."""
+    pass
 
 
 class _Rules(_Part, frozen=True):

@@ -172,7 +172,6 @@ class OpenCopyWriter(StrEnum):
     ALIVE = "alive"
     """A job of ours that may still be at work."""
     FOREIGN = "foreign"
-    """A broker, or an unknown writer."""
 
 
 class StoredObjects(StrEnum):

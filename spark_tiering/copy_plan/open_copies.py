@@ -42,8 +42,6 @@ class JudgedOpen(NamedTuple):
 
 
 class OpenJudge:
-    """Judges the open copies of one partition."""
-
     def __init__(self, rules: PlanRules, source: SourcePartition, tier: CopiedTier) -> None:
         self._rules = rules
         self._source = source

@@ -80,13 +80,10 @@ class PartitionDraft:
     steps: list[DraftStep] = field(default_factory=list)
     not_copied: list[SkippedSegment] = field(default_factory=list)
     others: list[JudgedOpen] = field(default_factory=list)
-    """Open copies that are ended or stay open."""
     tier: CopiedTier | None = None
 
 
 class PartitionDrafter:
-    """Drafts one partition's plan, its segments in rising order."""
-
     def __init__(
         self,
         rules: PlanRules,
@@ -182,7 +179,7 @@ class PartitionDrafter:
         undecided: list[JudgedOpen],
     ) -> tuple[NotCopiedReason, str] | None:
         if isinstance(candidate, NotYet):
-            return NotCopiedReason(candidate.reason.value), candidate.detail
+            return candidate.reason, candidate.detail
         start, end, epochs = candidate
         lacking = tier.lacks(epochs, start, end)
         if not lacking:

@@ -29,7 +29,6 @@ class CopyPlanRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
 
 class PlannedCopy(CopyPlanRow, frozen=True):
     turn: Count64
-    """The place of the copy in the whole plan, from 0."""
     action: SegmentAction
     start_offset: Count64 = field(name="start")
     last_offset: Count64 = field(name="last")

@@ -130,7 +130,6 @@ def _urgency(assembly: PartitionAssembly) -> tuple[int, int]:
 
 
 def _usable(new_ids: Iterable[Uuid], taken: set[Uuid]) -> Iterator[Uuid]:
-    """Return those of *new_ids* that a new segment may have, each once."""
     used = set(taken)
     for uuid in new_ids:
         if uuid not in used and uuid not in RESERVED_IDS and not str(uuid).startswith("-"):

@@ -37,8 +37,7 @@ class SegmentSelection:
     kept_local_bytes: int = 0
     """The newest bytes of each partition's log stay where they are; a segment stays whole."""
     with_compacted: bool = False
-    """Topics with `compact` in their `cleanup.policy` are wanted, too: as their cleaner left them
-    when they were copied, which a later copy of the same offsets need not equal."""
+    """Also topics with `compact` in their `cleanup.policy`, as their cleaner left them by then."""
 
     def __post_init__(self) -> None:
         for pattern in (*self.topics, *self.without_topics):
@@ -49,7 +48,6 @@ class SegmentSelection:
         _require("bytes kept local", self.kept_local_bytes)
 
     def wants_topic(self, topic: str) -> bool:
-        """Return whether segments of *topic* may be copied."""
         if any(fnmatchcase(topic, pattern) for pattern in self.without_topics):
             return False
         if topic.startswith("__"):
@@ -96,7 +94,6 @@ class RequestCosts:
     """The largest object that is sent at once: it costs one request, and is tried again whole."""
     part_bytes: int = 64 * 2**20
     checks_of_object: int = 1
-    """Requests that verify an object."""
 
     def __post_init__(self) -> None:
         _require("threshold of multipart", self.multipart_above_bytes)

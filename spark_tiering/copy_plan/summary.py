@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from spark_tiering.copy_plan.plan import CopyPlan
 
 LINES_OF_EACH_MAX = 20
-"""Of topics, of gaps, of open copies: more are counted, not listed."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB")
 
 
 def summary(plan: CopyPlan) -> str:
-    """Return lines without control characters."""
     return "\n".join(_lines(plan)) + "\n"
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PlanTotals:
-    """Counts planned and left-out segments."""
-
     partitions: int = 0
     by_action: dict[SegmentAction, int] = field(
         default_factory=lambda: dict.fromkeys(SegmentAction, 0)
@@ -24,7 +22,6 @@ class PlanTotals:
     cost: Cost = field(default_factory=Cost)
     left_open: int = 0
     left_out: dict[NotCopiedReason, tuple[int, int]] = field(default_factory=dict)
-    """Segments and bytes by reason."""
     missing_offsets: int = 0
 
     @property

@@ -33,15 +33,12 @@ KEPT_MAX = 10_000
 
 
 class ReadState:
-    """Implements `StateOfSegments`."""
-
     def __init__(self, storage: SegmentStorage) -> None:
         self._storage = storage
         self._aborted: dict[ExtentObjects | LogFolderSegment, Sequence[AbortedTransaction]] = {}
         self._open: dict[ExtentObjects | LogFolderSegment, frozenset[int]] = {}
 
     def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]:
-        """Return the entries of a transaction index; one that cannot be read is an error."""
         if extent.place not in self._aborted:
             content = self._part(extent, SegmentPart.TXN_INDEX)
             found = read_txn_index(content or b"")
@@ -172,5 +169,4 @@ def _runs(extents: Sequence[ReadExtent]) -> list[list[ReadExtent]]:
 def of_piece(
     aborted: Sequence[AbortedTransaction], first: int, behind: int
 ) -> tuple[AbortedTransaction, ...]:
-    """Return the transactions that have anything in [first, behind)."""
     return tuple(one for one in aborted if one.first_offset < behind and one.last_offset >= first)

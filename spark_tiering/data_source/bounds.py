@@ -39,7 +39,6 @@ class AtEdge:
     """Bounds every partition by its first offset, or by its last."""
 
     offset: int
-    """`EARLIEST` or `LATEST`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,6 @@ class AtTime:
 
 @dataclass(frozen=True, slots=True)
 class AtTimes:
-    """Bounds each partition by a time of its own."""
-
     option: str
     times_ms: Mapping[PartitionName, int]
     no_offset: NoOffset

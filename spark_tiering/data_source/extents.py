@@ -42,7 +42,6 @@ class ReadExtent:
     max_timestamp_ms: int
     """Of the whole segment; -1 is unknown, and leaves nothing out."""
     has_no_aborts: bool
-    """Whether it is known that no transaction was aborted in the segment."""
     place: ExtentObjects | LogFolderSegment
 
     @property
@@ -68,7 +67,6 @@ class ReadExtent:
         return f"{self.partition.topic}-{self.partition.partition}"
 
     def cut(self, first: int, behind: int) -> ReadExtent | None:
-        """Return the part in [first, behind); None where there is none."""
         first, last = max(first, self.first_offset), min(behind - 1, self.last_offset)
         return None if last < first else replace(self, first_offset=first, last_offset=last)
 

@@ -40,8 +40,6 @@ class ByteStretch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetPlaces:
-    """An offset index; *log_bytes* is how long the log is."""
-
     base_offset: int
     log_bytes: int
     offsets: np.ndarray
@@ -93,8 +91,6 @@ class OffsetPlaces:
 
 @dataclass(frozen=True, slots=True)
 class TimePlaces:
-    """A time index."""
-
     times_ms: np.ndarray
     offsets: np.ndarray
 

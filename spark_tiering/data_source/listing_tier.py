@@ -52,7 +52,6 @@ _WHY: Final = {
 
 
 def listing_of_plan(plan: FrozenPlan, subscription: Subscription) -> TierListing:
-    """Return the partitions of *plan* that are wanted."""
     wanted = [
         one
         for one in plan.partitions
@@ -117,7 +116,6 @@ logger = logging.getLogger(__name__)
 
 MANIFESTS_AT_ONCE: Final = 100
 READERS: Final = 8
-"""Threads, each with a store of its own."""
 
 
 class TierLister:

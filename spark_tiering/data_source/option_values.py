@@ -48,7 +48,6 @@ class ReaderOptions:
         return text == "true"
 
     def choice(self, name: str, *choices: str) -> str:
-        """Return one of *choices*; the first where nothing is said."""
         text = self.text(name, choices[0]).lower()
         if text not in choices:
             msg = f"{name} is one of {', '.join(choices)}, got {text[:_TEXT_CHARACTERS_MAX]!r}"
@@ -104,7 +103,6 @@ class ReaderOptions:
         return tuple(sorted(partitions))
 
     def texts(self, name: str) -> dict[str, str]:
-        """Return `{"name": "text"}`; nothing where the option is not given."""
         if name not in self:
             return {}
         found = _json(name, self.text(name))
@@ -174,7 +172,6 @@ def _likely(name: str, known: Mapping[str, str]) -> str:
 
 
 def exactly_one(options: ReaderOptions, names: Collection[str]) -> str:
-    """Return the one of *names* that is given. Raise `ConfigError` for none, and for several."""
     given = [name for name in names if name in options]
     if len(given) != 1:
         told = " and ".join(given) if given else "none"

@@ -62,7 +62,6 @@ _OF_TABLE: Final = "option."
 
 class Isolation(StrEnum):
     UNCOMMITTED = "read_uncommitted"
-    """All."""
     COMMITTED = "read_committed"
     """Those that were committed, and none behind the first that is not decided yet."""
 

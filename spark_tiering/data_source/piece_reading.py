@@ -121,7 +121,6 @@ def read_piece(piece: SegmentPiece, reading: PieceReading) -> Iterator[pa.Record
 
 
 def _timely(extent: ReadExtent, source: SegmentBytes, reading: PieceReading) -> ReadExtent | None:
-    """Return the part of *extent* that may hold rows of the wanted times."""
     pushed = reading.pushed
     if not pushed.has_times:
         return extent
@@ -140,7 +139,6 @@ def _timely(extent: ReadExtent, source: SegmentBytes, reading: PieceReading) -> 
 def _stretch(
     piece: SegmentPiece, extent: ReadExtent, source: SegmentBytes, storage: SegmentStorage
 ) -> ByteStretch:
-    """Return the bytes of the log in which the rows of *piece* are."""
     is_whole = (extent.first_offset, extent.last_offset) == (
         extent.segment_first,
         extent.segment_last,
@@ -152,8 +150,6 @@ def _stretch(
 
 
 class _Rows:
-    """The rows of one stretch."""
-
     def __init__(
         self, piece: SegmentPiece, extent: ReadExtent, source: SegmentBytes, reading: PieceReading
     ) -> None:

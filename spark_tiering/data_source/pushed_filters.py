@@ -50,7 +50,6 @@ class PushedFilters:
 
 
 EVERYTHING: Final = PushedFilters()
-"""Nothing is known of what is wanted."""
 
 
 def prune(

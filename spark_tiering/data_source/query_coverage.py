@@ -37,8 +37,6 @@ class OffsetRange:
 
 @dataclass(frozen=True, slots=True)
 class RangeCoverage:
-    """Holds the extents of one range, and its missing offsets."""
-
     range: OffsetRange
     extents: tuple[ReadExtent, ...]
     lost: tuple[MissingOffsets, ...] = ()
@@ -115,7 +113,6 @@ def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) ->
 
 
 def without(covered: RangeCoverage, lost: Sequence[MissingOffsets]) -> RangeCoverage:
-    """Return the coverage with the *lost* offsets as well."""
     extents = list(covered.extents)
     for one in lost:
         extents = [

@@ -28,7 +28,6 @@ class SegmentPiece:
     number: int = 0
     count: int = 1
     aborted: tuple[AbortedTransaction, ...] = ()
-    """Whose records are left out."""
 
     @property
     def likely_bytes(self) -> int:
@@ -44,7 +43,6 @@ class SplitLimits:
     bytes_max: int
     records_max: int | None = None
     least: int | None = None
-    """How many shares there are to be at least, where there is enough to share."""
 
 
 def shares(extents: Iterable[ReadExtent], cutting: SplitLimits) -> list[tuple[SegmentPiece, ...]]:

@@ -12,7 +12,6 @@ class DecodingCounts:
     batches: int = 0
     rows: int = 0
     markers: int = 0
-    """Records of control batches."""
     aborted: int = 0
     outside: int = 0
     untimely: int = 0

@@ -29,8 +29,6 @@ _TRIES = 1_000
 
 
 class StoredChunk(NamedTuple):
-    """Places one chunk in the log, and in the object that stores it."""
-
     number: int
     original_start: int
     original_bytes: int

@@ -82,12 +82,10 @@ def parse_custom_metadata(section: bytes | None) -> CustomMetadata | LayoutFindi
 
 
 class _Unreadable(Exception):
-    """Names the fault; it never leaves this module."""
+    pass
 
 
 class _Section:
-    """Reads one section from its start to its end."""
-
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._at = 0

@@ -121,8 +121,6 @@ def _xor(one: bytes, other: bytes) -> bytes:
 
 
 class SegmentCipher:
-    """Opens the parts of one segment."""
-
     def __init__(self, data_key: bytes, aad: bytes) -> None:
         # Large, and not needed where nothing is encrypted.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415

@@ -226,8 +226,6 @@ def _description_fields(described: SegmentDescription) -> _Description:
 
 
 class _Refused(Exception):
-    """Carries a finding out of the middle of a manifest."""
-
     def __init__(self, kind: LayoutFault, detail: str) -> None:
         super().__init__(detail)
         self.finding = LayoutFinding(kind, detail)
@@ -323,7 +321,6 @@ def _indexes(fields: _Indexes) -> SegmentIndexes:
 
 
 def _description(fields: _Description) -> SegmentDescription:
-    """Raise `InvalidArgument` for values that the fields cannot have."""
     identity = fields.remote_log_segment_id.topic_id_partition
     named, note = identity.topic_partition, fields.rlmm
     if fields.end_offset < fields.start_offset:

@@ -19,7 +19,6 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, Uuid
 
 VALUES_MAX = 100_000
-"""Default limit on commas, colons and opening brackets."""
 
 Int32 = Annotated[int, msgspec.Meta(ge=INT32_MIN, le=INT32_MAX)]
 Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]

@@ -65,7 +65,6 @@ class PlanFault(StrEnum):
     """JSON or a table, and no plan, or one of a version that is not known."""
     FIELD_WRONG = "field-wrong"
     CHANGED = "changed"
-    """Its checksum, its token or its sums are not those of its content."""
     CONTRADICTION = "contradiction"
     """Ranges that overlap, or lie outside their segment or what was asked."""
 
@@ -163,7 +162,6 @@ def digest_of(plan: FrozenPlan) -> bytes:
 
 
 def checksum_of(document: dict[str, Any]) -> str:
-    """Return the SHA-256 of all of *document* but its checksum."""
     rest = {name: value for name, value in document.items() if name != "checksum"}
     return hashlib.sha256(compact(rest)).hexdigest()
 
@@ -212,7 +210,6 @@ def parse_plan(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
 
 
 def load_fields(content: bytes) -> dict[str, Any]:
-    """Return the object of a document. Raise `ReadPlanFault`."""
     try:
         loaded = load_json(content, bytes_max=DOCUMENT_BYTES_MAX, values_max=VALUES_MAX)
         return typed_value(loaded, dict[str, Any], "plan")
@@ -221,7 +218,6 @@ def load_fields(content: bytes) -> dict[str, Any]:
 
 
 def plan_of_document(loaded: dict[str, Any]) -> FrozenPlan:
-    """Return the plan of the fields of a document. Raise `ReadPlanFault`."""
     # Another version may have other fields: the version is judged first.
     if loaded.get("format") != FORMAT or loaded.get("version") != VERSION:
         refuse(PlanFault.OTHER_FORMAT, f"expected {FORMAT} of version {VERSION}")

@@ -40,7 +40,6 @@ class StateOrigin:
     positions: Mapping[int, int] | None = None
     """Of all metadata partitions that were read; a plan keeps those that it stands on."""
     warnings: tuple[str, ...] = ()
-    """What could not be read, for example; part of the plan."""
 
 
 def inputs_of_segments(segments: Iterable[SegmentMetadata]) -> list[PartitionInput]:

@@ -39,9 +39,7 @@ class PlanMoment(Protocol):
 
     def partitions(self) -> list[PartitionSummary]: ...
 
-    def state(self, partition: TopicIdPartition) -> Shard:
-        """Return a shard that holds all of *partition*."""
-        ...
+    def state(self, partition: TopicIdPartition) -> Shard: ...
 
 
 class PlanLog(Protocol):
@@ -76,8 +74,6 @@ class _Awaited:
 
 
 class PastMoment:
-    """The metadata as it was once, in memory whole."""
-
     def __init__(self, moment: ShardsMoment, wants_topic: Callable[[str], bool]) -> None:
         self._moment = moment
         self._wants = wants_topic
@@ -151,7 +147,6 @@ def steady(moment: PlanMoment, log: PlanLog) -> PlanMoment:
 
 
 def state_of(moment: PlanMoment, partition: TopicIdPartition) -> Shard | None:
-    """Return the state of *partition*, None where nothing is known of it."""
     try:
         return moment.state(partition)
     except UnknownPartition:

@@ -33,7 +33,6 @@ HEAD = b"rlmm.plan"
 MAGIC = b"PAR1"
 FILE_BYTES_MAX = 512 * 2**20
 ROWS_MAX = 1_000_000
-"""More are neither written nor read."""
 _INFLATED_BYTES_MAX = 4 * 2**30
 _ROWS_AT_ONCE = 10_000
 
@@ -86,7 +85,6 @@ def format_parquet(plan: FrozenPlan) -> bytes:
 
 
 def parse_parquet(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
-    """Parse a table as a plan; the bytes may be of any origin."""
     try:
         return plan_of_document(_document(content))
     except ReadPlanFault as refused:

@@ -36,9 +36,7 @@ class GapReason(StrEnum):
     OTHER_LINEAGE = "other-lineage"
     """Only copies of leader epochs that were replaced hold it: other records under its offsets."""
     MISSING = "missing"
-    """No segment holds it."""
     NOT_TIERED_YET = "not-tiered-yet"
-    """Behind all that the tier has."""
 
 
 class LeftOutReason(StrEnum):
@@ -107,7 +105,6 @@ class FrozenSegment(ReadPlanRow, frozen=True):
         return (self.read_first, self.read_last) == (self.start_offset, self.last_offset)
 
     def cut(self, first: int, last: int) -> FrozenSegment | None:
-        """Return the range cut to *first* to *last*; None where nothing is left."""
         first, last = max(first, self.read_first), min(last, self.read_last)
         if last < first:
             return None
@@ -122,7 +119,6 @@ class PlanGap(ReadPlanRow, frozen=True):
 
     @property
     def offsets(self) -> int | None:
-        """Return the number of offsets; None is unknown."""
         return None if self.next_offset is None else self.next_offset - self.first_offset
 
 
@@ -139,12 +135,10 @@ class PartitionRow(ReadPlanRow, frozen=True):
     topic_id: Uuid
     number: Count32 = field(name="partition")
     metadata_partition: Count32 | None
-    """None in plans of manifests."""
     asked: tuple[Pair, ...]
     """The asked ranges, rising: one or none; behind another plan also those that it lacked."""
     tier_first: Count64 | None = field(name="tier_first_offset")
     tier_next: Count64 | None = field(name="tier_next_offset")
-    """The tier's first offset in the lineage, and the one behind its last; gaps may lie between."""
     tiered_until_ms: Int64 | None
     """The newest record that the tier has, by the newest of its segments."""
     next_offset: Count64 | None

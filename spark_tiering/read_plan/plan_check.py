@@ -25,7 +25,6 @@ class PlannedSegmentFate(StrEnum):
     """Its objects may be gone at any moment."""
     GONE = "gone"
     ANOTHER = "another"
-    """The metadata says of its id what the plan does not: it is of another log."""
 
 
 class CheckedRange(NamedTuple):
@@ -36,7 +35,6 @@ class CheckedRange(NamedTuple):
 def revisit(
     plan: FrozenPlan, fate_of: Callable[[FrozenSegment], PlannedSegmentFate]
 ) -> Iterator[CheckedRange]:
-    """Return every range, in order; *fate_of* asks the metadata or the store."""
     return (CheckedRange(one, fate_of(one)) for one in plan.segments)
 
 

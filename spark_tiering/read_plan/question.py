@@ -91,7 +91,6 @@ class Question:
             raise InvalidArgument(msg) from error
 
     def wants(self, topic: str, partition: int) -> bool:
-        """Return whether *partition* of *topic* is meant."""
         if any(fnmatchcase(topic, one) for one in self.without_topics):
             return False
         if self.assigned:

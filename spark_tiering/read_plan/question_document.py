@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 
 class BoundsFields(ReadPlanRow, frozen=True):
-    """Bounds of all partitions that have none of their own."""
-
     from_offset: Count64 | None
     to_offset: Count64 | None
     from_time_ms: Count64 | None
@@ -36,8 +34,6 @@ class BoundsFields(ReadPlanRow, frozen=True):
 
 
 class PartitionBoundsFields(ReadPlanRow, frozen=True):
-    """Bounds of one partition."""
-
     topic: Text
     partition: Count64
     from_offset: Count64 | None
@@ -73,7 +69,6 @@ class QuestionFields(ReadPlanRow, frozen=True):
         )
 
     def question(self) -> Question:
-        """Return the question. Raise `InvalidArgument` for an impossible one."""
         return Question(
             self.topics,
             self.without_topics,
@@ -90,8 +85,6 @@ class QuestionFields(ReadPlanRow, frozen=True):
 
 
 class FactsFields(ReadPlanRow, frozen=True):
-    """Facts of the cluster as a document has them."""
-
     retention_ms: dict[str, Annotated[int, msgspec.Meta(ge=-1, le=INT64_MAX)]]
     log_starts: tuple[tuple[Text, Uuid, Count32, Annotated[int, msgspec.Meta(ge=0)]], ...]
     histories: tuple[tuple[Text, Uuid, Count32, tuple[Pair, ...]], ...]
@@ -111,7 +104,6 @@ class FactsFields(ReadPlanRow, frozen=True):
         )
 
     def facts(self) -> QuestionFacts:
-        """Return the facts. Raise `InvalidArgument` for a history that does not rise."""
         return QuestionFacts(
             self.retention_ms,
             {TopicIdPartition(of, topic, number): at for topic, of, number, at in self.log_starts},

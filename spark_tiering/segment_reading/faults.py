@@ -20,11 +20,8 @@ class ReadFault(StrEnum):
     """Tells why bytes of a segment cannot be read. The list is closed."""
 
     MISSING = "missing"
-    """There is no such object, or no such file any more."""
     LENGTH = "length"
-    """It has fewer bytes than it should have, or a part of it has more or fewer."""
     DAMAGED = "damaged"
-    """A frame or a tag is not that of what was written."""
     MANIFEST = "manifest"
     """The manifest is none that a broker could read."""
     MISMATCH = "mismatch"
@@ -36,7 +33,6 @@ class ReadFault(StrEnum):
     KEY_WRONG = "key-wrong"
     """The ring has a key of that name, and it is another one."""
     TOO_LARGE = "too-large"
-    """More than is held in memory here."""
     CHANGED = "changed"
     """The file is another one than when it was looked at."""
 
@@ -88,7 +84,6 @@ def finding_kind(fault: ReadFault) -> FindingKind:
 
 
 def of_finding(where: str, found: LayoutFinding) -> SegmentUnreadable:
-    """Return a finding of the layout about the object *where*."""
     return SegmentUnreadable(_OF_LAYOUT[found.kind], where, found.detail)
 
 

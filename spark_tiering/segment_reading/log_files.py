@@ -59,7 +59,6 @@ class FolderSegment:
         return self._log_bytes
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
-        """Return the bytes of a range of the log; see `SegmentBytes.pieces`."""
         require_range(first_byte, last_byte)
         behind = self._log_bytes if last_byte is None else min(last_byte + 1, self._log_bytes)
         position, piece_bytes = first_byte, piece_bytes_of(self._files)
@@ -73,7 +72,6 @@ class FolderSegment:
             position += asked
 
     def index(self, part: SegmentPart) -> bytes | None:
-        """Return one of the files beside the log; see `SegmentBytes.index`."""
         name = self._name_of(part)
         facts = None if name is None else self._facts.get(name)
         if name is None or facts is None:

@@ -34,9 +34,6 @@ class SegmentBytes(Protocol):
 
 
 class ObjectReader(Protocol):
-    """Reads from a store. See `spark_tiering.stores.protocol.ObjectStore`."""
-
     def head(self, key: str, *, is_sum_wanted: bool = True) -> ObjectFacts | ObjectAbsent: ...
 
-    def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """Return the bytes of a range, both ends inclusive."""
+    def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome: ...

@@ -122,7 +122,6 @@ class TieredSegment:
         return self._cipher
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
-        """Return the bytes of a range of the log; see `SegmentBytes.pieces`."""
         require_range(first_byte, last_byte)
         if first_byte >= self.log_bytes:
             return
@@ -139,7 +138,6 @@ class TieredSegment:
             yield from self._contents(self.where, fetch)
 
     def index(self, part: SegmentPart) -> bytes | None:
-        """Return one of its indexes; see `SegmentBytes.index`."""
         place = self.manifest.indexes.place(part)
         if place is None:
             return None

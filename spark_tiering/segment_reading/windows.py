@@ -62,7 +62,6 @@ def batch_windows(
 
 
 def _taken(held: bytearray, size: int) -> bytes:
-    """Return the first *size* bytes, which are not held any more."""
     with memoryview(held) as whole, whole[:size] as wanted:
         taken = bytes(wanted)
     del held[:size]
