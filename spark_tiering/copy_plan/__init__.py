@@ -7,15 +7,13 @@ inspect, a budget's worth of which is enough.
     reasons             closed lists: why a segment is copied, left out, ended, left open, or stale
     inputs              the values that a plan is made from
     rules               mode, filters, budgets and costs of a plan
-    coverage            offsets of a partition that the tier has, by leader epoch
     candidates          segments that may be copied, and partitions of which nothing is
-    lineage             the tier along the history of leaders; why no segment is cut
+    lineage             the tier along the history of leaders, by offset; why no segment is cut
     open_copies         decisions about copies that were started
     partition_draft     one partition, before budgets
-    plan                a plan, as values
+    plan                a plan and its sums, as values
     partition_assembly  one partition, under the budgets
     planner             all partitions under the budgets
-    totals              sums of a plan
     document            a plan as JSON, and back
     staleness           reasons to refuse a plan
     summary             a plan in a few lines

@@ -24,11 +24,13 @@ from spark_tiering.copy_plan.plan import (
     PartitionCopyPlan,
     PlannedCopy,
     PlannedEnd,
+    PlanTotals,
     partition_order,
+    sums_by_topic,
+    total_sums,
 )
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.rules import Budgets, Cost, PlanRules, RequestCosts, SegmentSelection
-from spark_tiering.copy_plan.totals import PlanTotals, sums_by_topic, total_sums
 from spark_tiering.layout.object_names import main_key
 from spark_tiering.layout.strict_json import (
     Count32,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_plan.candidates import Candidate, NotYet, judge_segments, why_no_partition
-from spark_tiering.copy_plan.coverage import spans_of
-from spark_tiering.copy_plan.lineage import CopiedTier
+from spark_tiering.copy_plan.lineage import CopiedTier, spans_of
 from spark_tiering.copy_plan.open_copies import (
     JudgedOpen,
     OpenJudge,
@@ -29,14 +28,13 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.copy_plan.coverage import EpochSpan
     from spark_tiering.copy_plan.inputs import (
         OpenCopyEvidence,
         PartitionImage,
         SourcePartition,
         SourceSegment,
     )
-    from spark_tiering.copy_plan.lineage import Range
+    from spark_tiering.copy_plan.lineage import EpochSpan, Range
     from spark_tiering.copy_plan.rules import PlanRules
 
 _NOTHING_MISSING = (NotCopiedReason.COVERED, NotCopiedReason.EMPTY)

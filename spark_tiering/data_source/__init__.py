@@ -8,7 +8,6 @@ the manifests in the store, the current metadata, or log folders; later steps se
     option_values         single options, from their texts
     places                places of segments, and of the list of them
     options               all options
-    schema                the columns
     extents               stretches of offsets, each with its segment
     query_coverage        the offsets that a query covers, and lost ones; offsets of times
     aborted_transactions  aborted transactions, up to the last decided offset
@@ -20,8 +19,7 @@ the manifests in the store, the current metadata, or log folders; later steps se
     listing_tier          segments of the tier, or of a frozen plan
     listing_folders       segments of log folders
     query_planning        a query from its options to shares
-    spark_errors          errors, as Spark shows them
-    source                batch queries of Spark
+    source                batch queries of Spark, with their columns and errors
     stream                streaming queries of Spark, and their micro-batches
 
 Invariants:

@@ -13,7 +13,9 @@ from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import SegmentDescription
 from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, find_object_name
-from spark_tiering.segment_reading.faults import (
+from spark_tiering.segment_reading.key_files import KeyRingSettings, process_key_ring
+from spark_tiering.segment_reading.log_files import FolderSegment
+from spark_tiering.segment_reading.protocol import (
     ReadFault,
     SegmentUnreadable,
     archived,
@@ -21,8 +23,6 @@ from spark_tiering.segment_reading.faults import (
     missing,
     of_manifest,
 )
-from spark_tiering.segment_reading.key_files import KeyRingSettings, process_key_ring
-from spark_tiering.segment_reading.log_files import FolderSegment
 from spark_tiering.segment_reading.tiered import TieredSegment
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_listing import ListedSegment

@@ -19,9 +19,13 @@ from rlmm.errors import ConfigError, DataLost, RlmmError
 from rlmm.metadata.ids import INT64_MAX
 from spark_tiering.data_source.bounds import PartitionName
 from spark_tiering.data_source.query_planning import QueryPlanner
-from spark_tiering.data_source.schema import wanted_columns
-from spark_tiering.data_source.source import TaskShare, rows_of
-from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in_one_line
+from spark_tiering.data_source.source import (
+    TaskShare,
+    iterated_in_one_line,
+    rows_of,
+    told_in_one_line,
+    wanted_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,8 +70,7 @@ def available(start: Offsets, latest: Offsets) -> int:
 
 def step(start: Offsets, latest: Offsets, most: int | None) -> Offsets:
     """
-    Return how far to go from *start* to *latest*: *most* offsets, shared out by partitions'
-    lengths.
+    Return how far to go from *start* to *latest*: *most* offsets, shared out by partitions' length.
 
     Each partition with any gets at least one while there are some left. *start* must have each
     partition of *latest*; a partition that *latest* lacks stays where it was.

@@ -6,18 +6,15 @@ batch ends. For `read_committed` the aborted transactions come from transaction 
 `AbortedSearch`.
 
     faults            what can be wrong with a log, as values
-    columns           the columns that there are, their types, and which are wanted
-    options           what is asked of a decoder
+    options           the columns that there are, and what is asked of a decoder
     aborted           transaction index entries, which of them a read needs, and whose batches go
     batch_walk        bytes to the headers of whole batches, each of them checked
     decompression     batches to one buffer of records, no more at a time than a limit
     varints           the varints of many records in a few steps
     record_positions  where each record begins
-    fields            what stands in each record
-    headers           the headers of all records
+    fields            what stands in each record, with its headers
     arrow             columns out of positions in a buffer
-    counts            what became of the records, as values
-    rows              portions of batches to rows, up to the first record that makes no sense
+    rows              portions of batches to rows, counted, up to the first senseless record
     decoder           all of it, in pieces
 
 Invariants:
@@ -39,11 +36,10 @@ from spark_tiering.decoding.aborted import (
     AbortedTransaction,
     read_txn_index,
 )
-from spark_tiering.decoding.columns import COLUMNS, schema_of
-from spark_tiering.decoding.counts import DecodingCounts
 from spark_tiering.decoding.decoder import BatchDecoder
 from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
-from spark_tiering.decoding.options import DecodingOptions
+from spark_tiering.decoding.options import COLUMNS, DecodingOptions, schema_of
+from spark_tiering.decoding.rows import DecodingCounts
 
 __all__ = [
     "COLUMNS",

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_tiering.decoding.columns import HEADER_TYPE
+from spark_tiering.decoding.options import HEADER_TYPE
 
 if TYPE_CHECKING:
     from spark_tiering.decoding.batch_walk import Int64s

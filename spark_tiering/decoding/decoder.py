@@ -17,10 +17,9 @@ from rlmm.records.header import (
 )
 from spark_tiering.decoding.aborted import AbortedRanges
 from spark_tiering.decoding.batch_walk import walk_window
-from spark_tiering.decoding.counts import DecodingCounts
 from spark_tiering.decoding.decompression import BatchDecompressor
 from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
-from spark_tiering.decoding.rows import RowReader
+from spark_tiering.decoding.rows import DecodingCounts, RowReader
 from spark_tiering.decoding.varints import PADDING
 
 if TYPE_CHECKING:

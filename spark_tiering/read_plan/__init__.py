@@ -5,12 +5,11 @@ Frozen plans: the segments that hold a range of offsets, decided once, for reade
     plan               a plan, as values
     inputs             the state of one partition, from a shard or from recovered manifests
     segment_lookup     which segment answers for which offsets, by the engine's own look-ups
-    offset_bounds      the bounds of one partition, as offsets
     gaps               offsets that are not there, and segments that are left out, by reason
     tokens             a plan's token, and back
     question_document  question and facts in a document, and in a token
     document           a plan as JSON, and back
-    partition_plan     the plan of one partition
+    partition_plan     the plan of one partition, and its bounds as offsets
     planner            the plan of all partitions
     parquet            a plan as a table, and back
     plan_check         segments of a plan that are gone by now

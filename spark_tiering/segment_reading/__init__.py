@@ -8,11 +8,9 @@ The bytes of a segment: in a tier, by its manifest, or in a broker's folder.
 A fault raises `SegmentUnreadable`, with a `fault` of a closed list; the bytes before it are right.
 It never leaves `spark_tiering`. Faults of the store as a whole raise the store's errors.
 
-    faults     the faults of a read, as an exception that carries a value
-    protocol   `SegmentBytes`, and as much of a store as is needed
-    places     the keys under which a segment's objects may lie: prefixes change, objects stay
+    protocol   `SegmentBytes`, as much of a store as is needed, and the faults of a read
     key_files  a key ring from its files, once a process; what travels is the path
-    tiered     a segment of a tier: `open_tiered`, `TieredSegment`
+    tiered     a segment of a tier: `open_tiered`, `TieredSegment`, `KeyPlaces`
     log_files  a segment of a broker's folder: `FolderSegment`
     windows    pieces cut where record batches end
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.partition_log.checkpoints import format_epochs
 from rlmm.partition_log.names import EPOCH_CHECKPOINT, LOG, OFFSET_INDEX, TIME_INDEX, segment_file
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.tiered import require_range
 from spark_tiering.segments.companions import PART_BYTES_MAX
 from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart

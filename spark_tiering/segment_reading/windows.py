@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.records.header import LENGTH_FROM, LENGTH_MIN
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,6 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentState
 from rlmm_conformance.model import CacheModel
 from rlmm_conformance.steps import SegmentFields, UpdateFields
-from spark_tiering.copy_plan.coverage import Coverage, spans_of
 from spark_tiering.copy_plan.document import CopyPlanUnreadable, format_plan, parse_plan
 from spark_tiering.copy_plan.inputs import (
     OpenCopyEvidence,
@@ -20,6 +19,7 @@ from spark_tiering.copy_plan.inputs import (
     PartitionImage,
     StoredObjects,
 )
+from spark_tiering.copy_plan.lineage import Coverage, spans_of
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason, SegmentAction
 from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, SegmentSelection

@@ -12,7 +12,7 @@ import pytest
 
 from rlmm.errors import ConfigError, DataLost, StoreAbsent, TierUnreadable
 from spark_tiering.data_source.piece_reading import read_piece
-from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in_one_line
+from spark_tiering.data_source.source import iterated_in_one_line, told_in_one_line
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.storage import TierStorage

@@ -13,15 +13,21 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import INFLATED_BYTES_MAX
 from rlmm.records.damage import DamagedRecords
 from rlmm.records.records import Record, strict_records
-from spark_tiering.decoding import COLUMNS, BatchDecoder, DecodingFault, DecodingOptions, rows
+from spark_tiering.decoding import (
+    COLUMNS,
+    BatchDecoder,
+    DecodingFault,
+    DecodingOptions,
+    fields,
+    rows,
+)
 from spark_tiering.decoding import decompression as inflating
-from spark_tiering.decoding import headers as headers_module
 from spark_tiering.decoding import record_positions as stepping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spark_tiering.decoding.counts import DecodingCounts
+    from spark_tiering.decoding.rows import DecodingCounts
 
 TOPIC = "orders"
 PARTITION = 3
@@ -140,7 +146,7 @@ def in_small(
     with ExitStack() as stack:
         for module, name, value in (
             (stepping, "LANES_MIN", lanes),
-            (headers_module, "LANES_MIN", lanes),
+            (fields, "LANES_MIN", lanes),
             (rows, "ROWS_MAX", rows_max),
             (rows, "HEADERS_MAX", headers_max),
             (inflating, "PORTION_BYTES", portion_bytes),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.coverage import spans_of
 from spark_tiering.copy_plan.inputs import (
     MetadataImage,
     OpenCopyEvidence,
@@ -18,6 +17,7 @@ from spark_tiering.copy_plan.inputs import (
     SourceSegment,
     StoredObjects,
 )
+from spark_tiering.copy_plan.lineage import spans_of
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.rules import Budgets, PlanRules, RequestCosts, SegmentSelection

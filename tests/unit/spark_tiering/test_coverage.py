@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.coverage import Coverage, EpochSpan, spans_of
+from spark_tiering.copy_plan.lineage import Coverage, EpochSpan, spans_of
 from tests.support.builders import started
 
 if TYPE_CHECKING:

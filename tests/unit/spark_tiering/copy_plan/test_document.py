@@ -18,8 +18,7 @@ from spark_tiering.copy_plan.document import (
     format_plan,
     parse_plan,
 )
-from spark_tiering.copy_plan.plan import CopyPlan
-from spark_tiering.copy_plan.totals import total_sums
+from spark_tiering.copy_plan.plan import CopyPlan, total_sums
 from tests.support.tier.copy_plans import example_plan
 
 if TYPE_CHECKING:

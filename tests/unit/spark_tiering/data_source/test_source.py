@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 
 from rlmm.errors import ConfigError
-from spark_tiering.data_source.schema import full_schema
-from spark_tiering.data_source.source import RlmmDataSource
+from spark_tiering.data_source.source import RlmmDataSource, full_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable

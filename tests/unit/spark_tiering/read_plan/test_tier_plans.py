@@ -87,8 +87,8 @@ class MemoryTierLog:
 class FewTopics:
     def __init__(self, **settings: dict[str, str] | None) -> None:
         self._settings = {
-            name: values and {key: ClusterSetting(one, True) for key, one in values.items()}
-            for name, values in settings.items()
+            name: None if said is None else {k: ClusterSetting(v, True) for k, v in said.items()}
+            for name, said in settings.items()
         }
         self.asked: list[TopicIdPartition] = []
 

@@ -13,9 +13,13 @@ from rlmm.errors import InvalidArgument
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable, finding_kind
-from spark_tiering.segment_reading.places import KeyPlaces
-from spark_tiering.segment_reading.tiered import TieredSegment, find_manifest, open_tiered
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable, finding_kind
+from spark_tiering.segment_reading.tiered import (
+    KeyPlaces,
+    TieredSegment,
+    find_manifest,
+    open_tiered,
+)
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.stores.results import ObjectArchived
 from tests.support.stores.encrypted_segments import IDS, seal_segment

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.windows import BatchWindow, batch_windows
 from tests.support.partitions.segments import data_batch
 from tests.support.stores.tiered_bytes import FORMS, example
