@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +125,7 @@ def fingerprint(plan: CopyPlan) -> str:
 
 def fields_of(plan: CopyPlan) -> dict[str, Any]:
     rules = plan.rules
-    filters, budgets, costs = rules.filters, rules.budgets, rules.costs
+    limits = (*astuple(rules.filters), *astuple(rules.budgets), *astuple(rules.costs))
     topics = [
         {"topic": topic, "topicId": topic_id, **_sums_fields(sums)}
         for (topic, topic_id), sums in sums_by_topic(plan).items()
@@ -137,21 +137,7 @@ def fields_of(plan: CopyPlan) -> dict[str, Any]:
         rules.mode,
         rules.now_ms,
         {**_sums_fields(total_sums(plan)), "topics": topics},
-        _Rules(
-            rules.broker_id,
-            rules.prefix,
-            filters.topics,
-            filters.without_topics,
-            filters.age_ms_min,
-            filters.kept_local_bytes,
-            filters.with_compacted,
-            budgets.bytes_max,
-            budgets.objects_max,
-            budgets.requests_max,
-            costs.multipart_above_bytes,
-            costs.part_bytes,
-            costs.checks_of_object,
-        ),
+        _Rules(rules.broker_id, rules.prefix, *limits),
         _Metadata(
             plan.cluster_id,
             plan.metadata_topic_id,
@@ -235,6 +221,7 @@ def parse_plan(content: bytes) -> CopyPlan | CopyPlanUnreadable:
 def _plan(document: _Document, loaded: dict[str, Any]) -> CopyPlan:
     _check_texts(loaded, "plan")
     rules, metadata = document.rules, document.metadata
+    limits: Any = msgspec.structs.astuple(rules)[2:]
     for partition in document.partitions:
         _check_partition(partition)
     plan = CopyPlan(
@@ -243,15 +230,9 @@ def _plan(document: _Document, loaded: dict[str, Any]) -> CopyPlan:
             document.made_at_ms,
             rules.broker_id,
             rules.prefix,
-            SegmentSelection(
-                rules.topics,
-                rules.without_topics,
-                rules.age_ms_min,
-                rules.kept_local_bytes,
-                rules.with_compacted,
-            ),
-            Budgets(rules.bytes_max, rules.objects_max, rules.requests_max),
-            RequestCosts(rules.multipart_above_bytes, rules.part_bytes, rules.checks_of_object),
+            SegmentSelection(*limits[:5]),
+            Budgets(*limits[5:8]),
+            RequestCosts(*limits[8:]),
         ),
         metadata.cluster_id,
         metadata.topic_id,

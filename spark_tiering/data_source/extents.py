@@ -62,9 +62,9 @@ class ReadExtent:
         whole = self.segment_last - self.segment_first + 1
         return -(-self.log_bytes * self.offsets // whole)
 
-    @property
-    def called(self) -> str:
-        return f"{self.partition.topic}-{self.partition.partition}"
+    def __str__(self) -> str:
+        name = f"{self.partition.topic}-{self.partition.partition}"
+        return f"{name}, offsets {self.first_offset} to {self.last_offset}"
 
     def cut(self, first: int, behind: int) -> ReadExtent | None:
         first, last = max(first, self.first_offset), min(behind - 1, self.last_offset)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlmm.errors import ConfigError, TierUnreadable
+from rlmm.errors import TierUnreadable
 from rlmm.partition_log.checkpoints import CheckpointFault, parse_offsets
 from rlmm.partition_log.names import LOG, parse_folder
 from spark_tiering.data_source.extents import (
@@ -19,6 +19,7 @@ from spark_tiering.data_source.extents import (
     ReadExtent,
     TierListing,
 )
+from spark_tiering.data_source.listing_tier import require_one_id
 from spark_tiering.data_source.options import Isolation
 from spark_tiering.segment_sources.logdir import LogDirSource
 from spark_tiering.segment_sources.settings import LogDirSettings
@@ -58,14 +59,8 @@ def list_folders(
 
 
 def _farthest(replicas: list[PartitionListing]) -> PartitionListing:
-    ids = sorted({str(one.partition.topic_id) for one in replicas})
-    if len(ids) > 1:
-        topic = replicas[0].partition.topic
-        msg = (
-            f"{len(ids)} topics have had the name {topic}: {', '.join(ids)}; say which one with "
-            f'topicIds={{"{topic}": "{ids[0]}"}}'
-        )
-        raise ConfigError(msg)
+    ids = {str(one.partition.topic_id) for one in replicas}
+    require_one_id(replicas[0].partition.topic, ids)
     return max(replicas, key=lambda one: (one.next_offset, -one.first_offset))
 
 

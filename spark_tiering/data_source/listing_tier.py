@@ -92,13 +92,7 @@ def one_of_each_name(
             by_name.setdefault((one.partition.topic, one.partition.partition), []).append(one)
     _require_ids(partitions, subscription)
     for (topic, _), several in sorted(by_name.items()):
-        if len(several) > 1:
-            ids = sorted(str(one.partition.topic_id) for one in several)
-            msg = (
-                f"{len(ids)} topics have had the name {topic}: {', '.join(ids)}; say which one "
-                f'with topicIds={{"{topic}": "{ids[0]}"}}'
-            )
-            raise ConfigError(msg)
+        require_one_id(topic, {str(one.partition.topic_id) for one in several})
     return [several[0] for _, several in sorted(by_name.items())]
 
 
@@ -110,6 +104,17 @@ def _require_ids(partitions: Iterable[FrozenPartition], subscription: Subscripti
                 f"topicIds: there is no {topic} of the id {wanted_id}, but {', '.join(sorted(ids))}"
             )
             raise ConfigError(msg)
+
+
+def require_one_id(topic: str, found: set[str]) -> None:
+    """Raise `ConfigError` for a name that several topics have had."""
+    if len(found) > 1:
+        ids = sorted(found)
+        msg = (
+            f"{len(ids)} topics have had the name {topic}: {', '.join(ids)}; say which one with "
+            f'topicIds={{"{topic}": "{ids[0]}"}}'
+        )
+        raise ConfigError(msg)
 
 
 logger = logging.getLogger(__name__)

@@ -337,11 +337,7 @@ def _description(fields: _Description) -> SegmentDescription:
         fields.broker_id,
         fields.event_timestamp_ms,
         _epochs(fields.segment_leader_epochs),
-        None
-        if note is None
-        else CopyNote(
-            note.writer, note.job_id, *map(_digest, (note.source, note.log, note.indexes))
-        ),
+        None if note is None else _note(note),
     )
 
 

@@ -88,10 +88,6 @@ def of_finding(where: str, found: LayoutFinding) -> SegmentUnreadable:
     return SegmentUnreadable(_OF_LAYOUT[found.kind], where, found.detail)
 
 
-def of_manifest(where: str, found: LayoutFinding) -> SegmentUnreadable:
-    return SegmentUnreadable(ReadFault.MANIFEST, where, str(found))
-
-
 def missing(where: str) -> SegmentUnreadable:
     return SegmentUnreadable(ReadFault.MISSING, where, "there is no such object")
 

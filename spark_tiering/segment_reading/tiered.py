@@ -23,14 +23,13 @@ from spark_tiering.segment_reading.protocol import (
     archived,
     missing,
     of_finding,
-    of_manifest,
 )
 from spark_tiering.segments.companions import PART_BYTES_MAX
 from spark_tiering.stores.protocol import check_key
 from spark_tiering.stores.results import ObjectAbsent, ObjectArchived, RangeBeyondObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.segment import SegmentMetadata
@@ -125,8 +124,15 @@ def find_manifest(
 ) -> tuple[Keys, Manifest]:
     """Find a segment's objects and its manifest. Raise `SegmentUnreadable`."""
     candidates = places.candidates(segment.id, segment.start_offset, segment.custom_metadata)
-    for keys in candidates:
-        key = keys[ObjectKind.MANIFEST]
+    by_manifest = {keys[ObjectKind.MANIFEST]: keys for keys in candidates}
+    key, found = first_manifest(store, by_manifest)
+    places.found(by_manifest[key])
+    return by_manifest[key], found
+
+
+def first_manifest(store: ObjectReader, candidates: Collection[str]) -> tuple[str, Manifest]:
+    """Return the first key that has an object, and its manifest. Raise `SegmentUnreadable`."""
+    for key in candidates:
         got = store.get(key, 0, MANIFEST_BYTES_MAX)
         if isinstance(got, ObjectAbsent):
             continue
@@ -135,10 +141,9 @@ def find_manifest(
         # An object of no bytes has no first one.
         found = parse_manifest(got if isinstance(got, bytes) else b"")
         if isinstance(found, LayoutFinding):
-            raise of_manifest(key, found)
-        places.found(keys)
-        return keys, found
-    raise missing(candidates[0][ObjectKind.MANIFEST])
+            raise SegmentUnreadable(ReadFault.MANIFEST, key, str(found))
+        return key, found
+    raise missing(next(iter(candidates)))
 
 
 class TieredSegment:
