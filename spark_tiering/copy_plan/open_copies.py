@@ -146,12 +146,7 @@ def equals_source(segment: SegmentMetadata, found: SourceSegment) -> bool:
         segment.epochs,
         segment.max_timestamp_ms,
         segment.txn_index_empty,
-    ) == (
-        found.size_bytes,
-        details.epochs,
-        details.max_timestamp_ms,
-        details.txn_index_empty,
-    )
+    ) == (found.size_bytes, details.epochs, details.max_timestamp_ms, details.txn_index_empty)
 
 
 def without_duplicates(judged: list[JudgedOpen], judge: OpenJudge) -> list[JudgedOpen]:
@@ -179,11 +174,7 @@ def _nearness(one: JudgedOpen) -> tuple[int, int, int, bytes]:
 
 def is_undecided(one: JudgedOpen) -> bool:
     """Return whether an unfinished copy may yet be completed; no other job copies its offsets."""
-    return one.fate in (
-        LeftOpen.EVIDENCE_MISSING,
-        LeftOpen.WRITER_ALIVE,
-        LeftOpen.OBJECTS_UNKNOWN,
-    )
+    return one.fate in (LeftOpen.EVIDENCE_MISSING, LeftOpen.WRITER_ALIVE, LeftOpen.OBJECTS_UNKNOWN)
 
 
 def ended_above(one: JudgedOpen, mode: CopyMode, judge: OpenJudge) -> Fate:

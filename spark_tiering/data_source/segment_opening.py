@@ -13,11 +13,7 @@ from spark_tiering.layout.manifest import SegmentDescription
 from spark_tiering.layout.object_names import ObjectKind, find_object_name
 from spark_tiering.segment_reading.key_files import KeyRingSettings, process_key_ring
 from spark_tiering.segment_reading.log_files import FolderSegment
-from spark_tiering.segment_reading.protocol import (
-    ReadFault,
-    SegmentUnreadable,
-    finding_kind,
-)
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable, finding_kind
 from spark_tiering.segment_reading.tiered import TieredSegment, first_manifest
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_listing import ListedSegment
@@ -57,11 +53,7 @@ def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
     candidates = dict.fromkeys((place.manifest, f"{stem}.{ObjectKind.MANIFEST}"))
     key, manifest = first_manifest(store, candidates)
     _require_match(extent, place, key, manifest)
-    keys = {
-        ObjectKind.LOG: place.log,
-        ObjectKind.INDEXES: place.indexes,
-        ObjectKind.MANIFEST: key,
-    }
+    keys = {ObjectKind.LOG: place.log, ObjectKind.INDEXES: place.indexes, ObjectKind.MANIFEST: key}
     return TieredSegment(store, keys, manifest, ring)
 
 

@@ -31,11 +31,7 @@ May be imported by `spark_tiering.data_source`, `spark_tiering.maintenance`.
 from typing import TYPE_CHECKING
 
 from rlmm.base.old_names import attributes_of
-from spark_tiering.decoding.aborted import (
-    AbortedSearch,
-    AbortedTransaction,
-    read_txn_index,
-)
+from spark_tiering.decoding.aborted import AbortedSearch, AbortedTransaction, read_txn_index
 from spark_tiering.decoding.decoder import BatchDecoder
 from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
 from spark_tiering.decoding.options import COLUMNS, DecodingOptions, schema_of

@@ -28,12 +28,7 @@ from spark_tiering.layout.chunk_index import (
 from spark_tiering.layout.chunk_sizes import TEXT_CHARACTERS_MAX, format_sizes, parse_sizes
 from spark_tiering.layout.digests import SHA256_BYTES, ContentDigest, parse_crc64nvme
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest import (
-    CopyNote,
-    Manifest,
-    SegmentDescription,
-    SegmentEncryption,
-)
+from spark_tiering.layout.manifest import CopyNote, Manifest, SegmentDescription, SegmentEncryption
 from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
 from spark_tiering.layout.strict_json import (
     Count32,

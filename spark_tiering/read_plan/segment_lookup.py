@@ -43,10 +43,7 @@ def history_of(segments: Iterable[SegmentMetadata]) -> Epochs:
 
 
 def answers_of(
-    shard: Shard,
-    partition: TopicIdPartition,
-    history: Epochs,
-    segments: Sequence[SegmentMetadata],
+    shard: Shard, partition: TopicIdPartition, history: Epochs, segments: Sequence[SegmentMetadata]
 ) -> list[SegmentCoverage]:
     """Return which segment answers for which offsets along *history*, rising and disjoint."""
     places: dict[int, set[int]] = {}

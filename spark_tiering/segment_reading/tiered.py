@@ -189,11 +189,7 @@ class TieredSegment:
         if first_byte >= self.log_bytes:
             return
         planned = plan_log_fetches(
-            self.manifest,
-            first_byte,
-            last_byte,
-            cipher=self.cipher,
-            fetch_bytes=self._fetch_bytes,
+            self.manifest, first_byte, last_byte, cipher=self.cipher, fetch_bytes=self._fetch_bytes
         )
         if isinstance(planned, LayoutFinding):
             raise of_finding(self.keys[ObjectKind.MANIFEST], planned)

@@ -130,10 +130,7 @@ def test_f119_orphans_when_deleted_while_others_copy_and_delete_take_nothing_wit
                           event_timestamp_ms=NOW_MS) for number in range(2)]  # fmt: skip
         # One of the orphans is announced anew meanwhile: its id is somebody's again.
         again = orphans[2]
-        running = [
-            *(a_copy(tier, one) for one in new),
-            a_deletion(tier, kept[0]),
-        ]
+        running = [*(a_copy(tier, one) for one in new), a_deletion(tier, kept[0])]
         if 3 in order:
             tier.say(again)
         known = [*kept[1:], *new, *([again] if 3 in order else [])]

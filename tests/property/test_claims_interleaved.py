@@ -93,8 +93,7 @@ ACTORS = {"free": 2, "overdue": 2, "overdue-and-back": 2, "overdue-and-back-by-a
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in STORIES],
+    "name", [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in STORIES]
 )
 def test_topic_when_wanted_by_several_then_in_every_order_one_has_it(name: str) -> None:
     """

@@ -181,9 +181,7 @@ def of_partition(world: MetadataImage, plan: PartitionCopyPlan) -> PartitionImag
 
 
 @given(worlds())
-def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(
-    world: World,
-) -> None:
+def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(world: World) -> None:
     """Every segment and every open copy has an action or a reason."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
@@ -213,9 +211,7 @@ def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(
 
 
 @given(worlds())
-def test_any_plan_when_made_then_leaves_no_gap_and_keeps_its_budgets(
-    world: World,
-) -> None:
+def test_any_plan_when_made_then_leaves_no_gap_and_keeps_its_budgets(world: World) -> None:
     """Every segment below a copy is copied or covered, and costs stay within every limit."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())

@@ -146,10 +146,7 @@ def test_pruning_by_filters_never_leaves_out_a_row_that_matches(
 
 @given(st.sampled_from(SEEDS), st.integers(0, 2), st.floats(-0.1, 1.1), st.booleans())
 def test_a_time_as_a_bound_means_the_offset_of_the_first_record_that_is_not_older(
-    seed: int,
-    place: int,
-    part: float,
-    is_end: bool,
+    seed: int, place: int, part: float, is_end: bool
 ) -> None:
     """A bound by time means the first record that is not older, as on a broker."""
     log, places = _written(seed)

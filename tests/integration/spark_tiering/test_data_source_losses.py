@@ -17,11 +17,7 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.storage import TierStorage
 from tests.support.datasource.local_reading import planned, rows_read
-from tests.support.datasource.readable_tiers import (
-    PREFIX,
-    embedded,
-    path_of,
-)
+from tests.support.datasource.readable_tiers import PREFIX, embedded, path_of
 from tests.support.stores.encrypted_segments import IDS, KeyFiles, seal_segment
 
 if TYPE_CHECKING:
@@ -270,9 +266,7 @@ def test_index_when_it_says_little_then_what_lies_behind_its_places_is_read_as_w
     assert rows_read({**options, "minPartitions": "4"}) == log.rows(base, behind)
 
 
-def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
-    tmp_path: Path,
-) -> None:
+def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(tmp_path: Path) -> None:
     """A bucket of unrelated files lacks the topic; a missing folder is an error of its own."""
     foreign = tmp_path / "foreign"
     (foreign / "photos/2024").mkdir(parents=True)

@@ -221,10 +221,7 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
     [
         ({"secretKey": "hunter2"}, "ConfigError: the option secretkey looks like a secret"),
         ({"subscribe": "payments"}, "ConfigError: nothing is there of payments"),
-        (
-            {"startingOffsets": '{"orders": {"0": 999999}}'},
-            "DataLost: orders-0: no offsets",
-        ),
+        ({"startingOffsets": '{"orders": {"0": 999999}}'}, "DataLost: orders-0: no offsets"),
     ],
 )
 def test_spark_when_an_option_is_wrong_then_it_says_so_in_one_line(

@@ -19,11 +19,7 @@ CS, CF, DS, DF = SegmentState
 
 
 def copied(
-    start: int,
-    next_offset: int,
-    epochs: dict[int, int] | None = None,
-    *,
-    state: SegmentState = CF,
+    start: int, next_offset: int, epochs: dict[int, int] | None = None, *, state: SegmentState = CF
 ) -> SegmentMetadata:
     """Return the metadata of a copy of [start, next_offset), finished by default."""
     name = f"{start}-{next_offset}-{epochs}"

@@ -50,8 +50,7 @@ def test_topics_when_filtered_then_only_those_wanted_are_copied(
 
 
 @pytest.mark.parametrize(
-    ("kept_bytes", "until"),
-    [(0, 40), (1000, 40), (1001, 30), (2000, 30), (3000, 20), (4001, 0)],
+    ("kept_bytes", "until"), [(0, 40), (1000, 40), (1001, 30), (2000, 30), (3000, 20), (4001, 0)]
 )
 def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
     kept_bytes: int, until: int
@@ -103,8 +102,7 @@ def test_budget_when_a_large_segment_does_not_fit_then_smaller_ones_elsewhere_do
 
 
 @pytest.mark.parametrize(
-    ("log_bytes", "requests"),
-    [(0, 6), (99 * 2**20, 6), (100 * 2**20, 6 + 4), (2**31 - 1, 6 + 43)],
+    ("log_bytes", "requests"), [(0, 6), (99 * 2**20, 6), (100 * 2**20, 6 + 4), (2**31 - 1, 6 + 43)]
 )
 def test_requests_when_a_log_is_sent_in_parts_then_are_counted_at_most(
     log_bytes: int, requests: int

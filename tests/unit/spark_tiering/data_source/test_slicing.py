@@ -46,9 +46,7 @@ SHARES = {
 
 @pytest.mark.parametrize(("extents", "limits", "expected"), SHARES.values(), ids=SHARES)
 def test_shares_when_limits_are_given_then_extents_are_cut_or_joined_in_order(
-    extents: list[ReadExtent],
-    limits: SplitLimits,
-    expected: list[list[tuple[int, int, int, int]]],
+    extents: list[ReadExtent], limits: SplitLimits, expected: list[list[tuple[int, int, int, int]]]
 ) -> None:
     """Large segments are cut evenly, small neighbours joined, and only wanted offsets count."""
     assert [

@@ -12,13 +12,7 @@ from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBoun
 from spark_tiering.read_plan.reports import CheckReport, PlanExportReport
 from spark_tiering.read_plan.tier_plans import UNREAD_SHOWN_MAX, plan_of_manifests
 from spark_tiering.reporting import report
-from tests.support.tier.read_plans import (
-    DELETING,
-    STARTED,
-    plan_of,
-    segment,
-    shard_with,
-)
+from tests.support.tier.read_plans import DELETING, STARTED, plan_of, segment, shard_with
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata

@@ -11,11 +11,7 @@ import pytest
 from rlmm.errors import ConfigError
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.manifest import SegmentEncryption
-from spark_tiering.segment_reading.key_files import (
-    KeyRingSettings,
-    process_key_ring,
-    read_key_ring,
-)
+from spark_tiering.segment_reading.key_files import KeyRingSettings, process_key_ring, read_key_ring
 from tests.support.stores.encrypted_segments import DATA_KEY, IDS, KeyFiles, seal_key
 
 if TYPE_CHECKING:

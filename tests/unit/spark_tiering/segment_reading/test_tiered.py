@@ -156,10 +156,7 @@ def test_index_when_it_is_changed_is_told_by_its_name(form: str) -> None:
 def test_encrypted_segment_when_read_without_its_key_is_told_so(form: str) -> None:
     """An encrypted segment without ring, without its key, or with a wrong key is reported."""
     tiered = example(form)
-    for ring, fault in (
-        (None, ReadFault.ENCRYPTED),
-        (key_ring(IDS[1]), ReadFault.ENCRYPTED),
-    ):
+    for ring, fault in ((None, ReadFault.ENCRYPTED), (key_ring(IDS[1]), ReadFault.ENCRYPTED)):
         source = open_tiered(tiered.store, tiered.segment, (PREFIX,), ring)
         assert source.log_bytes == len(tiered.log), "sizes are everybody's"
         assert fault_of(tiered, source).fault is fault
@@ -200,9 +197,7 @@ def test_manifest_when_it_is_none_or_of_another_size_is_told() -> None:
         assert raised.value.fault is ReadFault.MANIFEST
 
 
-def test_object_when_it_is_archived_is_told_with_its_class(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_object_when_it_is_archived_is_told_with_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
     """An archived object is reported with its storage class."""
     tiered = example("plain")
     source = tiered.open()
