@@ -40,16 +40,6 @@ if TYPE_CHECKING:
     from spark_tiering.stores.local import LocalStore
 
 
-def test_manifests_when_nothing_else_runs_then_the_tier_is_read_by_them(
-    log: WrittenLog, read_options: dict[str, str]
-) -> None:
-    """Manifests alone give all rows, and the committed rows of decided transactions."""
-    assert rows_read(read_options) == log.rows()
-    committed = rows_read({**read_options, "isolationLevel": "read_committed"})
-    assert committed == log.rows(committed=True)
-    assert 0 < len(committed) < len(log.rows())
-
-
 def test_service_when_it_is_asked_then_only_what_its_metadata_says_is_read(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import RlmmError
-from spark_tiering.execution.failure_causes import cause_of
 from spark_tiering.execution.session import open_session
 from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.layout.object_names import ObjectKind, object_keys
@@ -91,6 +88,8 @@ def test_spark_when_it_reads_a_folder_then_rows_and_columns_are_those_of_the_log
     assert rows_of(plain) == without_headers(log.rows())
     committed = frame(spark, {**read_options, "isolationLevel": "read_committed"})
     assert committed.count() == len(log.rows(committed=True))
+    bounds = dict.fromkeys(("startingOffsets", "endingOffsets"), '{"orders": {"0": 7}}')
+    assert frame(spark, {**read_options, **bounds}).count() == 0
 
 
 def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
@@ -106,14 +105,6 @@ def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
     )
     wrong = told(frame(spark, read_options, "offset int").collect)
     assert "offset is bigint, the schema that was given says int" in wrong
-
-
-def test_spark_when_the_range_is_empty_then_there_are_no_rows(
-    spark: SparkSession, read_options: dict[str, str]
-) -> None:
-    """An empty range gives no rows."""
-    bounds = dict.fromkeys(("startingOffsets", "endingOffsets"), '{"orders": {"0": 7}}')
-    assert frame(spark, {**read_options, **bounds}).count() == 0
 
 
 def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_on(
@@ -256,13 +247,6 @@ def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
     assert rows_of(left) == [*log.rows(0, first), *log.rows(behind)]
 
 
-def test_cause_when_a_query_fails_then_it_is_our_message_alone() -> None:
-    """The cause of a failed query is our message alone, as in our own commands."""
-    error = Exception("rlmm.errors.storage_errors.DataLost: orders-0: no offsets 1 to 2: expired")
-    assert "orders-0: no offsets 1 to 2" in cause_of(error)
-    assert issubclass(RlmmError, Exception)
-
-
 # ----------------------------------------------------------------------------------- streams
 
 
@@ -370,10 +354,3 @@ def test_spark_connect_when_it_reads_then_rows_are_those_of_the_log(
         assert found.where("offset < 10").count() == len(log.rows(0, 10))
     finally:
         opened.close()
-
-
-def test_moments_of_the_truth_are_in_utc() -> None:
-    """The expected rows that other tests compare with have times in UTC."""
-    assert WrittenLog().now_ms == round(
-        datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC).timestamp() * 1000
-    )

@@ -2,46 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from spark_tiering.copy_plan.candidates import Candidate, NotYet, judge_segments
 from spark_tiering.copy_plan.reasons import NotCopiedReason
 from spark_tiering.segments.segment_listing import ListedSegment
 
+if TYPE_CHECKING:
+    from spark_tiering.segments.leader_epochs import Epochs
+
 SEGMENT = ListedSegment(120, 251)
 EPOCHS = ((4, 0), (6, 200), (9, 251))
 
 
+REASON = NotCopiedReason
+AGAINST: dict[str, tuple[ListedSegment, Epochs | None, int | None, NotCopiedReason, str]] = {
+    "active": (ListedSegment(251, None), EPOCHS, 999, REASON.ACTIVE, "251"),
+    "unknown": (SEGMENT, EPOCHS, None, REASON.STABILITY_UNKNOWN, "250"),
+    "last record open": (SEGMENT, EPOCHS, 250, REASON.UNSTABLE, "below 250"),
+    "all open": (SEGMENT, EPOCHS, 0, REASON.UNSTABLE, "below 0"),
+    "no history": (SEGMENT, None, 251, REASON.EPOCH_UNKNOWN, "offset 120"),
+    "empty history": (SEGMENT, (), 251, REASON.EPOCH_UNKNOWN, "offset 120"),
+    "begins too late": (SEGMENT, ((6, 200),), 251, REASON.EPOCH_UNKNOWN, "offset 120"),
+}
+
+
 @pytest.mark.parametrize(
-    ("segment", "epochs", "last_stable_offset", "reason", "text"),
-    [
-        pytest.param(
-            ListedSegment(251, None), EPOCHS, 999, NotCopiedReason.ACTIVE, "251", id="active"
-        ),
-        pytest.param(SEGMENT, EPOCHS, None, NotCopiedReason.STABILITY_UNKNOWN, "250", id="unknown"),
-        pytest.param(
-            SEGMENT, EPOCHS, 250, NotCopiedReason.UNSTABLE, "below 250", id="last record open"
-        ),
-        pytest.param(SEGMENT, EPOCHS, 0, NotCopiedReason.UNSTABLE, "below 0", id="all open"),
-        pytest.param(
-            SEGMENT, None, 251, NotCopiedReason.EPOCH_UNKNOWN, "offset 120", id="no history"
-        ),
-        pytest.param(
-            SEGMENT, (), 251, NotCopiedReason.EPOCH_UNKNOWN, "offset 120", id="empty history"
-        ),
-        pytest.param(
-            SEGMENT,
-            ((6, 200),),
-            251,
-            NotCopiedReason.EPOCH_UNKNOWN,
-            "offset 120",
-            id="begins too late",
-        ),
-    ],
+    ("segment", "epochs", "last_stable_offset", "reason", "text"), AGAINST.values(), ids=AGAINST
 )
 def test_f109_segment_when_something_is_against_it_then_is_not_copied(
     segment: ListedSegment,
-    epochs: tuple[tuple[int, int], ...] | None,
+    epochs: Epochs | None,
     last_stable_offset: int | None,
     reason: NotCopiedReason,
     text: str,

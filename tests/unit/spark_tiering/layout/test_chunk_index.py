@@ -18,26 +18,22 @@ from spark_tiering.layout.findings import LayoutFault
 from tests.support.stores.findings import assert_finding
 
 
-def test_fixed_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
-    """Fixed chunks of the plugin's example: 250 bytes by 100, stored in 110, 110 and 30."""
-    chunks = FixedChunks(100, 250, 110, 30)
-    assert [tuple(chunks.chunk(number)) for number in range(chunks.count)] == [
-        (0, 0, 100, 0, 110),
-        (1, 100, 100, 110, 110),
-        (2, 200, 50, 220, 30),
-    ]
-    assert chunks.stored_bytes == 250
-
-
-def test_variable_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
-    """Variable chunks of the plugin's example: 250 bytes by 100, stored in 10, 20 and 30."""
-    chunks = VariableChunks(100, 250, [10, 20, 30])
-    assert [tuple(chunks.chunk(number)) for number in range(chunks.count)] == [
-        (0, 0, 100, 0, 10),
-        (1, 100, 100, 10, 20),
-        (2, 200, 50, 30, 30),
-    ]
-    assert chunks.stored_bytes == 60
+@pytest.mark.parametrize(
+    ("chunks", "stored"),
+    [
+        (FixedChunks(100, 250, 110, 30), [(0, 110), (110, 110), (220, 30)]),
+        (VariableChunks(100, 250, [10, 20, 30]), [(0, 10), (10, 20), (30, 30)]),
+    ],
+    ids=["fixed", "variable"],
+)
+def test_chunks_when_asked_lie_where_the_plugin_has_them(
+    chunks: FixedChunks | VariableChunks, stored: list[tuple[int, int]]
+) -> None:
+    """Chunks of the plugin's examples: 250 bytes by 100, stored in three."""
+    places = [(0, 0, 100), (1, 100, 100), (2, 200, 50)]
+    found = [tuple(chunks.chunk(number)) for number in range(chunks.count)]
+    assert found == [place + one for place, one in zip(places, stored, strict=True)]
+    assert chunks.stored_bytes == sum(size for _, size in stored)
 
 
 @pytest.mark.parametrize(

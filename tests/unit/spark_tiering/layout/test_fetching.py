@@ -51,34 +51,22 @@ def read(name: str, *arguments: int, fetch_bytes: int = 600) -> bytes:
     return b"".join(got)
 
 
-RANGES = [
-    pytest.param(0, 1999, id="all"),
-    pytest.param(0, 0, id="the first byte"),
-    pytest.param(1999, 1999, id="the last byte"),
-    pytest.param(255, 256, id="over the edge of a chunk"),
-    pytest.param(256, 511, id="one chunk"),
-    pytest.param(300, 310, id="within a chunk"),
-    pytest.param(100, 1900, id="cut on both sides"),
-    pytest.param(1792, 1999, id="the last chunk"),
+ENDS: list[tuple[int, ...]] = [
+    *[(0, 1999), (0, 0), (1999, 1999), (255, 256), (256, 511), (300, 310), (100, 1900)],
+    *[(1792, 1999), (1990, 5000), (1990,), ()],
 ]
+"""Also over the edge of a chunk, one chunk, within it, beyond the log, and to its end."""
 
 
 @pytest.mark.parametrize("name", STORED)
 @pytest.mark.parametrize("fetch_bytes", [1, 600, 1_000_000])
-@pytest.mark.parametrize(("first", "last"), RANGES)
+@pytest.mark.parametrize("ends", ENDS, ids=str)
 def test_f124_range_of_a_log_when_read_back_is_that_of_the_source(
-    name: str, fetch_bytes: int, first: int, last: int
+    name: str, fetch_bytes: int, ends: tuple[int, ...]
 ) -> None:
-    """A range with both ends inclusive reads back as the source's bytes, for any fetch size."""
-    assert read(name, first, last, fetch_bytes=fetch_bytes) == LOG[first : last + 1]
-
-
-@pytest.mark.parametrize("name", STORED)
-def test_f124_end_beyond_the_log_when_asked_for_is_cut_to_it(name: str) -> None:
-    """An end beyond the log, or none, means the end of the log."""
-    assert read(name, 1990, 5000) == LOG[1990:]
-    assert read(name, 1990) == LOG[1990:]
-    assert read(name) == LOG
+    """A range with both ends inclusive reads back as the source's bytes, cut to the log's end."""
+    first, last = (*ends, *(0, 1999)[len(ends) :])
+    assert read(name, *ends, fetch_bytes=fetch_bytes) == LOG[first : last + 1]
 
 
 @pytest.mark.parametrize(("first", "last"), [(5, 4), (-1, 4), (2000, 2000), (2000, None), (0, -1)])
@@ -145,42 +133,29 @@ def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
     assert_finding(found, LayoutFault.LENGTH)
 
 
-@pytest.mark.parametrize(
-    ("manifest", "kind"),
-    [
-        pytest.param(
-            replace(zstd_manifest(), encryption=ENCRYPTION), LayoutFault.ENCRYPTED, id="encrypted"
-        ),
-        pytest.param(
-            replace(plain_manifest(), chunks=FixedChunks(100, 250, 110, 60)),
-            LayoutFault.INCONSISTENT,
-            id="not as it is",
-        ),
-        pytest.param(
-            replace(
-                zstd_manifest(),
-                chunks=VariableChunks(CHUNK_BYTES_MAX + 1, CHUNK_BYTES_MAX + 1, [100]),
-            ),
-            LayoutFault.TOO_LARGE,
-            id="chunks too large",
-        ),
-        pytest.param(
-            replace(zstd_manifest(), chunks=VariableChunks(100, 250, [10, 0, 30])),
-            LayoutFault.INCONSISTENT,
-            id="a chunk of nothing",
-        ),
-        pytest.param(
-            replace(zstd_manifest(), chunks=FixedChunks(100, 250, 0, 30)),
-            LayoutFault.INCONSISTENT,
-            id="fixed chunks of nothing",
-        ),
-        pytest.param(
-            replace(zstd_manifest(), chunks=FixedChunks(300, 250, 20, 0)),
-            LayoutFault.INCONSISTENT,
-            id="one chunk of nothing",
-        ),
-    ],
-)
+ZSTD = zstd_manifest()
+LARGE = CHUNK_BYTES_MAX + 1
+UNREADABLE = {
+    "encrypted": (replace(ZSTD, encryption=ENCRYPTION), LayoutFault.ENCRYPTED),
+    "not as it is": (
+        replace(plain_manifest(), chunks=FixedChunks(100, 250, 110, 60)), LayoutFault.INCONSISTENT,
+    ),
+    "chunks too large": (
+        replace(ZSTD, chunks=VariableChunks(LARGE, LARGE, [100])), LayoutFault.TOO_LARGE,
+    ),
+    "a chunk of nothing": (
+        replace(ZSTD, chunks=VariableChunks(100, 250, [10, 0, 30])), LayoutFault.INCONSISTENT,
+    ),
+    "fixed chunks of nothing": (
+        replace(ZSTD, chunks=FixedChunks(100, 250, 0, 30)), LayoutFault.INCONSISTENT,
+    ),
+    "one chunk of nothing": (
+        replace(ZSTD, chunks=FixedChunks(300, 250, 20, 0)), LayoutFault.INCONSISTENT,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("manifest", "kind"), UNREADABLE.values(), ids=UNREADABLE)
 def test_log_that_cannot_be_read_here_is_a_finding_before_anything_is_asked(
     manifest: Manifest, kind: LayoutFault
 ) -> None:

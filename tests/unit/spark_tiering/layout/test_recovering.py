@@ -45,35 +45,31 @@ def recovered(manifest: Manifest, name: ObjectName = NAME) -> SegmentMetadata | 
     return recover_from(name, manifest, 900)
 
 
-@pytest.mark.parametrize("name", ["plain", "zstd", "tiered-by-us"])
+@pytest.mark.parametrize("name", ["plain", "zstd", "tiered-by-us", "plain-aborted", "zstd-aborted"])
 def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> None:
-    """The size comes from the chunks, the other fields from the description."""
+    """Size and transactions come from chunks and indexes, the rest from the description."""
     found = recover_segment(NAME, recorded(name))
     assert isinstance(found, RecoveredSegment)
-    assert found.segment == SEGMENT
+    assert found.segment == replace(SEGMENT, txn_index_empty="aborted" not in name)
 
 
-@pytest.mark.parametrize("name", ["plain-aborted", "zstd-aborted"])
-def test_recover_when_transactions_were_aborted_then_the_index_is_told_of(name: str) -> None:
-    """A recovered segment with aborted transactions keeps its transaction index."""
-    found = recover_segment(NAME, recorded(name))
-    assert isinstance(found, RecoveredSegment)
-    assert found.segment == replace(SEGMENT, txn_index_empty=False)
-
-
-def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its_length() -> None:
-    """An encrypted index is empty when it holds only the encryption's overhead."""
-    manifest = plain_manifest(has_aborted=True)
-    for size_bytes, is_encrypted, expected in (
+@pytest.mark.parametrize(
+    ("size_bytes", "is_encrypted", "expected"),
+    [
         (0, False, False),
         (34, False, True),
         (SEALED_BYTES, True, False),
         (SEALED_BYTES + 34, True, True),
-    ):
-        indexes = manifest.indexes._replace(transaction=IndexPlace(6034, size_bytes))
-        sealed = SegmentEncryption("key-1", b"sealed", b"aad") if is_encrypted else None
-        one = replace(manifest, indexes=indexes, encryption=sealed)
-        assert has_transactions(one) is expected
+    ],
+)
+def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its_length(
+    size_bytes: int, is_encrypted: bool, expected: bool
+) -> None:
+    """An encrypted index is empty when it holds only the encryption's overhead."""
+    manifest = plain_manifest(has_aborted=True)
+    indexes = manifest.indexes._replace(transaction=IndexPlace(6034, size_bytes))
+    sealed = SegmentEncryption("key-1", b"sealed", b"aad") if is_encrypted else None
+    assert has_transactions(replace(manifest, indexes=indexes, encryption=sealed)) is expected
 
 
 def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it() -> None:

@@ -34,6 +34,8 @@ from tests.support.stores.tiered_bytes import (
 from tests.support.tier.copy_tasks import FIRST
 
 if TYPE_CHECKING:
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.layout.key_ring import KeyRing
     from spark_tiering.segment_reading.protocol import Piece
 
 FORM = pytest.mark.parametrize("form", FORMS)
@@ -56,30 +58,25 @@ def fault_of(tiered: TieredBytes, source: TieredSegment | None = None) -> Segmen
     return raised.value
 
 
+def fault_of_opening(tiered: TieredBytes, segment: SegmentMetadata) -> ReadFault:
+    with pytest.raises(SegmentUnreadable) as raised:
+        open_tiered(tiered.store, segment, (PREFIX,))
+    return raised.value.fault
+
+
 @FORM
-@pytest.mark.parametrize(
-    ("first", "last"),
-    [(0, None), (0, 0), (40_000, 40_000), (4095, 4096), (5000, 20_000), (39_000, 99_999)],
-)
-def test_log_when_read_by_range_is_what_the_broker_had(
-    form: str, first: int, last: int | None
-) -> None:
-    """Any range of a log reads as the broker's bytes, and an end beyond it is cut (F124)."""
+def test_log_when_read_by_range_is_what_the_broker_had(form: str) -> None:
+    """Any range of a log reads as the broker's bytes, cut to its end, or is refused (F124)."""
     tiered = random_log(form)
-    behind = len(tiered.log) if last is None else last + 1
-    assert read(tiered.open(), first, last) == tiered.log[first:behind]
-
-
-@FORM
-def test_log_when_read_from_its_end_on_gives_nothing(form: str) -> None:
-    """A read from the end of the log returns nothing, and an impossible range is refused (F124)."""
-    source = random_log(form).open()
-    assert read(source, 40_001) == b""
-    assert read(source, 99_999, 99_999) == b""
-    with pytest.raises(InvalidArgument):
-        read(source, 5, 4)
-    with pytest.raises(InvalidArgument):
-        read(source, -1)
+    source = tiered.open()
+    for first, last in (
+        *((0, None), (0, 0), (40_000, 40_000), (4095, 4096), (5000, 20_000), (39_000, 99_999)),
+        *((40_001, None), (99_999, 99_999)),
+    ):
+        assert read(source, first, last) == tiered.log[first : None if last is None else last + 1]
+    for first, last in ((5, 4), (-1, None)):
+        with pytest.raises(InvalidArgument):
+            read(source, first, last)
 
 
 @FORM
@@ -116,13 +113,12 @@ def test_segment_when_an_object_is_missing_is_told_by_its_key(form: str) -> None
 
 
 @FORM
-def test_log_when_its_object_is_cut_is_given_up_to_there(form: str) -> None:
-    """A read of a cut object returns the right bytes before the cut and then raises."""
+@pytest.mark.parametrize("left", [-9, 0])
+def test_log_when_its_object_is_cut_is_a_fault_of_length(form: str, left: int) -> None:
+    """A read of a cut object, or of an empty one, is a fault of its length."""
     tiered = random_log(form)
     key = tiered.keys[ObjectKind.LOG]
-    tiered.store.objects[key] = tiered.store.objects[key][:-9]
-    assert fault_of(tiered).fault is ReadFault.LENGTH
-    tiered.store.objects[key] = b""
+    tiered.store.objects[key] = tiered.store.objects[key][:left]
     assert fault_of(tiered).fault is ReadFault.LENGTH
 
 
@@ -153,15 +149,17 @@ def test_index_when_it_is_changed_is_told_by_its_name(form: str) -> None:
 
 
 @SEALED
-def test_encrypted_segment_when_read_without_its_key_is_told_so(form: str) -> None:
-    """An encrypted segment without ring, without its key, or with a wrong key is reported."""
+@pytest.mark.parametrize("ring", [None, key_ring(IDS[1])], ids=["no ring", "another key"])
+def test_encrypted_segment_when_read_without_its_key_is_told_so(
+    form: str, ring: KeyRing | None
+) -> None:
+    """An encrypted segment without ring, or without its key, tells its sizes alone."""
     tiered = example(form)
-    for ring, fault in ((None, ReadFault.ENCRYPTED), (key_ring(IDS[1]), ReadFault.ENCRYPTED)):
-        source = open_tiered(tiered.store, tiered.segment, (PREFIX,), ring)
-        assert source.log_bytes == len(tiered.log), "sizes are everybody's"
-        assert fault_of(tiered, source).fault is fault
-        with pytest.raises(SegmentUnreadable):
-            source.index(SegmentPart.OFFSET_INDEX)
+    source = open_tiered(tiered.store, tiered.segment, (PREFIX,), ring)
+    assert source.log_bytes == len(tiered.log)
+    assert fault_of(tiered, source).fault is ReadFault.ENCRYPTED
+    with pytest.raises(SegmentUnreadable):
+        source.index(SegmentPart.OFFSET_INDEX)
 
 
 @SEALED
@@ -187,14 +185,10 @@ def test_manifest_when_it_is_none_or_of_another_size_is_told() -> None:
     """A missing manifest, or one of another size, is reported, and nothing is read."""
     tiered = example("plain")
     other = replace(tiered.segment, size_bytes=tiered.segment.size_bytes - 1)
-    with pytest.raises(SegmentUnreadable) as raised:
-        open_tiered(tiered.store, other, (PREFIX,))
-    assert raised.value.fault is ReadFault.MISMATCH
+    assert fault_of_opening(tiered, other) is ReadFault.MISMATCH
     for content in (b"", b"{}", b"not json"):
         tiered.store.objects[tiered.keys[ObjectKind.MANIFEST]] = content
-        with pytest.raises(SegmentUnreadable) as raised:
-            tiered.open()
-        assert raised.value.fault is ReadFault.MANIFEST
+        assert fault_of_opening(tiered, tiered.segment) is ReadFault.MANIFEST
 
 
 def test_object_when_it_is_archived_is_told_with_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,9 +234,7 @@ def test_segment_when_its_metadata_names_a_key_that_no_store_has_is_told(main_ke
     tiered = example("plain")
     custom = format_custom_metadata(CustomMetadata(1, PREFIX, main_key), 1000)
     segment = replace(tiered.segment, custom_metadata=custom)
-    with pytest.raises(SegmentUnreadable) as raised:
-        open_tiered(tiered.store, segment, (PREFIX,))
-    assert raised.value.fault is ReadFault.MISMATCH
+    assert fault_of_opening(tiered, segment) is ReadFault.MISMATCH
     assert not tiered.store.calls
 
 
