@@ -15,7 +15,7 @@ from rlmm.records.control import ControlType
 from rlmm.records.header import CRC_FROM, HEADER, HEADER_BYTES
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch
-from spark_tiering.decoding import COLUMNS, DecodingFault, DecodingFaultKind
+from spark_tiering.decoding import COLUMNS, DecodingFault
 from tests.support.datasource.decoded_rows import (
     Row,
     decode,
@@ -224,8 +224,3 @@ def _any_record(offset: int, chance: Random) -> Record:
     return Record(
         offset, 1_700_000_000_000 + chance.randrange(-(10**9), 10**9), key, value, headers
     )
-
-
-def test_faults_when_they_are_listed_then_each_has_a_text_of_its_own() -> None:
-    """Each fault has its own stable text."""
-    assert len({str(kind) for kind in DecodingFaultKind}) == len(DecodingFaultKind)

@@ -1,10 +1,9 @@
 """
-The metadata of a random tier, rebuilt from its objects, equals the metadata that it came from.
+Rebuilt metadata of a random tier equals its origin, but for the named rules.
 
-Copies of several brokers, with duplicates and overlaps, random epochs and transactions; copies that
-were given up, and deletions, at every stage. The named rules: the broker and the time of a segment
-are those of its start; copies that were never finished come back where their objects are whole; the
-order of overlapping copies is that of their starts; highest offsets of what is gone are gone.
+Broker and time of a segment are those of its start; unfinished copies come back where their objects
+are whole; overlapping copies have the order of their starts; highest offsets of what is gone are
+gone.
 """
 
 from __future__ import annotations

@@ -236,12 +236,6 @@ def both(topic: str, bootstrap: str, place: dict[str, str]) -> list[Query]:
     return queries
 
 
-def test_connector_jars_when_they_are_fetched_then_there_are_four(kafka_jars: object) -> None:
-    """The four connector jars of `tests/kafka/spark_connector` are fetched and checked."""
-    assert kafka_jars
-    assert len(connector_jars()) == 4
-
-
 @pytest.fixture(autouse=True)
 def _no_store_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)

@@ -162,15 +162,6 @@ def test_spark_when_a_plan_is_read_then_the_same_rows_come_again(
     assert written(spark, tmp_path) == expected
 
 
-def test_spark_when_it_reads_log_folders_then_rows_are_those_of_the_log(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path
-) -> None:
-    """Spark reads the rows of log folders without a store and without credentials."""
-    log.into_folder(tmp_path / "logs")
-    options = {"logDirs": str(tmp_path / "logs"), "subscribe": "orders", "includeHeaders": "true"}
-    assert rows_of(frame(spark, options)) == log.rows()
-
-
 def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credentials(
     spark: SparkSession,
     log: WrittenLog,

@@ -12,8 +12,6 @@ import pytest
 from rlmm.errors import ConfigError, PlanStale
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentState
-from rlmm.partition_log.checkpoints import format_offsets
-from rlmm.partition_log.names import TopicPartition
 from spark_tiering.copy_job.job import run_job
 from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_plan.document import format_plan, parse_plan
@@ -24,7 +22,7 @@ from tests.support.builders import started
 from tests.support.partitions.segments import T_MS, data_batch
 from tests.support.tier.copy_plans import copied
 from tests.support.tier.copy_tasks import SECOND
-from tests.support.tier.job_folders import JOBS, ORDERS, PAYMENTS, TierPlace, begin_log
+from tests.support.tier.job_folders import JOBS, ORDERS, TierPlace, begin_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,23 +68,9 @@ def copy_one(place: TierPlace) -> None:
     assert len(place.run(budgets=ONE).receipts) == 1
 
 
-def delete_lowest(place: TierPlace) -> None:
-    for path in place.file("").glob("00000000000000000000.*"):
-        path.unlink()
-
-
 def cut_log(place: TierPlace) -> None:
     log = place.file(SECOND.file(".log"))
     log.write_bytes(log.read_bytes()[:-78])
-
-
-def change_epochs(place: TierPlace) -> None:
-    place.file("leader-epoch-checkpoint").write_text("0\n3\n4 0\n5 100\n6 251\n")
-
-
-def lower_stability(place: TierPlace) -> None:
-    ends = {TopicPartition(one.topic, one.partition): 100 for one in (ORDERS, PAYMENTS)}
-    (place.log_dir / "replication-offset-checkpoint").write_bytes(format_offsets(ends))
 
 
 def lose_partition(place: TierPlace) -> None:
@@ -102,10 +86,7 @@ def begin_metadata_anew(place: TierPlace) -> None:
     ("change", "reason"),
     [
         (copy_one, StaleReason.METADATA_CHANGED),
-        (delete_lowest, StaleReason.SEGMENT_GONE),
         (cut_log, StaleReason.SEGMENT_CHANGED),
-        (change_epochs, StaleReason.EPOCHS_CHANGED),
-        (lower_stability, StaleReason.UNSTABLE),
         (lose_partition, StaleReason.SOURCE_ABSENT),
         (begin_metadata_anew, StaleReason.OTHER_LOG),
     ],

@@ -96,8 +96,11 @@ def test_history_when_it_is_written_then_the_logs_are_trimmed_and_indexes_made_a
 
 
 def test_delays_when_a_segment_was_seen_then_count_from_the_record_that_rolled_it() -> None:
-    """The one behind its last; a segment that nothing rolled is not counted."""
+    """Delays count from the record behind a segment, for rolled ones whose start was seen."""
     watched = Watched(first=10, acknowledged=[1.0, 2.0, 3.0])
+    watched.see(finished(7), 1.0)
+    assert not watched.finished
+    assert not watched.copying
     rolled, active = started(1, 8, 11), started(2, 12, 12)
     for segment, begun in ((rolled, 3.5), (active, 9.0)):
         watched.see(segment, begun)
@@ -106,14 +109,6 @@ def test_delays_when_a_segment_was_seen_then_count_from_the_record_that_rolled_i
     watched.tiered = [(9, 0.5), (11, 4.25), (12, 9.75)]
     assert watched.delays() == ([1.0], [1.25])
     assert watched.copying == [0.5, 0.5]
-
-
-def test_delays_when_the_start_of_a_copy_was_not_seen_then_passed_over() -> None:
-    """The benchmark counts only copies whose start it saw."""
-    watched = Watched()
-    watched.see(finished(1), 1.0)
-    assert not watched.finished
-    assert not watched.copying
 
 
 def test_used_bytes_when_jcmd_tells_of_g1_then_what_is_in_use() -> None:

@@ -93,18 +93,6 @@ def test_f102_range_when_its_copy_was_not_finished_then_is_copied_anew(state: Se
     assert [one.reason.value for one in plan.left_open] == ["not-ours"]
 
 
-def test_f103_range_when_leaders_rolled_elsewhere_then_goes_by_offsets_and_epochs() -> None:
-    """Coverage goes by offsets and leader epochs: partly tiered segments are copied."""
-    known = [copied("a", 0, 100, FINISHED), copied("b", 100, 200, FINISHED)]
-    plan = planned(cut(0, 90, 210, 300), *known)
-    assert ranges(plan) == [("copy", 90, 210), ("copy", 210, 300)]
-    assert plan.copies[0].lacking == ((0, 200, 210),)
-    assert reasons(plan) == [("covered", 0, 90)]
-    history = ((0, 0), (2, 50))
-    plan = planned(cut(0, 50, 100, history=history), known[0], history=history)
-    assert ranges(plan) == [("copy", 50, 100)]
-
-
 def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written() -> None:
     """A partition whose metadata is not ready gets no copy, and none of its copies is ended."""
     plan = make_plan(rules(), metadata(), [source(cut(0, 10, 20))], [], new_ids())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 
 from spark_tiering.decoding.varints import INT32_MAX, INT32_MIN, PADDING, VarintBuffer
@@ -60,13 +58,3 @@ def test_places_when_they_lie_outside_then_they_are_read_at_the_end() -> None:
     for read in (buffer.int32_at, buffer.int64_at):
         _, size = read(np.array([0, 5 + len(PADDING), 2**40]))
         assert size[0] == 1
-
-
-def test_numbers_when_they_are_many_then_each_is_its_own() -> None:
-    """Each of many numbers of all sizes is read as itself."""
-    chance = random.Random(3)
-    some = [chance.randrange(-(2**bits), 2**bits) for bits in chance.choices(range(1, 31), k=5_000)]
-    buffer, places = placed([varint(one) for one in some])
-    value, size = buffer.int32_at(np.array(places))
-    assert value.tolist() == some
-    assert size.tolist() == [len(varint(one)) for one in some]

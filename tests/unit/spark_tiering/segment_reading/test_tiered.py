@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from spark_tiering.segment_reading.tiered import (
 )
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.stores.results import ObjectArchived
-from tests.support.stores.encrypted_segments import IDS, seal_segment
+from tests.support.stores.encrypted_segments import IDS
 from tests.support.stores.tiered_bytes import (
     FORMS,
     PREFIX,
@@ -160,25 +159,6 @@ def test_encrypted_segment_when_read_without_its_key_is_told_so(
     assert fault_of(tiered, source).fault is ReadFault.ENCRYPTED
     with pytest.raises(SegmentUnreadable):
         source.index(SegmentPart.OFFSET_INDEX)
-
-
-@SEALED
-def test_encrypted_segment_when_its_key_was_rotated_is_read_by_the_ring(form: str) -> None:
-    """A segment sealed before a key rotation is read by the key of its manifest."""
-    tiered = random_log(form.removeprefix("sealed-").removeprefix("sealed") or "plain")
-    seal_segment(tiered.store, tiered.segment, PREFIX, IDS[1])
-    assert read(tiered.open()) == tiered.log
-
-
-@SEALED
-def test_encrypted_segment_when_the_aad_is_changed_is_damaged(form: str) -> None:
-    """A changed aad makes the segment damaged, and no byte is returned."""
-    tiered = example(form)
-    key = tiered.keys[ObjectKind.MANIFEST]
-    fields = json.loads(tiered.store.objects[key])
-    fields["encryption"]["aad"] = "AAAA"
-    tiered.store.objects[key] = json.dumps(fields).encode()
-    assert fault_of(tiered).fault is ReadFault.DAMAGED
 
 
 def test_manifest_when_it_is_none_or_of_another_size_is_told() -> None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.windows import BatchWindow, batch_windows
 from tests.support.partitions.segments import data_batch
-from tests.support.stores.tiered_bytes import FORMS, example
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,15 +60,6 @@ def test_windows_of_any_log_are_whole_batches_in_order(
         assert position in starts
         assert len(one.content) <= window_bytes or len(one.content) in sizes
     assert not [one for one in windows[:-1] if one.tail]
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_windows_of_a_tiered_segment_are_its_log(form: str) -> None:
-    """The windows of a tiered segment join to its log, from any batch on."""
-    tiered = example(form)
-    windows = list(batch_windows(tiered.open(), 1171, window_bytes=2000))
-    assert b"".join(one.content for one in windows) == tiered.log[1171:]
-    assert max(len(one.content) for one in windows) <= 2000
 
 
 def test_length_that_no_batch_has_when_met_is_damage_behind_what_is_right() -> None:
