@@ -111,10 +111,8 @@ class TierStorage(ClosedByWith):
         self, segment: SegmentMetadata, parts: Mapping[SegmentPart, Path | bytes]
     ) -> CopiedSegment | CopyFailure:
         """
-        Write a segment from all its parts, each as a file or in memory; a repeat finds the objects.
-
-        Raises `InvalidArgument` where a part is lacking, and where the metadata disagrees about the
-        transaction index, or the log's size.
+        Write a segment from all its parts; a repeat finds the objects. Raises `InvalidArgument`
+        where a part is lacking, and where the metadata disagrees about transactions or size.
         """
         writer = SegmentWriter(
             self._store,
@@ -149,11 +147,9 @@ class TierStorage(ClosedByWith):
         self, segment: SegmentMetadata, first_byte: int = 0, last_byte: int | None = None
     ) -> Iterator[Piece | Unreadable] | Unreadable:
         """
-        Return the bytes [first_byte, last_byte] of a log, in pieces; None is the log's end.
-
-        Raises `InvalidArgument` for an end before the start, and for a start behind the log. A log
-        that cannot be read from its beginning returns the reason at once; a read that fails in the
-        middle ends with the reason as the last item.
+        Return the bytes [first_byte, last_byte] of a log, in pieces; None is the log's end. Raises
+        `InvalidArgument` for an impossible range. A log that cannot be read from its beginning
+        returns the reason at once; a read that fails in the middle ends with it as the last item.
         """
         if first_byte < 0 or (last_byte is not None and last_byte < first_byte):
             msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"

@@ -1,8 +1,4 @@
-"""
-Candidates: the segments that may be copied, judged before any of them is read. Pure.
-
-A missing fact is a reason against a segment, never a guess.
-"""
+"""Candidates for a copy, judged before any is read; a missing fact speaks against one. Pure."""
 
 from __future__ import annotations
 
@@ -89,11 +85,7 @@ def why_no_partition(
 
 
 def _why_outdated(source: SourcePartition, image: PartitionImage) -> str | None:
-    """
-    Return why the source's log may lack a truncation: its leader has been followed by another.
-
-    Only finished copies prove an epoch: one that was merely started may be a mistake.
-    """
+    """Return why a deposed leader's log may lack a truncation; finished copies prove epochs."""
     newest = max((epoch for epoch, _ in image.watermarks), default=-1)
     for segment in image.segments:
         if segment.state is SegmentState.COPY_SEGMENT_FINISHED:

@@ -1,8 +1,7 @@
 """
 A copy plan as a JSON document, of which the same plan always has the same bytes. Pure.
-
-`fingerprint` is the SHA-256 of all other fields, written without spaces. The reader computes sums,
-costs and fingerprint anew and refuses a document that differs.
+`fingerprint` is the SHA-256 of all other fields, written without spaces; the reader computes it
+anew, and sums and costs.
 """
 
 from __future__ import annotations

@@ -28,11 +28,7 @@ LABEL_CHARACTERS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class PartitionImage:
-    """
-    Holds the metadata of one user partition; one without any event is empty, not absent.
-
-    *watermarks* are (leader epoch, highest offset ever finished), deleted copies included.
-    """
+    """Metadata of one user partition; *watermarks*: (epoch, highest offset ever finished)."""
 
     partition: TopicIdPartition
     segments: tuple[SegmentMetadata, ...] = ()
@@ -76,12 +72,7 @@ class PartitionImage:
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """
-    Holds the metadata of some user partitions at one moment (failure scenario F113).
-
-    *positions* are the next offsets of the metadata partitions. Raises `InvalidArgument` where a
-    partition stands twice, or without the position of its metadata partition.
-    """
+    """Metadata of some user partitions at the next offsets *positions* (failure scenario F113)."""
 
     cluster_id: str
     topic_id: Uuid
@@ -130,13 +121,7 @@ class SourceSegment:
 
 @dataclass(frozen=True, slots=True)
 class SourcePartition:
-    """
-    Describes one partition at one source: the leader's log where there is a choice.
-
-    *log_start* is the first offset of the whole log, the tier's part included; None where unknown.
-    Raises `InvalidArgument` unless each segment ends where the next begins, and for a topic that no
-    broker has.
-    """
+    """Describes a partition at its source; *log_start* counts the tier's part, None is unknown."""
 
     partition: TopicIdPartition
     segments: tuple[SourceSegment, ...]

@@ -1,9 +1,7 @@
 """
-Open copies, which were started and are not finished: decisions by the evidence. Pure.
-
-A job touches only copies of jobs that have surely ended. A whole copy is completed where it fits, a
-partial one of the same source is resumed, every other one is ended and copied anew. An unknown
-copy, and whole objects whose source is gone, stay.
+Open copies, started and not finished: decisions by the evidence. Pure. A job touches only copies of
+jobs that have surely ended. A whole copy is completed where it fits, a partial one of the same
+source resumed, every other one ended and copied anew; whole objects whose source is gone stay.
 """
 
 from __future__ import annotations

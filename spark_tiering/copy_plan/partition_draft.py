@@ -1,8 +1,6 @@
 """
-The draft of one partition's plan, before budgets: its copies, and why the rest is left out. Pure.
-
-Copies rise without a gap: the first left-out segment that is neither empty nor in the tier leaves
-out everything above it.
+The draft of one partition's plan, before budgets. Pure. Copies rise without a gap: the first
+left-out segment that is neither empty nor in the tier leaves out everything above it.
 """
 
 from __future__ import annotations

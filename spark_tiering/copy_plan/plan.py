@@ -116,11 +116,7 @@ class OpenCopy(CopyPlanRow, frozen=True):
 
 
 class LeftOutRun(CopyPlanRow, frozen=True):
-    """
-    Adjacent segments not copied for one reason; *detail* is about the first of them.
-
-    *next_offset* is None where the active segment is among them.
-    """
+    """Adjacent segments not copied for one reason; *next_offset* is None for the active one."""
 
     first_offset: Count64 = field(name="first")
     next_offset: Count64 | None = field(name="next")
@@ -131,12 +127,7 @@ class LeftOutRun(CopyPlanRow, frozen=True):
 
 
 class SourceGap(CopyPlanRow, frozen=True):
-    """
-    Names offsets that neither the tier nor the source has.
-
-    *is_lost*: an offset below was copied, so this one was deleted before its turn came; otherwise
-    it may as well have expired in the tier.
-    """
+    """Offsets that nothing has; lost, when an offset below was copied, else maybe expired."""
 
     first_offset: Count64 = field(name="first")
     next_offset: Count64 = field(name="next")
@@ -144,12 +135,7 @@ class SourceGap(CopyPlanRow, frozen=True):
 
 
 class PartitionCopyPlan(CopyPlanRow, frozen=True):
-    """
-    One partition's plan: *ends* first, from the top down, then *copies*, finished as they rise.
-
-    *image_digest* stands for the metadata behind the plan. It and *metadata_partition* are None
-    where that could not be read; then nothing is done.
-    """
+    """Ends, top down, then rising copies; nothing where *metadata_partition* is None."""
 
     topic: str
     topic_id: Uuid

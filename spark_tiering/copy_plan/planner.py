@@ -1,8 +1,7 @@
 """
-The planner of copies, from metadata, source and evidence. Pure: equal input, equal plan.
-
-Ends come first, then always the copy that brokers would delete first, else the one with the oldest
-records. A copy over budget leaves out the rest of its partition; smaller ones elsewhere still fit.
+The planner of copies. Pure: equal input, equal plan. Ends come first, then always the copy that
+brokers would delete first, else the one with the oldest records. A copy over budget leaves out the
+rest of its partition; smaller ones elsewhere still fit.
 """
 
 from __future__ import annotations
@@ -38,11 +37,10 @@ def make_plan(
     new_ids: Iterable[Uuid],
 ) -> CopyPlan:
     """
-    Plan the copies that *rules* ask for and the tier lacks, and note why the rest is not done.
-
-    A partition that only the metadata has, with open copies, is handed in without segments. The
-    caller draws one of *new_ids* for each copy; used ones are skipped. Raises `InvalidArgument` for
-    a partition that stands twice, and where ids run out.
+    Plan the copies that *rules* ask for and the tier lacks, and note why the rest is not done. A
+    partition with open copies alone has no segments. The caller draws one of *new_ids* for each
+    copy; used ones are skipped. Raises `InvalidArgument` for a repeated partition, and where ids
+    run out.
     """
     ordered = sorted(source, key=lambda one: partition_order(one.partition))
     if len({one.partition for one in ordered}) != len(ordered):

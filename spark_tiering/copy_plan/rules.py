@@ -24,11 +24,7 @@ _TEXT = re.compile(r"[A-Za-z0-9 ._:/@+=-]*")
 
 @dataclass(frozen=True, slots=True)
 class SegmentSelection:
-    """
-    Selects segments by topic names or patterns (`orders`, `logs-*`); no topics means all.
-
-    The offset topics of Kafka itself have to be named.
-    """
+    """Selects segments by topic names or patterns; none means all but Kafka's own topics."""
 
     topics: tuple[str, ...] = ()
     without_topics: tuple[str, ...] = ()

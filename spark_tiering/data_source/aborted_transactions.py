@@ -1,9 +1,8 @@
 """
-The aborted transactions of a range, and up to where they are known. No I/O of its own.
-
-An aborted transaction is indexed in the segment of its marker, which may lie long after its
-records. Where that is missing or behind the tier, a reader of committed records stops at the first
-transaction that was open when the last present segment ended, as its producer snapshot tells.
+The aborted transactions of a range, and up to where they are known. No I/O of its own. They are
+indexed in the segment of their marker, which may lie long after their records. Where that is
+missing, a reader of committed records stops at the first transaction that was open when the last
+present segment ended, as its producer snapshot tells.
 """
 
 from __future__ import annotations

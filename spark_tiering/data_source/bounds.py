@@ -1,8 +1,4 @@
-"""
-Bounds of a read in each partition, in the form of Spark's Kafka source. Pure.
-
-`earliest` and `latest` are those of the tier.
-"""
+"""Bounds of a read in each partition, as in Spark's Kafka source, but of the tier. Pure."""
 
 from __future__ import annotations
 

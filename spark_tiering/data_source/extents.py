@@ -86,11 +86,7 @@ class MissingOffsets:
 
 @dataclass(frozen=True, slots=True)
 class PartitionListing:
-    """
-    Lists one partition from *first_offset* to *next_offset*, in rising disjoint extents.
-
-    The gaps between them are *missing*, each with its reason.
-    """
+    """Lists one partition in rising disjoint extents; the gaps are *missing* by reason."""
 
     partition: TopicIdPartition
     first_offset: int

@@ -1,9 +1,8 @@
 """
-The places in a log that its offset index and its time index give. Pure.
-
-An offset index tells where the search for an offset begins, never where an offset ends, so an end
-is a hint. A time index tells up to which offset no record is later than a time. Entries that do not
-rise end an index, and a place begins with a batch that `fits` it.
+The places in a log that its offset index and its time index give. Pure. An offset index tells where
+the search for an offset begins, never where it ends. A time index tells up to which offset no
+record is later. Entries that do not rise end an index, and a place begins with a batch that `fits`
+it.
 """
 
 from __future__ import annotations

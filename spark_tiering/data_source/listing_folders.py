@@ -1,8 +1,6 @@
 """
-The partitions of log folders as a listing: a broker's own, shared ones, or copies.
-
-They are read up to the checkpointed high watermark, since records above it may still be truncated;
-without that checkpoint as far as rolled segments go.
+The partitions of log folders as a listing, up to the checkpointed high watermark, since records
+above it may still be truncated; without that checkpoint as far as rolled segments go.
 """
 
 from __future__ import annotations

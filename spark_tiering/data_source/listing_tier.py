@@ -80,11 +80,7 @@ def _missing(gap: PlanGap) -> MissingOffsets:
 def one_of_each_name(
     partitions: Collection[FrozenPartition], subscription: Subscription
 ) -> list[FrozenPartition]:
-    """
-    Return the wanted topic ids. Raise `ConfigError` for an undecided name with several ids.
-
-    A reader would take rows of both, under the same offsets, for one partition.
-    """
+    """Return the wanted topic ids; raises `ConfigError` for a name with several ids."""
     by_name: dict[tuple[str, int], list[FrozenPartition]] = {}
     for one in partitions:
         wanted_id = subscription.topic_ids.get(one.partition.topic)
@@ -131,12 +127,7 @@ class TierLister:
         self._known: dict[str, SegmentMetadata] = {}
 
     def __call__(self) -> TierListing:
-        """
-        Return the present listing; with a plan, that of the plan.
-
-        Raises `ConfigError` for a wrong plan, the errors of source and store, and `TierUnreadable`
-        for a broken manifest, unless losses are tolerated.
-        """
+        """Return the listing; a broken manifest is an error unless losses are tolerated."""
         return listing_of_plan(self._plan(), self._options.subscription)
 
     def _plan(self) -> FrozenPlan:

@@ -104,12 +104,7 @@ class PieceReading:
 
 
 def read_piece(piece: SegmentPiece, reading: PieceReading) -> Iterator[pa.RecordBatch]:
-    """
-    Return the rows of *piece*, in order.
-
-    Raises `DataLost` for a segment that is gone, `TierUnreadable` for one that cannot be read
-    (earlier rows are right), and the errors of the store.
-    """
+    """Yield the rows of *piece*; raises `DataLost`, or `TierUnreadable`, behind right rows."""
     with told_of(piece.extent):
         source = open_extent(piece.extent, reading.storage)
         extent = _timely(piece.extent, source, reading)

@@ -1,8 +1,7 @@
 """
-Pushed filters: filters of a query as bounds on the read. Pure. Spark evaluates all filters again.
-
-Times give a start, since no segment after the first late one is known to be early; they give an end
-only if it is known how far times go back, `timestampDisorderMs`.
+Pushed filters of a query as bounds on the read; Spark evaluates all filters again. Pure. Times give
+a start, since no segment after the first late one is known to be early; they give an end only if it
+is known how far times go back, `timestampDisorderMs`.
 """
 
 from __future__ import annotations

@@ -48,11 +48,7 @@ def offset_of_start(
     asked: PartitionBound,
     look_up: Callable[[PartitionListing, int], int | None],
 ) -> int:
-    """
-    Return the offset of a start, at most *end_offset*; *look_up* gives the first one at a time.
-
-    Raises `DataLost` where no record is as late as a time, and the start is to fail then.
-    """
+    """Return a start, at most *end_offset*; raises `DataLost` for no record as late, by option."""
     if asked.time_ms is None:
         return _edge(held, end_offset, asked.offset)
     found = look_up(held, asked.time_ms)
@@ -87,11 +83,7 @@ def _edge(held: PartitionListing, end_offset: int, offset: int | None) -> int:
 
 
 def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) -> RangeCoverage:
-    """
-    Return the extents in a range, up to *end_offset*, and its lost offsets.
-
-    An empty range loses nothing, unless it begins where nothing is.
-    """
+    """Return the extents and lost offsets of a range; an empty one in the tier loses nothing."""
     held, first, behind = wanted.held, wanted.first_offset, wanted.next_offset
     lost = []
     if first < held.first_offset:

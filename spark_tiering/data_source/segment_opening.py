@@ -37,11 +37,7 @@ class SegmentStorage:
 
 
 def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
-    """
-    Return the segment of an extent, by this process's store and keys.
-
-    Raises `SegmentUnreadable`, and the errors of the store.
-    """
+    """Return an extent's segment; raises `SegmentUnreadable`, and the errors of the store."""
     place = extent.place
     if isinstance(place, LogFolderSegment):
         listed = ListedSegment(place.base_offset, place.next_offset)

@@ -1,7 +1,6 @@
 """
-The source of `spark.read.format("rlmm")` and `spark.readStream`: Spark's side of it.
-
-Spark passes no column selection to a source in Python, so a schema from the user selects columns.
+The source of `spark.read.format("rlmm")` and `spark.readStream`: Spark's side of it. Spark passes
+no column selection to a source in Python, so a schema from the user selects columns.
 """
 
 from __future__ import annotations
@@ -218,11 +217,7 @@ class _PushingReader(_Reader):
 def rows_of(
     partition: InputPartition, arrow: pa.Schema, *, fails_on_data_loss: bool
 ) -> Iterator[pa.RecordBatch]:
-    """
-    Return the rows of one task, in the order of its pieces.
-
-    A segment that is gone since the planning is an error, or named in a warning.
-    """
+    """Yield the rows of one task; a segment that is gone is an error or named in a warning."""
     if not isinstance(partition, TaskShare):
         return
     for piece in partition.pieces:

@@ -70,10 +70,9 @@ def available(start: Offsets, latest: Offsets) -> int:
 
 def step(start: Offsets, latest: Offsets, most: int | None) -> Offsets:
     """
-    Return how far to go from *start* to *latest*: *most* offsets, shared out by partitions' length.
-
-    Each partition with any gets at least one while there are some left. *start* must have each
-    partition of *latest*; a partition that *latest* lacks stays where it was.
+    Return how far to go from *start* to *latest*: *most* offsets, shared out by partitions' length,
+    at least one each while there are some left. *start* must have each partition of *latest*; one
+    that *latest* lacks stays.
     """
     ahead = {one: max(0, latest[one] - start[one]) for one in start if one in latest}
     total = sum(ahead.values())

@@ -1,8 +1,7 @@
 """
-The splits of extents into shares for tasks: large segments are cut, small ones are joined. Pure.
-
-A cut by bytes is slice *number* of *count*, which the reader finds in the segment's offset index,
-so planning reads no index. A cut by records is one of offsets.
+The splits of extents into shares for tasks: large segments are cut, small ones are joined. Pure. A
+cut by bytes is slice *number* of *count*, which the reader finds in the segment's offset index, so
+planning reads no index. A cut by records is one of offsets.
 """
 
 from __future__ import annotations

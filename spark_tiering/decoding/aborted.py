@@ -1,8 +1,7 @@
 """
-Aborted transactions: the index entries that a read needs, and the batches that they take out.
-
-A read of [first, next) needs the index of the segment that has `first`, and those that follow,
-until an entry says that no transaction was open any more below `next`.
+Aborted transactions: the index entries that a read needs, and the batches that they take out. A
+read of [first, next) needs the index of the segment that has `first`, and following ones, until an
+entry says that no transaction was open any more below `next`.
 """
 
 from __future__ import annotations
@@ -59,11 +58,7 @@ def _bad(position: int, offset: int, detail: str) -> DecodingFault:
 
 
 class AbortedSearch:
-    """
-    Collects the aborted transactions of [first_offset, next_offset), until `is_complete`.
-
-    It takes the entries of the segments in order, from the one that has *first_offset* on.
-    """
+    """Takes entries segment by segment, from *first_offset* on, until `is_complete`."""
 
     def __init__(self, first_offset: int, next_offset: int) -> None:
         self._first_offset = first_offset

@@ -1,8 +1,6 @@
 """
-Arrow columns out of positions in a buffer.
-
-The buffer itself is an array whose every second element lies between two fields; one call takes the
-odd ones, and Arrow copies the bytes.
+Arrow columns out of positions in a buffer. The buffer itself is an array whose every second element
+lies between two fields; one call takes the odd ones, and Arrow copies the bytes.
 """
 
 from __future__ import annotations

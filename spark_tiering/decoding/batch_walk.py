@@ -1,8 +1,4 @@
-"""
-The batch walk: bytes to the headers of whole batches; no record is opened.
-
-Only lengths and sums are looked at batch by batch; columns of all headers are judged at once.
-"""
+"""The batch walk over lengths and sums; all headers are judged at once, and no record is opened."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """
-The decompression of batches into one buffer, no more at a time than a limit.
-
-Uncompressed batches stay where they are in the window; the buffer of all others is used again.
+The decompression of batches into one buffer, no more at a time than a limit, used again.
+Uncompressed batches stay where they are in the window.
 """
 
 from __future__ import annotations
@@ -56,11 +55,7 @@ class BatchDecompressor:
     def portions(
         self, data: bytes, table: BatchTable, position: int
     ) -> Iterator[BatchPortion | DecodingFault]:
-        """
-        Yield the batches of *table*, up to the first that cannot be inflated.
-
-        *data* has `PADDING` behind them, and begins at byte *position* of the log.
-        """
+        """Yield batches up to one that cannot be inflated; *data* ends with `PADDING`."""
         codecs = (table.attributes & CODEC_MASK).tolist()
         begin = 0
         while begin < len(codecs):

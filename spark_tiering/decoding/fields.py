@@ -1,8 +1,7 @@
 """
-Fields and headers of many records at once, up to the first record that makes no sense.
-
-Every field is read as if it were sound; the places where fields end are checked at once. Records
-with more headers than nearly all others are gone through one after the other.
+Fields and headers of many records at once, up to the first record that makes no sense. Every field
+is read as if it were sound; the places where fields end are checked at once. Records with more
+headers than nearly all others are gone through one after the other.
 """
 
 from __future__ import annotations

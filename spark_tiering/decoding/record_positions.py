@@ -1,8 +1,7 @@
 """
-Positions of records: one step goes to the next record of all batches at the same time.
-
-Batches with more records than nearly all others are walked without numpy, which costs less. Lengths
-of one or two bytes come from a table by their first two bytes.
+Positions of records: one step goes to the next record of all batches at the same time. Batches with
+more records than nearly all others are walked without numpy, which costs less. Lengths of one or
+two bytes come from a table by their first two bytes.
 """
 
 from __future__ import annotations
@@ -44,11 +43,7 @@ _STEPS: Final = _make_steps()
 
 @dataclass(frozen=True, slots=True)
 class RecordPlaces:
-    """
-    Places every record of the batches at bytes [start, stop) of the buffer.
-
-    A record that does not lie in its batch, or whose length makes no sense, ends behind the batch.
-    """
+    """Places every record of the batches; a senseless record ends behind its batch."""
 
     start: Int64s
     stop: Int64s

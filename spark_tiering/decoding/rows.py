@@ -1,9 +1,4 @@
-"""
-The rows of one portion of batches, up to the first record that makes no sense.
-
-A sound record lies in its batch, its fields end with it, its offset rises, its time fits its
-column.
-"""
+"""Rows of a portion of batches, up to a record that leaves its batch, its length or its order."""
 
 from __future__ import annotations
 

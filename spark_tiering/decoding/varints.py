@@ -1,8 +1,7 @@
 """
-Varints, zigzag, at many places of a buffer at once.
-
-The eight bytes at a place are one number, of which three shifts join the groups of seven bits. A
-longer varint, as only a time can have, is read again by itself.
+Varints, zigzag, at many places of a buffer at once. The eight bytes at a place are one number, of
+which three shifts join the groups of seven bits. A longer varint, as only a time can have, is read
+again by itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-The index of chunks: the place of each chunk, in the log and in the stored object. Pure.
-
-Chunks have one size, but for the last. Each is stored by itself, with nothing between:
-`FixedChunks` where all stored ones but the last are of one size, `VariableChunks` by a list.
+The index of chunks: the place of each chunk, in the log and in the stored object. Pure. Chunks have
+one size, but for the last, and are stored with nothing between: `FixedChunks` where the stored ones
+have one size, too, `VariableChunks` by a list.
 """
 
 from __future__ import annotations
@@ -136,11 +135,7 @@ def is_stored_plain(index: ChunkIndex) -> bool:
 
 
 def chunk_bytes_for(original_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> int | LayoutFinding:
-    """
-    Return *chunk_bytes*, or a little less where the plugin could not read the log whole.
-
-    The plugin computes the end of a full last chunk in 32 bits before it asks where the log ends.
-    """
+    """Return *chunk_bytes* or less: the plugin computes a full last chunk's end in 32 bits."""
     if original_bytes > INT32_MAX:
         detail = f"a log of {original_bytes} bytes, at most {INT32_MAX} can be tiered"
         return LayoutFinding(LayoutFault.TOO_LARGE, detail)

@@ -1,8 +1,7 @@
 """
-Custom metadata that the plugin has a broker keep for a segment: size, prefix, key. Pure.
-
-A section of tagged fields in Kafka's form: count, then by rising tag: tag, length, value, as
-unsigned varints. Brokers refuse more than `remote.log.metadata.custom.metadata.max.bytes`.
+Custom metadata that the plugin has a broker keep for a segment: size, prefix, key. Pure. A section
+of tagged fields in Kafka's form: count, then by rising tag: tag, length, value, as unsigned
+varints. Brokers refuse more than `remote.log.metadata.custom.metadata.max.bytes`.
 """
 
 from __future__ import annotations
@@ -28,12 +27,7 @@ _VARLONG_BYTES_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class CustomMetadata:
-    """
-    The fields that are there; *others* are those of unknown tags.
-
-    *remote_size_bytes* counts all three objects; *prefix* and *main_key* locate log and indexes.
-    The manifest is always below the prefix that the broker is configured with.
-    """
+    """The size of all three objects, the place of log and indexes, and unknown tags."""
 
     remote_size_bytes: int | None = None
     prefix: str | None = None

@@ -1,8 +1,4 @@
-"""
-Digests of passing bytes: length, SHA-256, and CRC-64/NVME, which object stores check. Pure.
-
-CRC-64/NVME sums of parts can be joined to that of the whole object.
-"""
+"""Digests of passing bytes: length, SHA-256, and CRC-64/NVME, joined from parts. Pure."""
 
 from __future__ import annotations
 

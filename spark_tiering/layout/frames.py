@@ -1,8 +1,6 @@
 """
-The frames of zstd, one at a time; no output exceeds the expected size. Pure.
-
-A written frame states its content size, because the plugin refuses others; a log's chunks also
-carry a checksum.
+The frames of zstd, one at a time, within a limit. Pure. A written frame states its content size,
+because the plugin refuses others; a log's chunks also carry a checksum.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-The manifest of a tiered segment, version 1, as values; `manifest_document` has its bytes. Pure.
-
-The manifest is written last: where it is, log and indexes are whole. Our fields stand inside
-`remoteLogSegmentMetadata`, because the plugin refuses unknown fields everywhere else.
+The manifest of a tiered segment, version 1, as values. Pure. It is written last: where it is, log
+and indexes are whole. Our fields stand inside `remoteLogSegmentMetadata`, because the plugin
+refuses unknown fields everywhere else.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
 The JSON document of a manifest: its bytes as the plugin writes them, and manifests read back. Pure.
-
-A document that the plugin cannot read is a finding. The reader also refuses documents of no writer:
-repeated names, fractions, texts for flags, bytes behind the end, contradicting sizes. A fault of
-`remoteLogSegmentMetadata`, which the plugin ignores, is kept beside the rest.
+A document that the plugin cannot read is a finding, and one of no writer, too: repeated names,
+fractions, texts for flags, contradicting sizes. A fault of `remoteLogSegmentMetadata`, which the
+plugin ignores, is kept beside the rest.
 """
 
 from __future__ import annotations

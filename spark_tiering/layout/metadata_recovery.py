@@ -1,9 +1,8 @@
 """
 The recovery of a segment's metadata from its manifest, where the metadata itself is lost. Pure.
-
-The size is that of the log that the chunks cover; the state is finished, because the manifest is
-written last. Broker and time are those of the start, and an empty transaction index is always said,
-which brokers before 4.0 did not. A manifest that contradicts its key or itself is refused.
+Size and state are inferred: the manifest is written last. Broker and time are those of the start,
+and an empty transaction index is always said, which brokers before 4.0 did not. A manifest that
+contradicts its key or itself is refused.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """
-The making of a segment's log and indexes objects while their sources pass by. Pure but for these.
-
-Memory holds one chunk at most, and equal sources give equal objects. A source that returns other
-bytes than announced is a finding: the object ends there, and must not be kept.
+The making of a segment's objects while their sources pass by, one chunk at a time. Pure but for
+these. A source that returns other bytes than announced is a finding: the object must not be kept.
 """
 
 from __future__ import annotations
@@ -45,12 +43,7 @@ class MadeIndexes(NamedTuple):
 
 
 class LogObject:
-    """
-    Iterates once over the `.log` object of a log of *size_bytes*, from pieces of any size.
-
-    Then `made` describes it, or `finding` says why there is none. The longest logs take smaller
-    chunks than *chunk_bytes*.
-    """
+    """Iterates once over a `.log` object; then `made` describes it, or there is a `finding`."""
 
     def __init__(
         self,
@@ -117,11 +110,7 @@ class LogObject:
 
 
 class IndexesObject:
-    """
-    Iterates once over the `.indexes` object; then `made` has the places, or there is a `finding`.
-
-    Raises `InvalidArgument` at once when a part is lacking, or comes without its size.
-    """
+    """Iterates once over an `.indexes` object; then there are the places, or a `finding`."""
 
     def __init__(
         self, sources: Mapping[SegmentPart, Iterable[bytes]], sizes: Mapping[SegmentPart, int]

@@ -59,10 +59,8 @@ def _differences(
 
 def verify_segment(manifest: Manifest, segment: SegmentMetadata) -> tuple[LayoutFinding, ...]:
     """
-    Return where a manifest contradicts the metadata; broker and event time are not judged.
-
-    An index of transactions that only the metadata has proves nothing: brokers before 4.0 leave it
-    so.
+    Return where a manifest contradicts the metadata, but for broker and event time. A transaction
+    index that only the metadata has is no contradiction: brokers before 4.0 leave it so.
     """
     findings: list[LayoutFinding] = []
     original_bytes = manifest.chunks.original_bytes

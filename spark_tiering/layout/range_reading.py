@@ -1,9 +1,5 @@
 """
 The reading of ranges: from bytes of a log or an index to requests to the store, and back. Pure.
-
-    for fetch in plan_log_fetches(manifest, first_byte, last_byte):
-        for content in fetch.contents(store.get(key, fetch.first_byte, fetch.last_byte)):
-
 Compressed or encrypted chunks are requested whole. Bytes of other lengths, frames and tags than the
 manifest says are findings.
 """
@@ -33,12 +29,7 @@ FETCH_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ObjectRangeRead:
-    """
-    Reads one inclusive range of an object, and takes the wanted part of it.
-
-    *chunks* are the transformed chunks in it, if any. *first_wanted* and *last_wanted* are
-    positions in the log.
-    """
+    """Reads an inclusive range of an object, and takes the wanted positions of the log from it."""
 
     first_byte: int
     last_byte: int
@@ -99,10 +90,9 @@ def plan_log_fetches(
     fetch_bytes: int = FETCH_BYTES,
 ) -> Iterator[ObjectRangeRead] | LayoutFinding:
     """
-    Plan the requests for the bytes [first_byte, last_byte] of the log; None is the log's end.
-
-    An end beyond the log is cut. Raises `InvalidArgument` for an end before the start, and for a
-    start behind the log. No fetch exceeds *fetch_bytes*, except one of a single chunk.
+    Plan the requests for the bytes [first_byte, last_byte] of the log, cut to its end; None is its
+    end. Raises `InvalidArgument` for an end before the start, and for a start behind the log. No
+    fetch exceeds *fetch_bytes*, except one of a single chunk.
     """
     chunks = manifest.chunks
     original_bytes = chunks.original_bytes

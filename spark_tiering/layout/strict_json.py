@@ -1,9 +1,7 @@
 """
-Strict JSON: untrusted documents become typed values in bounded memory. Pure.
-
-The reader counts bytes, commas, colons and brackets before it parses, because a value of two
-characters can take hundreds of bytes. It refuses repeated names and deep nesting. Types are msgspec
-structs with `forbid_unknown_fields`.
+Strict JSON: untrusted documents become msgspec structs in bounded memory. Pure. The reader counts
+bytes, commas, colons and brackets before it parses, because a value of two characters can take
+hundreds of bytes. It refuses repeated names and deep nesting.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
-A read plan as a JSON document: the same plan always becomes the same bytes. Pure.
-
-`checksum` is the SHA-256 of all other fields, without spaces, in order; columns in `parquet` have
-the same names. The reader also checks that ranges rise and with the gaps are the question, exactly,
-and that checksum, sums and token are those of the content.
+A read plan as a JSON document: the same plan always becomes the same bytes. Pure. `checksum` is the
+SHA-256 of all other fields, without spaces, in order; columns in `parquet` have the same names. The
+reader also checks that ranges rise and with the gaps are the question, exactly, and that sums and
+token are those of the content.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""
-The inputs of a plan: for each partition a shard that answers for it. Pure.
-
-From manifests a shard is made as if each segment had been copied when its manifest says so.
-"""
+"""The inputs of a plan: for each partition a shard, also one made of manifests, by time. Pure."""
 
 from __future__ import annotations
 

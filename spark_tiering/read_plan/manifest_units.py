@@ -56,11 +56,7 @@ def told_by_manifests(
     wants_topic: Callable[[str], bool],
     meter: Meter | None = None,
 ) -> ManifestContents:
-    """
-    Return every segment of a wanted topic, under *prefix* of the store of *settings*.
-
-    Raises the errors of the store, and `StoreUnavailable` where a unit was lost.
-    """
+    """Return the segments under *prefix*; raises `StoreUnavailable` for a lost unit."""
     listed = list_manifests(store, prefix, wants_topic)
     tasks = []
     while some := tuple(islice(listed, MANIFESTS_OF_UNIT)):

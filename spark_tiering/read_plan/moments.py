@@ -1,8 +1,7 @@
 """
-The metadata at one moment, as plans need it: exactly that of its positions.
-
-A service's answer about a partition may be newer than the positions that it gave before, and such a
-plan could not be made again. `steady` replays the metadata partition where that matters.
+The metadata at one moment, as plans need it: exactly that of its positions. A service's answer
+about a partition may be newer than the positions that it gave before, and such a plan could not be
+made again. `steady` replays the metadata partition where that matters.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-A plan as a Parquet table, a row for each range, for engines that read tables.
-
-The file's metadata holds the fields of the whole plan under `rlmm.plan`; each row has the token, so
-rows of several plans may lie in one folder.
+A plan as a Parquet table, a row for each range, for engines that read tables. The file's metadata
+holds the fields of the whole plan under `rlmm.plan`; each row has the token, so rows of several
+plans may lie in one folder.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-The plan of one partition, and its bounds as offsets. Pure.
-
-A hole right before the segment of a time may hold records of that time, so the range begins behind
-the last segment that is surely older; and an end by time never lies in a hole.
+The plan of one partition, and its bounds as offsets. Pure. A hole right before the segment of a
+time may hold records of that time, so the range begins behind the last segment that is surely
+older; and an end by time never lies in a hole.
 """
 
 from __future__ import annotations

@@ -62,11 +62,7 @@ class EpochStart(ReadPlanRow, frozen=True):
 
 
 class FrozenSegment(ReadPlanRow, frozen=True):
-    """
-    Plans one range of one segment; all offsets are inclusive.
-
-    A segment stands twice where another one answers for a range in its middle.
-    """
+    """One inclusive range of a segment, which stands twice around another one in its middle."""
 
     topic: Text
     topic_id: Uuid
@@ -163,12 +159,7 @@ class FrozenPartition(PartitionRow, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class FrozenPlan:
-    """
-    Lists the reads of one plan; the same token is the same plan.
-
-    *positions*: by metadata partition the first offset of the metadata topic that is not included,
-    for those that hold a planned partition.
-    """
+    """Lists the reads of one plan; *positions* are the first offsets that it does not include."""
 
     token: str
     kind: PlanSourceKind

@@ -1,8 +1,6 @@
 """
-The check of a plan: segments that have been deleted since, or are being deleted. Pure.
-
-Retention continues, so a reader checks the plan again after reading, and keeps only the records of
-segments that still exist.
+The check of a plan for segments that have been deleted since. Pure. Retention continues, so a
+reader checks after reading, and keeps only the records of segments that still exist.
 """
 
 from __future__ import annotations

@@ -21,12 +21,7 @@ _PATTERN_CHARACTERS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class RecordBounds:
-    """
-    Bounds the wanted records of a partition: from one bound up to the other, exclusive.
-
-    A missing bound is that of the tier. A bound by time is the offset that brokers look up for it,
-    by whole segments: the first whose newest record is not older.
-    """
+    """Bounds records by offset, or by time as brokers look it up; *to* is exclusive."""
 
     from_offset: int | None = None
     to_offset: int | None = None
@@ -56,10 +51,8 @@ class RecordBounds:
 @dataclass(frozen=True, slots=True)
 class Question:
     """
-    Selects the partitions, the records in them, and the places of their objects.
-
-    One of *topics* (names or patterns: `orders`, `logs-*`), *pattern* (a regular expression for
-    whole names) and *assigned* (topic, partitions) may be given; none means every user topic.
+    Selects partitions, by one of topics (names or patterns), pattern (for whole names) and assigned
+    (topic, partitions), and the records in them; none means every user topic.
     """
 
     topics: tuple[str, ...] = ()

@@ -134,11 +134,7 @@ def asked_content(question: Question, facts: QuestionFacts, since: str) -> bytes
 
 
 def asked_of_content(content: bytes) -> tuple[Question, QuestionFacts, str]:
-    """
-    Return question, facts, and the digest of the earlier token, if any, out of the canonical form.
-
-    Raises `InvalidArgument`.
-    """
+    """Return question, facts, digest of the earlier token; raises `InvalidArgument`."""
     try:
         asked = load_json(content, bytes_max=QUESTION_BYTES_MAX)
         since = typed_value(asked, _Since, "question").since

@@ -1,8 +1,7 @@
 """
-The segment that answers for an offset, by the engine's own look-ups. Pure.
-
-Within one leader epoch the answer changes only where a finished segment begins or ends, so the
-engine looks up one offset at each such place.
+The segment that answers for an offset, by the engine's own look-ups. Pure. Within one leader epoch
+the answer changes only where a finished segment begins or ends, so the engine looks up one offset
+at each such place.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ class SegmentCoverage(NamedTuple):
 
 def history_of(segments: Iterable[SegmentMetadata]) -> Epochs:
     """
-    Return the leader epochs that *segments* of one partition list, open copies included.
-
-    Segments that are being deleted do not count, as wrong epochs may be the reason.
+    Return the leader epochs of *segments*; deleted ones, maybe with wrong epochs, do not count.
     """
     telling = [one for one in segments if one.state is not SegmentState.DELETE_SEGMENT_STARTED]
     return lineage_of(telling).begins

@@ -1,9 +1,4 @@
-"""
-Plans of a tier that is open: the shell around `planner`.
-
-    plan_of_moment(steady(tier.moment(), tier.log), question)      # as the metadata is
-    plan_of_moment(moment_at(tier.log, bound, wants), question)    # as it was once
-"""
+"""Plans of a tier that is open, of the past or of its manifests: the shell around `planner`."""
 
 from __future__ import annotations
 
@@ -122,11 +117,9 @@ def remade(
     since: PlanToken | None = None,
 ) -> FrozenPlan:
     """
-    Make the plan that *token* names again, from the log's history.
-
-    *asked* replaces a question for which the token had no room; *since* is the plan before it.
-    Raises `InvalidArgument` for another question, and `DataLost`, which says how, where the log has
-    changed.
+    Make the plan of *token*, *since* another, again from the log's history. *asked* replaces a
+    question that the token lacks. Raises `InvalidArgument` for another question, and `DataLost` for
+    a changed log.
     """
     if token.kind is PlanSourceKind.MANIFESTS:
         msg = "a plan of manifests cannot be made again: a bucket has no history. Keep its file"

@@ -3,9 +3,8 @@ A plan's token: its name, short enough for a file's name or a scheduler's variab
 
     rlmm-plan-1.<base64url>     msgpack, behind it the first bytes of its SHA-256
 
-It holds the metadata's positions, where the plan ends in each partition, the missing ranges, a
-short question, and a digest of the plan, so a later plan, or the same plan again, can be made from
-it.
+It holds positions, ends, missing ranges, a short question, and a digest of the plan, so a later
+plan, or the same plan again, can be made from it.
 """
 
 from __future__ import annotations

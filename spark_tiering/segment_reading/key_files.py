@@ -27,11 +27,7 @@ class KeyRingSettings:
 
 
 def read_key_ring(settings: KeyRingSettings) -> KeyRing:
-    """
-    Return the ring and its keys, from files beside it. Raise `ConfigError` for a faulty file.
-
-    A file is faulty, too, when every user of the machine may read it.
-    """
+    """Return the ring and its keys; raises `ConfigError`, also where every user may read a file."""
     return _read(settings)[0]
 
 

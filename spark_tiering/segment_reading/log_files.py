@@ -1,8 +1,4 @@
-"""
-A segment of a broker's log folder, the active one included, read as one of a tier is.
-
-The zeros behind the entries of an index, which a broker allocates ahead, are left out.
-"""
+"""A segment of a broker's log folder, read as one of a tier is; indexes without padding zeros."""
 
 from __future__ import annotations
 

@@ -110,11 +110,7 @@ class SegmentBytes(Protocol):
     def log_bytes(self) -> int: ...
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
-        """
-        Yield the bytes [first_byte, last_byte] of the log in order, cut to its end.
-
-        Raises `InvalidArgument` for an end before the start.
-        """
+        """Yield the bytes [first_byte, last_byte], cut to the log; raises `InvalidArgument`."""
 
     def index(self, part: SegmentPart) -> bytes | None:
         """Return one of its indexes, whole; `None` where it has none."""

@@ -1,7 +1,6 @@
 """
-A tiered segment: ranges of its log and its indexes, by its manifest, at one of several places.
-
-A log range takes few requests, of up to 16 MiB each. A small object of indexes is requested whole.
+A tiered segment: ranges of its log and its indexes, by its manifest, at one of several places. A
+log range takes few requests, of up to 16 MiB each. A small object of indexes is requested whole.
 The manifest is looked for under the prefix in the segment's own metadata, then under today's and
 older ones; the prefix that had it is tried first for the next segment.
 """
@@ -105,11 +104,7 @@ def open_tiered(
     prefixes: Sequence[str] | KeyPlaces = ("",),
     ring: KeyRing | None = None,
 ) -> TieredSegment:
-    """
-    Return the segment by its manifest, under the first of *prefixes* that has one.
-
-    Raises `SegmentUnreadable` where no manifest is there, or none that says the log's size.
-    """
+    """Return the segment by its manifest; raises `SegmentUnreadable` for none that fits."""
     places = prefixes if isinstance(prefixes, KeyPlaces) else KeyPlaces(prefixes)
     keys, manifest = find_manifest(store, segment, places)
     if manifest.chunks.original_bytes != segment.size_bytes:

@@ -36,12 +36,7 @@ def batch_windows(
     *,
     window_bytes: int = WINDOW_BYTES,
 ) -> Iterator[BatchWindow]:
-    """
-    Return the range, which begins with a batch, in windows; the last may have a *tail*.
-
-    Raises `SegmentUnreadable` with `DAMAGED` for a length that no batch has; earlier windows are
-    right.
-    """
+    """Yield the range in windows; raises `SegmentUnreadable` for a length of no batch."""
     held = bytearray()
     position = first_byte
     for piece in source.pieces(first_byte, last_byte):
