@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from random import Random
 
 from hypothesis import given
@@ -13,6 +12,7 @@ from spark_tiering.segments.segment_inspection import InspectionRules, inspect_s
 from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.segments.segment_parts import REQUIRED, RebuiltPart, SegmentReport, StoredPart
 from spark_tiering.segments.state_before import last_stable_offset, state_before
+from tests.support.memory import memory_below
 from tests.support.partitions.segments import (
     MemoryFiles,
     example_partition,
@@ -125,14 +125,10 @@ def test_memory_when_every_length_lies_then_stays_small() -> None:
     files = example_partition()
     huge = 2**31 - 1
     files.told = {name: huge for name in files.contents if not name.startswith("0" * 20)}
-    tracemalloc.start()
-    try:
+    with memory_below(BYTES_MAX):
         for report in inspect_all(files):
             assert_adds_up(report)
         assert last_stable_offset(files).offset is None
         for seed in range(20):
             for report in inspect_all(damaged(seed, 0), InspectionRules(index_interval_bytes=0)):
                 assert_adds_up(report)
-        assert tracemalloc.get_traced_memory()[1] < BYTES_MAX
-    finally:
-        tracemalloc.stop()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tracemalloc
 
 import cramjam
 import pytest
@@ -11,6 +10,7 @@ import zstandard
 
 from rlmm.records.compression import Compression, DecompressionFault, inflate
 from spark_tiering.layout.frames import ZstdFrameReader
+from tests.support.memory import memory_below
 
 CONTENT = random.Random(1).randbytes(3_000) + b"again and again " * 20_000
 WRITERS = {
@@ -61,11 +61,9 @@ def test_frame_when_it_might_hold_more_than_the_limit_then_nothing_is_allocated(
     bombs = [writer.compress(bytes(100 << 20)) for writer in WRITERS.values()]
     lying = bytearray(FRAMES["with its size"])
     lying[6:9] = b"\xff\xff\xff"
-    tracemalloc.start()
-    for bomb in (*bombs, bytes(lying)):
-        assert reader.content(memoryview(bomb), LIMIT) is None
-    assert tracemalloc.get_traced_memory()[1] < 100_000
-    tracemalloc.stop()
+    with memory_below(100_000):
+        for bomb in (*bombs, bytes(lying)):
+            assert reader.content(memoryview(bomb), LIMIT) is None
 
 
 def test_frame_when_bytes_are_damaged_then_content_is_what_the_other_library_reads() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +17,7 @@ from spark_tiering.layout.frames import FrameWriter, inflate_frame
 from spark_tiering.layout.object_making import IndexesObject, LogObject
 from spark_tiering.layout.segment_indexes import lay_out_indexes
 from spark_tiering.segments.findings import SegmentPart
+from tests.support.memory import memory_below
 from tests.support.stores.findings import assert_finding
 
 if TYPE_CHECKING:
@@ -115,16 +115,11 @@ def test_f123_long_log_when_made_takes_the_memory_of_two_chunks(*, is_compressed
     size_bytes = 64 * 1024 * 1024
     source = (piece for _ in range(size_bytes // len(piece)))
     log = LogObject(source, size_bytes, is_compressed=is_compressed, chunk_bytes=1024 * 1024)
-    tracemalloc.start()
-    try:
+    with memory_below(4 * 1024 * 1024):
         stored_bytes = sum(map(len, log))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     assert log.made is not None
     assert log.made.stored.size_bytes == stored_bytes
     assert log.made.source.size_bytes == size_bytes
-    assert peak < 4 * 1024 * 1024
 
 
 PARTS = {

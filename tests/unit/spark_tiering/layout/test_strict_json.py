@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +19,7 @@ from spark_tiering.layout.strict_json import (
     read_json,
     typed_value,
 )
+from tests.support.memory import memory_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,13 +103,7 @@ def test_hostile_bytes_when_read_then_are_refused_in_bounded_memory(
 ) -> None:
     """Hostile bytes are refused before memory is used for them."""
     content = make()
-    tracemalloc.start()
-    try:
-        with pytest.raises(JsonFault) as raised:
-            load_json(content, bytes_max=8_000_000)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    with memory_below(1024 * 1024), pytest.raises(JsonFault) as raised:
+        load_json(content, bytes_max=8_000_000)
     assert raised.value.kind is JsonFaultKind(kind)
     assert len(raised.value.detail) <= 300
-    assert peak < 1024 * 1024
