@@ -122,31 +122,24 @@ def test_f104_custom_metadata_when_a_copy_is_ended_then_is_kept() -> None:
     assert event.custom_metadata == b"\x01\x02"
 
 
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        pytest.param(copied("open", 100, 200, STARTED, size=999), "source-differs", id="size"),
-        pytest.param(
-            copied("open", 100, 200, STARTED, newest_ms=7), "source-differs", id="timestamp"
-        ),
-        pytest.param(
-            copied("open", 100, 200, STARTED, txn_index_empty=False), "source-differs", id="txn"
-        ),
-        pytest.param(copied("open", 100, 190, STARTED), "source-differs", id="end"),
-        pytest.param(copied("open", 110, 200, STARTED), "source-differs", id="start"),
-        pytest.param(
-            copied("open", 100, 200, STARTED, ((0, 100), (1, 150))), "other-lineage", id="epochs"
-        ),
-        pytest.param(
-            copied("open", 100, 200, STARTED, broker_id=2), "other-broker-id", id="broker"
-        ),
-    ],
-)
+CHANGED: dict[str, tuple[tuple[int, int], dict[str, Any], str]] = {
+    "size": ((100, 200), {"size": 999}, "source-differs"),
+    "timestamp": ((100, 200), {"newest_ms": 7}, "source-differs"),
+    "txn": ((100, 200), {"txn_index_empty": False}, "source-differs"),
+    "end": ((100, 190), {}, "source-differs"),
+    "start": ((110, 200), {}, "source-differs"),
+    "epochs": ((100, 200), {"epochs": ((0, 100), (1, 150))}, "other-lineage"),
+    "broker": ((100, 200), {"broker_id": 2}, "other-broker-id"),
+}
+
+
+@pytest.mark.parametrize(("offsets", "fields", "expected"), CHANGED.values(), ids=CHANGED)
 @pytest.mark.parametrize("objects", [NONE, PARTIAL, WHOLE])
 def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_anew(
-    known: SegmentMetadata, expected: str, objects: StoredObjects
+    offsets: tuple[int, int], fields: dict[str, Any], expected: str, objects: StoredObjects
 ) -> None:
     """An open copy whose metadata differs from the source is ended and copied anew."""
+    known = copied("open", *offsets, STARTED, **fields)
     plan = planned(SEGMENTS, known, evidence=[evidence(known, objects)])
     assert fate(known, plan) == f"ended: {expected}"
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]

@@ -40,26 +40,19 @@ def changed(**of_source: Any) -> list[SourcePartition]:
     return [source(segments, **{"stable": 300, **of_source})]
 
 
-@pytest.mark.parametrize(
-    ("now", "sources"),
-    [
-        pytest.param(METADATA, [SOURCE], id="nothing happened"),
-        pytest.param(metadata(image(KNOWN), position=99), [SOURCE], id="other partitions' events"),
-        pytest.param(
-            METADATA,
-            changed(segments=cut(0, 100, 200, 300, 400, is_active=True), stable=400),
-            id="the source has grown",
-        ),
-        pytest.param(
-            METADATA, changed(segments=cut(100, 200, 300)), id="what was copied before is gone"
-        ),
-        pytest.param(
-            METADATA, changed(segments=cut(0, 100, 200, 300, is_inspected=False)), id="not read"
-        ),
-        pytest.param(METADATA, changed(history=((0, 0), (1, 300))), id="a new leader"),
-        pytest.param(METADATA, changed(log_start=5), id="an archive's log starts elsewhere"),
-    ],
-)
+GROWN = changed(segments=cut(0, 100, 200, 300, 400, is_active=True), stable=400)
+SAME = {
+    "nothing happened": (METADATA, [SOURCE]),
+    "other partitions' events": (metadata(image(KNOWN), position=99), [SOURCE]),
+    "the source has grown": (METADATA, GROWN),
+    "what was copied before is gone": (METADATA, changed(segments=cut(100, 200, 300))),
+    "not read": (METADATA, changed(segments=cut(0, 100, 200, 300, is_inspected=False))),
+    "a new leader": (METADATA, changed(history=((0, 0), (1, 300)))),
+    "an archive's log starts elsewhere": (METADATA, changed(log_start=5)),
+}
+
+
+@pytest.mark.parametrize(("now", "sources"), SAME.values(), ids=SAME)
 def test_plan_when_what_it_stands_on_is_as_it_was_then_is_not_stale(
     now: MetadataImage, sources: list[SourcePartition]
 ) -> None:
@@ -67,51 +60,30 @@ def test_plan_when_what_it_stands_on_is_as_it_was_then_is_not_stale(
     assert why_stale(PLAN, now, sources) == ()
 
 
-@pytest.mark.parametrize(
-    ("now", "sources", "expected"),
-    [
-        pytest.param(
-            metadata(image(KNOWN), cluster_id="c2"), [SOURCE], ["other-log"], id="cluster"
-        ),
-        pytest.param(
-            replace(METADATA, topic_id=Uuid.of(0, 9)), [SOURCE], ["other-log"], id="recreated"
-        ),
-        pytest.param(metadata(), [SOURCE], ["metadata-absent"], id="F106 not ready"),
-        pytest.param(
-            metadata(image(KNOWN), position=9), [SOURCE], ["metadata-behind"], id="behind"
-        ),
-        pytest.param(
-            metadata(image(KNOWN, copied("b", 100, 200, STARTED)), position=11),
-            [SOURCE],
-            ["metadata-changed"],
-            id="F113 another job began",
-        ),
-        pytest.param(metadata(image()), [SOURCE], ["metadata-changed"], id="F120 deleted"),
-        pytest.param(METADATA, [], ["source-absent"], id="source away"),
-        pytest.param(
-            METADATA, changed(segments=cut(200, 300)), ["segment-gone"], id="F120 retention"
-        ),
-        pytest.param(
-            METADATA,
-            changed(segments=cut(0, 100, 150, 200, 300)),
-            ["segment-changed"],
-            id="F103 rolled elsewhere",
-        ),
-        pytest.param(
-            METADATA,
-            changed(segments=[*cut(0, 100, 200), segment(200, 300, size=5)]),
-            ["segment-changed"],
-            id="size",
-        ),
-        pytest.param(METADATA, changed(stable=299), ["above-last-stable-offset"], id="truncated"),
-        pytest.param(METADATA, changed(stable=None), ["above-last-stable-offset"] * 2, id="lso"),
-        pytest.param(
-            METADATA, changed(history=((0, 0), (1, 250))), ["leader-epochs-changed"], id="epochs"
-        ),
-        pytest.param(METADATA, changed(history=None), ["leader-epochs-changed"] * 2, id="history"),
-        pytest.param(METADATA, changed(is_tiered=True), ["tiering-changed"], id="tiered now"),
-    ],
-)
+BEGUN = metadata(image(KNOWN, copied("b", 100, 200, STARTED)), position=11)
+OTHER_SIZE = [*cut(0, 100, 200), segment(200, 300, size=5)]
+OTHERS: dict[str, tuple[MetadataImage, list[SourcePartition], list[str]]] = {
+    "cluster": (metadata(image(KNOWN), cluster_id="c2"), [SOURCE], ["other-log"]),
+    "recreated": (replace(METADATA, topic_id=Uuid.of(0, 9)), [SOURCE], ["other-log"]),
+    "F106 not ready": (metadata(), [SOURCE], ["metadata-absent"]),
+    "behind": (metadata(image(KNOWN), position=9), [SOURCE], ["metadata-behind"]),
+    "F113 another job began": (BEGUN, [SOURCE], ["metadata-changed"]),
+    "F120 deleted": (metadata(image()), [SOURCE], ["metadata-changed"]),
+    "source away": (METADATA, [], ["source-absent"]),
+    "F120 retention": (METADATA, changed(segments=cut(200, 300)), ["segment-gone"]),
+    "F103 rolled elsewhere": (
+        METADATA, changed(segments=cut(0, 100, 150, 200, 300)), ["segment-changed"],
+    ),
+    "size": (METADATA, changed(segments=OTHER_SIZE), ["segment-changed"]),
+    "truncated": (METADATA, changed(stable=299), ["above-last-stable-offset"]),
+    "lso": (METADATA, changed(stable=None), ["above-last-stable-offset"] * 2),
+    "epochs": (METADATA, changed(history=((0, 0), (1, 250))), ["leader-epochs-changed"]),
+    "history": (METADATA, changed(history=None), ["leader-epochs-changed"] * 2),
+    "tiered now": (METADATA, changed(is_tiered=True), ["tiering-changed"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("now", "sources", "expected"), OTHERS.values(), ids=OTHERS)
 def test_plan_when_what_it_stands_on_has_changed_then_is_stale_by_name(
     now: MetadataImage, sources: list[SourcePartition], expected: list[str]
 ) -> None:

@@ -52,34 +52,23 @@ def test_data_key_when_it_is_another_ones_or_changed_is_not_opened() -> None:
         assert key.open(wrong) is None
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        pytest.param(b"", "no private key", id="empty"),
-        pytest.param(b"-----BEGIN PRIVATE KEY-----\n!", "no private key", id="cut"),
-        pytest.param(
-            ec.generate_private_key(ec.SECP256R1()).private_bytes(
-                Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
-            ),
-            "none of RSA",
-            id="elliptic",
-        ),
-        pytest.param(
-            rsa.generate_private_key(65537, 1024).private_bytes(
-                Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
-            ),
-            "1024 bits",
-            id="short",
-        ),
-        pytest.param(
-            rsa.generate_private_key(65537, 2048).private_bytes(
-                Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
-            ),
-            "passphrase",
-            id="protected",
-        ),
-    ],
-)
+def pem_of(
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, password: bytes | None = None
+) -> bytes:
+    protection = BestAvailableEncryption(password) if password else NoEncryption()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, protection)
+
+
+UNUSABLE = {
+    "empty": (b"", "no private key"),
+    "cut": (b"-----BEGIN PRIVATE KEY-----\n!", "no private key"),
+    "elliptic": (pem_of(ec.generate_private_key(ec.SECP256R1())), "none of RSA"),
+    "short": (pem_of(rsa.generate_private_key(65537, 1024)), "1024 bits"),
+    "protected": (pem_of(rsa.generate_private_key(65537, 2048), b"secret"), "passphrase"),
+}
+
+
+@pytest.mark.parametrize(("content", "why"), UNUSABLE.values(), ids=UNUSABLE)
 def test_key_file_when_it_is_no_usable_key_is_refused_without_its_content(
     content: bytes, why: str
 ) -> None:

@@ -29,32 +29,30 @@ def test_frame_of_nothing_when_written_still_says_its_size() -> None:
     assert inflate_frame(FrameWriter().frame(b""), 0, "chunk 0") == b""
 
 
-@pytest.mark.parametrize(
-    ("frame", "kind"),
-    [
-        pytest.param(b"", LayoutFault.DAMAGED, id="nothing"),
-        pytest.param(b"not a frame of zstd", LayoutFault.DAMAGED, id="no frame"),
-        pytest.param(FRAME[:5], LayoutFault.DAMAGED, id="cut in its header"),
-        pytest.param(FRAME[:-1], LayoutFault.DAMAGED, id="cut at its end"),
-        pytest.param(FRAME + b"\0", LayoutFault.DAMAGED, id="a byte behind it"),
-        pytest.param(FRAME + FRAME, LayoutFault.DAMAGED, id="two frames"),
-        pytest.param(FRAME[:-1] + b"\0", LayoutFault.DAMAGED, id="another checksum"),
-        pytest.param(
-            zstandard.ZstdCompressor(write_content_size=False).compress(CONTENT),
-            LayoutFault.DAMAGED,
-            id="size not said",
-        ),
-        pytest.param(FrameWriter().frame(CONTENT[:-1]), LayoutFault.LENGTH, id="a byte less"),
-        pytest.param(
-            b"\x50\x2a\x4d\x18" + len(CONTENT).to_bytes(4, "little") + CONTENT,
-            LayoutFault.DAMAGED,
-            id="a frame to be skipped",
-        ),
-    ],
-)
-def test_frame_that_is_not_what_was_stored_is_a_finding(frame: bytes, kind: LayoutFault) -> None:
+UNSIZED = zstandard.ZstdCompressor(write_content_size=False).compress(CONTENT)
+DAMAGED = {
+    "nothing": b"",
+    "no frame": b"not a frame of zstd",
+    "cut in its header": FRAME[:5],
+    "cut at its end": FRAME[:-1],
+    "a byte behind it": FRAME + b"\0",
+    "two frames": FRAME + FRAME,
+    "another checksum": FRAME[:-1] + b"\0",
+    "size not said": UNSIZED,
+    "a frame to be skipped": b"\x50\x2a\x4d\x18" + len(CONTENT).to_bytes(4, "little") + CONTENT,
+}
+
+
+@pytest.mark.parametrize("frame", DAMAGED.values(), ids=DAMAGED)
+def test_frame_that_is_not_what_was_stored_is_a_finding(frame: bytes) -> None:
     """A read of any bytes as a frame gives the stored content or a finding that names the chunk."""
-    assert_finding(inflate_frame(frame, len(CONTENT), "chunk 7"), kind, "chunk 7")
+    assert_finding(inflate_frame(frame, len(CONTENT), "chunk 7"), LayoutFault.DAMAGED, "chunk 7")
+
+
+def test_frame_of_a_byte_less_than_was_stored_is_a_finding() -> None:
+    """A frame of another content size than expected is a finding that names the chunk."""
+    shorter = FrameWriter().frame(CONTENT[:-1])
+    assert_finding(inflate_frame(shorter, len(CONTENT), "chunk 7"), LayoutFault.LENGTH, "chunk 7")
 
 
 def test_frame_that_holds_too_much_is_not_inflated() -> None:
