@@ -1,6 +1,4 @@
-"""
-Segments that the tier has in part: copied whole or refused, and the offsets that brokers find.
-"""
+"""Lineage and coverage: partly tiered segments, and the offsets that brokers find."""
 
 from __future__ import annotations
 
@@ -8,9 +6,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from spark_tiering.copy_plan.lineage import CopiedTier
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_plan.lineage import CopiedTier, Coverage, EpochSpan, spans_of
 from spark_tiering.copy_plan.reasons import CopyMode
+from tests.support.builders import started
 from tests.support.tier.copy_plans import (
     FINISHED,
     copied,
@@ -151,3 +153,67 @@ def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused(
 def test_epochs_of_a_part_when_cut_then_begin_with_it() -> None:
     """The epochs of a cut part begin with the epoch in force at its base offset."""
     assert own_epochs(((0, 0), (2, 50)), 40, 60) == ((0, 40), (2, 50))
+
+
+CS, CF, DS, DF = SegmentState
+
+
+def held_copy(
+    start: int, next_offset: int, epochs: dict[int, int] | None = None, *, state: SegmentState = CF
+) -> SegmentMetadata:
+    """Return the metadata of a copy of [start, next_offset), finished by default."""
+    name = f"{start}-{next_offset}-{epochs}"
+    return started(name, start, next_offset - 1, epochs, state=state)
+
+
+def test_spans_when_epochs_change_within_then_each_ends_where_the_next_begins() -> None:
+    """A span ends at the next one's start; offsets before the first epoch belong to none."""
+    assert spans_of(((4, 0), (6, 200)), 120, 251) == (
+        EpochSpan(4, 120, 200),
+        EpochSpan(6, 200, 251),
+    )
+    assert spans_of(((4, 130),), 120, 251) == (EpochSpan(4, 130, 251),)
+    assert spans_of(((4, 0), (5, 120), (6, 251)), 120, 251) == (EpochSpan(5, 120, 251),)
+    assert spans_of((), 120, 251) == ()
+
+
+@pytest.mark.parametrize("state", [CS, DS, DF])
+def test_f102_copy_when_it_is_not_finished_then_covers_nothing(state: SegmentState) -> None:
+    """A copy that is not finished covers nothing, and its range is copied under another id."""
+    epochs = ((0, 0),)
+    assert Coverage([held_copy(0, 100, state=state)]).lacks(epochs, 0, 100) == (
+        EpochSpan(0, 0, 100),
+    )
+    both = Coverage([held_copy(0, 100, state=state), held_copy(0, 100)])
+    assert both.lacks(epochs, 0, 100) == ()
+
+
+def test_f103_coverage_when_leaders_rolled_elsewhere_then_goes_by_offsets() -> None:
+    """Coverage goes by offsets: 200 to 209 are missing although base offset 100 is tiered."""
+    coverage = Coverage([held_copy(0, 100), held_copy(100, 200)])
+    epochs = ((0, 0),)
+    assert coverage.lacks(epochs, 0, 90) == ()
+    assert coverage.lacks(epochs, 90, 210) == (EpochSpan(0, 200, 210),)
+    assert coverage.lacks(epochs, 210, 300) == (EpochSpan(0, 210, 300),)
+
+
+RANGES = st.tuples(st.integers(0, 40), st.integers(1, 15), st.integers(0, 2)).map(
+    lambda drawn: (drawn[0], drawn[0] + drawn[1], drawn[2])
+)
+
+
+@given(st.lists(RANGES, max_size=8), RANGES)
+def test_f103_coverage_of_any_copies_when_asked_then_lacks_what_none_of_them_has(
+    copies: list[tuple[int, int, int]], asked: tuple[int, int, int]
+) -> None:
+    """Coverage lacks exactly the offsets that no finished copy of the epoch holds."""
+    coverage = Coverage([held_copy(start, stop, {epoch: start}) for start, stop, epoch in copies])
+    first, behind, epoch = asked
+    lacking = coverage.lacks(((epoch, first),), first, behind)
+    assert all(one.next_offset < other.first_offset for one, other in pairwise(lacking))
+    offsets = [n for span in lacking for n in range(span.first_offset, span.next_offset)]
+    assert offsets == [
+        n
+        for n in range(first, behind)
+        if not any(start <= n < stop and epoch == other for start, stop, other in copies)
+    ]

@@ -1,4 +1,4 @@
-"""Which segments are copied, in which order, and why the others are not."""
+"""Planning: candidates, the segments that are copied, their order, and why others are not."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState
+from spark_tiering.copy_plan.candidates import Candidate, NotYet, judge_segments
 from spark_tiering.copy_plan.inputs import (
     MetadataImage,
     OpenCopyEvidence,
@@ -22,6 +23,7 @@ from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import parse_object_key
+from spark_tiering.segments.segment_listing import ListedSegment
 from tests.support.builders import TOPIC_ID, tp
 from tests.support.partitions.segments import example_partition, inspect_all
 from tests.support.tier.copy_plans import (
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.segment import SegmentState
     from spark_tiering.copy_plan.inputs import SourceSegment
+    from spark_tiering.segments.leader_epochs import Epochs
 
 
 def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
@@ -309,3 +312,42 @@ def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_
     (found,) = plan_of([emptied], rule=rule).partitions
     assert [one.start_offset for one in found.copies] == copies
     assert (NotCopiedReason.EMPTY in [run.reason for run in found.left_out]) is is_compacted
+
+
+SEGMENT = ListedSegment(120, 251)
+EPOCHS = ((4, 0), (6, 200), (9, 251))
+
+
+REASON = NotCopiedReason
+AGAINST: dict[str, tuple[ListedSegment, Epochs | None, int | None, NotCopiedReason, str]] = {
+    "active": (ListedSegment(251, None), EPOCHS, 999, REASON.ACTIVE, "251"),
+    "unknown": (SEGMENT, EPOCHS, None, REASON.STABILITY_UNKNOWN, "250"),
+    "last record open": (SEGMENT, EPOCHS, 250, REASON.UNSTABLE, "below 250"),
+    "all open": (SEGMENT, EPOCHS, 0, REASON.UNSTABLE, "below 0"),
+    "no history": (SEGMENT, None, 251, REASON.EPOCH_UNKNOWN, "offset 120"),
+    "empty history": (SEGMENT, (), 251, REASON.EPOCH_UNKNOWN, "offset 120"),
+    "begins too late": (SEGMENT, ((6, 200),), 251, REASON.EPOCH_UNKNOWN, "offset 120"),
+}
+
+
+@pytest.mark.parametrize(
+    ("segment", "epochs", "last_stable_offset", "reason", "text"), AGAINST.values(), ids=AGAINST
+)
+def test_f109_segment_when_something_is_against_it_then_is_not_copied(
+    segment: ListedSegment,
+    epochs: Epochs | None,
+    last_stable_offset: int | None,
+    reason: NotCopiedReason,
+    text: str,
+) -> None:
+    """An active, unstable or unknown segment is not copied."""
+    (found,) = judge_segments([segment], epochs, last_stable_offset)
+    assert isinstance(found, NotYet)
+    assert (found.segment, found.reason) == (segment, reason)
+    assert text in found.detail
+
+
+def test_segment_when_nothing_is_against_it_then_is_a_candidate_with_its_epochs() -> None:
+    """A segment that ends at the last stable offset is a candidate, with its own epochs."""
+    found = judge_segments([SEGMENT], EPOCHS, 251)
+    assert found == [Candidate(120, 251, ((4, 120), (6, 200)))]
