@@ -116,9 +116,7 @@ def test_f119_orphans_when_others_copy_and_delete_meanwhile_are_exactly_the_orph
 
 
 @given(order=st.lists(st.integers(0, 3), min_size=5, max_size=60))
-def test_f119_orphans_when_deleted_while_others_copy_and_delete_take_nothing_with_them(
-    order: list[int],
-) -> None:
+def test_f119_orphans_when_deleted_while_others_copy_take_nothing_along(order: list[int]) -> None:
     """Deleting orphans removes no object of a segment that the metadata knows at any time."""
     tier, kept, orphans = filled()
     with closing(tier):

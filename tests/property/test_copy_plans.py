@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 STARTED, FINISHED, DELETING, _ = SegmentState
+ENDED, ALIVE, FOREIGN = OpenCopyWriter
 OFFSETS_MAX = 40
 EXAMPLE = format_plan(example_plan())
 
@@ -147,13 +148,7 @@ def worlds(draw: st.DrawFn) -> World:
     evidence = [
         OpenCopyEvidence(
             known.id,
-            seldom(
-                draw,
-                OpenCopyWriter.ENDED,
-                OpenCopyWriter.FOREIGN,
-                OpenCopyWriter.FOREIGN,
-                OpenCopyWriter.ALIVE,
-            ),
+            seldom(draw, ENDED, FOREIGN, FOREIGN, ALIVE),
             draw(st.sampled_from(StoredObjects)),
         )
         for image, _ in parts
@@ -288,7 +283,7 @@ def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_wa
 
 
 @given(worlds(), st.randoms(use_true_random=False))
-def test_any_plan_when_written_and_read_then_is_the_same_and_not_stale(
+def test_any_plan_when_read_back_then_is_the_same_and_not_stale(
     world: World, random: Random
 ) -> None:
     """A plan reads back, is not stale, and does not depend on the order of its input."""

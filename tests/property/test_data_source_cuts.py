@@ -155,11 +155,7 @@ def test_a_time_as_a_bound_means_the_offset_of_the_first_record_that_is_not_olde
     time_ms = max(0, round(spans[0] + part * (spans[-1] - spans[0])))
     found = next((row.offset for row in rows if row.timestamp.timestamp() * 1000 >= time_ms), None)
     name = "endingTimestamp" if is_end else "startingTimestamp"
-    options = {
-        **places[place],
-        "subscribe": log.topic,
-        name: str(time_ms),
-        "startingOffsetsByTimestampStrategy": "latest",
-    }
+    options = {**places[place], "subscribe": log.topic, name: str(time_ms)}
+    options["startingOffsetsByTimestampStrategy"] = "latest"
     expected = log.rows(0, found) if is_end else log.rows(log.tier_end if found is None else found)
     assert rows_read(options) == expected

@@ -114,9 +114,7 @@ def test_decoder_when_transactions_were_aborted_then_their_rows_are_left_out(
 
 
 @given(st.binary(max_size=150) | st.lists(st.binary(min_size=34, max_size=34)).map(b"".join))
-def test_txn_index_when_bytes_are_anything_then_entries_make_sense_or_there_is_a_fault(
-    content: bytes,
-) -> None:
+def test_txn_index_when_bytes_are_anything_then_is_sound_or_a_fault(content: bytes) -> None:
     """Any index bytes give whole, ordered entries of the known version, or a fault."""
     found = read_txn_index(content)
     if isinstance(found, DecodingFault):

@@ -140,7 +140,7 @@ def judge(content: bytes) -> None:
     removed=st.integers(0, 4),
     added=st.binary(max_size=4),
 )
-def test_manifest_with_other_bytes_in_it_ends_in_a_value(
+def test_manifest_with_other_bytes_is_a_value(
     name: str, at: int, removed: int, added: bytes
 ) -> None:
     """The reader returns a manifest or names the damage, and raises nothing."""
@@ -157,7 +157,7 @@ def places(fields: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]
 
 
 @given(name=st.sampled_from(NAMES), data=st.data(), value=VALUES)
-def test_manifest_with_another_value_in_it_ends_in_a_value(
+def test_manifest_with_another_value_is_a_value(
     name: str, data: st.DataObject, value: object
 ) -> None:
     """The reader returns a manifest or names the wrong value, and raises nothing."""

@@ -135,9 +135,7 @@ def expected(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
 
 
 @given(tiers())
-def test_rebuild_when_deletions_are_known_then_equals_what_it_came_from(
-    tier: list[tuple[SegmentMetadata, str]],
-) -> None:
+def test_rebuild_when_deletions_are_known_is_equal(tier: list[tuple[SegmentMetadata, str]]) -> None:
     """A rebuild with known deletions equals the original in every look-up, segment and field."""
     past = {
         segment.id: SegmentState.DELETE_SEGMENT_STARTED

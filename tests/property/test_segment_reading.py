@@ -70,9 +70,7 @@ def assert_adds_up(report: SegmentReport) -> None:
 
 
 @given(seeds, which)
-def test_segments_when_files_are_damaged_in_any_way_then_are_reported_on(
-    seed: int, chosen: int
-) -> None:
+def test_segments_when_files_are_damaged_then_are_reported_on(seed: int, chosen: int) -> None:
     """A report always adds up, with or without the previous segment's state."""
     files = damaged(seed, chosen)
     for report in inspect_all(files, RULES[chosen]):
@@ -86,18 +84,14 @@ def test_segments_when_files_are_damaged_in_any_way_then_are_reported_on(
 
 
 @given(seeds, which)
-def test_last_stable_offset_when_files_are_damaged_in_any_way_then_is_told_or_is_not(
-    seed: int, chosen: int
-) -> None:
+def test_last_stable_offset_when_files_are_damaged_then_no_error(seed: int, chosen: int) -> None:
     """The function returns an offset or a reason."""
     found = last_stable_offset(damaged(seed, chosen))
     assert (found.offset is None) is bool(found.detail)
 
 
 @given(seeds, which)
-def test_companions_when_damaged_then_what_is_copied_is_right_all_the_same(
-    seed: int, chosen: int
-) -> None:
+def test_companions_when_damaged_then_copied_parts_are_right(seed: int, chosen: int) -> None:
     """Companion files that a copy keeps or makes are right when they are read again."""
     rng, files = Random(seed), PARTITIONS[chosen]
     contents = dict(files.contents)

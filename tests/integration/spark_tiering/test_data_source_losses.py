@@ -61,7 +61,7 @@ def test_gap_when_committed_rows_are_read_then_none_of_an_undecided_transaction_
     assert found[0] == log.rows()[0]
 
 
-def test_expired_when_a_start_lies_below_the_tier_then_it_is_named(
+def test_expired_when_below_the_tier_is_named(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """A start below the tier names the expired offsets; `earliest` is the first available one."""
@@ -88,7 +88,7 @@ def test_start_or_end_when_it_lies_behind_the_tier_then_it_is_named(
     assert rows_read({**options, "failOnDataLoss": "false"}) == left
 
 
-def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
+def test_object_when_it_vanishes_is_lost_by_name(
     log: WrittenLog, read_options: dict[str, str]
 ) -> None:
     """A segment deleted during a query is reported by its object, and earlier rows are right."""
@@ -102,16 +102,16 @@ def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
     assert list(read_piece(pieces[2], reading))
 
 
-def test_topic_when_nothing_is_there_of_it_then_it_is_a_mistake(
-    read_options: dict[str, str],
-) -> None:
-    """A named topic without data is an error, while a pattern may match no topic."""
+def test_topic_when_it_has_no_data_then_it_is_refused(read_options: dict[str, str]) -> None:
+    """A named topic without data is an error with its keys; a pattern may match no topic."""
     with pytest.raises(ConfigError, match="nothing is there of payments"):
         rows_read({**read_options, "subscribe": "orders,payments"})
     without = {name: value for name, value in read_options.items() if name != "subscribe"}
     with pytest.raises(ConfigError, match="nothing is there of orders-4"):
         rows_read({**without, "assign": '{"orders": [0, 4]}'})
     assert rows_read({**without, "subscribePattern": "nothing.*"}) == []
+    with pytest.raises(ConfigError, match="of orders; looked for keys that begin with 'kaorders-'"):
+        rows_read({**read_options, "prefix": "ka"})
 
 
 # ----------------------------------------------------------------------------- what is wrong
@@ -185,9 +185,7 @@ def test_bad_input_when_a_plan_trusts_the_metadata_then_the_manifest_is_refused_
         rows_read({**read_options, "embedded": str(tmp_path / "archive")})
 
 
-def test_wrong_index_when_it_leads_into_the_middle_of_a_batch_then_it_is_named(
-    log: WrittenLog, tmp_path: Path
-) -> None:
+def test_wrong_index_when_it_leads_into_a_batch_is_named(log: WrittenLog, tmp_path: Path) -> None:
     """An index that leads into the middle of a batch is an error: rows would be missing."""
     segment = log.reports[1].segment
     index = bytearray(log.parts(log.reports[1])[SegmentPart.OFFSET_INDEX])
@@ -227,7 +225,7 @@ def test_state_of_transactions_when_it_cannot_be_read_then_committed_rows_are_re
         rows_read({**options, "isolationLevel": "read_committed"})
 
 
-def test_index_when_it_says_little_then_what_lies_behind_its_places_is_read_as_well(
+def test_index_when_its_entries_lie_far_above_then_reads_on(
     log: WrittenLog, tmp_path: Path
 ) -> None:
     """A look-up by index entries far above their batches reads on past their positions."""
@@ -256,14 +254,6 @@ def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(tmp_
         rows_read(options)
     with pytest.raises(StoreAbsent):
         rows_read({**options, "store": str(tmp_path / "nowhere")})
-
-
-def test_prefix_when_it_lacks_its_slash_then_what_was_looked_for_shows_it(
-    read_options: dict[str, str],
-) -> None:
-    """A prefix without its slash is an error that shows the searched keys."""
-    with pytest.raises(ConfigError, match="of orders; looked for keys that begin with 'kaorders-'"):
-        rows_read({**read_options, "prefix": "ka"})
 
 
 def test_encrypted_segments_when_a_key_ring_is_named_then_they_are_read_and_else_named(

@@ -141,7 +141,7 @@ def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_t
     assert rows_read(options) == end()
 
 
-def test_log_folders_when_records_were_deleted_then_they_are_not_read(
+def test_log_folders_when_records_were_deleted_then_omit_them(
     log: WrittenLog, tmp_path: Path
 ) -> None:
     """Deleted records are not read from log folders although their segment still has them."""
@@ -153,7 +153,7 @@ def test_log_folders_when_records_were_deleted_then_they_are_not_read(
         rows_read({**options, "startingOffsets": '{"orders": {"0": 3}}'})
 
 
-def test_log_folders_when_one_has_two_replicas_then_the_farther_one_is_read(
+def test_log_folders_when_there_are_two_then_the_farther_is_read(
     log: WrittenLog, tmp_path: Path
 ) -> None:
     """Of two replicas the data source reads the longer one, and each row once."""
@@ -169,9 +169,7 @@ def test_log_folders_when_one_has_two_replicas_then_the_farther_one_is_read(
     assert rows_read(options) == log.rows()
 
 
-def test_partitions_when_there_are_several_then_each_is_read_by_its_own_bounds(
-    store: LocalStore, tmp_path: Path
-) -> None:
+def test_partitions_when_several_are_read_by_own_bounds(store: LocalStore, tmp_path: Path) -> None:
     """Each partition is read by its own bounds, and one without data in them gives no row."""
     logs = [WrittenLog(5, "orders", 0), WrittenLog(6, "orders", 1), WrittenLog(7, "payments", 0)]
     for log in logs:

@@ -51,9 +51,7 @@ def test_plan_when_kept_and_carried_out_then_exactly_that_is_done(place: TierPla
     place.check_clean()
 
 
-def test_plan_when_only_what_does_not_matter_has_changed_then_is_carried_out(
-    place: TierPlace,
-) -> None:
+def test_plan_when_nothing_that_matters_has_changed_then_is_carried_out(place: TierPlace) -> None:
     """New records and changes of other partitions do not make a plan stale."""
     plan = kept(place.plan())
     log = place.file("00000000000000000251.log")
@@ -113,9 +111,7 @@ def test_plan_when_what_it_stands_on_has_changed_then_is_refused_with_nothing_do
     place.check()
 
 
-def test_f113_plan_when_the_metadata_is_older_than_it_then_is_refused(
-    place: TierPlace, tmp_path: Path
-) -> None:
+def test_f113_plan_when_the_metadata_is_older_is_refused(place: TierPlace, tmp_path: Path) -> None:
     """A plan newer than the metadata, as of a log restored from a copy, is refused."""
     shutil.copytree(place.archive, tmp_path / "older")
     copy_one(place)

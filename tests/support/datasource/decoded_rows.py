@@ -80,23 +80,13 @@ def _rows_of(batch: pa.RecordBatch) -> list[Row]:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         # Python's own times end with the year 9999.
         content[name] = (column.cast(pa.int64()) if name == "timestamp" else column).to_pylist()
-    return [
-        Row._make((*each[:5], _milliseconds(each[5]), each[6], _pairs(each[7])))
-        for each in zip(*content.values(), strict=True)
-    ]
-
-
-def _milliseconds(microseconds: int | None) -> int | None:
-    if microseconds is None:
-        return None
-    assert microseconds % 1000 == 0
-    return microseconds // 1000
-
-
-def _pairs(headers: object) -> tuple[tuple[str, bytes | None], ...] | None:
-    if headers is None:
-        return None
-    return tuple((each["key"], each["value"]) for each in headers)  # type: ignore[attr-defined]
+    found = []
+    for *fields_before, time_us, kind, headers in zip(*content.values(), strict=True):
+        assert (time_us or 0) % 1000 == 0
+        time_ms = None if time_us is None else time_us // 1000
+        pairs = None if headers is None else tuple((one["key"], one["value"]) for one in headers)
+        found.append(Row._make((*fields_before, time_ms, kind, pairs)))
+    return found
 
 
 def parsed_by_aiokafka(log: bytes) -> list[Row]:

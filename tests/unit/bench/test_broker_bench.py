@@ -50,9 +50,7 @@ def written(tmp_path: Path) -> Written:
     return write_history(tmp_path, "orders", TOPIC_ID, PARTITIONS, EVENTS)
 
 
-def test_history_when_it_is_written_then_a_shard_applies_all_of_it(
-    tmp_path: Path, written: Written
-) -> None:
+def test_history_when_written_then_a_shard_applies_it_all(tmp_path: Path, written: Written) -> None:
     """A shard applies the written history after the existing records without a remark."""
     shards = {}
     applied = live = 0

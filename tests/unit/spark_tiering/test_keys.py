@@ -41,7 +41,7 @@ def test_key_of_a_segment_when_asked_is_the_plugins() -> None:
         ("orders", 7, -1, "-1"),
     ],
 )
-def test_key_of_a_segment_that_no_broker_has_is_refused(
+def test_key_of_impossible_ids_is_refused(
     topic: str, partition: int, offset: int, told: str
 ) -> None:
     """The key of a topic with a slash, or of a negative partition or offset, is refused."""

@@ -176,7 +176,7 @@ def test_document_when_nothing_is_changed_then_a_rewritten_one_is_the_plan() -> 
     assert parse_plan(rewritten(lambda _: None)) == PLAN
 
 
-def test_document_when_it_is_too_long_then_is_neither_written_nor_read(
+def test_document_when_too_long_then_is_not_written_or_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A document beyond the size limit is neither written nor read."""

@@ -146,9 +146,7 @@ def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_a
 
 
 @pytest.mark.parametrize("objects", list(StoredObjects))
-def test_open_copy_when_another_has_finished_its_range_then_is_ended(
-    objects: StoredObjects,
-) -> None:
+def test_open_copy_when_another_finished_its_range_then_is_ended(objects: StoredObjects) -> None:
     """An open copy of a finished range is ended: its late finish would displace the other."""
     done = copied("done", 50, 300, FINISHED)
     plan = planned(SEGMENTS, done, OPEN, evidence=[evidence(OPEN, objects)])
@@ -194,9 +192,7 @@ def test_whole_copy_when_the_source_has_it_no_more_then_is_completed() -> None:
         pytest.param(copied("open", 20, 100, STARTED, ((-1, 20),)), id="no such epoch"),
     ],
 )
-def test_whole_copy_when_it_is_the_last_and_does_not_fit_then_somebody_must_look(
-    known: SegmentMetadata,
-) -> None:
+def test_whole_copy_when_it_is_the_last_and_unfit_then_stays_open(known: SegmentMetadata) -> None:
     """A whole last copy that does not fit waits for an operator; new copies go on."""
     plan = planned(SEGMENTS, known, evidence=[evidence(known, WHOLE)], history=((0, 100),))
     assert fate(known, plan) == "open: last-copy"
@@ -224,7 +220,7 @@ def test_open_copy_when_it_is_not_known_to_be_stable_then_stays(
         (segment(100, 200, blockers=("log: torn",)), "blocked"),
     ],
 )
-def test_open_copy_when_its_segment_was_not_read_or_is_broken_then_stays(
+def test_open_copy_when_its_segment_is_unread_or_torn_stays(
     one: SourceSegment, expected: str
 ) -> None:
     """An open copy with an unread or broken source stays; the plan names it to inspect."""
@@ -241,7 +237,7 @@ def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
 
 
 @pytest.mark.parametrize(("objects", "action"), [(WHOLE, "complete"), (PARTIAL, "resume")])
-def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with(
+def test_open_copy_when_filters_refuse_new_ones_goes_on(
     objects: StoredObjects, action: str
 ) -> None:
     """An open copy is finished although the filters would not start it now."""
@@ -276,7 +272,7 @@ def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
         (10, ("resume", "ended: source-differs")),
     ],
 )
-def test_budget_when_it_is_used_up_then_open_copies_wait_too(
+def test_budget_when_used_up_then_open_copies_wait(
     requests: int, expected: tuple[str, str]
 ) -> None:
     """The budget pays for ended copies first, then for copies by turn, for none in part."""

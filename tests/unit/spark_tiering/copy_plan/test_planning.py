@@ -116,9 +116,7 @@ def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written()
         pytest.param({"is_tiered": True}, "broker-copies", id="a broker tiers it"),
     ],
 )
-def test_f109_segment_when_something_is_against_it_then_is_left_out(
-    of_source: dict[str, Any], expected: str
-) -> None:
+def test_f109_segment_when_unfit_is_left_out(of_source: dict[str, Any], expected: str) -> None:
     """A segment that is not stable, or whose leader epoch is unknown, is left out with a reason."""
     plan = planned(cut(0, 10), **of_source)
     assert (ranges(plan), reasons(plan)) == ([], [(expected, 0, 10)])
@@ -134,9 +132,7 @@ def test_f109_segment_when_something_is_against_it_then_is_left_out(
         pytest.param(segment(10, 20, ((1, 10),)), "leader-epochs-disagree", id="epochs"),
     ],
 )
-def test_segment_when_one_below_is_left_out_then_is_left_out_too(
-    middle: SourceSegment, expected: str
-) -> None:
+def test_segment_above_a_left_out_one_is_left_out_too(middle: SourceSegment, expected: str) -> None:
     """A segment above one that is left out waits and names it, so that no copy leaves a gap."""
     segments = [*cut(0, 10), middle, *cut(20, 30, 40)]
     plan = planned(segments, rule=rules(filters=SegmentSelection(age_ms_min=100)))
@@ -224,7 +220,7 @@ TWO_WRITERS = [
         (lambda: plan_of([], image(A), evidence=TWO_WRITERS), "contradicts"),
     ],
 )
-def test_inputs_when_they_contradict_themselves_then_are_refused(
+def test_inputs_when_they_contradict_then_are_refused(
     make: Callable[[], object], text: str
 ) -> None:
     """Gaps between segments, epochs that do not rise and invalid names are refused."""

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
         pytest.param(SegmentSelection(("A.X",)), [], id="letters count"),
     ],
 )
-def test_topics_when_filtered_then_only_those_wanted_are_copied(
-    filters: SegmentSelection, wanted: list[str]
-) -> None:
+def test_topics_when_filtered_are_the_wanted(filters: SegmentSelection, wanted: list[str]) -> None:
     """Filters by name and pattern select topics, and internal topics only by name."""
     partitions = [tp(name, 0) for name in ("__offsets", "a.x", "a.y", "b")]
     sources = [source(cut(0, 10), partition=one) for one in partitions]
@@ -52,9 +50,7 @@ def test_topics_when_filtered_then_only_those_wanted_are_copied(
 @pytest.mark.parametrize(
     ("kept_bytes", "until"), [(0, 40), (1000, 40), (1001, 30), (2000, 30), (3000, 20), (4001, 0)]
 )
-def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
-    kept_bytes: int, until: int
-) -> None:
+def test_bytes_kept_local_when_set_then_whole_segments_suffice(kept_bytes: int, until: int) -> None:
     """A segment is copied when the log above it has the bytes kept local."""
     rule = rules(filters=SegmentSelection(kept_local_bytes=kept_bytes))
     plan = planned(cut(0, 10, 20, 30, 40, is_active=True), rule=rule)
@@ -83,7 +79,7 @@ def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, 
         pytest.param(Budgets(requests_max=17), "budget-requests", id="requests"),
     ],
 )
-def test_budget_when_it_is_used_up_then_the_rest_of_the_partition_waits(
+def test_budget_when_used_up_then_the_rest_of_a_partition_waits(
     budgets: Budgets, reason: str
 ) -> None:
     """The budget takes the lowest segments that fit; the rest is left out for that reason."""
@@ -104,7 +100,7 @@ def test_budget_when_a_large_segment_does_not_fit_then_smaller_ones_elsewhere_do
 @pytest.mark.parametrize(
     ("log_bytes", "requests"), [(0, 6), (99 * 2**20, 6), (100 * 2**20, 6 + 4), (2**31 - 1, 6 + 43)]
 )
-def test_requests_when_a_log_is_sent_in_parts_then_are_counted_at_most(
+def test_requests_when_a_log_has_parts_then_are_counted_at_most(
     log_bytes: int, requests: int
 ) -> None:
     """The plan counts at most one request for the begin, each part and the end."""

@@ -96,7 +96,7 @@ def test_require_nothing_lost_when_there_are_many_then_some_are_named_and_all_co
         (PartitionBound(999), 999, 999),
     ],
 )
-def test_offsets_when_a_bound_is_one_then_edges_are_of_what_can_be_read(
+def test_offsets_when_a_bound_is_an_edge_are_ends(
     asked: PartitionBound, start: int, end: int
 ) -> None:
     """The bounds earliest and latest are the ends of what can be read."""

@@ -106,9 +106,7 @@ def test_decide_when_offsets_are_missing_then_it_is_unknown_from_where_one_was_o
     assert not decide(partition, 200, 300, state).undecided
 
 
-def test_stable_end_when_the_last_segment_is_cut_by_another_history_then_it_is_not_trusted() -> (
-    None
-):
+def test_stable_end_when_another_history_cuts_the_last_segment_then_it_lies_before() -> None:
     """The stable end lies before a segment that another history cuts."""
     last = extent(100, 150, segment=(100, 200), history_behind=150)
     state = State({}, {0: {80}})

@@ -36,9 +36,7 @@ INDEX = offsets((519, 200), (539, 400), (559, 600), (579, 800))
         (900, IndexPosition(800, 579)),
     ],
 )
-def test_start_when_an_offset_is_looked_for_then_nothing_before_the_place_has_it(
-    offset: int, place: IndexPosition
-) -> None:
+def test_start_when_looked_up_is_at_or_below_the_offset(offset: int, place: IndexPosition) -> None:
     """A read begins at the last entry at or below its offset, or the start of the log."""
     assert INDEX.start_of(offset) == place
 
@@ -46,9 +44,7 @@ def test_start_when_an_offset_is_looked_for_then_nothing_before_the_place_has_it
 @pytest.mark.parametrize(
     ("last", "stop"), [(500, 400), (519, 600), (540, 800), (559, LOG_BYTES), (999, LOG_BYTES)]
 )
-def test_stop_when_an_offset_is_the_last_then_the_batch_at_the_next_entry_is_within(
-    last: int, stop: int
-) -> None:
+def test_stop_when_an_offset_is_the_last_then_the_next_entry_is_in(last: int, stop: int) -> None:
     """A read includes the batch at the entry behind its last offset."""
     assert INDEX.likely_stop(last) == stop
 
@@ -77,9 +73,7 @@ def test_slices_when_there_are_no_entries_then_the_first_has_everything() -> Non
 @pytest.mark.parametrize(
     "entry", [(518, 400), (539, 200), (539, 100), (499, 400), (0, 0), (539, 1_000), (539, 5_000)]
 )
-def test_offset_index_when_entries_fall_or_lie_outside_then_it_ends_before_them(
-    entry: tuple[int, int],
-) -> None:
+def test_offset_index_when_entries_fall_or_lie_outside_then_it_ends(entry: tuple[int, int]) -> None:
     """An offset index ends before its first entry that falls or lies outside the log."""
     assert offsets((519, 200), entry).positions.tolist() == [200]
 
@@ -91,9 +85,7 @@ def test_offset_index_when_it_is_torn_or_zero_then_whole_entries_count() -> None
     assert OffsetPlaces.read(bytes(80), 500, LOG_BYTES).positions.tolist() == []
 
 
-def test_time_index_when_a_time_is_looked_for_then_bounds_are_safe_and_falling_entries_end_it() -> (
-    None
-):
+def test_time_index_when_looked_up_then_bounds_are_safe_and_falling_entries_end_it() -> None:
     """Before a start by time all is older, at an end a later record lies, if there is any."""
     index = times((1_000, 519), (2_000, 539), (3_000, 539))
     firsts = [index.first_offset(time_ms) for time_ms in (900, 1_000, 1_001, 9_000)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,7 +25,7 @@ from spark_tiering.data_source.options import (
     Isolation,
     parse_options,
 )
-from spark_tiering.data_source.places import ListKind
+from spark_tiering.data_source.places import ListKind, TierLocation
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.repository import tree
@@ -55,18 +55,13 @@ def refusal(
 def test_options_when_only_topic_and_store_are_given_then_defaults_are_those_of_spark() -> None:
     """The defaults are Spark's: read everything, fail on loss, no headers."""
     options = parsed()
-    assert options.place.store == S3Settings("bucket")
-    assert (options.place.prefix, options.place.kind) == ("kafka/", ListKind.MANIFESTS)
-    assert (options.start, options.end) == (AtEdge(-2), AtEdge(-1))
-    assert options.fails_on_data_loss
-    assert not options.has_headers
+    place = TierLocation(ListKind.MANIFESTS, S3Settings("bucket"), "kafka/")
+    assert (options.place, options.start, options.end) == (place, AtEdge(-2), AtEdge(-1))
+    assert (options.fails_on_data_loss, options.checks_crc) == (True, True)
+    assert (options.has_headers, options.pushes_down) == (False, False)
     assert options.isolation is Isolation.UNCOMMITTED
-    assert options.checks_crc
-    assert not options.pushes_down
-    assert (options.window_bytes, options.partition_bytes_max) == (
-        WINDOW_BYTES,
-        PARTITION_BYTES_MAX,
-    )
+    sizes = (options.window_bytes, options.partition_bytes_max)
+    assert sizes == (WINDOW_BYTES, PARTITION_BYTES_MAX)
 
 
 def test_options_when_they_are_a_streams_then_it_begins_at_the_latest_and_has_no_end() -> None:
@@ -154,28 +149,23 @@ def test_subscription_when_it_is_said_in_one_of_three_ways_then_it_wants_these(
         ({**ORDERS, "store": "gs://x"}, "is no store"),
     ],
 )
-def test_options_when_one_cannot_be_meant_then_the_message_names_it_and_what_to_say(
-    given: dict[str, str], told: str
-) -> None:
+def test_options_when_one_is_impossible_name_it_in_words(given: dict[str, str], told: str) -> None:
     """A missing, wrong, contradicting or unknown option is refused in one line that names it."""
     assert told in refusal(given, {})
 
 
-def test_bounds_when_several_are_said_then_a_time_for_all_comes_before_times_before_offsets() -> (
-    None
-):
+def test_bounds_when_several_are_given_then_times_come_before_offsets() -> None:
     """A time for all precedes times by partition, and those precede offsets, as in Spark."""
     offsets = '{"orders": {"0": 5}}'
     some = {"startingOffsets": offsets, "startingOffsetsByTimestamp": '{"orders": {"0": 77}}'}
     one = PartitionName("orders", 0)
     assert parsed(startingOffsets=offsets).start == AtOffsets("startingOffsets", {one: 5})
     assert parsed(**some).start == AtTimes("startingOffsetsByTimestamp", {one: 77}, NoOffset.ERROR)
-    assert parsed(**some, startingTimestamp="99").start == AtTime(
-        "startingTimestamp", 99, NoOffset.ERROR
-    )
-    assert parsed(
-        startingTimestamp="99", startingOffsetsByTimestampStrategy="latest"
-    ).start == AtTime("startingTimestamp", 99, NoOffset.LATEST)
+    for strategy in NoOffset:
+        found = parsed(
+            **some, startingTimestamp="99", startingOffsetsByTimestampStrategy=strategy.value
+        )
+        assert found.start == AtTime("startingTimestamp", 99, strategy)
     assert parsed(endingTimestamp="99").end == AtTime("endingTimestamp", 99, NoOffset.LATEST)
 
 
@@ -183,9 +173,7 @@ def test_bounds_when_several_are_said_then_a_time_for_all_comes_before_times_bef
     "subscription",
     [{"subscribe": "orders"}, {"subscribePattern": "orders?"}, {"assign": '{"orders": [1]}'}],
 )
-def test_topic_ids_when_they_name_a_topic_that_is_not_read_then_they_are_refused(
-    subscription: dict[str, str],
-) -> None:
+def test_topic_ids_when_their_topic_is_not_read_are_refused(subscription: dict[str, str]) -> None:
     """A topic id for a topic that is not read is refused, since it would select nothing."""
     given = {**subscription, "topicIds": '{"orderz": "an-id"}'}
     assert "topicIds names orderz, which is not read" in refusal(given, PLACE)
@@ -209,9 +197,7 @@ SECRETS = (
         ("endpoint", "http://user:hunter2@host", ""),
     ],
 )
-def test_options_when_one_looks_like_a_secret_then_it_is_refused_and_not_repeated(
-    name: str, value: str, told: str
-) -> None:
+def test_options_when_one_looks_like_a_secret_are_refused(name: str, value: str, told: str) -> None:
     """An option or address with a secret is refused, and not repeated in Spark's logs."""
     message = refusal({name: value})
     assert told in message
@@ -220,18 +206,11 @@ def test_options_when_one_looks_like_a_secret_then_it_is_refused_and_not_repeate
 
 def test_places_when_a_bucket_is_described_then_all_of_it_is_in_the_settings() -> None:
     """The settings of a bucket hold every option for boto3 and no credential."""
-    place = parsed(
-        endpoint="http://127.0.0.1:9000", region="eu-1", profile="p", pathStyle="true",
-        storeCaFile="/ca.pem", requesterPays="true", keyRing="/ring.json",
-    ).place  # fmt: skip
+    shared: dict[str, Any] = {"endpoint": "http://127.0.0.1:9000", "region": "eu-1", "profile": "p"}
+    flags = {"pathStyle": "true", "requesterPays": "true"}
+    place = parsed(**shared, **flags, storeCaFile="/ca.pem", keyRing="/ring.json").place
     assert place.store == S3Settings(
-        "bucket",
-        endpoint="http://127.0.0.1:9000",
-        region="eu-1",
-        profile="p",
-        is_path_style=True,
-        ca_file="/ca.pem",
-        is_requester_pays=True,
+        "bucket", **shared, is_path_style=True, ca_file="/ca.pem", is_requester_pays=True
     )
     assert place.key_ring == "/ring.json"
 
@@ -261,12 +240,7 @@ def test_places_when_a_sidecar_is_named_then_its_files_travel_as_paths() -> None
 
 def test_tables_when_spark_adds_properties_of_its_own_then_they_are_passed_over() -> None:
     """Options that `CREATE TABLE ... USING` doubles, and the catalog's own, are ignored."""
-    table = {
-        "provider": "rlmm",
-        "owner": "root",
-        "option.store": "s3://bucket/kafka/",
-        "path": "/w",
-    }
+    table = {"provider": "rlmm", "owner": "root", "option.store": "s3://b/kafka/", "path": "/w"}
     assert parsed(**table) == parsed()
 
 

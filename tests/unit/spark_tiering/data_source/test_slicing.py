@@ -93,7 +93,7 @@ def test_shares_when_cut_in_any_way_then_each_offset_and_slice_is_there_once(
         assert numbered == [(number, len(numbered)) for number in range(len(numbered))]
 
 
-def test_share_when_it_travels_then_it_is_small_and_has_no_secret(
+def test_share_when_pickled_then_it_is_small_without_secret(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A share pickles to few bytes of places and numbers, without a secret."""

@@ -26,9 +26,7 @@ SCHEMA = full_schema(has_headers=False)
         lambda reader: reader.latestOffset({}, ReadAllAvailable()),
     ],
 )
-def test_stream_when_an_option_is_wrong_then_there_is_a_reader_that_says_so(
-    ask: Callable[[Any], Any],
-) -> None:
+def test_stream_when_an_option_is_wrong_then_its_reader_says_so(ask: Callable[[Any], Any]) -> None:
     """A stream with a wrong option has a reader that raises the reason at its first call."""
     reader = RlmmDataSource({**PLACE, "endingOffsets": "latest"}).streamReader(SCHEMA)
     assert isinstance(reader, SupportsTriggerAvailableNow)

@@ -237,7 +237,7 @@ def test_transaction_when_it_was_aborted_then_other_batches_of_its_producer_stay
     assert len(decode(log).rows) == 6
 
 
-def test_zstd_when_its_library_is_not_installed_then_rows_are_the_same(
+def test_zstd_when_its_library_is_absent_then_rows_are_equal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without the zstandard library, which only adds speed, rows are the same."""

@@ -67,7 +67,7 @@ def test_plain_chunks_when_a_log_is_stored_as_it_is_end_with_the_rest(
         pytest.param(VariableChunks(100, 250, [100, 99, 51]), False, id="variable, same sum"),
     ],
 )
-def test_chunks_stored_as_they_are_when_asked_are_told(
+def test_chunks_stored_plain_are_known(
     chunks: FixedChunks | VariableChunks, is_plain: bool
 ) -> None:
     """Chunks stored uncompressed are those whose positions follow from the chunk size."""

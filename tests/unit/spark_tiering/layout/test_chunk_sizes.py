@@ -62,9 +62,7 @@ def test_text_of_sizes_when_written_is_the_plugins_and_back(sizes: list[int], te
 
 
 @pytest.mark.parametrize("sizes", [[-1], [1, -1, 1], [2**31], [1, 2**31, 1]])
-def test_sizes_that_no_chunk_has_or_no_reader_takes_when_written_are_refused(
-    sizes: list[int],
-) -> None:
+def test_sizes_when_no_chunk_has_them_or_they_are_too_many_are_refused(sizes: list[int]) -> None:
     """Chunk sizes outside the plugin's range, or more than the reader takes, are refused."""
     with pytest.raises(InvalidArgument, match="chunk"):
         encode_sizes(sizes)

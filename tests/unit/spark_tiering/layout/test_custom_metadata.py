@@ -24,9 +24,7 @@ VECTORS = {
 
 
 @pytest.mark.parametrize(("custom", "section"), VECTORS.values(), ids=VECTORS)
-def test_custom_metadata_when_written_is_the_plugins_and_back(
-    custom: CustomMetadata, section: str
-) -> None:
+def test_custom_metadata_when_written_is_the_plugins(custom: CustomMetadata, section: str) -> None:
     """Fields are written by rising tag as by the plugin, and unknown fields survive."""
     assert format_custom_metadata(custom) == bytes.fromhex(section)
     assert parse_custom_metadata(bytes.fromhex(section)) == custom

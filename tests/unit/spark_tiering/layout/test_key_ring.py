@@ -98,9 +98,7 @@ def test_manifest_when_it_is_of_an_encrypted_segment_keeps_what_opens_it() -> No
         ("aad", "!"),
     ],
 )
-def test_manifest_when_its_encryption_is_none_that_the_plugin_reads_is_a_finding(
-    name: str, value: object
-) -> None:
+def test_manifest_when_its_encryption_is_unreadable_is_a_finding(name: str, value: object) -> None:
     """An encryption that the plugin does not read is a finding by its field."""
     manifest = replace(plain_manifest(), encryption=SegmentEncryption("a", b"x", AAD))
     fields = json.loads(format_manifest(manifest))

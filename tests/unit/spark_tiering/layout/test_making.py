@@ -86,9 +86,7 @@ def test_log_that_is_not_as_long_as_told_is_a_finding(
 
 
 @pytest.mark.parametrize("size_bytes", [INT32_MAX, 2**40])
-def test_log_that_the_plugin_cannot_read_whole_is_a_finding_before_a_byte_is_read(
-    size_bytes: int,
-) -> None:
+def test_log_when_the_plugin_cannot_read_it_whole_is_a_finding_at_once(size_bytes: int) -> None:
     """A log beyond Java's int is refused before a byte is read."""
     for is_compressed in (False, True):
         log = LogObject(iter(lambda: b"x", b""), size_bytes, is_compressed=is_compressed)
@@ -100,7 +98,7 @@ def test_log_that_the_plugin_cannot_read_whole_is_a_finding_before_a_byte_is_rea
     ("size_bytes", "chunk_bytes"),
     [(0, 1), (-1, 1), (1, 0), (1, CHUNK_BYTES_MAX + 1), (2**30, 2047)],
 )
-def test_log_object_of_sizes_that_mean_nothing_is_refused(
+def test_log_object_when_its_sizes_are_impossible_is_refused(
     size_bytes: int, chunk_bytes: int
 ) -> None:
     """An empty log, or a chunk size that is impossible or too large for memory, is refused."""

@@ -167,7 +167,7 @@ def test_manifest_of_an_encrypted_segment_is_read_for_its_sizes() -> None:
         ("compression", 0, LayoutFault.FIELD_WRONG),
     ],
 )
-def test_field_that_the_plugin_could_not_use_is_a_finding(
+def test_field_when_it_is_unusable_is_a_finding(
     path: str, value: object, kind: LayoutFault
 ) -> None:
     """An unknown field, a missing one, and a wrong value are findings with their place."""
@@ -210,9 +210,7 @@ def test_bytes_that_are_no_manifest_are_a_finding(content: bytes) -> None:
         ("rlmm.jobId", "a\nb"),
     ],
 )
-def test_description_that_cannot_be_used_leaves_the_manifest_readable(
-    path: str, value: object
-) -> None:
+def test_description_when_it_is_bad_leaves_the_manifest_readable(path: str, value: object) -> None:
     """A bad description or note leaves the manifest readable, and recovery reports the reason."""
     found = read(f"remoteLogSegmentMetadata.{path}", value, "tiered-by-us")
     assert_finding(found.described, LayoutFault.FIELD_WRONG, "remoteLogSegmentMetadata")

@@ -113,9 +113,7 @@ def test_recover_when_nothing_is_described_then_says_so() -> None:
         pytest.param({"epochs": ((4, 1500), (5, 3000))}, "leader epoch 5", id="epoch behind it"),
     ],
 )
-def test_recover_when_a_manifest_contradicts_its_key_then_nothing_is_made_of_it(
-    changed: dict[str, object], said: str
-) -> None:
+def test_recover_when_a_manifest_contradicts_its_key(changed: dict[str, object], said: str) -> None:
     """A manifest that contradicts its key is of a segment that never existed."""
     described = replace(DESCRIBED, **changed)  # type: ignore[arg-type]
     assert_finding(

@@ -74,9 +74,7 @@ def test_document_when_read_then_is_written_as_it_was() -> None:
     ],
     ids=str,
 )
-def test_value_of_another_shape_when_read_then_the_place_and_the_kind_are_named(
-    value: Any, kind: str, detail: str
-) -> None:
+def test_value_of_another_shape_is_named_with_its_place(value: Any, kind: str, detail: str) -> None:
     """A value of another shape gives an error with place, found and expected kind."""
     with pytest.raises(JsonFault) as raised:
         typed_value(value, Document, "plan")
@@ -98,9 +96,7 @@ def test_value_of_another_shape_when_read_then_the_place_and_the_kind_are_named(
         pytest.param(lambda: b'"\xff"', "not-json", id="no UTF-8"),
     ],
 )
-def test_hostile_bytes_when_read_then_are_refused_in_bounded_memory(
-    make: Callable[[], bytes], kind: str
-) -> None:
+def test_hostile_bytes_are_refused_in_bounded_memory(make: Callable[[], bytes], kind: str) -> None:
     """Hostile bytes are refused before memory is used for them."""
     content = make()
     with memory_below(1024 * 1024), pytest.raises(JsonFault) as raised:

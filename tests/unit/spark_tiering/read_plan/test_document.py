@@ -114,9 +114,7 @@ REFUSED: dict[str, tuple[Change, PlanFault]] = {
 
 
 @pytest.mark.parametrize(("change", "fault"), REFUSED.values(), ids=REFUSED)
-def test_document_when_it_is_wrong_or_contradicts_itself_then_is_refused(
-    change: Change, fault: PlanFault
-) -> None:
+def test_document_when_wrong_or_contradicting_is_refused(change: Change, fault: PlanFault) -> None:
     """A wrong field, or a contradiction, under a right checksum is refused with its fault."""
     assert_refused(parse_plan(resealed(change)), fault)
 
@@ -131,7 +129,7 @@ def test_document_when_it_was_changed_then_its_checksum_tells() -> None:
     )
 
 
-def test_document_when_it_is_too_large_then_is_neither_written_nor_read(
+def test_document_when_too_large_then_is_not_written_or_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A document beyond the limit is neither written nor parsed."""
@@ -236,7 +234,7 @@ def test_token_when_it_is_none_then_is_refused() -> None:
         parse_token(sealed([*values[:8], in_parts]))
 
 
-def test_token_when_a_plan_has_too_many_partitions_then_is_refused(
+def test_token_when_partitions_are_too_many_then_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A plan with too many partitions for a token of some 2 KiB is refused with a remedy."""

@@ -45,9 +45,7 @@ def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
     assert "is due by now" in "\n".join(PlanExportReport(plan, 30 * HOUR_MS).lines())
 
 
-def test_summary_when_there_is_much_then_counts_what_it_does_not_list(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_summary_when_there_is_much_then_counts_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A summary of many partitions lists the first ones and counts the rest."""
     monkeypatch.setattr(report, "LINES_MAX", 2)
     shard = shard_with(*(segment(n, 20 * n, 20 * n + 9) for n in range(1, 8)))

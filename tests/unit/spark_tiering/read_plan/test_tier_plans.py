@@ -237,7 +237,7 @@ def test_plan_when_the_metadata_goes_on_meanwhile_then_is_of_its_positions_exact
     assert moment.asked == [ORDERS, other]
 
 
-def test_plan_when_others_go_on_meanwhile_then_nothing_is_replayed(
+def test_plan_when_other_topics_change_then_nothing_is_replayed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A plan of one topic replays nothing for events of others in the same metadata partition."""

@@ -57,9 +57,7 @@ def test_ring_when_a_key_becomes_another_one_is_read_anew(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["ring.json", f"{IDS[0]}.pem"])
 @pytest.mark.parametrize("mode", [0o604, 0o602])
-def test_ring_when_everybody_may_read_or_change_a_file_is_refused(
-    tmp_path: Path, name: str, mode: int
-) -> None:
+def test_ring_when_other_users_may_use_it_is_refused(tmp_path: Path, name: str, mode: int) -> None:
     """A ring that other users can read or change is refused."""
     files = KeyFiles(tmp_path / "keys")
     (files.folder / name).chmod(mode)
