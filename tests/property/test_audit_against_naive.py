@@ -223,9 +223,7 @@ def test_f114_f116_f119_f121_audit_of_any_history_equals_a_naive_comparison(
 
 
 @given(steps=st.lists(st.tuples(_STEP, st.booleans()), max_size=30))
-def test_f119_orphans_of_any_history_when_deleted_leave_all_else_as_it_was(
-    steps: list[tuple[tuple[Any, ...], bool]],
-) -> None:
+def test_f119_orphans_deleted_leave_the_rest(steps: list[tuple[tuple[Any, ...], bool]]) -> None:
     """Deleting orphans removes exactly the orphans, and a second audit finds none."""
     with closing(AuditedTier(cluster=told_cluster(PARTITIONS[0], log_start=250))) as tier:
         play(tier, steps)

@@ -80,9 +80,7 @@ def filled() -> tuple[AuditedTier, list[SegmentMetadata], list[SegmentMetadata]]
     order=st.lists(st.integers(0, 7), min_size=10, max_size=80),
     pauses=st.lists(st.integers(0, 12), min_size=1, max_size=30),
 )
-def test_f119_orphans_when_others_copy_and_delete_meanwhile_are_exactly_the_orphans(
-    order: list[int], pauses: list[int]
-) -> None:
+def test_f119_orphans_when_others_copy_are_the_orphans(order: list[int], pauses: list[int]) -> None:
     """The audit names exactly the orphans, however jobs copy and delete between its calls."""
     tier, kept, orphans = filled()
     with closing(tier):

@@ -246,9 +246,7 @@ def is_found(model: CacheModel, epoch: int, offset: int) -> bool:
 
 
 @given(worlds(), st.randoms(use_true_random=False))
-def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_was_copied(
-    world: World, random: Random
-) -> None:
+def test_any_plan_when_carried_out_then_brokers_find_it_all(world: World, random: Random) -> None:
     """Brokers find the same offsets as before plus the copied ones, along every line of leaders."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
@@ -283,9 +281,7 @@ def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_wa
 
 
 @given(worlds(), st.randoms(use_true_random=False))
-def test_any_plan_when_read_back_then_is_the_same_and_not_stale(
-    world: World, random: Random
-) -> None:
+def test_any_plan_when_read_back_is_the_same_and_not_stale(world: World, random: Random) -> None:
     """A plan reads back, is not stale, and does not depend on the order of its input."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())

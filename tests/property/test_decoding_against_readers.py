@@ -88,9 +88,7 @@ def resealed(batch: bytes, *, attributes: int = 0) -> bytes:
 
 
 @given(logs(), PIECES, st.booleans())
-def test_decoder_when_a_log_is_sound_then_its_rows_are_those_of_aiokafka(
-    log: bytes, piece_bytes: int, is_small: bool
-) -> None:
+def test_decoder_gives_sound_logs_whole(log: bytes, piece_bytes: int, is_small: bool) -> None:
     """The decoder gives aiokafka's rows for any piece size, with and without its fast paths."""
     with in_small(lanes=1 if is_small else 2, rows_max=3 if is_small else 1_000):
         found = decode(log, piece_bytes=piece_bytes)
@@ -99,9 +97,7 @@ def test_decoder_when_a_log_is_sound_then_its_rows_are_those_of_aiokafka(
 
 
 @given(logs(), st.lists(st.sampled_from(COLUMNS), min_size=1, unique=True), st.booleans())
-def test_decoder_when_columns_are_left_out_then_the_others_are_the_same(
-    log: bytes, columns: list[str], is_small: bool
-) -> None:
+def test_decoder_gives_any_columns_equally(log: bytes, columns: list[str], is_small: bool) -> None:
     """The decoder gives the same values for any columns in any order."""
     with in_small() if is_small else in_small(lanes=2):
         found = decode(log, wanted(columns=tuple(columns)))
@@ -110,9 +106,7 @@ def test_decoder_when_columns_are_left_out_then_the_others_are_the_same(
 
 
 @given(logs(), st.data())
-def test_decoder_when_offsets_and_times_are_asked_for_then_the_others_are_left_out_and_counted(
-    log: bytes, data: st.DataObject
-) -> None:
+def test_decoder_when_ranges_are_wanted_counts_the_others(log: bytes, data: st.DataObject) -> None:
     """The decoder gives exactly the rows of its offsets and times, and counts the others."""
     everything = parsed_by_aiokafka(log)
     offsets = [row.offset for row in everything] or [0]
@@ -136,9 +130,7 @@ def test_decoder_when_offsets_and_times_are_asked_for_then_the_others_are_left_o
 
 
 @given(logs(), RANDOM, st.booleans())
-def test_decoder_when_bytes_are_damaged_then_rows_are_those_before_it_and_it_has_a_name(
-    log: bytes, chance: Random, is_small: bool
-) -> None:
+def test_decoder_when_damaged_gives_rows_before(log: bytes, chance: Random, is_small: bool) -> None:
     """After damage, with a right CRC or a wrong one, there are earlier rows and a named fault."""
     if not log:
         return
@@ -186,9 +178,7 @@ def _assert_nothing_wrong(
 
 
 @given(st.binary(max_size=200), st.booleans())
-def test_decoder_when_bytes_are_anything_then_there_is_no_row(
-    data: bytes, checks_crc: bool
-) -> None:
+def test_decoder_when_bytes_are_anything_gives_no_row(data: bytes, checks_crc: bool) -> None:
     """The decoder makes no rows of arbitrary bytes."""
     found = decode(data, wanted(checks_crc=checks_crc))
     assert not found.rows

@@ -160,9 +160,7 @@ def test_plan_when_it_is_kept_and_read_is_the_same(
 
 
 @given(segments(), st.randoms(use_true_random=False))
-def test_plan_of_manifests_is_the_same_in_any_order(
-    some: list[SegmentMetadata], random: Random
-) -> None:
+def test_plan_of_manifests_ignores_their_order(some: list[SegmentMetadata], random: Random) -> None:
     """The order of a bucket's listing does not change the plan."""
     whole = replace(origin(), kind=PlanSourceKind.MANIFESTS, positions=None)
     plan = make_plan(Question(), inputs_of_segments(some), whole, QuestionFacts())

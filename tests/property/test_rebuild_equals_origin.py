@@ -161,9 +161,7 @@ def test_rebuild_when_deletions_are_known_is_equal(tier: list[tuple[SegmentMetad
 
 
 @given(tiers().filter(lambda tier: all(stage != "whole" for _, stage in tier)))
-def test_rebuild_when_nothing_was_deleted_then_the_service_answers_as_before(
-    tier: list[tuple[SegmentMetadata, str]],
-) -> None:
+def test_rebuild_when_nothing_was_deleted_is_equal(tier: list[tuple[SegmentMetadata, str]]) -> None:
     """A rebuild without deletions answers as the lost metadata did."""
     tier = [(one, "finished" if stage != "open" else stage) for one, stage in tier]
     shard = PythonShard(0)

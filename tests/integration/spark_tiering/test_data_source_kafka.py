@@ -166,9 +166,7 @@ class Truth(NamedTuple):
     log_end: int
 
 
-async def test_data_source_when_a_consumer_and_sparks_own_source_read_as_well_then_all_agree(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
+async def test_data_source_and_other_readers_agree(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
     """Four readers give equal rows for five codecs and both isolation levels."""
     node = fresh_kafka.node()
     node.start()

@@ -61,9 +61,7 @@ def test_gap_when_committed_rows_are_read_then_none_of_an_undecided_transaction_
     assert found[0] == log.rows()[0]
 
 
-def test_expired_when_below_the_tier_is_named(
-    log: WrittenLog, read_options: dict[str, str]
-) -> None:
+def test_expired_start_below_the_tier_named(log: WrittenLog, read_options: dict[str, str]) -> None:
     """A start below the tier names the expired offsets; `earliest` is the first available one."""
     for kind in ObjectKind:
         path_of(read_options, log.tiered[0], kind).unlink()
@@ -88,9 +86,7 @@ def test_start_or_end_when_it_lies_behind_the_tier_then_it_is_named(
     assert rows_read({**options, "failOnDataLoss": "false"}) == left
 
 
-def test_object_when_it_vanishes_is_lost_by_name(
-    log: WrittenLog, read_options: dict[str, str]
-) -> None:
+def test_object_when_gone_is_lost_by_name(log: WrittenLog, read_options: dict[str, str]) -> None:
     """A segment deleted during a query is reported by its object, and earlier rows are right."""
 
     shares, reading = planned(read_options)
@@ -196,9 +192,7 @@ def test_wrong_index_when_it_leads_into_a_batch_is_named(log: WrittenLog, tmp_pa
     assert rows_read(options) == log.rows(segment.base_offset, segment.next_offset)
 
 
-def test_log_when_it_ends_within_a_batch_then_it_is_named_and_what_came_before_is_right(
-    log: WrittenLog, tmp_path: Path
-) -> None:
+def test_log_when_it_ends_within_a_batch_is_read_up_to_it(log: WrittenLog, tmp_path: Path) -> None:
     """A log cut within a batch is an error, and all rows before the cut are right."""
     content = log.parts(log.reports[1])[SegmentPart.LOG]
     options = tier_with(tmp_path, log, SegmentPart.LOG, content[:-20])
@@ -225,9 +219,7 @@ def test_state_of_transactions_when_it_cannot_be_read_then_committed_rows_are_re
         rows_read({**options, "isolationLevel": "read_committed"})
 
 
-def test_index_when_its_entries_lie_far_above_then_reads_on(
-    log: WrittenLog, tmp_path: Path
-) -> None:
+def test_index_when_its_entries_lie_far_above_reads_on(log: WrittenLog, tmp_path: Path) -> None:
     """A look-up by index entries far above their batches reads on past their positions."""
     segment = log.reports[1].segment
     index = log.parts(log.reports[1])[SegmentPart.OFFSET_INDEX]

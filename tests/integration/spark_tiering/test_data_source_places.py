@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from spark_tiering.stores.local import LocalStore
 
 
-def test_service_when_it_is_asked_then_only_what_its_metadata_says_is_read(
-    log: WrittenLog, read_options: dict[str, str]
-) -> None:
+def test_service_is_read_by_its_metadata(log: WrittenLog, read_options: dict[str, str]) -> None:
     """With a service the data source reads only finished segments of its metadata."""
     with ServedMetadata() as served:
         publish(open_metadata_access(served.access), log.tiered[:3])
@@ -116,9 +114,7 @@ def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_n
     assert rows_read(options) == log.rows(first)
 
 
-def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_to_there(
-    log: WrittenLog, tmp_path: Path
-) -> None:
+def test_log_folders_are_read_up_to_the_high_watermark(log: WrittenLog, tmp_path: Path) -> None:
     """Log folders are read up to the checkpointed high watermark, in the active segment too."""
     log.append(3)
     log.append(3)
@@ -141,9 +137,7 @@ def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_t
     assert rows_read(options) == end()
 
 
-def test_log_folders_when_records_were_deleted_then_omit_them(
-    log: WrittenLog, tmp_path: Path
-) -> None:
+def test_log_folders_when_records_were_deleted_omit_them(log: WrittenLog, tmp_path: Path) -> None:
     """Deleted records are not read from log folders although their segment still has them."""
     log.into_folder(tmp_path / "logs")
     (tmp_path / "logs/log-start-offset-checkpoint").write_text("0\n1\norders 0 17\n")
@@ -153,9 +147,7 @@ def test_log_folders_when_records_were_deleted_then_omit_them(
         rows_read({**options, "startingOffsets": '{"orders": {"0": 3}}'})
 
 
-def test_log_folders_when_there_are_two_then_the_farther_is_read(
-    log: WrittenLog, tmp_path: Path
-) -> None:
+def test_log_folders_when_there_are_two_the_farther_wins(log: WrittenLog, tmp_path: Path) -> None:
     """Of two replicas the data source reads the longer one, and each row once."""
     log.into_folder(tmp_path / "a")
     log.fill(20)

@@ -259,9 +259,7 @@ def written(spark: SparkSession, folder: Path) -> list[Row]:
     return rows_of(spark.read.parquet(str(folder / "rows")))
 
 
-def test_stream_when_restarted_goes_on_behind_checkpoint(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_stream_when_restarted_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
     """A restarted stream continues behind its checkpoint in limited batches."""
     log = WrittenLog(12)
     log.fill(25)
@@ -298,9 +296,7 @@ def test_stream_when_an_option_is_wrong_then_it_says_so(
 
 
 @pytest.mark.long
-def test_stream_when_segments_expire_unread_fails_by_name(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_stream_when_segments_expire_unread_fails(spark: SparkSession, tmp_path: Path) -> None:
     """A stream whose segments expired names them, or skips them where losses are allowed."""
     log = WrittenLog(14)
     log.fill(15)

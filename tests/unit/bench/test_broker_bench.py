@@ -76,9 +76,7 @@ def test_history_when_written_then_a_shard_applies_it_all(tmp_path: Path, writte
         assert shards[place].highest_offset(partition, 0) == end
 
 
-def test_history_when_it_is_written_then_the_logs_are_trimmed_and_indexes_made_anew(
-    tmp_path: Path, written: Written
-) -> None:
+def test_history_when_written_then_the_logs_are_trimmed(tmp_path: Path, written: Written) -> None:
     """An empty segment behind the tier is left of each, and nothing that described the old one."""
     for number, end in enumerate(written.tiered_ends):
         folder = tmp_path / f"orders-{number}"

@@ -41,9 +41,7 @@ def test_key_of_a_segment_when_asked_is_the_plugins() -> None:
         ("orders", 7, -1, "-1"),
     ],
 )
-def test_key_of_impossible_ids_is_refused(
-    topic: str, partition: int, offset: int, told: str
-) -> None:
+def test_key_of_impossible_ids_refused(topic: str, partition: int, offset: int, told: str) -> None:
     """The key of a topic with a slash, or of a negative partition or offset, is refused."""
     segment = SegmentId(TopicIdPartition(TOPIC_ID, topic, partition), SEGMENT.uuid)
     with pytest.raises(InvalidArgument, match=told):

@@ -164,9 +164,7 @@ MADE_UP = {
 
 
 @pytest.mark.parametrize(("change", "text"), MADE_UP.values(), ids=MADE_UP)
-def test_document_when_somebody_made_it_up_then_is_refused_with_the_place(
-    change: Callable[[dict[str, Any]], object], text: str
-) -> None:
+def test_document_made_up_is_refused(change: Callable[[dict[str, Any]], object], text: str) -> None:
     """A made-up document with a right fingerprint is refused with the place of its fault."""
     assert text in refusal(rewritten(change))
 
@@ -176,9 +174,7 @@ def test_document_when_nothing_is_changed_then_a_rewritten_one_is_the_plan() -> 
     assert parse_plan(rewritten(lambda _: None)) == PLAN
 
 
-def test_document_when_too_long_then_is_not_written_or_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_document_when_too_long_is_not_written_or_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A document beyond the size limit is neither written nor read."""
     content = format_plan(PLAN)
     monkeypatch.setattr(document, "DOCUMENT_BYTES_MAX", 1000)

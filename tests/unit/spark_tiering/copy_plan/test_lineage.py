@@ -50,9 +50,7 @@ ONE: Epochs = ((0, 0),)
         ),
     ],
 )
-def test_f103_segment_when_the_tier_has_it_in_part_then_is_whole_or_refused(
-    known: list[tuple[int, int]], expected: str
-) -> None:
+def test_f103_segment_partly_tiered_is_whole(known: list[tuple[int, int]], expected: str) -> None:
     """A partly tiered segment is copied whole where brokers then find all offsets, else refused."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
     plan = planned(cut(90, 140), *finished)

@@ -75,9 +75,7 @@ def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
         pytest.param([evidence(OPEN, UNKNOWN)], "objects-unknown", id="F126 outcome unknown"),
     ],
 )
-def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
-    found: list[OpenCopyEvidence], expected: str
-) -> None:
+def test_open_copy_when_unknown_blocks_range(found: list[OpenCopyEvidence], expected: str) -> None:
     """An open copy with unknown state stays open, and its range is not copied under another id."""
     plan = planned(SEGMENTS, OPEN, evidence=found)
     assert fate(OPEN, plan) == f"open: {expected}"
@@ -220,9 +218,7 @@ def test_open_copy_when_it_is_not_known_to_be_stable_then_stays(
         (segment(100, 200, blockers=("log: torn",)), "blocked"),
     ],
 )
-def test_open_copy_when_its_segment_is_unread_or_torn_stays(
-    one: SourceSegment, expected: str
-) -> None:
+def test_open_copy_when_its_source_is_unread_stays(one: SourceSegment, expected: str) -> None:
     """An open copy with an unread or broken source stays; the plan names it to inspect."""
     plan = planned([one], OPEN, evidence=[evidence(OPEN, PARTIAL)])
     assert (fate(OPEN, plan), reasons(plan)) == (f"open: {expected}", [(expected, 100, 200)])
@@ -237,9 +233,7 @@ def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
 
 
 @pytest.mark.parametrize(("objects", "action"), [(WHOLE, "complete"), (PARTIAL, "resume")])
-def test_open_copy_when_filters_refuse_new_ones_goes_on(
-    objects: StoredObjects, action: str
-) -> None:
+def test_open_copy_goes_on_when_filters_refuse_it(objects: StoredObjects, action: str) -> None:
     """An open copy is finished although the filters would not start it now."""
     rule = rules(filters=SegmentSelection(age_ms_min=NOW_MS, kept_local_bytes=10**6))
     plan = planned(SEGMENTS, OPEN, rule=rule, evidence=[evidence(OPEN, objects)])
@@ -250,9 +244,7 @@ def test_open_copy_when_filters_refuse_new_ones_goes_on(
 @pytest.mark.parametrize(
     ("mode", "expected"), [(CopyMode.ARCHIVE, "open: behind"), (CopyMode.ADOPT, "ended: behind")]
 )
-def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
-    objects: StoredObjects, mode: CopyMode, expected: str
-) -> None:
+def test_open_copy_above_a_gap_waits(objects: StoredObjects, mode: CopyMode, expected: str) -> None:
     """An open copy above a left-out segment is not finished, or ended in an adoption."""
     above = copied("open", 200, 300, STARTED)
     segments = [segment(100, 200, blockers=("log: torn",)), *cut(200, 300)]
@@ -272,9 +264,7 @@ def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
         (10, ("resume", "ended: source-differs")),
     ],
 )
-def test_budget_when_used_up_then_open_copies_wait(
-    requests: int, expected: tuple[str, str]
-) -> None:
+def test_budget_when_used_up_makes_copies_wait(requests: int, expected: tuple[str, str]) -> None:
     """The budget pays for ended copies first, then for copies by turn, for none in part."""
     other = copied("wrong", 200, 250, STARTED)
     plan = plan_of(

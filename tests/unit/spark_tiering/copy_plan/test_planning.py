@@ -220,9 +220,7 @@ TWO_WRITERS = [
         (lambda: plan_of([], image(A), evidence=TWO_WRITERS), "contradicts"),
     ],
 )
-def test_inputs_when_they_contradict_then_are_refused(
-    make: Callable[[], object], text: str
-) -> None:
+def test_inputs_when_they_contradict_are_refused(make: Callable[[], object], text: str) -> None:
     """Gaps between segments, epochs that do not rise and invalid names are refused."""
     with pytest.raises(InvalidArgument, match=text):
         make()
@@ -298,9 +296,7 @@ def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied
 
 
 @pytest.mark.parametrize(("is_compacted", "copies"), [(True, [10]), (False, [0, 10])])
-def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_copied(
-    is_compacted: bool, copies: list[int]
-) -> None:
+def test_segment_when_empty_and_compacted_is_skipped(is_compacted: bool, copies: list[int]) -> None:
     """An empty segment is skipped in a compacted topic, and a gap to look at otherwise."""
     first, second = cut(0, 10, 20)
     emptied = replace(source([replace(first, size_bytes=0), second]), is_compacted=is_compacted)

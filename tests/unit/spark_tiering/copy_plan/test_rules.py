@@ -79,9 +79,7 @@ def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, 
         pytest.param(Budgets(requests_max=17), "budget-requests", id="requests"),
     ],
 )
-def test_budget_when_used_up_then_the_rest_of_a_partition_waits(
-    budgets: Budgets, reason: str
-) -> None:
+def test_budget_when_used_up_makes_the_rest_wait(budgets: Budgets, reason: str) -> None:
     """The budget takes the lowest segments that fit; the rest is left out for that reason."""
     plan = planned(cut(0, 10, 20, 30, 40), rule=rules(budgets=budgets))
     assert ranges(plan) == [("copy", 0, 10), ("copy", 10, 20)]
@@ -100,9 +98,7 @@ def test_budget_when_a_large_segment_does_not_fit_then_smaller_ones_elsewhere_do
 @pytest.mark.parametrize(
     ("log_bytes", "requests"), [(0, 6), (99 * 2**20, 6), (100 * 2**20, 6 + 4), (2**31 - 1, 6 + 43)]
 )
-def test_requests_when_a_log_has_parts_then_are_counted_at_most(
-    log_bytes: int, requests: int
-) -> None:
+def test_requests_when_a_log_has_parts_are_an_upper_bound(log_bytes: int, requests: int) -> None:
     """The plan counts at most one request for the begin, each part and the end."""
     costs = RequestCosts(multipart_above_bytes=100 * 2**20, part_bytes=50 * 2**20)
     plan = plan_of([source([segment(0, 9, size=log_bytes)])], rule=rules(costs=costs))

@@ -53,9 +53,7 @@ SAME = {
 
 
 @pytest.mark.parametrize(("now", "sources"), SAME.values(), ids=SAME)
-def test_plan_when_what_it_stands_on_is_as_it_was_then_is_not_stale(
-    now: MetadataImage, sources: list[SourcePartition]
-) -> None:
+def test_plan_unchanged_is_not_stale(now: MetadataImage, sources: list[SourcePartition]) -> None:
     """A plan is not stale when segments were only added or when other partitions changed."""
     assert why_stale(PLAN, now, sources) == ()
 

@@ -96,9 +96,7 @@ def test_require_nothing_lost_when_there_are_many_then_some_are_named_and_all_co
         (PartitionBound(999), 999, 999),
     ],
 )
-def test_offsets_when_a_bound_is_an_edge_are_ends(
-    asked: PartitionBound, start: int, end: int
-) -> None:
+def test_offsets_when_at_an_edge_are_the_ends(asked: PartitionBound, start: int, end: int) -> None:
     """The bounds earliest and latest are the ends of what can be read."""
     assert offset_of_start(PARTITION, 380, asked, never) == start
     assert offset_of_end(PARTITION, 380, asked, never) == end

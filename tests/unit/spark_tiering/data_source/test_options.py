@@ -88,9 +88,7 @@ def test_options_when_names_are_in_any_case_then_they_are_found() -> None:
         ("assign", '{"orders": [0, 2]}', ["orders-0"]),
     ],
 )
-def test_subscription_when_it_is_said_in_one_of_three_ways_then_it_wants_these(
-    option: str, text: str, topics: list[str]
-) -> None:
+def test_subscription_in_each_of_three_ways(option: str, text: str, topics: list[str]) -> None:
     """A subscription names topics, a pattern for whole names, or partitions."""
     wanted = parse_options({**PLACE, option: text}, is_streaming=False).subscription
     every = [("orders", 0), ("orders", 1), ("payments", 7)]

@@ -58,9 +58,7 @@ ANY_OFFSET, ANY_TIME = (0, INT64_MAX), (INT64_MIN, INT64_MAX)
         ([EqualTo(("offset", "x"), 7)], ANY_OFFSET),
     ],
 )
-def test_offsets_when_filters_bound_them_then_nothing_that_matches_lies_outside(
-    filters: list[Any], offsets: tuple[int, int]
-) -> None:
+def test_offsets_when_filtered_keep_matches(filters: list[Any], offsets: tuple[int, int]) -> None:
     """Pushed filters keep all matching offsets, and an unsupported filter bounds nothing."""
     found = pushed(*filters)
     assert (found.first_offset, found.last_offset) == offsets

@@ -93,9 +93,7 @@ def test_shares_when_cut_in_any_way_then_each_offset_and_slice_is_there_once(
         assert numbered == [(number, len(numbered)) for number in range(len(numbered))]
 
 
-def test_share_when_pickled_then_it_is_small_without_secret(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_share_when_pickled_is_small_without_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     """A share pickles to few bytes of places and numbers, without a secret."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "access-hunter2")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-hunter2")

@@ -237,9 +237,7 @@ def test_transaction_when_it_was_aborted_then_other_batches_of_its_producer_stay
     assert len(decode(log).rows) == 6
 
 
-def test_zstd_when_its_library_is_absent_then_rows_are_equal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_zstd_when_its_library_is_absent_gives_equal_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the zstandard library, which only adds speed, rows are the same."""
     log = build_batch(records_of([b"a", None], 0), 0, compression=Compression.ZSTD)
     with_it = decode(log)

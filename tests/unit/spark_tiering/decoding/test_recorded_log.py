@@ -47,9 +47,7 @@ def aborted_offsets() -> Iterator[int]:
 
 @pytest.mark.parametrize("base_offset", LOGS)
 @pytest.mark.parametrize("piece_bytes", [1 << 20, 300])
-def test_recorded_segment_when_decoded_has_aiokafkas_rows(
-    base_offset: int, piece_bytes: int
-) -> None:
+def test_recorded_segment_decoded_has_aiokafkas_rows(base_offset: int, piece_bytes: int) -> None:
     """The decoder's rows of a recorded segment are aiokafka's, for many records and for few."""
     log = LOGS[base_offset]
     found = decode(log, piece_bytes=piece_bytes)

@@ -47,9 +47,7 @@ def test_chunks_when_asked_lie_where_the_plugin_has_them(
         pytest.param(300, 100, 3, id="three full ones"),
     ],
 )
-def test_plain_chunks_when_a_log_is_stored_as_it_is_end_with_the_rest(
-    original_bytes: int, last_bytes: int, count: int
-) -> None:
+def test_plain_chunks_end_with_the_rest(original_bytes: int, last_bytes: int, count: int) -> None:
     """The last chunk of an uncompressed log holds the rest, or is a full one."""
     chunks = plain_chunks(original_bytes, 100)
     assert chunks == FixedChunks(100, original_bytes, 100, last_bytes)
@@ -67,9 +65,7 @@ def test_plain_chunks_when_a_log_is_stored_as_it_is_end_with_the_rest(
         pytest.param(VariableChunks(100, 250, [100, 99, 51]), False, id="variable, same sum"),
     ],
 )
-def test_chunks_stored_plain_are_known(
-    chunks: FixedChunks | VariableChunks, is_plain: bool
-) -> None:
+def test_chunks_stored_plain_are_seen(chunks: FixedChunks | VariableChunks, is_plain: bool) -> None:
     """Chunks stored uncompressed are those whose positions follow from the chunk size."""
     assert is_stored_plain(chunks) is is_plain
 

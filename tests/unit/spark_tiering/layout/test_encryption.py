@@ -69,9 +69,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize(("content", "why"), UNUSABLE.values(), ids=UNUSABLE)
-def test_key_file_when_it_is_unusable_is_refused_without_its_content(
-    content: bytes, why: str
-) -> None:
+def test_key_file_when_unusable_is_refused_without_its_content(content: bytes, why: str) -> None:
     """An unusable key file is refused with its path and reason, never its content."""
     with pytest.raises(ConfigError, match=why) as refused:
         PrivateKey(content, "ring/key.pem")
@@ -100,9 +98,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize(("key", "aad", "sealed", "kind"), FOREIGN.values(), ids=FOREIGN)
-def test_part_when_changed_is_a_finding(
-    key: bytes, aad: bytes, sealed: bytes, kind: LayoutFault
-) -> None:
+def test_part_changed_is_damaged(key: bytes, aad: bytes, sealed: bytes, kind: LayoutFault) -> None:
     """A part with a changed bit, another key or aad, or too few bytes gives no bytes."""
     assert_finding(SegmentCipher(key, aad).open(sealed, "chunk 3"), kind, "chunk 3")
 

@@ -61,9 +61,7 @@ ENDS: list[tuple[int, ...]] = [
 @pytest.mark.parametrize("name", STORED)
 @pytest.mark.parametrize("fetch_bytes", [1, 600, 1_000_000])
 @pytest.mark.parametrize("ends", ENDS, ids=str)
-def test_f124_range_when_read_back_is_right(
-    name: str, fetch_bytes: int, ends: tuple[int, ...]
-) -> None:
+def test_f124_range_of_a_log_is_right(name: str, fetch_bytes: int, ends: tuple[int, ...]) -> None:
     """A range with both ends inclusive reads back as the source's bytes, cut to the log's end."""
     first, last = (*ends, *(0, 1999)[len(ends) :])
     assert read(name, *ends, fetch_bytes=fetch_bytes) == LOG[first : last + 1]
@@ -156,9 +154,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize(("manifest", "kind"), UNREADABLE.values(), ids=UNREADABLE)
-def test_log_when_unreadable_here_is_a_finding_at_once(
-    manifest: Manifest, kind: LayoutFault
-) -> None:
+def test_log_when_unreadable_is_a_finding_at_once(manifest: Manifest, kind: LayoutFault) -> None:
     """An encrypted log without key, or with too large chunks, is a finding before any fetch."""
     assert_finding(plan_log_fetches(manifest), kind)
 

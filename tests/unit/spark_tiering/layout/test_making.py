@@ -98,9 +98,7 @@ def test_log_when_the_plugin_cannot_read_it_whole_is_a_finding_at_once(size_byte
     ("size_bytes", "chunk_bytes"),
     [(0, 1), (-1, 1), (1, 0), (1, CHUNK_BYTES_MAX + 1), (2**30, 2047)],
 )
-def test_log_object_when_its_sizes_are_impossible_is_refused(
-    size_bytes: int, chunk_bytes: int
-) -> None:
+def test_log_object_of_impossible_sizes_is_refused(size_bytes: int, chunk_bytes: int) -> None:
     """An empty log, or a chunk size that is impossible or too large for memory, is refused."""
     with pytest.raises(InvalidArgument, match=f"{size_bytes} bytes in chunks of {chunk_bytes}"):
         LogObject([], size_bytes, is_compressed=True, chunk_bytes=chunk_bytes)

@@ -167,9 +167,7 @@ def test_manifest_of_an_encrypted_segment_is_read_for_its_sizes() -> None:
         ("compression", 0, LayoutFault.FIELD_WRONG),
     ],
 )
-def test_field_when_it_is_unusable_is_a_finding(
-    path: str, value: object, kind: LayoutFault
-) -> None:
+def test_field_that_is_unusable_is_a_finding(path: str, value: object, kind: LayoutFault) -> None:
     """An unknown field, a missing one, and a wrong value are findings with their place."""
     found = parse_manifest(changed(path, value))
     assert_finding(found, kind, path if kind.startswith("field") else path.partition(".")[0])

@@ -129,9 +129,7 @@ def test_document_when_it_was_changed_then_its_checksum_tells() -> None:
     )
 
 
-def test_document_when_too_large_then_is_not_written_or_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_document_when_too_large_is_not_written_or_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A document beyond the limit is neither written nor parsed."""
     content = format_plan(EXAMPLE)
     monkeypatch.setattr(document, "VALUES_MAX", 100)
@@ -234,9 +232,7 @@ def test_token_when_it_is_none_then_is_refused() -> None:
         parse_token(sealed([*values[:8], in_parts]))
 
 
-def test_token_when_partitions_are_too_many_then_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_token_when_partitions_are_too_many_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan with too many partitions for a token of some 2 KiB is refused with a remedy."""
     monkeypatch.setattr(tokens, "TOKEN_CHARACTERS_MAX", 300)
     many = {TopicIdPartition(ORDERS.topic_id, "orders", n): PlanPosition(n) for n in range(100)}

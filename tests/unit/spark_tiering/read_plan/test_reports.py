@@ -95,9 +95,7 @@ def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
         (None, PlannedSegmentFate.GONE),
     ],
 )
-def test_fate_when_the_metadata_is_asked_then_goes_by_its_state(
-    found: SegmentMetadata | None, fate: PlannedSegmentFate
-) -> None:
+def test_fate_goes_by_the_state(found: SegmentMetadata | None, fate: PlannedSegmentFate) -> None:
     """The fate of a segment goes by its state; other content under its id is another log."""
     (planned,) = plan_of(shard_with(segment(1, 0, 9))).segments
     assert fate_in_metadata(planned, found) is fate

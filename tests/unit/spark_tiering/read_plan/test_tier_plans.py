@@ -117,9 +117,7 @@ class FewTopics:
         (None, {}),
     ],
 )
-def test_facts_when_a_cluster_is_asked_then_has_what_deletes(
-    settings: dict[str, str] | None, expected: dict[str, int]
-) -> None:
+def test_facts_have_what_deletes(settings: dict[str, str] | None, expected: dict[str, int]) -> None:
     """The facts of a cluster hold retention and log start offsets."""
     found = facts_of_cluster(FewTopics(orders=settings), [ORDERS])
     assert found.retention_ms == expected
@@ -237,9 +235,7 @@ def test_plan_when_the_metadata_goes_on_meanwhile_then_is_of_its_positions_exact
     assert moment.asked == [ORDERS, other]
 
 
-def test_plan_when_other_topics_change_then_nothing_is_replayed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_plan_when_other_topics_change_replays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan of one topic replays nothing for events of others in the same metadata partition."""
     other = replace(ORDERS, partition=1)
     log = MemoryTierLog(places=1)

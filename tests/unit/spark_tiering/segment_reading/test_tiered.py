@@ -149,9 +149,7 @@ def test_index_when_it_is_changed_is_told_by_its_name(form: str) -> None:
 
 @SEALED
 @pytest.mark.parametrize("ring", [None, key_ring(IDS[1])], ids=["no ring", "another key"])
-def test_encrypted_segment_when_read_without_its_key_is_refused(
-    form: str, ring: KeyRing | None
-) -> None:
+def test_encrypted_segment_without_its_key_is_refused(form: str, ring: KeyRing | None) -> None:
     """An encrypted segment without ring, or without its key, tells its sizes alone."""
     tiered = example(form)
     source = open_tiered(tiered.store, tiered.segment, (PREFIX,), ring)
