@@ -195,7 +195,7 @@ def test_f103_coverage_when_leaders_rolled_elsewhere_then_goes_by_offsets() -> N
     assert coverage.lacks(epochs, 210, 300) == (EpochSpan(0, 210, 300),)
 
 
-RANGES = st.tuples(st.integers(0, 40), st.integers(1, 15), st.integers(0, 2)).map(
+RANGES = st.tuples(st.integers(0, 12), st.integers(1, 5), st.integers(0, 1)).map(
     lambda drawn: (drawn[0], drawn[0] + drawn[1], drawn[2])
 )
 
