@@ -75,7 +75,7 @@ def why_no_partition(
     if image.delete is not None:
         return NotCopiedReason.PARTITION_BEING_DELETED, image.delete.name
     if rules.mode is CopyMode.ARCHIVE and source.is_tiered:
-        return NotCopiedReason.BROKER_COPIES, "it is tiered by brokers, who go on copying"
+        return NotCopiedReason.BROKER_COPIES, "brokers tier the topic and copy its segments"
     if source.is_compacted and (rules.mode is CopyMode.ADOPT or not rules.filters.with_compacted):
         return NotCopiedReason.COMPACTED, _WHY_COMPACTED[rules.mode]
     outdated = _why_outdated(source, image)

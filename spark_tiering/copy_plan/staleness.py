@@ -55,7 +55,7 @@ def _of_metadata(
     plan: CopyPlan, one: PartitionCopyPlan, metadata: MetadataImage, image: PartitionImage | None
 ) -> Iterator[tuple[StaleReason, str]]:
     if image is None:
-        yield StaleReason.METADATA_ABSENT, "nobody could read it"
+        yield StaleReason.METADATA_ABSENT, "its metadata could not be read"
         return
     at = metadata.metadata_partition_of(one.partition)
     planned, now = plan.positions.get(at, 0), metadata.positions[at]

@@ -112,7 +112,7 @@ class DataSourceOptions:
     checks_crc: bool = True
     pushes_down: bool = False
     disorder_ms: int | None = None
-    """How much older than a record before it a record is at most; None: nobody knows."""
+    """How much older than a record before it a record is at most; None is unknown."""
     window_bytes: int = WINDOW_BYTES
     partition_bytes_max: int = PARTITION_BYTES_MAX
 

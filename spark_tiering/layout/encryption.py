@@ -33,7 +33,7 @@ DATA_KEY_BYTES: Final = 32
 
 _HASH_BYTES: Final = 64
 _MODULUS_BITS_MAX: Final = 16_384
-"""Keys beyond are nobody's, and take minutes for each segment."""
+"""Longer keys are not in use, and take minutes for each segment."""
 _SEALED_KEY: Final = "the sealed data key"
 
 
@@ -94,7 +94,7 @@ def _blinding(modulus: int) -> tuple[int, int]:
         mask = secrets.randbelow(modulus - 2) + 2
         try:
             return mask, pow(mask, -1, modulus)
-        except ValueError:  # it has a factor of the modulus, which happens to nobody
+        except ValueError:  # it has a factor of the modulus, which never happens
             continue
 
 

@@ -44,7 +44,7 @@ class PartitionQuestion:
     first: int
     next_offset: int
     is_open: bool = False
-    """Whether records behind were asked for by time, and nobody knows how many there are."""
+    """Whether the end is a time behind the tier, so that the number of records is unknown."""
     is_known: bool = True
     """False where nothing was ever there and the question names no offset."""
 

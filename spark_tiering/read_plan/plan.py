@@ -23,7 +23,7 @@ class PlanSourceKind(StrEnum):
     METADATA = "metadata"
     """The metadata topic, whoever keeps it: a service, Kafka or copied folders."""
     MANIFESTS = "manifests"
-    """The manifests in the bucket alone; nobody told which segments are deleted."""
+    """The manifests in the bucket alone, which do not name deleted segments."""
 
 
 class GapReason(StrEnum):
