@@ -1,18 +1,15 @@
 """
-Tiered segments for programs: copy one, read ranges and indexes of it, delete it.
+Storage of tiered segments for programs: copy one, read ranges and indexes of it, delete it.
 
     with open_storage("s3://bucket/kafka/") as storage:
         copied = storage.copy(segment, {SegmentPart.LOG: path, ...})
         for piece in storage.fetch(segment, first_byte, last_byte):
             ...
-        storage.fetch_index(segment, SegmentPart.OFFSET_INDEX)
-        storage.delete(segment)
 
-This is what a broker asks of its remote storage, so one that is written in Python can read and fill
-a tier. Objects have the layout of the storage plugin that brokers in Java load: each can read what
-the other wrote. What concerns one segment is a value: `ObjectAbsent`, `ObjectArchived`, or a
-`LayoutFinding`, such as that of an encrypted one without its key ring. Errors say something of the
-store as a whole, see `spark_tiering.stores.protocol`. A storage is used by one thread at a time.
+A broker in Python can use it as its remote storage; brokers in Java read its objects, and it
+theirs. Faults of one segment are values (`ObjectAbsent`, `ObjectArchived`, `LayoutFinding`), those
+of the store as a whole errors of `spark_tiering.stores.protocol`. A storage is used by one thread
+at a time.
 """
 
 from __future__ import annotations
@@ -99,10 +96,7 @@ class TierStorage(ClosedByWith):
         writer: str = "storage",
         ring: KeyRing | None = None,
     ) -> None:
-        """
-        *writer* stands in the manifests of new copies, where jobs put their id; *ring* opens
-        encrypted segments. New copies are not encrypted.
-        """
+        """*writer* stands in the manifests of new copies; *ring* opens encrypted segments."""
         self._store = store
         self._prefix = prefix
         self._options = options or CopyOptions()
@@ -117,11 +111,8 @@ class TierStorage(ClosedByWith):
         self, segment: SegmentMetadata, parts: Mapping[SegmentPart, Path | bytes]
     ) -> CopiedSegment | CopyFailure:
         """
-        Write a segment from all its parts, each as a file or in memory.
-
-        They are taken as they are: a broker knows its own files. Raises `InvalidArgument` where a
-        part is lacking, and where the metadata disagrees about the transaction index, or the log's
-        size. A repeat finds the objects.
+        Write a segment from all its parts; a repeat finds the objects. Raises `InvalidArgument`
+        where a part is lacking, and where the metadata disagrees about transactions or size.
         """
         writer = SegmentWriter(
             self._store,
@@ -156,12 +147,9 @@ class TierStorage(ClosedByWith):
         self, segment: SegmentMetadata, first_byte: int = 0, last_byte: int | None = None
     ) -> Iterator[Piece | Unreadable] | Unreadable:
         """
-        Return the bytes of a log from *first_byte* to *last_byte*, both inclusive, in pieces.
-
-        An end beyond the log is cut to it, and none is the log's own. Raises `InvalidArgument` for
-        an end before the start, and for a start where the log has no byte. A log that cannot be
-        read from its beginning returns the reason at once; a read that fails in the middle ends
-        with the reason as the last item, for which a caller that joins the pieces must look.
+        Return the bytes [first_byte, last_byte] of a log, in pieces; None is the log's end. Raises
+        `InvalidArgument` for an impossible range. A log that cannot be read from its beginning
+        returns the reason at once; a read that fails in the middle ends with it as the last item.
         """
         if first_byte < 0 or (last_byte is not None and last_byte < first_byte):
             msg = f"bytes {first_byte} to {last_byte}: the end lies before the start"
@@ -180,10 +168,7 @@ class TierStorage(ClosedByWith):
         return first if isinstance(first, Unreadable) else chain((first,), contents)
 
     def fetch_index(self, segment: SegmentMetadata, part: SegmentPart) -> bytes | Unreadable | None:
-        """
-        Return one index, whole; `None` where the segment has no transaction index, since nothing
-        was aborted in it. An `ObjectAbsent` differs from that: an object is missing.
-        """
+        """Return one index, whole; `None` where the segment has no transaction index."""
         manifest = self._manifest(segment)
         if not isinstance(manifest, Manifest):
             return manifest
@@ -209,10 +194,7 @@ class TierStorage(ClosedByWith):
         )
 
     def _prefix_of(self, segment: SegmentMetadata) -> str:
-        """
-        Return the prefix in the segment's own metadata where there is one: prefixes change, objects
-        stay.
-        """
+        """Return the prefix in the segment's metadata, if any: prefixes change, objects stay."""
         custom = parse_custom_metadata(segment.custom_metadata)
         if isinstance(custom, CustomMetadata) and custom.prefix is not None:
             return custom.prefix
@@ -223,7 +205,6 @@ class TierStorage(ClosedByWith):
         return keys[kind]
 
     def _manifest(self, segment: SegmentMetadata) -> Manifest | Unreadable:
-        """Return the manifest of a segment, from memory where it was read lately."""
         name = str(segment.id)
         kept = self._manifests.pop(name, None)
         if kept is None:
@@ -249,7 +230,6 @@ class TierStorage(ClosedByWith):
     def _got(
         self, segment: SegmentMetadata, kind: ObjectKind, fetch: ObjectRangeRead
     ) -> Iterator[Piece | Unreadable]:
-        """Return the content of one range of an object, or why there is none."""
         key = self._key(segment, kind)
         got = self._store.get(key, fetch.first_byte, fetch.last_byte)
         if isinstance(got, bytes):
@@ -270,11 +250,7 @@ def open_storage(
     options: CopyOptions | None = None,
     ring: KeyRing | None = None,
 ) -> TierStorage:
-    """
-    Open the storage at `s3://bucket/prefix` or in a folder; the caller closes it.
-
-    The other settings of a bucket come from *template*.
-    """
+    """Open the storage at `s3://bucket/prefix`, set up as *template*, or in a folder."""
     settings, prefix = parse_store(address, template)
     return TierStorage(open_store(settings), prefix, options=options, ring=ring)
 

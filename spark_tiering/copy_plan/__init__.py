@@ -1,29 +1,19 @@
 """
 Plans of copy jobs: a planner decides all of a job before it begins. Nothing here does I/O.
 
-    plan = make_plan(rules, metadata, source, evidence, new_ids)
-    format_plan(plan), summary(plan)        # to review
-    parse_plan(content)                     # the plan, or `CopyPlanUnreadable`
-    why_stale(plan, metadata, source)       # nothing, or why it must not be carried out
-
-A segment is known by what the source lists; what only reading tells is handed in once it was
-inspected. A first plan, with nothing inspected, names those to inspect: all that it leaves out as
-`not-inspected`, a budget's worth of which is enough.
-
-By module, bottom up:
+A first plan, made before any segment was inspected, leaves out as `not-inspected` the segments to
+inspect, a budget's worth of which is enough.
 
     reasons             closed lists: why a segment is copied, left out, ended, left open, or stale
     inputs              the values that a plan is made from
     rules               mode, filters, budgets and costs of a plan
-    coverage            offsets of a partition that the tier has, by leader epoch
     candidates          segments that may be copied, and partitions of which nothing is
-    lineage             the tier along the history of leaders; why no segment is cut
+    lineage             the tier along the history of leaders, by offset; why no segment is cut
     open_copies         decisions about copies that were started
     partition_draft     one partition, before budgets
-    plan                a plan, as values
+    plan                a plan and its sums, as values
     partition_assembly  one partition, under the budgets
     planner             all partitions under the budgets
-    totals              sums of a plan
     document            a plan as JSON, and back
     staleness           reasons to refuse a plan
     summary             a plan in a few lines
@@ -34,8 +24,8 @@ Invariants:
 - Copies of a partition rise, and none is planned above a segment that is left out.
 - Nothing is planned beside which brokers would not find what they found before.
 - No budget is exceeded, by costs that are upper bounds.
-- What is not known, of the metadata, the source, the store or a writer, is a reason to wait.
-- Only copies of jobs that have ended are ended or completed, and whole objects of which the source
+- An unknown fact of the metadata, the source, the store or a writer is a reason to wait.
+- Only copies of jobs that have ended are ended or completed; whole objects of which the source
   has nothing any more are never deleted for being in the way.
 
 May be imported by every package above it in the layers of `pyproject.toml`.

@@ -1,15 +1,7 @@
-"""
-Candidates: the segments of a partition that may be copied, judged before any of them is read. Pure.
-
-A segment may be copied when it is rolled, when it ends at or below the last stable offset, and when
-it is known which leader epoch wrote each of its offsets. A missing fact is a reason against it,
-never a guess. That its indexes are trimmed, and everything else about its bytes, is found when it
-is read: an inspection never lets an untrimmed index through (`spark_tiering.segments`).
-"""
+"""Candidates for a copy, judged before any is read; a missing fact speaks against one. Pure."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.segment import SegmentState
@@ -25,19 +17,6 @@ if TYPE_CHECKING:
     from spark_tiering.segments.segment_listing import ListedSegment
 
 
-class CandidateReason(StrEnum):
-    """Tells why a segment may not be copied yet. The list is closed."""
-
-    ACTIVE = "active"
-    """It still grows."""
-    STABILITY_UNKNOWN = "last-stable-offset-unknown"
-    """The last stable offset is unknown."""
-    UNSTABLE = "above-last-stable-offset"
-    """Some of it is not committed: it may be truncated, or belong to an open transaction."""
-    EPOCH_UNKNOWN = "leader-epoch-unknown"
-    """It is not known under which leader its first offsets were written."""
-
-
 class Candidate(NamedTuple):
     """A segment that may be copied, with the leader epochs of its own offsets."""
 
@@ -47,21 +26,15 @@ class Candidate(NamedTuple):
 
 
 class NotYet(NamedTuple):
-    """A segment that may not be copied, and why; *detail* has the numbers."""
-
     segment: ListedSegment
-    reason: CandidateReason
+    reason: NotCopiedReason
     detail: str
 
 
 def judge_segments(
     segments: Iterable[ListedSegment], epochs: Epochs | None, last_stable_offset: int | None
 ) -> list[Candidate | NotYet]:
-    """
-    Say of each segment whether it may be copied.
-
-    *epochs* is the partition's history of leaders; None for either of the two means unknown.
-    """
+    """Say of each segment whether it may be copied; None for *epochs* or the end means unknown."""
     return [_judge(segment, epochs, last_stable_offset) for segment in segments]
 
 
@@ -70,16 +43,16 @@ def _judge(
 ) -> Candidate | NotYet:
     base_offset, next_offset = segment
     if next_offset is None:
-        return NotYet(segment, CandidateReason.ACTIVE, f"no segment follows {base_offset}")
+        return NotYet(segment, NotCopiedReason.ACTIVE, f"no segment follows {base_offset}")
     if last_stable_offset is None:
-        return NotYet(segment, CandidateReason.STABILITY_UNKNOWN, f"it ends at {next_offset - 1}")
+        return NotYet(segment, NotCopiedReason.STABILITY_UNKNOWN, f"it ends at {next_offset - 1}")
     if next_offset > last_stable_offset:
         detail = f"it ends at {next_offset - 1}, stable is what lies below {last_stable_offset}"
-        return NotYet(segment, CandidateReason.UNSTABLE, detail)
+        return NotYet(segment, NotCopiedReason.UNSTABLE, detail)
     own = None if epochs is None else epochs_within(epochs, base_offset, next_offset)
     if own is None:
         return NotYet(
-            segment, CandidateReason.EPOCH_UNKNOWN, f"no epoch is known at offset {base_offset}"
+            segment, NotCopiedReason.EPOCH_UNKNOWN, f"no epoch is known at offset {base_offset}"
         )
     return Candidate(base_offset, next_offset, own)
 
@@ -94,7 +67,7 @@ _WHY_COMPACTED = {
 def why_no_partition(
     rules: PlanRules, source: SourcePartition, image: PartitionImage | None, tier: CopiedTier | None
 ) -> tuple[NotCopiedReason, str] | None:
-    """Return the first thing that speaks against the whole partition; None where nothing does."""
+    """Return the first reason against the whole partition; None where there is none."""
     if not rules.filters.wants_topic(source.partition.topic):
         return NotCopiedReason.TOPIC_NOT_WANTED, ""
     if image is None or tier is None:
@@ -102,7 +75,7 @@ def why_no_partition(
     if image.delete is not None:
         return NotCopiedReason.PARTITION_BEING_DELETED, image.delete.name
     if rules.mode is CopyMode.ARCHIVE and source.is_tiered:
-        return NotCopiedReason.BROKER_COPIES, "it is tiered by brokers, who go on copying"
+        return NotCopiedReason.BROKER_COPIES, "brokers tier the topic and copy its segments"
     if source.is_compacted and (rules.mode is CopyMode.ADOPT or not rules.filters.with_compacted):
         return NotCopiedReason.COMPACTED, _WHY_COMPACTED[rules.mode]
     outdated = _why_outdated(source, image)
@@ -112,12 +85,7 @@ def why_no_partition(
 
 
 def _why_outdated(source: SourcePartition, image: PartitionImage) -> str | None:
-    """
-    Return why the source's log may be out of date: a leader that has been followed by another does
-    not know that its log may have been cut.
-
-    Only finished copies prove an epoch: one that was merely started may be a mistake.
-    """
+    """Return why a deposed leader's log may lack a truncation; finished copies prove epochs."""
     newest = max((epoch for epoch, _ in image.watermarks), default=-1)
     for segment in image.segments:
         if segment.state is SegmentState.COPY_SEGMENT_FINISHED:

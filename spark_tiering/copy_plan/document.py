@@ -1,17 +1,14 @@
 """
-A copy plan as a JSON document: people review it, and the same plan always becomes it. Pure.
-
-At the top stand sums by topic; each copy is one line. `fingerprint` is the SHA-256 of all other
-fields, written without spaces: two plans with the same fingerprint do the same. The reader believes
-nothing that it can compute: it computes sums, costs and fingerprint anew and refuses a document
-that differs, and a plan that would finish copies out of order, or over each other.
+A copy plan as a JSON document, of which the same plan always has the same bytes. Pure.
+`fingerprint` is the SHA-256 of all other fields, written without spaces; the reader computes it
+anew, and sums and costs.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +23,13 @@ from spark_tiering.copy_plan.plan import (
     PartitionCopyPlan,
     PlannedCopy,
     PlannedEnd,
+    PlanTotals,
     partition_order,
+    sums_by_topic,
+    total_sums,
 )
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.rules import Budgets, Cost, PlanRules, RequestCosts, SegmentSelection
-from spark_tiering.copy_plan.totals import PlanTotals, sums_by_topic, total_sums
 from spark_tiering.layout.object_names import main_key
 from spark_tiering.layout.strict_json import (
     Count32,
@@ -68,7 +67,7 @@ class CopyPlanUnreadable:
 
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """A part of the document; its fields are in the order in which they are written."""
+    pass
 
 
 class _Rules(_Part, frozen=True):
@@ -125,7 +124,7 @@ def fingerprint(plan: CopyPlan) -> str:
 
 def fields_of(plan: CopyPlan) -> dict[str, Any]:
     rules = plan.rules
-    filters, budgets, costs = rules.filters, rules.budgets, rules.costs
+    limits = (*astuple(rules.filters), *astuple(rules.budgets), *astuple(rules.costs))
     topics = [
         {"topic": topic, "topicId": topic_id, **_sums_fields(sums)}
         for (topic, topic_id), sums in sums_by_topic(plan).items()
@@ -137,21 +136,7 @@ def fields_of(plan: CopyPlan) -> dict[str, Any]:
         rules.mode,
         rules.now_ms,
         {**_sums_fields(total_sums(plan)), "topics": topics},
-        _Rules(
-            rules.broker_id,
-            rules.prefix,
-            filters.topics,
-            filters.without_topics,
-            filters.age_ms_min,
-            filters.kept_local_bytes,
-            filters.with_compacted,
-            budgets.bytes_max,
-            budgets.objects_max,
-            budgets.requests_max,
-            costs.multipart_above_bytes,
-            costs.part_bytes,
-            costs.checks_of_object,
-        ),
+        _Rules(rules.broker_id, rules.prefix, *limits),
         _Metadata(
             plan.cluster_id,
             plan.metadata_topic_id,
@@ -235,6 +220,7 @@ def parse_plan(content: bytes) -> CopyPlan | CopyPlanUnreadable:
 def _plan(document: _Document, loaded: dict[str, Any]) -> CopyPlan:
     _check_texts(loaded, "plan")
     rules, metadata = document.rules, document.metadata
+    limits: Any = msgspec.structs.astuple(rules)[2:]
     for partition in document.partitions:
         _check_partition(partition)
     plan = CopyPlan(
@@ -243,15 +229,9 @@ def _plan(document: _Document, loaded: dict[str, Any]) -> CopyPlan:
             document.made_at_ms,
             rules.broker_id,
             rules.prefix,
-            SegmentSelection(
-                rules.topics,
-                rules.without_topics,
-                rules.age_ms_min,
-                rules.kept_local_bytes,
-                rules.with_compacted,
-            ),
-            Budgets(rules.bytes_max, rules.objects_max, rules.requests_max),
-            RequestCosts(rules.multipart_above_bytes, rules.part_bytes, rules.checks_of_object),
+            SegmentSelection(*limits[:5]),
+            Budgets(*limits[5:8]),
+            RequestCosts(*limits[8:]),
         ),
         metadata.cluster_id,
         metadata.topic_id,
@@ -264,7 +244,7 @@ def _plan(document: _Document, loaded: dict[str, Any]) -> CopyPlan:
 
 
 def _check_texts(value: object, path: str) -> None:
-    """Refuse texts that a terminal could take for a command, and long ones; not those of bytes."""
+    """Refuse long texts, and texts that a terminal could take for a command; not those of bytes."""
     if isinstance(value, str):
         is_line = len(value) <= TEXT_CHARACTERS_MAX and value.isprintable()
         _require(is_line, f"{path}: {value[:80]!r}, expected one line of text")

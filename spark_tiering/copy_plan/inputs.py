@@ -1,8 +1,4 @@
-"""
-The inputs of a plan: one moment's image of the metadata, the partitions of the source, and the
-evidence on open copies. Values only; the caller that reads them ensures that they are of one
-moment, and an image that cannot be of one moment is refused here.
-"""
+"""The inputs of a plan, as values: metadata at one moment, source, evidence on open copies."""
 
 from __future__ import annotations
 
@@ -32,12 +28,7 @@ LABEL_CHARACTERS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class PartitionImage:
-    """
-    All that the metadata says of one user partition; one without any event is empty, not absent.
-
-    *watermarks* are (leader epoch, highest offset ever finished), those of copies that are gone
-    included.
-    """
+    """Metadata of one user partition; *watermarks*: (epoch, highest offset ever finished)."""
 
     partition: TopicIdPartition
     segments: tuple[SegmentMetadata, ...] = ()
@@ -81,13 +72,7 @@ class PartitionImage:
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """
-    The metadata of some user partitions at one moment (failure scenario F113).
-
-    *positions* are the next offsets of the metadata partitions that the image was taken at. A user
-    partition whose metadata could not be read is not in it. Raises `InvalidArgument` where a
-    partition stands twice, or without the position of its metadata partition.
-    """
+    """Metadata of some user partitions at the next offsets *positions* (failure scenario F113)."""
 
     cluster_id: str
     topic_id: Uuid
@@ -136,14 +121,7 @@ class SourceSegment:
 
 @dataclass(frozen=True, slots=True)
 class SourcePartition:
-    """
-    Describes one partition at one source: the leader's log where there is a choice.
-
-    *history* holds the partition's leader epochs, *log_start* the first offset of the whole log,
-    the tier's part included; None where it is unknown. *is_tiered* says whether brokers tier the
-    topic. Raises `InvalidArgument` unless each segment ends where the next begins, and for a topic
-    that no broker has.
-    """
+    """Describes a partition at its source; *log_start* counts the tier's part, None is unknown."""
 
     partition: TopicIdPartition
     segments: tuple[SourceSegment, ...]
@@ -179,7 +157,6 @@ class OpenCopyWriter(StrEnum):
     ALIVE = "alive"
     """A job of ours that may still be at work."""
     FOREIGN = "foreign"
-    """A broker, or an unknown writer."""
 
 
 class StoredObjects(StrEnum):

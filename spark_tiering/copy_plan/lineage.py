@@ -1,32 +1,98 @@
 """
-Lineage: the tier of one partition along its history of leaders, and the segments that a copy would
-hide. Pure.
+Lineage: the tier of one partition along its history of leaders; segments a copy would hide. Pure.
 
-A segment that the tier has in part is copied whole, or not at all; it is never cut:
+Only finished copies cover, by leader epoch and offset: replicas roll at different offsets, and an
+offset that a deposed leader wrote is another record.
 
-- A broker reads the log file of one rolled segment, whole, with the producer snapshot of
-  its end. A piece of it would be a segment that no replica ever had.
-- Brokers do so themselves after a change of leaders: their next copy begins with the segment that
-  holds the first offset they lack. A copy that reaches beyond the end of the tier takes the place
-  of the segments that begin within it, and every offset is found.
-- But brokers keep one slot for each start and ask the nearest one below. A copy inside another one
-  hides the rest of that, and one around another that is not displaced is itself hidden behind it.
-  A look-up would report that there is no such offset, so such a copy is refused.
-- Where brokers are to adopt the copies, each range is copied once: nothing may overlap.
+A segment that the tier has in part is copied whole or not at all, because a broker reads whole
+rolled segments with the producer snapshot of their end. Brokers copy across the tier's end too:
+such a copy displaces the segments that begin within it. But a copy inside another one hides the
+rest of that one, and a copy around one that is not displaced is hidden behind it, so both are
+refused. Where brokers adopt the copies, nothing may overlap.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.ids import INT64_MAX
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.coverage import Coverage, EpochSpan, spans_of
+from spark_tiering.layout.strict_json import Int64  # noqa: TC001 - msgspec evaluates the fields
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.copy_plan.inputs import PartitionImage
     from spark_tiering.segments.leader_epochs import Epochs
+
+
+class EpochSpan(NamedTuple):
+    """The offsets [first_offset, next_offset) as one leader epoch wrote them."""
+
+    epoch: Int64
+    first_offset: Int64
+    next_offset: Int64
+
+
+def spans_of(
+    epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
+) -> tuple[EpochSpan, ...]:
+    """Return the offsets [base_offset, next_offset) by epoch; those before the first have none."""
+    ends = [*(start for _, start in epochs[1:]), next_offset][: len(epochs)]
+    return tuple(
+        EpochSpan(epoch, max(start, base_offset), min(end, next_offset))
+        for (epoch, start), end in zip(epochs, ends, strict=True)
+        if max(start, base_offset) < min(end, next_offset)
+    )
+
+
+class Coverage:
+    """The offsets of each epoch that finished copies of one partition hold."""
+
+    def __init__(self, segments: Iterable[SegmentMetadata]) -> None:
+        held: dict[int, list[tuple[int, int]]] = {}
+        for segment in segments:
+            if segment.state is not SegmentState.COPY_SEGMENT_FINISHED:
+                continue
+            for span in spans_of(segment.epochs, segment.start_offset, segment.last_offset + 1):
+                held.setdefault(span.epoch, []).append((span.first_offset, span.next_offset))
+        self._held = {epoch: _merged(ranges) for epoch, ranges in held.items()}
+
+    def lacks(
+        self, epochs: Sequence[tuple[int, int]], base_offset: int, next_offset: int
+    ) -> tuple[EpochSpan, ...]:
+        """Return the offsets of a segment that the tier lacks, in order; none if covered."""
+        return tuple(
+            lacking
+            for span in spans_of(epochs, base_offset, next_offset)
+            for lacking in self._lacks(span)
+        )
+
+    def _lacks(self, span: EpochSpan) -> Iterable[EpochSpan]:
+        held = self._held.get(span.epoch, [])
+        offset = span.first_offset
+        index = max(bisect_right(held, offset, key=lambda one: one[0]) - 1, 0)
+        for first_offset, next_offset in held[index:]:
+            if first_offset >= span.next_offset:
+                break
+            if first_offset > offset:
+                yield EpochSpan(span.epoch, offset, first_offset)
+            offset = max(offset, next_offset)
+        if offset < span.next_offset:
+            yield EpochSpan(span.epoch, offset, span.next_offset)
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for first_offset, next_offset in sorted(ranges):
+        if merged and first_offset <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], next_offset))
+        else:
+            merged.append((first_offset, next_offset))
+    return merged
+
 
 Range = tuple[int, int]
 """[first offset, next offset)"""
@@ -92,10 +158,7 @@ class CopiedTier:
         return f"it lacks {lacking[0].first_offset} to {lacking[0].next_offset - 1}"
 
     def ranges_missing_below(self, base_offset: int, others: list[Range]) -> list[Range]:
-        """
-        Return the ranges below *base_offset* that neither finished copies nor *others* hold, in any
-        epoch.
-        """
+        """Return ranges below *base_offset* held by no finished copy nor *others*, in any epoch."""
         ranges = [(one.start_offset, one.last_offset + 1) for one in self._finished] + others
         missing: list[Range] = []
         at = 0

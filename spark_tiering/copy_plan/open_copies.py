@@ -1,10 +1,7 @@
 """
-Open copies, which were started and are not finished: decisions by the evidence. Pure.
-
-A job touches only copies of jobs, and only when the job that started them has surely ended. A whole
-copy is completed where it fits; a partial one that can go on, under the same id and with the same
-source, is resumed, so that no byte is sent twice; every other one is ended, and copied anew under
-another id. An unknown copy is left as it is, and so are whole objects whose source is gone.
+Open copies, started and not finished: decisions by the evidence. Pure. A job touches only copies of
+jobs that have surely ended. A whole copy is completed where it fits, a partial one of the same
+source resumed, every other one ended and copied anew; whole objects whose source is gone stay.
 """
 
 from __future__ import annotations
@@ -43,8 +40,6 @@ class JudgedOpen(NamedTuple):
 
 
 class OpenJudge:
-    """Judges the open copies of one partition."""
-
     def __init__(self, rules: PlanRules, source: SourcePartition, tier: CopiedTier) -> None:
         self._rules = rules
         self._source = source
@@ -149,21 +144,11 @@ def equals_source(segment: SegmentMetadata, found: SourceSegment) -> bool:
         segment.epochs,
         segment.max_timestamp_ms,
         segment.txn_index_empty,
-    ) == (
-        found.size_bytes,
-        details.epochs,
-        details.max_timestamp_ms,
-        details.txn_index_empty,
-    )
+    ) == (found.size_bytes, details.epochs, details.max_timestamp_ms, details.txn_index_empty)
 
 
 def without_duplicates(judged: list[JudgedOpen], judge: OpenJudge) -> list[JudgedOpen]:
-    """
-    Return *judged* so that of copies that overlap each other only one is gone on with.
-
-    Of several of one range it is the one that is nearest to its end, else the one that begins
-    first.
-    """
+    """Return *judged* so that of overlapping copies only the one nearest to its end goes on."""
     going_on = [one for one in judged if isinstance(one.fate, SegmentAction)]
     going_on.sort(key=_nearness)
     taken_until = 0
@@ -186,16 +171,8 @@ def _nearness(one: JudgedOpen) -> tuple[int, int, int, bytes]:
 
 
 def is_undecided(one: JudgedOpen) -> bool:
-    """
-    Return whether other jobs must not copy the same offsets meanwhile, lest both copy them.
-
-    A broker's open copy does not block them, nor does one that only an operator can decide about.
-    """
-    return one.fate in (
-        LeftOpen.EVIDENCE_MISSING,
-        LeftOpen.WRITER_ALIVE,
-        LeftOpen.OBJECTS_UNKNOWN,
-    )
+    """Return whether an unfinished copy may yet be completed; no other job copies its offsets."""
+    return one.fate in (LeftOpen.EVIDENCE_MISSING, LeftOpen.WRITER_ALIVE, LeftOpen.OBJECTS_UNKNOWN)
 
 
 def ended_above(one: JudgedOpen, mode: CopyMode, judge: OpenJudge) -> Fate:

@@ -77,7 +77,7 @@ class PartitionAssembly:
         return newest_ms + kept_ms
 
     def take_waiting(self, turn: int, cost: Cost, ids: Iterator[Uuid]) -> None:
-        """Plan the next copy; raises `InvalidArgument` where it needs an id and none is left."""
+        """Plan the next copy; raises `InvalidArgument` where no id is left for it."""
         step = self.waiting.popleft()
         start, end = step.range
         details = None if step.source is None else step.source.details

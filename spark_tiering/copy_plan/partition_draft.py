@@ -1,9 +1,6 @@
 """
-The draft of one partition's plan, before budgets: the copies that would follow each other, and why
-the rest is left out. Pure.
-
-Copies of a partition rise without a gap: the first segment that is left out, unless the tier has it
-or it is empty, leaves out everything above it.
+The draft of one partition's plan, before budgets. Pure. Copies rise without a gap: the first
+left-out segment that is neither empty nor in the tier leaves out everything above it.
 """
 
 from __future__ import annotations
@@ -14,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rlmm.metadata.ids import INT32_MAX
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_plan.candidates import Candidate, NotYet, judge_segments, why_no_partition
-from spark_tiering.copy_plan.coverage import spans_of
-from spark_tiering.copy_plan.lineage import CopiedTier
+from spark_tiering.copy_plan.lineage import CopiedTier, spans_of
 from spark_tiering.copy_plan.open_copies import (
     JudgedOpen,
     OpenJudge,
@@ -30,14 +26,13 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.copy_plan.coverage import EpochSpan
     from spark_tiering.copy_plan.inputs import (
         OpenCopyEvidence,
         PartitionImage,
         SourcePartition,
         SourceSegment,
     )
-    from spark_tiering.copy_plan.lineage import Range
+    from spark_tiering.copy_plan.lineage import EpochSpan, Range
     from spark_tiering.copy_plan.rules import PlanRules
 
 _NOTHING_MISSING = (NotCopiedReason.COVERED, NotCopiedReason.EMPTY)
@@ -81,13 +76,10 @@ class PartitionDraft:
     steps: list[DraftStep] = field(default_factory=list)
     not_copied: list[SkippedSegment] = field(default_factory=list)
     others: list[JudgedOpen] = field(default_factory=list)
-    """Open copies that are ended or stay open."""
     tier: CopiedTier | None = None
 
 
 class PartitionDrafter:
-    """Drafts one partition's plan, its segments in rising order."""
-
     def __init__(
         self,
         rules: PlanRules,
@@ -183,7 +175,7 @@ class PartitionDrafter:
         undecided: list[JudgedOpen],
     ) -> tuple[NotCopiedReason, str] | None:
         if isinstance(candidate, NotYet):
-            return NotCopiedReason(candidate.reason.value), candidate.detail
+            return candidate.reason, candidate.detail
         start, end, epochs = candidate
         lacking = tier.lacks(epochs, start, end)
         if not lacking:

@@ -1,10 +1,8 @@
-"""
-A plan as values: its steps in order, their cost, and the segments that are left out, with the
-reason.
-"""
+"""A plan as values: its steps in order, their cost, the left-out segments by reason, and totals."""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +12,7 @@ from msgspec import field
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from spark_tiering.copy_plan.coverage import EpochSpan
+from spark_tiering.copy_plan.lineage import EpochSpan
 from spark_tiering.copy_plan.reasons import EndReason, LeftOpen, NotCopiedReason, SegmentAction
 from spark_tiering.copy_plan.rules import Cost
 from spark_tiering.layout.object_names import ObjectKind, object_keys
@@ -32,7 +30,6 @@ class CopyPlanRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
 
 class PlannedCopy(CopyPlanRow, frozen=True):
     turn: Count64
-    """The place of the copy in the whole plan, from 0."""
     action: SegmentAction
     start_offset: Count64 = field(name="start")
     last_offset: Count64 = field(name="last")
@@ -56,7 +53,7 @@ class PlannedCopy(CopyPlanRow, frozen=True):
 
 
 class PlannedEnd(CopyPlanRow, frozen=True):
-    """An open copy that is ended: `DELETE_SEGMENT_STARTED`, its objects, and the last event."""
+    """An open copy to end: `DELETE_SEGMENT_STARTED`, its objects, and the last event."""
 
     uuid: Uuid = field(name="id")
     start_offset: Count64 = field(name="start")
@@ -119,10 +116,7 @@ class OpenCopy(CopyPlanRow, frozen=True):
 
 
 class LeftOutRun(CopyPlanRow, frozen=True):
-    """
-    Segments in a row that are not copied for one reason. *next_offset* is None where the active one
-    is among them; *detail* is about the first of them.
-    """
+    """Adjacent segments not copied for one reason; *next_offset* is None for the active one."""
 
     first_offset: Count64 = field(name="first")
     next_offset: Count64 | None = field(name="next")
@@ -133,12 +127,7 @@ class LeftOutRun(CopyPlanRow, frozen=True):
 
 
 class SourceGap(CopyPlanRow, frozen=True):
-    """
-    Names offsets that neither the tier nor the source has.
-
-    *is_lost* says that an offset below was copied, so that this one was deleted before its turn
-    came. Offsets below the oldest copy may as well have expired in the tier.
-    """
+    """Offsets that nothing has; lost, when an offset below was copied, else maybe expired."""
 
     first_offset: Count64 = field(name="first")
     next_offset: Count64 = field(name="next")
@@ -146,13 +135,7 @@ class SourceGap(CopyPlanRow, frozen=True):
 
 
 class PartitionCopyPlan(CopyPlanRow, frozen=True):
-    """
-    All of one partition. *ends* come first, from the top down; *copies* rise, and no other is
-    finished before the one below it.
-
-    *image_digest* stands for the metadata that this was made from. *metadata_partition* and it are
-    None where that could not be read; then nothing is done.
-    """
+    """Ends, top down, then rising copies; nothing where *metadata_partition* is None."""
 
     topic: str
     topic_id: Uuid
@@ -248,3 +231,54 @@ class CopyPlan:
 
 def partition_order(partition: TopicIdPartition) -> tuple[str, bytes, int]:
     return partition.topic, partition.topic_id, partition.partition
+
+
+@dataclass(slots=True)
+class PlanTotals:
+    partitions: int = 0
+    by_action: dict[SegmentAction, int] = dataclasses.field(
+        default_factory=lambda: dict.fromkeys(SegmentAction, 0)
+    )
+    ends: int = 0
+    cost: Cost = dataclasses.field(default_factory=Cost)
+    left_open: int = 0
+    left_out: dict[NotCopiedReason, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    missing_offsets: int = 0
+
+    @property
+    def covered(self) -> int:
+        return self.left_out.get(NotCopiedReason.COVERED, (0, 0))[0]
+
+    @property
+    def waiting(self) -> tuple[int, int]:
+        found = [
+            pair for reason, pair in self.left_out.items() if reason is not NotCopiedReason.COVERED
+        ]
+        return sum(segments for segments, _ in found), sum(size for _, size in found)
+
+    def add(self, plan: PartitionCopyPlan) -> None:
+        self.partitions += 1
+        for copy in plan.copies:
+            self.by_action[copy.action] += 1
+        self.ends += len(plan.ends)
+        self.cost = self.cost.plus(plan.cost)
+        self.left_open += len(plan.left_open)
+        for run in plan.left_out:
+            segments, size_bytes = self.left_out.get(run.reason, (0, 0))
+            self.left_out[run.reason] = (segments + run.segments, size_bytes + run.size_bytes)
+        self.missing_offsets += sum(gap.next_offset - gap.first_offset for gap in plan.gaps)
+
+
+def total_sums(plan: CopyPlan) -> PlanTotals:
+    total = PlanTotals()
+    for partition in plan.partitions:
+        total.add(partition)
+    return total
+
+
+def sums_by_topic(plan: CopyPlan) -> dict[tuple[str, str], PlanTotals]:
+    found: dict[tuple[str, str], PlanTotals] = {}
+    for one in plan.partitions:
+        key = (one.partition.topic, str(one.partition.topic_id))
+        found.setdefault(key, PlanTotals()).add(one)
+    return found

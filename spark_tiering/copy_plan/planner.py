@@ -1,9 +1,7 @@
 """
-The planner of copies, from metadata, source and evidence. Pure: equal input becomes an equal plan.
-
-Ends come first. Then, of the next copies of all partitions, always the one that brokers would
-delete first, else the one with the oldest records; within a partition the lowest first. A copy that
-does not fit a budget leaves out the rest of its partition, and a smaller one elsewhere still fits.
+The planner of copies. Pure: equal input, equal plan. Ends come first, then always the copy that
+brokers would delete first, else the one with the oldest records. A copy over budget leaves out the
+rest of its partition; smaller ones elsewhere still fit.
 """
 
 from __future__ import annotations
@@ -39,15 +37,10 @@ def make_plan(
     new_ids: Iterable[Uuid],
 ) -> CopyPlan:
     """
-    Plan the copies that *rules* ask for and the tier lacks, and note why the rest is not done.
-
-    Partitions are those of *source*; one that only the metadata has, with copies left open, is
-    handed in without segments.
-
-    The caller draws *new_ids*, one for each new copy; ids that no segment may have, or that a
-    segment has, are skipped. Segments left out as `not-inspected` are those to inspect before
-    planning again. Raises `InvalidArgument` for a partition that stands twice, and where ids run
-    out.
+    Plan the copies that *rules* ask for and the tier lacks, and note why the rest is not done. A
+    partition with open copies alone has no segments. The caller draws one of *new_ids* for each
+    copy; used ones are skipped. Raises `InvalidArgument` for a repeated partition, and where ids
+    run out.
     """
     ordered = sorted(source, key=lambda one: partition_order(one.partition))
     if len({one.partition for one in ordered}) != len(ordered):
@@ -89,7 +82,7 @@ class RemainingBudget:
         self._spent = Cost()
 
     def spend(self, cost: Cost) -> tuple[NotCopiedReason, str] | None:
-        """Take *cost* from the budgets; else nothing, and the first that it does not fit."""
+        """Take *cost* from the budgets; else nothing, and return the first one exceeded."""
         total = self._spent.plus(cost)
         for (reason, limit), wanted, after in zip(self._limits, cost, total, strict=True):
             if limit is not None and after > limit:
@@ -135,7 +128,6 @@ def _urgency(assembly: PartitionAssembly) -> tuple[int, int]:
 
 
 def _usable(new_ids: Iterable[Uuid], taken: set[Uuid]) -> Iterator[Uuid]:
-    """Return those of *new_ids* that a new segment may have, each once."""
     used = set(taken)
     for uuid in new_ids:
         if uuid not in used and uuid not in RESERVED_IDS and not str(uuid).startswith("-"):

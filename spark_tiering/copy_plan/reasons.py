@@ -1,7 +1,4 @@
-"""
-The reasons for which something is, or is not, in a plan. Every list here is closed, and its values
-stand in documents that operators keep: a value is never given another meaning.
-"""
+"""The reasons in a plan. Documents keep the values of these closed lists: none changes meaning."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ class CopyMode(StrEnum):
 
 class SegmentAction(StrEnum):
     COPY = "copy"
-    """All of it, under an id of its own."""
     RESUME = "resume"
     """It was started: what is missing of its objects is written, under the id it has."""
     COMPLETE = "complete"
@@ -51,17 +47,14 @@ class NotCopiedReason(StrEnum):
     UNSTABLE = "above-last-stable-offset"
     EPOCH_UNKNOWN = "leader-epoch-unknown"
     EPOCHS_DISAGREE = "leader-epochs-disagree"
-    """The segment's bytes tell other leader epochs than the partition's history."""
     TOO_LARGE = "too-large"
     """Metadata says the size of a log in 31 bits."""
     NOT_INSPECTED = "not-inspected"
     """It may be copied once it was read: the planner inspects it, and plans again."""
     BLOCKED = "blocked"
-    """Its inspection found what cannot be helped."""
     OVERLAP_WOULD_HIDE = "overlap-would-hide"
     """Beside copies that are there, brokers would not find some offsets any more."""
     OPEN_COPY_UNDECIDED = "open-copy-undecided"
-    """A copy of these offsets was started, and its outcome is unknown yet."""
     TOO_YOUNG = "too-young"
     KEPT_LOCAL = "kept-local"
     BEHIND = "behind"
@@ -75,11 +68,9 @@ class EndReason(StrEnum):
     """Tells why an open copy is ended: deletion started, its objects removed, deletion finished."""
 
     DELETION_BEGUN = "deletion-begun"
-    """It was being ended already."""
     COVERED = "covered"
     """The range is finished by another copy, whose place this one must not take."""
     DUPLICATE = "duplicate"
-    """Another open copy of the same range is nearer to its end."""
     OVERLAP_WOULD_HIDE = "overlap-would-hide"
     OTHER_LINEAGE = "other-lineage"
     """What was copied is not what the partition's leaders kept."""
@@ -88,7 +79,6 @@ class EndReason(StrEnum):
     OTHER_BROKER_ID = "other-broker-id"
     """Only the broker id that started a copy may finish it."""
     SOURCE_DIFFERS = "source-differs"
-    """The source has no segment that is equal to what was started."""
     BEHIND = "behind"
     """A copy below it is missing: brokers would take the hole for copied."""
     WINDOW_CLOSED = "window-closed"
@@ -99,9 +89,7 @@ class LeftOpen(StrEnum):
     EVIDENCE_MISSING = "evidence-missing"
     NOT_OURS = "not-ours"
     WRITER_ALIVE = "writer-alive"
-    """The job that started it may still run."""
     OBJECTS_UNKNOWN = "objects-unknown"
-    """The store did not answer for its objects."""
     STABILITY_UNKNOWN = "last-stable-offset-unknown"
     UNSTABLE = "above-last-stable-offset"
     NOT_INSPECTED = "not-inspected"
@@ -118,10 +106,8 @@ class StaleReason(StrEnum):
     OTHER_LOG = "other-log"
     """The metadata is that of another cluster, or of a metadata topic that was made anew."""
     METADATA_BEHIND = "metadata-behind"
-    """The metadata is older than the plan's."""
     METADATA_ABSENT = "metadata-absent"
     METADATA_CHANGED = "metadata-changed"
-    """Something happened to the partition's segments."""
     SOURCE_ABSENT = "source-absent"
     SEGMENT_GONE = "segment-gone"
     SEGMENT_CHANGED = "segment-changed"

@@ -24,12 +24,7 @@ _TEXT = re.compile(r"[A-Za-z0-9 ._:/@+=-]*")
 
 @dataclass(frozen=True, slots=True)
 class SegmentSelection:
-    """
-    Selects the wanted segments.
-
-    *topics* and *without_topics* are names or patterns (`orders`, `logs-*`, `*.v[12]`); no topics
-    at all means every one. The offset topics of Kafka itself have to be named.
-    """
+    """Selects segments by topic names or patterns; none means all but Kafka's own topics."""
 
     topics: tuple[str, ...] = ()
     without_topics: tuple[str, ...] = ()
@@ -38,8 +33,7 @@ class SegmentSelection:
     kept_local_bytes: int = 0
     """The newest bytes of each partition's log stay where they are; a segment stays whole."""
     with_compacted: bool = False
-    """Topics with `compact` in their `cleanup.policy` are wanted, too: as their cleaner left them
-    when they were copied, which a later copy of the same offsets need not equal."""
+    """Also topics with `compact` in their `cleanup.policy`, as their cleaner left them by then."""
 
     def __post_init__(self) -> None:
         for pattern in (*self.topics, *self.without_topics):
@@ -50,7 +44,6 @@ class SegmentSelection:
         _require("bytes kept local", self.kept_local_bytes)
 
     def wants_topic(self, topic: str) -> bool:
-        """Return whether segments of *topic* may be copied."""
         if any(fnmatchcase(topic, pattern) for pattern in self.without_topics):
             return False
         if topic.startswith("__"):
@@ -58,7 +51,7 @@ class SegmentSelection:
         return not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
 
     def unmet(self, topics: Collection[str]) -> list[str]:
-        """Return the names and patterns that match none of *topics*: mostly mistyped ones."""
+        """Return names and patterns that match none of *topics*: mostly mistyped ones."""
         return [one for one in self.topics if not any(fnmatchcase(name, one) for name in topics)]
 
 
@@ -97,7 +90,6 @@ class RequestCosts:
     """The largest object that is sent at once: it costs one request, and is tried again whole."""
     part_bytes: int = 64 * 2**20
     checks_of_object: int = 1
-    """Requests that verify an object."""
 
     def __post_init__(self) -> None:
         _require("threshold of multipart", self.multipart_above_bytes)
@@ -108,12 +100,7 @@ class RequestCosts:
             raise InvalidArgument(msg)
 
     def copy_cost(self, action: SegmentAction, log_bytes: int, indexes_bytes: int) -> Cost:
-        """
-        Return the cost of one segment. A resumed copy is counted whole, since nothing may have been
-        sent.
-
-        Completing reads the manifest and verifies by it.
-        """
+        """Return the cost of one segment; a resumed copy costs a whole one."""
         checks = OBJECTS_OF_SEGMENT * self.checks_of_object
         if action is SegmentAction.COMPLETE:
             return Cost(requests=checks + 1)

@@ -1,9 +1,4 @@
-"""
-The staleness of a plan: its inputs compared with the present state. Pure.
-
-Growth does not matter: new segments, a stable offset that rises, other partitions of the same
-metadata partition. The facts that the plan depends on must be unchanged.
-"""
+"""The staleness of a plan: its inputs compared with the present state; growth is none. Pure."""
 
 from __future__ import annotations
 
@@ -37,12 +32,7 @@ class StalePlan:
 def why_stale(
     plan: CopyPlan, metadata: MetadataImage, source: Sequence[SourcePartition]
 ) -> tuple[StalePlan, ...]:
-    """
-    Return why *plan* must be refused; nothing where it may be carried out.
-
-    *metadata* and *source* are those of now, for the partitions in which something is planned; the
-    source's segments need not have been inspected.
-    """
+    """Return why *plan* must be refused: *metadata* and *source* of now, for its partitions."""
     log = (plan.cluster_id, plan.metadata_topic_id, plan.partition_count)
     known = (metadata.cluster_id, metadata.topic_id, metadata.partition_count)
     if log != known:
@@ -65,7 +55,7 @@ def _of_metadata(
     plan: CopyPlan, one: PartitionCopyPlan, metadata: MetadataImage, image: PartitionImage | None
 ) -> Iterator[tuple[StaleReason, str]]:
     if image is None:
-        yield StaleReason.METADATA_ABSENT, "nobody could read it"
+        yield StaleReason.METADATA_ABSENT, "its metadata could not be read"
         return
     at = metadata.metadata_partition_of(one.partition)
     planned, now = plan.positions.get(at, 0), metadata.positions[at]

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spark_tiering.copy_plan.document import fingerprint
+from spark_tiering.copy_plan.plan import PlanTotals, sums_by_topic, total_sums
 from spark_tiering.copy_plan.reasons import NotCopiedReason
-from spark_tiering.copy_plan.totals import PlanTotals, sums_by_topic, total_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from spark_tiering.copy_plan.plan import CopyPlan
 
 LINES_OF_EACH_MAX = 20
-"""Of topics, of gaps, of open copies: more are counted, not listed."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB")
 
 
 def summary(plan: CopyPlan) -> str:
-    """Return lines without control characters."""
     return "\n".join(_lines(plan)) + "\n"
 
 

@@ -1,20 +1,13 @@
 """
 `spark.read.format("rlmm")`: tiered segments, and log folders of brokers, as a data source of Spark.
 
-    spark.read.format("rlmm").option("store", "s3://bucket/kafka/").option("subscribe", "orders")
-
-Rows and options are those of Spark's Kafka source, as far as they mean anything without a broker.
-The list of segments comes from a frozen plan, from the manifests in the store, from the current
-metadata, or from log folders. All of them become extents; the later steps do not know their origin.
-Spark finds the source through `pyspark_rlmm`.
-
-By module, bottom up:
+Rows and options are those of Spark's Kafka source. The list of segments comes from a frozen plan,
+the manifests in the store, the current metadata, or log folders; later steps see extents alone.
 
     bounds                begin and end of a read
     option_values         single options, from their texts
     places                places of segments, and of the list of them
     options               all options
-    schema                the columns
     extents               stretches of offsets, each with its segment
     query_coverage        the offsets that a query covers, and lost ones; offsets of times
     aborted_transactions  aborted transactions, up to the last decided offset
@@ -26,14 +19,12 @@ By module, bottom up:
     listing_tier          segments of the tier, or of a frozen plan
     listing_folders       segments of log folders
     query_planning        a query from its options to shares
-    spark_errors          errors, as Spark shows them
-    source                batch queries of Spark
+    source                batch queries of Spark, with their columns and errors
     stream                streaming queries of Spark, and their micro-batches
 
 Invariants:
 
-- Rows are right or there is an error: of every range that is asked for, each record is given once,
-  or its loss is an error, or, where losses are borne, a warning.
+- Of every wanted range each record is given once, or its loss is an error or, by choice, a warning.
 - The same plan gives the same rows at any time, and with any split into tasks.
 - Index entries are believed as far as the log agrees with them.
 - A reader of committed records gets no record of a transaction that is not decided yet.

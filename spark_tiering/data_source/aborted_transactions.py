@@ -1,12 +1,8 @@
 """
-The aborted transactions of a range, and up to where they are known, for readers of committed
-records. No I/O of its own.
-
-The entry of an aborted transaction is in the index of the segment that has its marker, which may
-lie long after its records: behind the range that is read, behind the end of the tier, or in a
-missing part. The last two decide how far a reader of committed records may go: to where the first
-transaction begins that was open when the last present segment ended, which its producer snapshot
-tells. That is the last stable offset, as far as the tier goes.
+The aborted transactions of a range, and up to where they are known. No I/O of its own. They are
+indexed in the segment of their marker, which may lie long after their records. Where that is
+missing, a reader of committed records stops at the first transaction that was open when the last
+present segment ended, as its producer snapshot tells.
 """
 
 from __future__ import annotations
@@ -36,15 +32,12 @@ KEPT_MAX = 10_000
 
 
 class ReadState:
-    """Implements `StateOfSegments`."""
-
     def __init__(self, storage: SegmentStorage) -> None:
         self._storage = storage
         self._aborted: dict[ExtentObjects | LogFolderSegment, Sequence[AbortedTransaction]] = {}
         self._open: dict[ExtentObjects | LogFolderSegment, frozenset[int]] = {}
 
     def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]:
-        """Return the entries of a transaction index; one that cannot be read is an error."""
         if extent.place not in self._aborted:
             content = self._part(extent, SegmentPart.TXN_INDEX)
             found = read_txn_index(content or b"")
@@ -79,9 +72,7 @@ def _trim(kept: dict[ExtentObjects | LogFolderSegment, Any]) -> None:
 
 
 class StateOfSegments(Protocol):
-    """
-    Reads the transactions of segments. Raises one of our errors for a segment that cannot be read.
-    """
+    """Reads the transactions of segments; raises our errors for an unreadable segment."""
 
     def aborted(self, extent: ReadExtent) -> Sequence[AbortedTransaction]: ...
 
@@ -107,10 +98,7 @@ def stable_end(held: PartitionListing, state: StateOfSegments) -> int:
 def decide(
     held: PartitionListing, first: int, behind: int, state: StateOfSegments
 ) -> TransactionDecision:
-    """
-    Decide on the transactions of [first, behind). Where a part of it is missing, or the part right
-    behind it, the decision ends before that.
-    """
+    """Decide on the transactions of [first, behind), up to a missing part in or right behind it."""
     found: list[AbortedTransaction] = []
     undecided: list[tuple[int, int]] = []
     for run in _runs(held.extents):
@@ -180,5 +168,4 @@ def _runs(extents: Sequence[ReadExtent]) -> list[list[ReadExtent]]:
 def of_piece(
     aborted: Sequence[AbortedTransaction], first: int, behind: int
 ) -> tuple[AbortedTransaction, ...]:
-    """Return the transactions that have anything in [first, behind)."""
     return tuple(one for one in aborted if one.first_offset < behind and one.last_offset >= first)

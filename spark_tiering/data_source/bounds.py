@@ -1,9 +1,4 @@
-"""
-Bounds of a read in each partition, in the form of Spark's Kafka source. Pure.
-
-`earliest` and `latest` are those of the tier, which begins where retention has come to, and ends
-with the last segment that was copied.
-"""
+"""Bounds of a read in each partition, as in Spark's Kafka source, but of the tier. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +35,6 @@ class AtEdge:
     """Bounds every partition by its first offset, or by its last."""
 
     offset: int
-    """`EARLIEST` or `LATEST`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +56,6 @@ class AtTime:
 
 @dataclass(frozen=True, slots=True)
 class AtTimes:
-    """Bounds each partition by a time of its own."""
-
     option: str
     times_ms: Mapping[PartitionName, int]
     no_offset: NoOffset
@@ -93,10 +85,7 @@ def asked_of(bound: Bound, partition: PartitionName) -> PartitionBound:
 
 
 def require_named(bound: Bound, partitions: Collection[PartitionName]) -> None:
-    """
-    Raise `ConfigError` where *bound* names partitions one by one and these are not *partitions*:
-    one that is forgotten would silently be read whole, or not at all.
-    """
+    """Raise `ConfigError` where *bound* names single partitions, and not all *partitions*."""
     if isinstance(bound, AtOffsets):
         named = bound.offsets.keys()
     elif isinstance(bound, AtTimes):

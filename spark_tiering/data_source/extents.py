@@ -1,7 +1,4 @@
-"""
-The extents to read, whichever source listed them: by partition, ranges of offsets and the segment
-that has each. Values; they travel to executors and hold no secret.
-"""
+"""The extents to read: ranges of offsets by partition, with segments. They hold no secret."""
 
 from __future__ import annotations
 
@@ -32,10 +29,7 @@ class LogFolderSegment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadExtent:
-    """
-    The offsets [first_offset, last_offset] of one partition, and the segment that has them. Both
-    are inclusive; those of the segment itself may reach farther.
-    """
+    """Offsets [first_offset, last_offset], both inclusive, of one partition and segment."""
 
     partition: TopicIdPartition
     first_offset: int
@@ -43,13 +37,11 @@ class ReadExtent:
     segment_first: int
     segment_last: int
     history_last: int
-    """Up to here the segment has what the partition's leaders have written. Behind it, if that is
-    not its end, it has what was written by one that was replaced."""
+    """Behind this offset the segment has only what a replaced leader wrote."""
     log_bytes: int
     max_timestamp_ms: int
     """Of the whole segment; -1 is unknown, and leaves nothing out."""
     has_no_aborts: bool
-    """Whether it is known that no transaction was aborted in the segment."""
     place: ExtentObjects | LogFolderSegment
 
     @property
@@ -62,10 +54,7 @@ class ReadExtent:
 
     @property
     def has_end(self) -> bool:
-        """
-        Return whether the partition's log has the segment's end, where its producer snapshot
-        belongs.
-        """
+        """Return whether the partition's log has the segment's end, as its snapshot has it."""
         return self.history_last == self.segment_last
 
     @property
@@ -73,12 +62,11 @@ class ReadExtent:
         whole = self.segment_last - self.segment_first + 1
         return -(-self.log_bytes * self.offsets // whole)
 
-    @property
-    def called(self) -> str:
-        return f"{self.partition.topic}-{self.partition.partition}"
+    def __str__(self) -> str:
+        name = f"{self.partition.topic}-{self.partition.partition}"
+        return f"{name}, offsets {self.first_offset} to {self.last_offset}"
 
     def cut(self, first: int, behind: int) -> ReadExtent | None:
-        """Return the part in [first, behind); None where there is none."""
         first, last = max(first, self.first_offset), min(behind - 1, self.last_offset)
         return None if last < first else replace(self, first_offset=first, last_offset=last)
 
@@ -98,10 +86,7 @@ class MissingOffsets:
 
 @dataclass(frozen=True, slots=True)
 class PartitionListing:
-    """
-    Lists one partition: from *first_offset* to *next_offset*, in extents that rise and never
-    overlap. The gaps between them are *missing*, each with its reason.
-    """
+    """Lists one partition in rising disjoint extents; the gaps are *missing* by reason."""
 
     partition: TopicIdPartition
     first_offset: int

@@ -1,13 +1,8 @@
 """
-The places in a log that its offset index and its time index give. Pure.
-
-An offset index tells where the search for an offset begins: every record before an entry's position
-lies below its offset. It does not tell where an offset ends, so an end is a hint, and the reader
-continues until it has seen the offset. A time index tells up to which offset no record is later
-than a time.
-
-Indexes are not trusted blindly. Entries that do not rise end an index; and a place in the log that
-an index gave begins with a batch that fits it, see `fits`.
+The places in a log that its offset index and its time index give. Pure. An offset index tells where
+the search for an offset begins, never where it ends. A time index tells up to which offset no
+record is later. Entries that do not rise end an index, and a place begins with a batch that `fits`
+it.
 """
 
 from __future__ import annotations
@@ -44,8 +39,6 @@ class ByteStretch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetPlaces:
-    """An offset index; *log_bytes* is how long the log is."""
-
     base_offset: int
     log_bytes: int
     offsets: np.ndarray
@@ -76,10 +69,7 @@ class OffsetPlaces:
         return int(self.positions[at + 1]) if at + 1 < len(self.positions) else self.log_bytes
 
     def slice_of(self, first: int, last: int, number: int, count: int) -> ByteStretch:
-        """
-        Return slice *number* of *count* of the bytes that hold the offsets [first, last]. The
-        slices of one range are disjoint, and together the range; some may be empty.
-        """
+        """Return slice *number* of *count* of the bytes of [first, last]; it may be empty."""
         start, stop = self.start_of(first), self.likely_stop(last)
         begins = self._cut(start, stop, number, count)
         if number == count - 1:
@@ -100,8 +90,6 @@ class OffsetPlaces:
 
 @dataclass(frozen=True, slots=True)
 class TimePlaces:
-    """A time index."""
-
     times_ms: np.ndarray
     offsets: np.ndarray
 
@@ -116,9 +104,7 @@ class TimePlaces:
         return cls(times[:count], offsets[:count] + base_offset)
 
     def first_offset(self, time_ms: int) -> int | None:
-        """
-        Return all below this offset is older than *time_ms*; None where the index does not tell.
-        """
+        """Return the offset below which all is older than *time_ms*; None where unknown."""
         at = int(np.searchsorted(self.times_ms, time_ms)) - 1
         return None if at < 0 else int(self.offsets[at]) + 1
 
@@ -137,10 +123,7 @@ def _rising(values: np.ndarray, above: int, *, is_strict: bool = True) -> int:
 
 
 def fits(place: IndexPosition, content: bytes | memoryview) -> bool:
-    """
-    Return whether the content at *place* can be the batch that an index names; a batch above the
-    place's offset means that something before it was skipped.
-    """
+    """Return whether the batch at *place* can be the indexed one: none above the place's offset."""
     if place.position == 0 or len(content) < _BASE_OFFSET.size:
         return True
     (base_offset,) = _BASE_OFFSET.unpack_from(content)

@@ -1,8 +1,6 @@
 """
-The partitions of log folders as a listing: a broker's own, shared ones, or copies.
-
-They are read up to the high watermark that their broker has noted last: records above it may still
-be truncated. Folders without that note are read as far as their rolled segments go.
+The partitions of log folders as a listing, up to the checkpointed high watermark, since records
+above it may still be truncated; without that checkpoint as far as rolled segments go.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlmm.errors import ConfigError, TierUnreadable
+from rlmm.errors import TierUnreadable
 from rlmm.partition_log.checkpoints import CheckpointFault, parse_offsets
 from rlmm.partition_log.names import LOG, parse_folder
 from spark_tiering.data_source.extents import (
@@ -19,6 +17,7 @@ from spark_tiering.data_source.extents import (
     ReadExtent,
     TierListing,
 )
+from spark_tiering.data_source.listing_tier import require_one_id
 from spark_tiering.data_source.options import Isolation
 from spark_tiering.segment_sources.logdir import LogDirSource
 from spark_tiering.segment_sources.settings import LogDirSettings
@@ -43,10 +42,7 @@ UNKNOWN_TIME = -1
 def list_folders(
     folders: Sequence[str], subscription: Subscription, isolation: Isolation
 ) -> TierListing:
-    """
-    List the log folders of brokers. Of several replicas of a partition the one that reaches
-    furthest is read.
-    """
+    """List the log folders of brokers; of several replicas the one that reaches furthest."""
     found, unusable = LogDirSource(LogDirSettings(tuple(folders))).partitions()
     replicas: dict[tuple[str, int], list[PartitionListing]] = {}
     for one in found:
@@ -61,14 +57,8 @@ def list_folders(
 
 
 def _farthest(replicas: list[PartitionListing]) -> PartitionListing:
-    ids = sorted({str(one.partition.topic_id) for one in replicas})
-    if len(ids) > 1:
-        topic = replicas[0].partition.topic
-        msg = (
-            f"{len(ids)} topics have had the name {topic}: {', '.join(ids)}; say which one with "
-            f'topicIds={{"{topic}": "{ids[0]}"}}'
-        )
-        raise ConfigError(msg)
+    ids = {str(one.partition.topic_id) for one in replicas}
+    require_one_id(replicas[0].partition.topic, ids)
     return max(replicas, key=lambda one: (one.next_offset, -one.first_offset))
 
 

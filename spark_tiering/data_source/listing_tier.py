@@ -1,7 +1,4 @@
-"""
-The listing of a tier's partitions, from an exported plan, the manifests in the store, or the
-present metadata of a service or of an embedded log.
-"""
+"""The listing of a tier's partitions, from a plan, manifests, or a service's or log's metadata."""
 
 from __future__ import annotations
 
@@ -55,7 +52,6 @@ _WHY: Final = {
 
 
 def listing_of_plan(plan: FrozenPlan, subscription: Subscription) -> TierListing:
-    """Return the partitions of *plan* that are wanted."""
     wanted = [
         one
         for one in plan.partitions
@@ -66,10 +62,7 @@ def listing_of_plan(plan: FrozenPlan, subscription: Subscription) -> TierListing
 
 
 def _held(one: FrozenPartition) -> PartitionListing:
-    """
-    Return a partition as far as its plan goes: offsets below the tier count as missing, those
-    behind the tier are not there yet.
-    """
+    """Return a partition as far as its plan goes; offsets below the tier count as missing."""
     extents = tuple(extent_of(segment, one.epochs) for segment in one.segments)
     first = one.asked[0][0] if one.asked else 0
     ends = [extent.next_offset for extent in extents]
@@ -87,10 +80,7 @@ def _missing(gap: PlanGap) -> MissingOffsets:
 def one_of_each_name(
     partitions: Collection[FrozenPartition], subscription: Subscription
 ) -> list[FrozenPartition]:
-    """
-    Return the wanted topic ids; raises `ConfigError` where a name has several and the caller chose
-    none: a reader would take rows of both, under the same offsets, for one partition.
-    """
+    """Return the wanted topic ids; raises `ConfigError` for a name with several ids."""
     by_name: dict[tuple[str, int], list[FrozenPartition]] = {}
     for one in partitions:
         wanted_id = subscription.topic_ids.get(one.partition.topic)
@@ -98,13 +88,7 @@ def one_of_each_name(
             by_name.setdefault((one.partition.topic, one.partition.partition), []).append(one)
     _require_ids(partitions, subscription)
     for (topic, _), several in sorted(by_name.items()):
-        if len(several) > 1:
-            ids = sorted(str(one.partition.topic_id) for one in several)
-            msg = (
-                f"{len(ids)} topics have had the name {topic}: {', '.join(ids)}; say which one "
-                f'with topicIds={{"{topic}": "{ids[0]}"}}'
-            )
-            raise ConfigError(msg)
+        require_one_id(topic, {str(one.partition.topic_id) for one in several})
     return [several[0] for _, several in sorted(by_name.items())]
 
 
@@ -118,31 +102,32 @@ def _require_ids(partitions: Iterable[FrozenPartition], subscription: Subscripti
             raise ConfigError(msg)
 
 
+def require_one_id(topic: str, found: set[str]) -> None:
+    """Raise `ConfigError` for a name that several topics have had."""
+    if len(found) > 1:
+        ids = sorted(found)
+        msg = (
+            f"{len(ids)} topics have had the name {topic}: {', '.join(ids)}; say which one with "
+            f'topicIds={{"{topic}": "{ids[0]}"}}'
+        )
+        raise ConfigError(msg)
+
+
 logger = logging.getLogger(__name__)
 
 MANIFESTS_AT_ONCE: Final = 100
 READERS: Final = 8
-"""Threads, each with a store of its own."""
 
 
 class TierLister:
-    """
-    Lists the tier's part of the wanted partitions, at the time of each call.
-
-    A manifest is read once, since it never changes.
-    """
+    """Lists the tier's part of the wanted partitions, at the time of each call; manifests once."""
 
     def __init__(self, options: DataSourceOptions) -> None:
         self._options = options
         self._known: dict[str, SegmentMetadata] = {}
 
     def __call__(self) -> TierListing:
-        """
-        Return the present listing; with a plan, that of the plan.
-
-        Raises `ConfigError` for a plan that is none, or not the one that was named; the errors of
-        source and store; and `TierUnreadable` for a broken manifest, unless losses are tolerated.
-        """
+        """Return the listing; a broken manifest is an error unless losses are tolerated."""
         return listing_of_plan(self._plan(), self._options.subscription)
 
     def _plan(self) -> FrozenPlan:

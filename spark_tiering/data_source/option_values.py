@@ -1,19 +1,18 @@
-"""
-Single options of a reader, as texts, to values. Pure; raises `ConfigError`.
-
-A text that looks like a secret is never repeated in a message.
-"""
+"""Single option values of a reader, from texts. Pure; raises `ConfigError` without secrets."""
 
 from __future__ import annotations
 
 import difflib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
 
 from rlmm.errors import ConfigError
-from rlmm.metadata.ids import INT32_MAX, INT64_MAX, INT64_MIN
+from rlmm.metadata.ids import INT32_MAX, INT64_MAX
 from spark_tiering.data_source.bounds import PartitionName
+from spark_tiering.layout.strict_json import Count32, Int64, JsonFault, typed_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -26,6 +25,8 @@ _SIZES = {"": 1, "b": 1, "k": 10, "kb": 10, "kib": 10, "m": 20, "mb": 20, "mib":
 _TIMES_MS = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _AMOUNT = re.compile(r"(\d{1,18})\s*([a-z]*)")
 _TEXT_CHARACTERS_MAX = 200
+_Digits = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]+\Z")]
+_T = TypeVar("_T")
 
 
 class ReaderOptions:
@@ -52,7 +53,6 @@ class ReaderOptions:
         return text == "true"
 
     def choice(self, name: str, *choices: str) -> str:
-        """Return one of *choices*; the first where nothing is said."""
         text = self.text(name, choices[0]).lower()
         if text not in choices:
             msg = f"{name} is one of {', '.join(choices)}, got {text[:_TEXT_CHARACTERS_MAX]!r}"
@@ -81,46 +81,31 @@ class ReaderOptions:
 
     def offsets(self, name: str) -> dict[PartitionName, int]:
         """Return `{"topic": {"0": 23}}` by partition."""
-        found = _json(name, self.text(name))
-        offsets: dict[PartitionName, int] = {}
-        for topic, by_number in found.items():
-            if not isinstance(by_number, dict):
-                raise ConfigError(_ill_formed(name, '{"topic": {"0": 23, "1": -1}}'))
-            for number, offset in by_number.items():
-                if not (number.isascii() and number.isdigit()) or int(number) > INT32_MAX:
-                    raise ConfigError(_ill_formed(name, '{"topic": {"0": 23, "1": -1}}'))
-                if type(offset) is not int or not INT64_MIN <= offset <= INT64_MAX:
-                    raise ConfigError(_ill_formed(name, '{"topic": {"0": 23, "1": -1}}'))
-                offsets[PartitionName(topic, int(number))] = offset
+        example = '{"topic": {"0": 23, "1": -1}}'
+        found = _typed(name, self.text(name), dict[str, dict[_Digits, Int64]], example)
+        offsets = {
+            PartitionName(topic, int(number)): offset
+            for topic, by_number in found.items()
+            for number, offset in by_number.items()
+        }
+        if any(partition > INT32_MAX for _, partition in offsets):
+            raise ConfigError(_ill_formed(name, example))
         return offsets
 
     def partitions(self, name: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        found = _json(name, self.text(name))
-        partitions = []
-        for topic, numbers in found.items():
-            if not isinstance(numbers, list) or not numbers:
-                raise ConfigError(_ill_formed(name, '{"topic": [0, 1]}'))
-            if any(type(number) is not int or not 0 <= number <= INT32_MAX for number in numbers):
-                raise ConfigError(_ill_formed(name, '{"topic": [0, 1]}'))
-            partitions.append((topic, tuple(sorted(set(numbers)))))
-        if not partitions:
-            raise ConfigError(_ill_formed(name, '{"topic": [0, 1]}'))
-        return tuple(sorted(partitions))
+        example = '{"topic": [0, 1]}'
+        found = _typed(name, self.text(name), dict[str, list[Count32]], example)
+        if not found or not all(found.values()):
+            raise ConfigError(_ill_formed(name, example))
+        return tuple(sorted((topic, tuple(sorted(set(one)))) for topic, one in found.items()))
 
     def texts(self, name: str) -> dict[str, str]:
-        """Return `{"name": "text"}`; nothing where the option is not given."""
         if name not in self:
             return {}
-        found = _json(name, self.text(name))
-        if not all(isinstance(value, str) for value in found.values()):
-            raise ConfigError(_ill_formed(name, '{"topic": "id"}'))
-        return found
+        return _typed(name, self.text(name), dict[str, str], '{"topic": "id"}')
 
     def require_empty(self, refusals: Mapping[str, str]) -> None:
-        """
-        Raise `ConfigError` for an option that was not taken: with the reason that *refusals* have
-        for the start of its name, else with the name that was probably meant.
-        """
+        """Raise `ConfigError` for a left option: why *refusals* refuse it, or a near name."""
         for name in self._left:
             for beginning, why in refusals.items():
                 if name.startswith(beginning.lower()):
@@ -151,7 +136,7 @@ class ReaderOptions:
         return amount
 
 
-def _json(name: str, text: str) -> dict[str, Any]:
+def _typed(name: str, text: str, of: type[_T], example: str) -> _T:
     try:
         found = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
@@ -160,7 +145,10 @@ def _json(name: str, text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         msg = f"{name} is a JSON object, got {text[:_TEXT_CHARACTERS_MAX]!r}"
         raise ConfigError(msg)
-    return found
+    try:
+        return typed_value(found, of)
+    except JsonFault as fault:
+        raise ConfigError(_ill_formed(name, example)) from fault
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -181,7 +169,6 @@ def _likely(name: str, known: Mapping[str, str]) -> str:
 
 
 def exactly_one(options: ReaderOptions, names: Collection[str]) -> str:
-    """Return the one of *names* that is given. Raise `ConfigError` for none, and for several."""
     given = [name for name in names if name in options]
     if len(given) != 1:
         told = " and ".join(given) if given else "none"

@@ -1,7 +1,4 @@
-"""
-The options of `spark.read.format("rlmm")`, with the names of Spark's Kafka source where it has
-them as well. Pure, and without credentials.
-"""
+"""The options of `spark.read.format("rlmm")`, named as in Spark's Kafka source. Pure."""
 
 from __future__ import annotations
 
@@ -65,7 +62,6 @@ _OF_TABLE: Final = "option."
 
 class Isolation(StrEnum):
     UNCOMMITTED = "read_uncommitted"
-    """All."""
     COMMITTED = "read_committed"
     """Those that were committed, and none behind the first that is not decided yet."""
 
@@ -116,7 +112,7 @@ class DataSourceOptions:
     checks_crc: bool = True
     pushes_down: bool = False
     disorder_ms: int | None = None
-    """How much older than a record before it a record is at most; None: nobody knows."""
+    """How much older than a record before it a record is at most; None is unknown."""
     window_bytes: int = WINDOW_BYTES
     partition_bytes_max: int = PARTITION_BYTES_MAX
 

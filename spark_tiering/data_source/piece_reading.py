@@ -1,7 +1,4 @@
-"""
-The reading of one piece of a segment as Arrow, on an executor: the bytes that an index names, in
-windows, decoded, checked, and no further than wanted.
-"""
+"""The piece reading of an executor: one piece of a segment as Arrow, checked."""
 
 from __future__ import annotations
 
@@ -107,12 +104,7 @@ class PieceReading:
 
 
 def read_piece(piece: SegmentPiece, reading: PieceReading) -> Iterator[pa.RecordBatch]:
-    """
-    Return the rows of *piece*, in order.
-
-    Raises `DataLost` for a segment that is not there any more, `TierUnreadable` for one that cannot
-    be read: earlier rows are right. Raises the errors of the store.
-    """
+    """Yield the rows of *piece*; raises `DataLost`, or `TierUnreadable`, behind right rows."""
     with told_of(piece.extent):
         source = open_extent(piece.extent, reading.storage)
         extent = _timely(piece.extent, source, reading)
@@ -124,7 +116,6 @@ def read_piece(piece: SegmentPiece, reading: PieceReading) -> Iterator[pa.Record
 
 
 def _timely(extent: ReadExtent, source: SegmentBytes, reading: PieceReading) -> ReadExtent | None:
-    """Return the part of *extent* that may hold rows of the wanted times."""
     pushed = reading.pushed
     if not pushed.has_times:
         return extent
@@ -143,7 +134,6 @@ def _timely(extent: ReadExtent, source: SegmentBytes, reading: PieceReading) -> 
 def _stretch(
     piece: SegmentPiece, extent: ReadExtent, source: SegmentBytes, storage: SegmentStorage
 ) -> ByteStretch:
-    """Return the bytes of the log in which the rows of *piece* are."""
     is_whole = (extent.first_offset, extent.last_offset) == (
         extent.segment_first,
         extent.segment_last,
@@ -155,8 +145,6 @@ def _stretch(
 
 
 class _Rows:
-    """The rows of one stretch."""
-
     def __init__(
         self, piece: SegmentPiece, extent: ReadExtent, source: SegmentBytes, reading: PieceReading
     ) -> None:
@@ -185,10 +173,7 @@ class _Rows:
         )
 
     def of(self, stretch: ByteStretch) -> Iterator[pa.RecordBatch]:
-        """
-        Return the batches that begin in *stretch*, and those behind it that the stretch may have
-        missed.
-        """
+        """Return the batches that begin in *stretch*, and those behind it that it missed."""
         decoder = BatchDecoder(self._wanted, stretch.start.position)
         is_first = True
         for window in self._windows(decoder, stretch):
@@ -207,9 +192,7 @@ class _Rows:
         self._require_end(decoder.finish(), is_inside=not stretch.is_last)
 
     def _windows(self, decoder: BatchDecoder, stretch: ByteStretch) -> Iterator[memoryview]:
-        """
-        Read the windows of the stretch; and behind the last one until *decoder* has seen enough.
-        """
+        """Read the windows of the stretch, and behind it until *decoder* has seen enough."""
         for begin, stop in self._asked(decoder, stretch):
             for piece in self._source.pieces(begin, stop - 1):
                 view = memoryview(piece)

@@ -1,7 +1,4 @@
-"""
-The locations of the list of segments and of their bytes, from options. Pure, and without
-credentials: each process that reads finds its own, in its environment.
-"""
+"""The places of the list of segments and of their bytes, from options. Pure, no credentials."""
 
 from __future__ import annotations
 
@@ -37,7 +34,6 @@ class ListKind(StrEnum):
     EMBEDDED = "embedded"
     LOG_DIRS = "logDirs"
     MANIFESTS = "manifests"
-    """The store itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,6 @@ class TierLocation:
     plan: str = ""
     """A file that `rlmm tier export` wrote."""
     plan_token: str = ""
-    """What the plan in that file has to be; empty: whatever it is."""
     sidecar: SidecarPlace | None = None
     embedded: str = ""
     log_dirs: tuple[str, ...] = ()
@@ -71,7 +66,6 @@ class TierLocation:
 
 
 def parse_place(options: ReaderOptions) -> TierLocation:
-    """Raise `ConfigError` for options that name no place, or contradict each other."""
     given = [name for name in _LISTS if name in options]
     if len(given) > 1:
         msg = f"{' and '.join(given)}: one alone can tell which segments there are"

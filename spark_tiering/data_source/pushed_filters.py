@@ -1,11 +1,7 @@
 """
-Pushed filters: filters of a query as bounds on the read. Pure.
-
-Pruning is coarse: a skipped record surely does not match, and a record that is read may not match
-either. Spark still evaluates every filter on the rows.
-
-Times give a start, since no segment after the first late one is known to be early; they give an end
-only if it is known how far times go back, `timestampDisorderMs`.
+Pushed filters of a query as bounds on the read; Spark evaluates all filters again. Pure. Times give
+a start, since no segment after the first late one is known to be early; they give an end only if it
+is known how far times go back, `timestampDisorderMs`.
 """
 
 from __future__ import annotations
@@ -53,7 +49,6 @@ class PushedFilters:
 
 
 EVERYTHING: Final = PushedFilters()
-"""Nothing is known of what is wanted."""
 
 
 def prune(

@@ -1,7 +1,4 @@
-"""
-The coverage of a query: per partition of a listing a range of offsets, the extents in it, and the
-lost offsets. Pure.
-"""
+"""The coverage of a query: by partition a range of offsets, its extents, lost offsets. Pure."""
 
 from __future__ import annotations
 
@@ -40,8 +37,6 @@ class OffsetRange:
 
 @dataclass(frozen=True, slots=True)
 class RangeCoverage:
-    """Holds the extents of one range, and its missing offsets."""
-
     range: OffsetRange
     extents: tuple[ReadExtent, ...]
     lost: tuple[MissingOffsets, ...] = ()
@@ -53,13 +48,7 @@ def offset_of_start(
     asked: PartitionBound,
     look_up: Callable[[PartitionListing, int], int | None],
 ) -> int:
-    """
-    Return the offset that a start means; *look_up* gives the first one that is not older than a
-    time.
-
-    *end_offset* is how far *held* may be read. Raises `DataLost` where no record is as late as a
-    time, and the start is to fail then.
-    """
+    """Return a start, at most *end_offset*; raises `DataLost` for no record as late, by option."""
     if asked.time_ms is None:
         return _edge(held, end_offset, asked.offset)
     found = look_up(held, asked.time_ms)
@@ -94,11 +83,7 @@ def _edge(held: PartitionListing, end_offset: int, offset: int | None) -> int:
 
 
 def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) -> RangeCoverage:
-    """
-    Return the extents in a range, up to *end_offset*, and its lost offsets.
-
-    An empty range loses nothing, unless it begins where nothing is.
-    """
+    """Return the extents and lost offsets of a range; an empty one in the tier loses nothing."""
     held, first, behind = wanted.held, wanted.first_offset, wanted.next_offset
     lost = []
     if first < held.first_offset:
@@ -120,7 +105,6 @@ def cover(wanted: OffsetRange, end_offset: int, why_end: str = NOT_THERE_YET) ->
 
 
 def without(covered: RangeCoverage, lost: Sequence[MissingOffsets]) -> RangeCoverage:
-    """Return the coverage with the *lost* offsets as well."""
     extents = list(covered.extents)
     for one in lost:
         extents = [
@@ -161,12 +145,7 @@ def lost_text(covered: RangeCoverage, missing: MissingOffsets) -> str:
 
 
 def first_offset_at(held: PartitionListing, time_ms: int, reading: PieceReading) -> int | None:
-    """
-    Return the first offset at *time_ms*, as brokers look it up; None where no record is as late.
-
-    Costs the indexes of one segment and a few records of it; more where the late batches of a
-    segment hold no records.
-    """
+    """Return the first offset at *time_ms*, as brokers look it up; None for a later time."""
     for extent in held.extents:
         if 0 <= extent.max_timestamp_ms < time_ms:
             continue

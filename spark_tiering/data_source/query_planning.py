@@ -1,8 +1,4 @@
-"""
-The planning of a query, from its options to shares for tasks: the listing, the wanted range, lost
-offsets and aborted transactions. It calls `bounds`, `query_coverage`, `aborted_transactions`,
-`pushed_filters` and `task_splits`.
-"""
+"""The planning of a query, from its options to shares for tasks."""
 
 from __future__ import annotations
 
@@ -100,11 +96,7 @@ class QueryPlanner:
         ends: Mapping[PartitionName, int],
         pushed: PushedFilters = EVERYTHING,
     ) -> list[tuple[SegmentPiece, ...]]:
-        """
-        Return the tasks' shares of the offsets between *starts* and *ends*.
-
-        Raises `DataLost` for missing offsets, unless losses are tolerated.
-        """
+        """Return the shares between *starts* and *ends*. Raise `DataLost` for refused losses."""
         wanted = [
             OffsetRange(one, starts[one.name], ends[one.name])
             for one in listing.held

@@ -4,58 +4,40 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rlmm.errors import DataLost, TierUnreadable
 from rlmm.findings import tier_findings as tier_kinds
 from spark_tiering.data_source.extents import ExtentObjects, LogFolderSegment
-from spark_tiering.layout.findings import LayoutFinding
 from spark_tiering.layout.manifest import SegmentDescription
-from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, find_object_name
-from spark_tiering.segment_reading.faults import (
-    ReadFault,
-    SegmentUnreadable,
-    archived,
-    finding_kind,
-    missing,
-    of_manifest,
-)
 from spark_tiering.segment_reading.key_files import KeyRingSettings, process_key_ring
 from spark_tiering.segment_reading.log_files import FolderSegment
-from spark_tiering.segment_reading.tiered import TieredSegment
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable, finding_kind
+from spark_tiering.segment_reading.tiered import TieredSegment, first_manifest
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_listing import ListedSegment
 from spark_tiering.stores.opening import process_store
-from spark_tiering.stores.results import ObjectAbsent, ObjectArchived
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from spark_tiering.data_source.extents import ReadExtent
     from spark_tiering.layout.manifest import Manifest
-    from spark_tiering.segment_reading.protocol import ObjectReader, SegmentBytes
+    from spark_tiering.segment_reading.protocol import SegmentBytes
     from spark_tiering.stores.opening import StoreSettings
-
-_KIND_BYTES: Final = {kind: len(kind.value) + 1 for kind in ObjectKind}
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentStorage:
-    """
-    Names the location of bytes, as it travels to workers: no client, no key and no credential.
-    """
+    """Names the location of bytes, as it travels to workers: no client and no key."""
 
     store: StoreSettings | None = None
     key_ring: str = ""
 
 
 def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
-    """
-    Return the segment of an extent, by the store and the keys of this process.
-
-    Raises `SegmentUnreadable`, and the errors of the store.
-    """
+    """Return an extent's segment; raises `SegmentUnreadable`, and the errors of the store."""
     place = extent.place
     if isinstance(place, LogFolderSegment):
         listed = ListedSegment(place.base_offset, place.next_offset)
@@ -63,30 +45,12 @@ def open_extent(extent: ReadExtent, storage: SegmentStorage) -> SegmentBytes:
     assert storage.store is not None, "objects without a store are refused with the options"
     ring = process_key_ring(KeyRingSettings(storage.key_ring)) if storage.key_ring else None
     store = process_store(storage.store)
-    key, manifest = _manifest(store, place)
+    stem = place.log.removesuffix(f".{ObjectKind.LOG}")
+    candidates = dict.fromkeys((place.manifest, f"{stem}.{ObjectKind.MANIFEST}"))
+    key, manifest = first_manifest(store, candidates)
     _require_match(extent, place, key, manifest)
-    keys = {
-        ObjectKind.LOG: place.log,
-        ObjectKind.INDEXES: place.indexes,
-        ObjectKind.MANIFEST: key,
-    }
+    keys = {ObjectKind.LOG: place.log, ObjectKind.INDEXES: place.indexes, ObjectKind.MANIFEST: key}
     return TieredSegment(store, keys, manifest, ring)
-
-
-def _manifest(store: ObjectReader, place: ExtentObjects) -> tuple[str, Manifest]:
-    stem = place.log[: -_KIND_BYTES[ObjectKind.LOG]]
-    for key in dict.fromkeys((place.manifest, f"{stem}.{ObjectKind.MANIFEST}")):
-        got = store.get(key, 0, MANIFEST_BYTES_MAX)
-        if isinstance(got, ObjectAbsent):
-            continue
-        if isinstance(got, ObjectArchived):
-            raise archived(got)
-        # An object of no bytes has no first one.
-        found = parse_manifest(got if isinstance(got, bytes) else b"")
-        if isinstance(found, LayoutFinding):
-            raise of_manifest(key, found)
-        return key, found
-    raise missing(place.manifest)
 
 
 def _require_match(extent: ReadExtent, place: ExtentObjects, key: str, manifest: Manifest) -> None:
@@ -111,22 +75,15 @@ def told_of(extent: ReadExtent) -> Iterator[None]:
     try:
         yield
     except SegmentUnreadable as error:
-        where = f"{extent.called}, offsets {extent.first_offset} to {extent.last_offset}"
         if error.fault in (ReadFault.MISSING, ReadFault.CHANGED):
             found = f"{finding_kind(error.fault).code}: {error}"
-            raise DataLost(f"{where}: {found}; it was there when this was planned") from error
-        raise TierUnreadable(f"{where}: {finding_kind(error.fault).code}: {error}") from error
+            raise DataLost(f"{extent}: {found}; it was there when this was planned") from error
+        raise TierUnreadable(f"{extent}: {finding_kind(error.fault).code}: {error}") from error
 
 
 def wrong_index(extent: ReadExtent, where: str, detail: str) -> TierUnreadable:
-    offsets = f"offsets {extent.first_offset} to {extent.last_offset}"
-    return TierUnreadable(
-        f"{extent.called}, {offsets}: {tier_kinds.INDEX_WRONG.code}: {where}: {detail}"
-    )
+    return TierUnreadable(f"{extent}: {tier_kinds.INDEX_WRONG.code}: {where}: {detail}")
 
 
 def damaged(extent: ReadExtent, where: str, detail: str) -> TierUnreadable:
-    offsets = f"offsets {extent.first_offset} to {extent.last_offset}"
-    return TierUnreadable(
-        f"{extent.called}, {offsets}: {tier_kinds.BATCH_DAMAGED.code}: {where}: {detail}"
-    )
+    return TierUnreadable(f"{extent}: {tier_kinds.BATCH_DAMAGED.code}: {where}: {detail}")

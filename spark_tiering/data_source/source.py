@@ -1,9 +1,14 @@
-"""`spark.read.format("rlmm")` and `spark.readStream.format("rlmm")`: Spark's side of it."""
+"""
+The source of `spark.read.format("rlmm")` and `spark.readStream`: Spark's side of it. Spark passes
+no column selection to a source in Python, so a schema from the user selects columns.
+"""
 
 from __future__ import annotations
 
+import functools
 import logging
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+import os
+from typing import TYPE_CHECKING, Any, Final, NoReturn, ParamSpec, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -13,23 +18,111 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from rlmm.errors import ConfigError, DataLost, RlmmError
 from spark_tiering.data_source.options import parse_options
 from spark_tiering.data_source.piece_reading import read_piece
 from spark_tiering.data_source.pushed_filters import PushedFilters
-from spark_tiering.data_source.schema import full_schema, wanted_columns
-from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in_one_line
+from spark_tiering.decoding.options import HEADERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql.datasource import Filter
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType
 
     from spark_tiering.data_source.options import DataSourceOptions
     from spark_tiering.data_source.piece_reading import PieceReading
     from spark_tiering.data_source.task_splits import SegmentPiece
+
+_RUNTIME: Final = ("SPARK_PYTHON_RUNTIME", "PYTHON_WORKER")
+"""What the environment of a worker of Spark's says, and no program's."""
+_HIDDEN: Final = "SPARK_HIDE_TRACEBACK"
+"""What Spark looks at when it writes down what was raised; its workers end with that."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+def told_in_one_line(function: Callable[P, R]) -> Callable[P, R]:
+    """Raise an rlmm error of the function without its cause."""
+
+    @functools.wraps(function)
+    def called(*given: P.args, **named: P.kwargs) -> R:
+        try:
+            return function(*given, **named)
+        except RlmmError as error:
+            raise _bare(error) from None
+
+    return called
+
+
+def iterated_in_one_line(rows: Iterator[T]) -> Iterator[T]:
+    """Raise an rlmm error of the iteration without its cause."""
+    try:
+        yield from rows
+    except RlmmError as error:
+        raise _bare(error) from None
+
+
+def _bare(error: RlmmError) -> RlmmError:
+    if os.environ.get(_RUNTIME[0]) == _RUNTIME[1]:
+        os.environ[_HIDDEN] = "1"
+    return error.with_traceback(None)
+
+
+_HEADER: Final = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+_TYPES: Final[dict[str, DataType]] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+    "headers": ArrayType(_HEADER),
+}
+
+
+def full_schema(*, has_headers: bool) -> StructType:
+    """Return the schema where the user gives none; headers double the cost of decoding."""
+    return StructType(
+        [StructField(name, kind) for name, kind in _TYPES.items() if has_headers or name != HEADERS]
+    )
+
+
+def wanted_columns(schema: StructType) -> tuple[str, ...]:
+    """Return the columns of *schema*; raises `ConfigError` where it has one that there is not."""
+    for field in schema.fields:
+        kind = _TYPES.get(field.name)
+        if kind is None:
+            msg = f"there is no column {field.name!r}; there are {', '.join(_TYPES)}"
+            raise ConfigError(msg)
+        if not _is_same(field.dataType, kind):
+            said, is_ = field.dataType.simpleString(), kind.simpleString()
+            msg = f"the column {field.name} is {is_}, the schema that was given says {said}"
+            raise ConfigError(msg)
+    names = tuple(field.name for field in schema.fields)
+    if len(set(names)) != len(names) or not names:
+        msg = f"a schema has each of its columns once, and one at least, got {', '.join(names)}"
+        raise ConfigError(msg)
+    return names
+
+
+def _is_same(given: DataType, kind: DataType) -> bool:
+    return given.simpleString() == kind.simpleString()
+
 
 NAME = "rlmm"
 NO_WRITER: Final = "the format rlmm reads tiered segments and writes none"
@@ -112,10 +205,7 @@ class _Reader(DataSourceReader):
 
 
 class _PushingReader(_Reader):
-    """
-    Reads with filters. It is a class of its own: where Spark does not push filters down, it refuses
-    a reader that could take them.
-    """
+    """Reads with filters; Spark without push-down refuses a reader with `pushFilters`."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
         """Narrow the read; Spark still applies all filters to the rows."""
@@ -127,12 +217,7 @@ class _PushingReader(_Reader):
 def rows_of(
     partition: InputPartition, arrow: pa.Schema, *, fails_on_data_loss: bool
 ) -> Iterator[pa.RecordBatch]:
-    """
-    Return the rows of one task, in the order of its pieces.
-
-    A segment that was there when the query was planned and is gone by now is an error, or named in
-    a warning.
-    """
+    """Yield the rows of one task; a segment that is gone is an error or named in a warning."""
     if not isinstance(partition, TaskShare):
         return
     for piece in partition.pieces:

@@ -1,6 +1,4 @@
-"""
-The stream of `spark.readStream.format("rlmm")`: the present records, and new ones, batch by batch.
-"""
+"""The stream of `spark.readStream.format("rlmm")`: present and new records, batch by batch."""
 
 from __future__ import annotations
 
@@ -21,9 +19,13 @@ from rlmm.errors import ConfigError, DataLost, RlmmError
 from rlmm.metadata.ids import INT64_MAX
 from spark_tiering.data_source.bounds import PartitionName
 from spark_tiering.data_source.query_planning import QueryPlanner
-from spark_tiering.data_source.schema import wanted_columns
-from spark_tiering.data_source.source import TaskShare, rows_of
-from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in_one_line
+from spark_tiering.data_source.source import (
+    TaskShare,
+    iterated_in_one_line,
+    rows_of,
+    told_in_one_line,
+    wanted_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -68,12 +70,9 @@ def available(start: Offsets, latest: Offsets) -> int:
 
 def step(start: Offsets, latest: Offsets, most: int | None) -> Offsets:
     """
-    Return how far to go from *start*, where *latest* is the end: at most *most* offsets, shared out
-    by how many each partition has, at least one to each partition with any while there are some
-    left.
-
-    A partition of *latest* that *start* lacks has no beginning: the caller has to add it first. A
-    partition that *latest* lacks stays where it was.
+    Return how far to go from *start* to *latest*: *most* offsets, shared out by partitions' length,
+    at least one each while there are some left. *start* must have each partition of *latest*; one
+    that *latest* lacks stays.
     """
     ahead = {one: max(0, latest[one] - start[one]) for one in start if one in latest}
     total = sum(ahead.values())
@@ -93,9 +92,7 @@ def step(start: Offsets, latest: Offsets, most: int | None) -> Offsets:
 
 
 class TriggerPatience:
-    """
-    Decides whether a batch begins though there is little to read. *now_ms* of every question rises.
-    """
+    """Decides whether a small batch begins; *now_ms* of every question rises."""
 
     def __init__(self, least: int | None, delay_ms: int) -> None:
         self._least = least
@@ -120,10 +117,7 @@ logger = logging.getLogger(__name__)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """
-    Reads one streaming query. Its planning side lives in one process for as long as the query runs,
-    its reading side on executors.
-    """
+    """Reads one streaming query: it plans in one process for the query's life, executors read."""
 
     def __init__(
         self, schema: StructType, options: DataSourceOptions, clock: Clock = SYSTEM_CLOCK
@@ -176,10 +170,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class RefusedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """
-    Refuses a stream that cannot begin, with the reason at the first question. Where no reader is
-    given at all, Spark reports one that it could not stop, and not the reason.
-    """
+    """Refuses a stream with the reason at the first question, because Spark hides earlier ones."""
 
     def __init__(self, error: RlmmError) -> None:
         self._error = error
@@ -227,10 +218,7 @@ class _Driver:
         self._is_frozen = True
 
     def latest(self, start: Offsets, most: int | None) -> Offsets:
-        """
-        Return how far to go from *start*. New partitions begin at their first offset, as none of
-        their records were read.
-        """
+        """Return how far to go from *start*. New partitions begin at their first offset."""
         listing = self._look()
         ends = {one.name: self.planner.end_of(one) for one in listing.held}
         firsts = {one.name: one.first_offset for one in listing.held}

@@ -1,9 +1,7 @@
 """
-The splits of extents into shares for tasks: large segments are cut, small ones are joined. Pure.
-
-A cut by bytes is only counted here, slice *number* of *count*. The reader of the slice finds its
-place, at entries of the segment's offset index: every slice finds the same places, and planning
-reads no index. A cut by records is one of offsets.
+The splits of extents into shares for tasks: large segments are cut, small ones are joined. Pure. A
+cut by bytes is slice *number* of *count*, which the reader finds in the segment's offset index, so
+planning reads no index. A cut by records is one of offsets.
 """
 
 from __future__ import annotations
@@ -29,7 +27,6 @@ class SegmentPiece:
     number: int = 0
     count: int = 1
     aborted: tuple[AbortedTransaction, ...] = ()
-    """Whose records are left out."""
 
     @property
     def likely_bytes(self) -> int:
@@ -45,15 +42,10 @@ class SplitLimits:
     bytes_max: int
     records_max: int | None = None
     least: int | None = None
-    """How many shares there are to be at least, where there is enough to share."""
 
 
 def shares(extents: Iterable[ReadExtent], cutting: SplitLimits) -> list[tuple[SegmentPiece, ...]]:
-    """
-    Return the extents as shares, in their order; together they are read once and wholly.
-
-    Only neighbours are joined: rows of a share come in the order of partitions and offsets.
-    """
+    """Return the extents as shares, in order, which read all once; only neighbours are joined."""
     all_of_them = list(extents)
     bytes_max = cutting.bytes_max
     if cutting.least is not None:

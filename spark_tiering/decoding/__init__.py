@@ -1,51 +1,28 @@
 """
 Record batches of a `.log` as Arrow, all batches of a window at a time. Pure: no I/O.
 
-    wanted = DecodingOptions(
-        topic="orders", partition=3, columns=("key", "value"), first_offset=1_500, next_offset=3_000
-    )
-    decoder           = BatchDecoder(wanted)
-    for window in windows:
-        for rows in decoder.feed(window):
-            ...  # a pyarrow.RecordBatch, or the DecodingFault behind which nothing is read
-        if decoder.is_done:
-            break
-    fault = decoder.finish()  # a torn last batch, a tail of zeros; None at a clean end
-
 Windows are any pieces of the file, in order; some 4 MiB each are fastest, and need not end where a
-batch ends. For `read_committed` the aborted transactions come from transaction indexes:
-
-    search = AbortedSearch(first_offset, next_offset)
-    for index in indexes:  # of the segments from the one of first_offset on
-        search.take(read_txn_index(index))
-        if search.is_complete:
-            break
-    DecodingOptions(..., aborted=search.found)
-
-The modules, bottom up:
+batch ends. For `read_committed` the aborted transactions come from transaction indexes, by an
+`AbortedSearch`.
 
     faults            what can be wrong with a log, as values
-    columns           the columns that there are, their types, and which are wanted
-    options           what is asked of a decoder
+    options           the columns that there are, and what is asked of a decoder
     aborted           transaction index entries, which of them a read needs, and whose batches go
     batch_walk        bytes to the headers of whole batches, each of them checked
     decompression     batches to one buffer of records, no more at a time than a limit
     varints           the varints of many records in a few steps
     record_positions  where each record begins
-    fields            what stands in each record
-    headers           the headers of all records
+    fields            what stands in each record, with its headers
     arrow             columns out of positions in a buffer
-    counts            what became of the records, as values
-    rows              portions of batches to rows, up to the first record that makes no sense
+    rows              portions of batches to rows, counted, up to the first senseless record
     decoder           all of it, in pieces
 
 Invariants:
 
-- Whatever the bytes are, what comes out are right rows, up to the first thing that is wrong, and
-  then its name. Rows in front of a fault are good; behind it nothing is read.
-- No length or count in the bytes is believed, and none is allocated for before it fits what is
-  there. Memory is bounded by the window, the largest batch and `INFLATED_BYTES_MAX`.
-- What is dropped is counted: markers, aborted records, what lies outside of what was asked for.
+- Rows in front of a fault are right, whatever the bytes are; behind it nothing is read.
+- No length or count in the bytes is believed before it fits. Memory is bounded by the window, the
+  largest batch and `INFLATED_BYTES_MAX`.
+- What is dropped is counted: markers, aborted records, offsets outside of the wanted ones.
 - Columns that are not wanted cost nothing, and what only they need is not looked at.
 
 May be imported by `spark_tiering.data_source`, `spark_tiering.maintenance`.
@@ -54,16 +31,11 @@ May be imported by `spark_tiering.data_source`, `spark_tiering.maintenance`.
 from typing import TYPE_CHECKING
 
 from rlmm.base.old_names import attributes_of
-from spark_tiering.decoding.aborted import (
-    AbortedSearch,
-    AbortedTransaction,
-    read_txn_index,
-)
-from spark_tiering.decoding.columns import COLUMNS, schema_of
-from spark_tiering.decoding.counts import DecodingCounts
+from spark_tiering.decoding.aborted import AbortedSearch, AbortedTransaction, read_txn_index
 from spark_tiering.decoding.decoder import BatchDecoder
 from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
-from spark_tiering.decoding.options import DecodingOptions
+from spark_tiering.decoding.options import COLUMNS, DecodingOptions, schema_of
+from spark_tiering.decoding.rows import DecodingCounts
 
 __all__ = [
     "COLUMNS",

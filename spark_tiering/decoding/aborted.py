@@ -1,10 +1,7 @@
 """
-Entries of transaction indexes: which of them a read needs, and whose batches they take out.
-
-An entry lies in the segment that has the marker, which may come long after the data: a read of
-[first, next) looks into the index of the segment that has `first`, and on into those of the
-following segments, until an entry says that no transaction was open any more below `next` when it
-was written, or no segment is left. Segments without an index are stepped over.
+Aborted transactions: the index entries that a read needs, and the batches that they take out. A
+read of [first, next) needs the index of the segment that has `first`, and following ones, until an
+entry says that no transaction was open any more below `next`.
 """
 
 from __future__ import annotations
@@ -61,12 +58,7 @@ def _bad(position: int, offset: int, detail: str) -> DecodingFault:
 
 
 class AbortedSearch:
-    """
-    Collects the aborted transactions that a read of [first_offset, next_offset) needs.
-
-    It is given the entries of the segments in their order, from the one that has *first_offset* on,
-    until `is_complete`, or until there is no further segment.
-    """
+    """Takes entries segment by segment, from *first_offset* on, until `is_complete`."""
 
     def __init__(self, first_offset: int, next_offset: int) -> None:
         self._first_offset = first_offset

@@ -1,9 +1,6 @@
 """
-Columns out of positions in a buffer.
-
-The bytes of a field lie in the buffer in the order of the records. So the buffer itself is an Arrow
-array whose every second element is what lies between two of them: taking the odd elements is one
-call, and the bytes are copied by Arrow.
+Arrow columns out of positions in a buffer. The buffer itself is an array whose every second element
+lies between two fields; one call takes the odd ones, and Arrow copies the bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_tiering.decoding.columns import HEADER_TYPE
+from spark_tiering.decoding.options import HEADER_TYPE
 
 if TYPE_CHECKING:
     from spark_tiering.decoding.batch_walk import Int64s

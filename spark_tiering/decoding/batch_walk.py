@@ -1,9 +1,4 @@
-"""
-Bytes to the headers of whole batches, each of them checked; no record is opened.
-
-Only lengths and sums are looked at batch by batch. All else that a header says stands in columns,
-one row a batch, and is judged for all of them at once.
-"""
+"""The batch walk over lengths and sums; all headers are judged at once, and no record is opened."""
 
 from __future__ import annotations
 
@@ -91,10 +86,7 @@ class BatchTable:
 
 @dataclass(frozen=True, slots=True)
 class WalkedBatches:
-    """
-    The batches of a window up to byte *stop*, where its end is, or a batch that is not whole yet,
-    or the first thing that is wrong.
-    """
+    """The batches of a window up to byte *stop*: its end, an incomplete batch, or a fault."""
 
     table: BatchTable
     stop: int
@@ -106,10 +98,7 @@ class WalkedBatches:
 def walk_window(
     data: bytes, size: int, wanted: DecodingOptions, position: int, previous_offset: int
 ) -> WalkedBatches:
-    """
-    Walk over the first *size* bytes of *data*, which stand at byte *position* of the log, behind a
-    batch whose last offset is *previous_offset*.
-    """
+    """Walk *size* bytes of *data*, at byte *position* of the log, behind *previous_offset*."""
     starts, stop, fault, is_zeros = _find_starts(data, size, wanted, position)
     start = np.array(starts, dtype=np.int64)
     table = _table_of(data, start, stop)

@@ -17,10 +17,9 @@ from rlmm.records.header import (
 )
 from spark_tiering.decoding.aborted import AbortedRanges
 from spark_tiering.decoding.batch_walk import walk_window
-from spark_tiering.decoding.counts import DecodingCounts
 from spark_tiering.decoding.decompression import BatchDecompressor
 from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
-from spark_tiering.decoding.rows import RowReader
+from spark_tiering.decoding.rows import DecodingCounts, RowReader
 from spark_tiering.decoding.varints import PADDING
 
 if TYPE_CHECKING:
@@ -35,11 +34,7 @@ _LENGTH_FIELD: Final = slice(8, 12)
 
 
 class BatchDecoder:
-    """
-    Decodes one partition's log, or a part of it that begins at a batch, given in pieces.
-
-    *position* is the byte of the log at which the first piece begins; faults tell theirs by it.
-    """
+    """Decodes one partition's log, from byte *position* on, where a batch begins, in pieces."""
 
     def __init__(self, wanted: DecodingOptions, position: int = 0) -> None:
         self.counts = DecodingCounts()
@@ -60,10 +55,7 @@ class BatchDecoder:
 
     @property
     def next_offset(self) -> int:
-        """
-        Return the offset behind the last batch that was walked over, 0 before the first: at the end
-        of a log that is not compacted it says whether anything is missing there.
-        """
+        """Return the offset behind the last walked batch, 0 before the first."""
         return self._previous_offset + 1
 
     @property
@@ -73,11 +65,7 @@ class BatchDecoder:
     def feed(
         self, piece: bytes | bytearray | memoryview
     ) -> Iterator[pa.RecordBatch | DecodingFault]:
-        """
-        Return the rows of the batches that end in *piece*, some at a time; a fault comes last.
-
-        It does its work while it is iterated over, and is to be used up before the next piece.
-        """
+        """Yield the rows of the batches that end in *piece*; a fault comes last."""
         if self.is_done or not piece:
             return
         assert not self._is_feeding, "the rows of the last piece were not taken"
@@ -114,10 +102,7 @@ class BatchDecoder:
             yield self._found(fault)
 
     def finish(self) -> DecodingFault | None:
-        """
-        Note that no bytes follow: the rest is no whole batch. None at a clean end, or where the end
-        does not matter, behind the last record that was asked for.
-        """
+        """Return the fault of a rest that is no batch; None where no more records were wanted."""
         if self.is_done:
             return self.fault
         rest = b"".join(self._held)

@@ -1,9 +1,6 @@
 """
-The decompression of batches into one buffer, no more at a time than a limit.
-
-Uncompressed batches are left where they are: their part of the window is the buffer. All others go
-into one buffer that is used again and again. `rlmm.records.compression` names the fault of a batch
-that cannot be inflated; the ways here are quicker, and give up at anything unusual.
+The decompression of batches into one buffer, no more at a time than a limit, used again.
+Uncompressed batches stay where they are in the window.
 """
 
 from __future__ import annotations
@@ -39,11 +36,7 @@ _CODECS: Final = {codec.value: codec for codec in Compression}
 
 
 class BatchPortion(NamedTuple):
-    """
-    Some batches, with their records parts at bytes [first, stop) of the buffer.
-
-    The buffer is good until the next portion is asked for.
-    """
+    """Some batches, their records at bytes [start, stop) of the buffer, until the next ones."""
 
     buffer: VarintBuffer
     table: BatchTable
@@ -62,10 +55,7 @@ class BatchDecompressor:
     def portions(
         self, data: bytes, table: BatchTable, position: int
     ) -> Iterator[BatchPortion | DecodingFault]:
-        """
-        Yield the batches of *table*, in portions; *data* has `PADDING` behind them, and begins at
-        byte *position* of the log. At the first batch that cannot be inflated it ends.
-        """
+        """Yield batches up to one that cannot be inflated; *data* ends with `PADDING`."""
         codecs = (table.attributes & CODEC_MASK).tolist()
         begin = 0
         while begin < len(codecs):
@@ -92,10 +82,7 @@ class BatchDecompressor:
     def _fill(
         self, data: memoryview, table: BatchTable, codecs: list[int], begin: int
     ) -> tuple[list[int], tuple[DecodingFaultKind, str] | None]:
-        """
-        Put batches from one on into the buffer until there are enough of them: where each of them
-        ends there, and why it ended where that is a fault.
-        """
+        """Inflate batches from one on until there are enough; return their ends, and a fault."""
         if len(self._kept) < _BUFFER_BYTES:
             self._kept = bytearray(_BUFFER_BYTES)
         ends: list[int] = []

@@ -10,37 +10,26 @@ class DecodingFaultKind(StrEnum):
     """Tells why bytes could not be read as rows. The list is closed."""
 
     LENGTH_TOO_SMALL = "length-too-small"
-    """The batch claims fewer bytes than its own header has."""
     LENGTH_TOO_LARGE = "length-too-large"
-    """The batch claims more bytes than any batch may have."""
     OLD_FORMAT = "old-format"
     """A message of format v0 or v1, as brokers before 0.11 wrote them."""
     UNSUPPORTED_MAGIC = "unsupported-magic"
-    """Neither format v2 nor one of its predecessors."""
     CRC_MISMATCH = "crc-mismatch"
     BAD_OFFSETS = "bad-offsets"
     """The header's offsets are negative, run backwards or pass the largest offset there is."""
     BATCH_OUT_OF_ORDER = "batch-out-of-order"
-    """A batch begins at or below the last offset of the one before it."""
     BATCH_OUTSIDE = "batch-outside"
-    """A batch has offsets that its segment does not have."""
     BAD_RECORD_COUNT = "bad-record-count"
     UNKNOWN_COMPRESSION = "unknown-compression"
-    """A codec id that the format does not define."""
     BAD_COMPRESSION = "bad-compression"
-    """The records part is not what its codec would have written."""
     INFLATED_TOO_LARGE = "inflated-too-large"
     """The records part would grow beyond what a reader is willing to hold."""
     BAD_RECORD = "bad-record"
-    """A length or count in a record does not fit the bytes that are there."""
     RECORD_OUT_OF_ORDER = "record-out-of-order"
-    """A record's offset does not rise, or lies outside its batch."""
     TRAILING_BYTES = "trailing-bytes"
-    """Bytes are left behind the last of the records that the header counts."""
     TIME_OUT_OF_RANGE = "time-out-of-range"
     """A record's time in microseconds is more than a column of times can hold."""
     TORN = "torn"
-    """The log ends within a batch."""
     ZEROS = "zeros"
     """The log ends in zeros, as a file that was allocated and not closed."""
     BAD_TXN_INDEX = "bad-txn-index"
@@ -49,12 +38,7 @@ class DecodingFaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DecodingFault:
-    """
-    The first thing that is wrong, in the batch at byte *position* of the log.
-
-    Rows in front of *offset* were given, and they are good; from there on all are lost. It is -1
-    where no offset is known.
-    """
+    """The first fault, in the batch at byte *position*; rows before *offset* (or -1) are good."""
 
     kind: DecodingFaultKind
     position: int

@@ -1,17 +1,22 @@
 """
-Fields of many records at once, up to the first record that makes no sense.
-
-Every field is read as if it were sound: an unsound one leaves the record, or does not end where the
-record ends, and that is checked for all of them at once.
+Fields and headers of many records at once, up to the first record that makes no sense. Every field
+is read as if it were sound; the places where fields end are checked at once. Records with more
+headers than nearly all others are gone through one after the other.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from spark_tiering.decoding.varints import decode_pairs, decode_short, int32_of
+from spark_tiering.decoding.varints import (
+    INT32_VARINT_BYTES_MAX,
+    decode_pairs,
+    decode_short,
+    int32_of,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,10 +50,7 @@ class RecordFields(NamedTuple):
 def read_fields(
     buffer: VarintBuffer, start: Int64s, stop: Int64s, limit: Int64s, depth: int
 ) -> RecordFields:
-    """
-    Read records at bytes [start, stop), which must not pass *limit*, the end of their batch; of
-    key, value and headers as many as *depth* tells.
-    """
+    """Read *depth* of key, value and headers of records at bytes [start, stop), within *limit*."""
     time_delta, offset_delta, place, is_sound = _read_deltas(buffer, start)
     is_sound &= stop <= limit
     key = value = headers = None
@@ -68,10 +70,7 @@ def read_fields(
 def _read_deltas(
     buffer: VarintBuffer, start: Int64s
 ) -> tuple[Int64s, Int64s, Int64s, npt.NDArray[np.bool_]]:
-    """
-    Time and offset behind length and attributes, nearly always within one word; and the place
-    behind them. The length itself was found to be sound before.
-    """
+    """Read time and offset behind length and attributes, and the place behind them."""
     words = buffer.words_at(start)
     _, head = decode_pairs(words.astype(np.uint16))
     # Attributes are one byte, and of no use.
@@ -103,3 +102,122 @@ def _read_span(
     start = place + size
     is_sound &= (size > 0) & (length >= -1)
     return FieldSpans(start, length), start + np.maximum(length, 0)
+
+
+LANES_MIN: Final = 64
+"""Fewer records than these are gone through one after the other."""
+HEADER_BYTES_MIN: Final = 2
+"""The lengths of key and value have a byte each."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderFields:
+    """The headers of all records, record by record."""
+
+    count: Int64s
+    key: FieldSpans
+    value: FieldSpans
+    is_sound: npt.NDArray[np.bool_]
+    """For each record: whether its headers end where it does, and none is without a key."""
+
+
+def limit_counts(spans: FieldSpans, stop: Int64s) -> Int64s:
+    room = (stop - spans.start) // HEADER_BYTES_MIN
+    return np.where(spans.size > room, -1, spans.size)
+
+
+def read_headers(buffer: VarintBuffer, start: Int64s, stop: Int64s, count: Int64s) -> HeaderFields:
+    """Read the headers at bytes [start, stop) of records; *count* fits the bytes."""
+    total = int(count.sum())
+    row_of = np.cumsum(count) - count
+    rows = _Rows(*(np.zeros(total, dtype=np.int64) for _ in range(4)))
+    order = np.argsort(-count, kind="stable")
+    most_first = count[order]
+    place, row, beyond = start[order], row_of[order], stop[order] + 1
+    done = _read_together(buffer, rows, place, row, beyond, most_first)
+    for lane in range(int(np.searchsorted(-most_first, -done))):
+        left = int(most_first[lane]) - done
+        place[lane] = _read_alone(
+            buffer.data, rows, int(place[lane]), int(beyond[lane]), (int(row[lane]), left)
+        )
+    is_sound = np.empty(len(count), dtype=np.bool_)
+    is_sound[order] = place == beyond - 1
+    return HeaderFields(
+        count,
+        FieldSpans(rows.key_start, rows.key_size),
+        FieldSpans(rows.value_start, rows.value_size),
+        is_sound,
+    )
+
+
+class _Rows(NamedTuple):
+    key_start: Int64s
+    key_size: Int64s
+    value_start: Int64s
+    value_size: Int64s
+
+
+def _read_together(
+    buffer: VarintBuffer,
+    rows: _Rows,
+    place: Int64s,
+    row: Int64s,
+    beyond: Int64s,
+    most_first: Int64s,
+) -> int:
+    """Go on in all records while they are many; gives how many headers of each were passed."""
+    if len(place) < LANES_MIN:
+        return 0
+    together = int(most_first[LANES_MIN - 1])
+    lanes_at = np.searchsorted(-most_first, -np.arange(together), side="left")
+    for lanes in lanes_at.tolist():
+        here, at = place[:lanes], row[:lanes]
+        key_size, size = buffer.int32_at(here)
+        key_start = here + size
+        bad = (size == 0) | (key_size < 0)
+        value_at = key_start + np.maximum(key_size, 0)
+        value_size, size = buffer.int32_at(value_at)
+        value_start = value_at + size
+        bad |= (size == 0) | (value_size < -1)
+        rows.key_start[at], rows.key_size[at] = key_start, key_size
+        rows.value_start[at], rows.value_size[at] = value_start, value_size
+        behind = value_start + np.maximum(value_size, 0)
+        behind[bad] = beyond[:lanes][bad]
+        np.minimum(behind, beyond[:lanes], out=here)
+        at += 1
+    return together
+
+
+def _read_alone(
+    data: bytes | memoryview, rows: _Rows, place: int, beyond: int, places: tuple[int, int]
+) -> int:
+    """Read the headers of one record into *places*, a first row and a count; gives its end."""
+    first, count = places
+    for at in range(first, first + count):
+        key_size, key_start = _int32(data, place, beyond)
+        if key_size < 0:
+            return beyond
+        value_size, value_start = _int32(data, key_start + key_size, beyond)
+        if value_size < -1:
+            return beyond
+        place = value_start + max(value_size, 0)
+        if place >= beyond:
+            return beyond
+        rows.key_start[at], rows.key_size[at] = key_start, key_size
+        rows.value_start[at], rows.value_size[at] = value_start, value_size
+    return place
+
+
+def _int32(data: bytes | memoryview, place: int, beyond: int) -> tuple[int, int]:
+    """Return a number and the place behind it; one that no length is where there is none."""
+    if place >= beyond:
+        return -2, beyond
+    byte = data[place]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), place + 1
+    found = 0
+    for count, each in enumerate(data[place : place + INT32_VARINT_BYTES_MAX]):
+        found |= (each & 0x7F) << 7 * count
+        if each < 0x80:
+            return ((found >> 1) ^ -(found & 1) if found < 2**32 else -2), place + count + 1
+    return -2, beyond

@@ -1,13 +1,7 @@
 """
-Positions of records.
-
-Only a record's length tells where the next one begins, so the records of a batch are walked one by
-one. But there are many batches: one step goes to the next record of all of them at the same time.
-The rest of batches with more records than nearly all others is walked without numpy, which costs
-less than steps for a few.
-
-Lengths of one or two bytes, which nearly all records have, are looked up in a table by their first
-two bytes.
+Positions of records: one step goes to the next record of all batches at the same time. Batches with
+more records than nearly all others are walked without numpy, which costs less. Lengths of one or
+two bytes come from a table by their first two bytes.
 """
 
 from __future__ import annotations
@@ -49,11 +43,7 @@ _STEPS: Final = _make_steps()
 
 @dataclass(frozen=True, slots=True)
 class RecordPlaces:
-    """
-    Places every record of the batches, batch by batch, at bytes [start, stop) of the buffer.
-
-    A record that does not lie in its batch, or whose length makes no sense, ends behind the batch.
-    """
+    """Places every record of the batches; a senseless record ends behind its batch."""
 
     start: Int64s
     stop: Int64s
@@ -157,10 +147,7 @@ def _some_alone(
 
 
 def _long_length(data: bytes | memoryview, place: int) -> tuple[int, int]:
-    """
-    Return a length of more than two bytes, still zigzag, and its size; a negative one if it is
-    none.
-    """
+    """Return a length of more than two bytes, still zigzag, and its size; negative for none."""
     found = 0
     for count, byte in enumerate(data[place : place + 5]):
         found |= (byte & 0x7F) << 7 * count

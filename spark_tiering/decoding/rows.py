@@ -1,22 +1,23 @@
-"""
-The rows of one portion of batches, some at a time, up to the first record that makes no sense.
-
-A record is judged here: it lies in its batch, its fields end where it does, its offset rises, and
-its time fits its column.
-"""
+"""Rows of a portion of batches, up to a record that leaves its batch, its length or its order."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from rlmm.records.header import LOG_APPEND_TIME_BIT
-from spark_tiering.decoding import arrow, columns
+from spark_tiering.decoding import arrow, options
 from spark_tiering.decoding.faults import DecodingFault, DecodingFaultKind
-from spark_tiering.decoding.fields import FieldSpans, read_fields
-from spark_tiering.decoding.headers import HeaderFields, limit_counts, read_headers
+from spark_tiering.decoding.fields import (
+    FieldSpans,
+    HeaderFields,
+    limit_counts,
+    read_fields,
+    read_headers,
+)
 from spark_tiering.decoding.options import TIME_MAX_MS, TIME_MIN_MS
 from spark_tiering.decoding.record_positions import find_records
 
@@ -26,11 +27,23 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from spark_tiering.decoding.batch_walk import Int64s
-    from spark_tiering.decoding.counts import DecodingCounts
     from spark_tiering.decoding.decompression import BatchPortion
     from spark_tiering.decoding.fields import RecordFields
     from spark_tiering.decoding.options import DecodingOptions
     from spark_tiering.decoding.record_positions import RecordPlaces
+
+
+@dataclass(slots=True)
+class DecodingCounts:
+    """Counts the records by outcome. Counts of batches that were not opened are their header's."""
+
+    batches: int = 0
+    rows: int = 0
+    markers: int = 0
+    aborted: int = 0
+    outside: int = 0
+    untimely: int = 0
+
 
 ROWS_MAX: Final = 32 * 1024
 """How many records are read at a time."""
@@ -74,26 +87,23 @@ class RowReader:
     """Makes rows out of portions, as the options select them, and counts the others."""
 
     def __init__(self, wanted: DecodingOptions, counts: DecodingCounts) -> None:
-        self.schema = columns.schema_of(wanted.columns)
+        self.schema = options.schema_of(wanted.columns)
         self._wanted = wanted
         self._counts = counts
         self._topic = arrow.Constant(wanted.topic, pa.string())
         self._partition = arrow.Constant(wanted.partition, pa.int32())
         self._created = arrow.Constant(0, pa.int32())
         names = set(wanted.columns)
-        self._has_headers = columns.HEADERS in names
-        needs_value = bool(names & {columns.VALUE, columns.HEADERS})
-        self._depth = 2 if needs_value else int(columns.KEY in names)
+        self._has_headers = options.HEADERS in names
+        needs_value = bool(names & {options.VALUE, options.HEADERS})
+        self._depth = 2 if needs_value else int(options.KEY in names)
         self._is_timed = wanted.first_time_ms > TIME_MIN_MS or wanted.last_time_ms < TIME_MAX_MS
-        self._needs_time = columns.TIMESTAMP in names or self._is_timed
+        self._needs_time = options.TIMESTAMP in names or self._is_timed
 
     def read(
         self, portion: BatchPortion, position: int
     ) -> Iterator[pa.RecordBatch | DecodingFault]:
-        """
-        Return the rows of a portion of the window at byte *position* of the log; a fault comes
-        last.
-        """
+        """Yield the rows of a portion of the window at byte *position*; a fault comes last."""
         table = portion.table
         places = find_records(portion.buffer, portion.first, portion.stop, table.count)
         lane = np.repeat(np.arange(len(table)), places.count)
@@ -142,7 +152,7 @@ class RowReader:
         )
         sound = block.fields.is_sound
         good = sound & ordered
-        if columns.TIMESTAMP in self._wanted.columns:
+        if options.TIMESTAMP in self._wanted.columns:
             good &= (block.time_ms >= arrow.TIME_MIN_MS) & (block.time_ms <= arrow.TIME_MAX_MS)
         if good.all():
             return None
@@ -219,27 +229,27 @@ class RowReader:
         self, name: str, portion: BatchPortion, block: _Block, headers: HeaderFields | None
     ) -> pa.Array:
         data, count = portion.buffer.data, len(block.lane)
-        if name == columns.OFFSET:
+        if name == options.OFFSET:
             return arrow.numbers_column(block.offset)
-        if name == columns.TIMESTAMP:
+        if name == options.TIMESTAMP:
             return arrow.times_column(block.time_ms)
-        if name == columns.TOPIC:
+        if name == options.TOPIC:
             return self._topic.column(count)
-        if name == columns.PARTITION:
+        if name == options.PARTITION:
             return self._partition.column(count)
-        if name == columns.TIMESTAMP_TYPE:
+        if name == options.TIMESTAMP_TYPE:
             appended = (portion.table.attributes & LOG_APPEND_TIME_BIT) != 0
             if not appended.any():
                 return self._created.column(count)
             return pa.array(appended.astype(np.int32)[block.lane])
-        if name == columns.HEADERS:
+        if name == options.HEADERS:
             assert headers is not None
             some = slice(0, int(headers.count[:count].sum()))
             key, value = _some(headers.key, some), _some(headers.value, some)
             assert key is not None
             assert value is not None
             return arrow.headers_column(data, headers.count[:count], key, value)
-        spans = block.fields.key if name == columns.KEY else block.fields.value
+        spans = block.fields.key if name == options.KEY else block.fields.value
         assert spans is not None
         return arrow.bytes_column(data, spans)
 

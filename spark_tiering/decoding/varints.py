@@ -1,9 +1,7 @@
 """
-Varints, zigzag, at many places of a buffer at once.
-
-Eight bytes are taken at each place and treated as one number: the lowest byte without its high bit
-ends the varint, and three shifts bring its groups of seven bits together. A varint of more than
-eight bytes, as only a time can have, is read again by itself.
+Varints, zigzag, at many places of a buffer at once. The eight bytes at a place are one number, of
+which three shifts join the groups of seven bits. A longer varint, as only a time can have, is read
+again by itself.
 """
 
 from __future__ import annotations
@@ -45,12 +43,7 @@ _EVEN_28, _ODD_28 = _u(0x000000000FFFFFFF), _u(0x0FFFFFFF00000000)
 
 
 class VarintBuffer:
-    """
-    Holds bytes in which varints are read by position.
-
-    Positions outside are moved to the end; the caller sees that from the position that it gets
-    back.
-    """
+    """Holds bytes in which varints are read by position; positions outside move to the end."""
 
     def __init__(self, data: bytes | memoryview) -> None:
         self.data = data
@@ -64,10 +57,7 @@ class VarintBuffer:
         return self.words[np.minimum(position, self.last)]
 
     def int32_at(self, position: Int64s) -> tuple[Int64s, Int64s]:
-        """
-        Return the number at each position, and how many bytes it has: 0 where it is no int32, or
-        written with more bytes than any has.
-        """
+        """Return the numbers and their sizes: 0 for no int32, or one with too many bytes."""
         position = np.minimum(position, self.last)
         # Fields of one kind have sizes of one kind nearly always: the first tells.
         if len(position) and self.bytes[position[0]] < 0x80:
@@ -129,9 +119,7 @@ def _joined(bits: Words, even: np.uint64, odd: np.uint64, shift: np.uint64) -> W
 
 
 def decode_pairs(pairs: npt.NDArray[np.uint16]) -> tuple[Int64s, Int64s]:
-    """
-    Decode numbers of at most two bytes by table: size 0 where the two are not the whole number.
-    """
+    """Decode numbers of at most two bytes by table: size 0 where the number is longer."""
     value = _PAIRS[pairs].astype(np.int64)
     size = value & 3
     value >>= 2

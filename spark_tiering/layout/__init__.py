@@ -1,12 +1,5 @@
 """
-The objects of a tiered segment, in the layout that the Aiven plugin reads and writes: made, read
-back and checked. Nothing here does I/O.
-
-    log = LogObject(pieces, size_bytes, is_compressed=True)
-    ...                             # send what iterating over it gives; then
-    log.made                        # the chunks, and the digests of both sides
-
-By module, bottom up:
+The objects of a tiered segment, in the layout that the Aiven plugin reads and writes. No I/O.
 
     findings             faults of objects and manifests, as values
     frames               one zstd frame at a time

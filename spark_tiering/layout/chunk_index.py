@@ -1,12 +1,7 @@
 """
-The index of chunks: the place of each chunk, in the log and in the stored object. Pure.
-
-A log is cut into chunks of one size, but for the last; each is stored by itself, as it is or as one
-zstd frame, and stored chunks follow one another with nothing between. An index says how long each
-of them became: `FixedChunks` where all but the last are of one size, `VariableChunks` by a list.
-
-An index is held to its own numbers when it is made: chunks cover the log, and stored ends where
-Java's `int` ends. Chunks are reckoned when asked for; nothing is held for each of them but a size.
+The index of chunks: the place of each chunk, in the log and in the stored object. Pure. Chunks have
+one size, but for the last, and are stored with nothing between: `FixedChunks` where the stored ones
+have one size, too, `VariableChunks` by a list.
 """
 
 from __future__ import annotations
@@ -33,8 +28,6 @@ _TRIES = 1_000
 
 
 class StoredChunk(NamedTuple):
-    """Places one chunk in the log, and in the object that stores it."""
-
     number: int
     original_start: int
     original_bytes: int
@@ -142,13 +135,7 @@ def is_stored_plain(index: ChunkIndex) -> bool:
 
 
 def chunk_bytes_for(original_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> int | LayoutFinding:
-    """
-    Return the chunk size with which the plugin can read a log of *original_bytes* whole:
-    *chunk_bytes*, or a little less.
-
-    The plugin computes where a chunk ends before it asks where the log ends, in 32 bits: where the
-    last chunk, were it a full one, would end beyond, its bytes cannot be read.
-    """
+    """Return *chunk_bytes* or less: the plugin computes a full last chunk's end in 32 bits."""
     if original_bytes > INT32_MAX:
         detail = f"a log of {original_bytes} bytes, at most {INT32_MAX} can be tiered"
         return LayoutFinding(LayoutFault.TOO_LARGE, detail)

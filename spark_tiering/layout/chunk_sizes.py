@@ -1,18 +1,15 @@
 """
 Sizes of stored chunks as one text of a manifest, in the plugin's form. Pure.
 
-Base64 of one zstd frame of: count, then the least of all but the last, bytes for each value, the
-differences to the least, and the last as it is. Numbers are big-endian; 4 bytes each, and 1 for the
-bytes of a value:
+Base64 of one zstd frame, numbers big-endian: count, least of all but the last, bytes per value (1
+byte), differences to the least, the last as it is:
 
     sizes                             before zstd
     none                              00000000
     213                               00000001 000000d5
     1000000, 1000010, 1000020, 777    00000004 000f4240 01 00 0a 14 00000309
 
-Reading is strict: one text for one list, and nothing behind it. Lists of more than `CHUNKS_MAX`
-sizes are neither written nor read, though the plugin would read 10 MiB of them: what is allocated
-is bounded by that.
+Reading is strict, and lists of more than `CHUNKS_MAX` sizes are refused, to bound the memory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """
-Custom metadata that the plugin has a broker keep for a segment: size, prefix, key. Pure.
-
-A section of tagged fields in Kafka's form: count, then by rising tag: tag, length, value; numbers
-are unsigned varints. Fields of other tags are kept as they are. Brokers refuse more than
-`remote.log.metadata.custom.metadata.max.bytes`, and then stop to copy that partition.
+Custom metadata that the plugin has a broker keep for a segment: size, prefix, key. Pure. A section
+of tagged fields in Kafka's form: count, then by rising tag: tag, length, value, as unsigned
+varints. Brokers refuse more than `remote.log.metadata.custom.metadata.max.bytes`.
 """
 
 from __future__ import annotations
@@ -29,12 +27,7 @@ _VARLONG_BYTES_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class CustomMetadata:
-    """
-    The fields that are there; *others* are those of unknown tags.
-
-    *remote_size_bytes* counts all three objects. *prefix* and *main_key* say where log and indexes
-    lie; the manifest is always looked for under the prefix that a broker is configured with.
-    """
+    """The size of all three objects, the place of log and indexes, and unknown tags."""
 
     remote_size_bytes: int | None = None
     prefix: str | None = None
@@ -45,11 +38,7 @@ class CustomMetadata:
 def format_custom_metadata(
     custom: CustomMetadata, bytes_max: int = CUSTOM_METADATA_BYTES_MAX
 ) -> bytes | None:
-    """
-    Return the bytes for a record; `None` where there is no field.
-
-    Raises `InvalidArgument` when they are more than the broker would take.
-    """
+    """Return the bytes for a record; None without fields. Raise `InvalidArgument` when too long."""
     fields = dict(custom.others)
     if any(not _KEY_TAG < tag <= INT32_MAX for tag in fields):
         msg = f"other fields have tags above {_KEY_TAG}, got {sorted(fields)}"
@@ -87,12 +76,10 @@ def parse_custom_metadata(section: bytes | None) -> CustomMetadata | LayoutFindi
 
 
 class _Unreadable(Exception):
-    """Names the fault; it never leaves this module."""
+    pass
 
 
 class _Section:
-    """Reads one section from its start to its end."""
-
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._at = 0

@@ -1,10 +1,4 @@
-"""
-Digests of bytes that pass by: length, SHA-256 and CRC-64/NVME. Pure.
-
-SHA-256 says that a copy is the source. CRC-64/NVME is the checksum that object stores check and
-tell without reading: of a whole object, and the same for one written in parts, since the sums of
-parts can be joined.
-"""
+"""Digests of passing bytes: length, SHA-256, and CRC-64/NVME, joined from parts. Pure."""
 
 from __future__ import annotations
 

@@ -1,20 +1,14 @@
 """
 The encryption of segments by the plugin: their data key opened, and each of their parts. Pure.
 
-Each segment has a key of its own, for AES-256 in Galois/Counter mode. It lies in the manifest,
-sealed with RSA by OAEP, where both the hash and the mask (MGF1) are SHA3-512 and the label is
-empty, which is what Bouncy Castle makes of the plugin's "OAEPWithSHA3-512AndMGF1Padding". Every
-chunk of the log and every index is stored as
+A segment's AES-256-GCM key lies in the manifest, sealed with RSA by OAEP with SHA3-512 as hash and
+mask (MGF1), as Bouncy Castle does. Chunks are compressed first; each chunk and index is stored as
 
     initialisation vector (12 bytes), ciphertext, tag (16 bytes)
 
-and its tag also covers the bytes that the manifest calls aad. A chunk is compressed first.
-
-The cryptography library refuses OAEP with SHA-3, so this module takes the padding off, after a
-blinded exponentiation. Every fault of the padding has the same message: an attacker with
-access to the opening of sealed keys learns nothing from the failures.
-
-No message shows a key, and no object that holds one is sent to other processes.
+whose tag also covers the manifest's aad. The cryptography library refuses OAEP with SHA-3, so this
+module removes the padding, after a blinded exponentiation, with one message for every fault. No
+message shows a key, and no object that holds one is pickled.
 """
 
 from __future__ import annotations
@@ -39,7 +33,7 @@ DATA_KEY_BYTES: Final = 32
 
 _HASH_BYTES: Final = 64
 _MODULUS_BITS_MAX: Final = 16_384
-"""Keys beyond are nobody's, and take minutes for each segment."""
+"""Longer keys are not in use, and take minutes for each segment."""
 _SEALED_KEY: Final = "the sealed data key"
 
 
@@ -100,7 +94,7 @@ def _blinding(modulus: int) -> tuple[int, int]:
         mask = secrets.randbelow(modulus - 2) + 2
         try:
             return mask, pow(mask, -1, modulus)
-        except ValueError:  # it has a factor of the modulus, which happens to nobody
+        except ValueError:  # it has a factor of the modulus, which never happens
             continue
 
 
@@ -127,8 +121,6 @@ def _xor(one: bytes, other: bytes) -> bytes:
 
 
 class SegmentCipher:
-    """Opens the parts of one segment."""
-
     def __init__(self, data_key: bytes, aad: bytes) -> None:
         # Large, and not needed where nothing is encrypted.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415

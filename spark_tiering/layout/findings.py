@@ -7,12 +7,9 @@ from enum import StrEnum
 
 
 class LayoutFault(StrEnum):
-    """Names the fault of an object, or of its source bytes. The list is closed."""
-
     TOO_LARGE = "too-large"
     """More than the format can say, or than is held in memory here."""
     NOT_JSON = "not-json"
-    """Not one JSON object in UTF-8, each name once."""
     UNSUPPORTED = "unsupported"
     """A version or a kind that is not known; it is never guessed at."""
     FIELD_MISSING = "field-missing"
@@ -20,7 +17,6 @@ class LayoutFault(StrEnum):
     FIELD_UNKNOWN = "field-unknown"
     """With this field the plugin cannot read the segment."""
     FIELD_WRONG = "field-wrong"
-    """A value of another type, or one that the field cannot have."""
     INCONSISTENT = "inconsistent"
     """Each value may be, and they contradict each other."""
     ENCRYPTED = "encrypted"
@@ -28,9 +24,7 @@ class LayoutFault(StrEnum):
     KEY_WRONG = "key-wrong"
     """There is a key of that name, and it is not the one that sealed this."""
     MISSING = "missing"
-    """There is no such object, and there ought to be one."""
     LENGTH = "length"
-    """More or fewer bytes than expected."""
     DAMAGED = "damaged"
     """A frame, or an encoded number, that is not what was written."""
 

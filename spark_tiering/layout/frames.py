@@ -1,9 +1,6 @@
 """
-The frames of zstd, one at a time, in both directions; no output exceeds the expected size. Pure.
-
-A written frame states its content size, because the plugin refuses others, and chunks of a log also
-carry a checksum, which every reader of zstd checks. The size in a frame is compared with the
-expected size before a byte is allocated.
+The frames of zstd, one at a time, within a limit. Pure. A written frame states its content size,
+because the plugin refuses others; a log's chunks also carry a checksum.
 """
 
 from __future__ import annotations
@@ -23,11 +20,7 @@ _CHECKSUM_BYTES = 4
 
 
 class FrameWriter:
-    """
-    Makes one frame of each content; equal contents become equal bytes.
-
-    It is used by one thread at a time, and it is not sent to other processes.
-    """
+    """Makes one frame of each content; equal contents become equal bytes. Not thread-safe."""
 
     def __init__(self, *, level: int = LEVEL, has_checksum: bool = True) -> None:
         self._compressor = zstandard.ZstdCompressor(
@@ -80,20 +73,13 @@ def _inflate(frame: bytes | memoryview, where: str) -> bytes | LayoutFinding:
 
 
 class ZstdFrameReader:
-    """
-    Reads frames of others, which need not say how much they hold, as producers write them.
-
-    It is used by one thread at a time, and it is not sent to other processes.
-    """
+    """Reads frames of others, which need not state their content's size. Not thread-safe."""
 
     def __init__(self) -> None:
         self._decompressor = zstandard.ZstdDecompressor()
 
     def content(self, frame: memoryview, size_bytes_max: int) -> bytes | None:
-        """
-        Return the content of *frame*; None unless it is one whole, sound frame that holds no more
-        than *size_bytes_max*. Nothing beyond that is allocated.
-        """
+        """Return the content, at most *size_bytes_max*; None for no whole frame."""
         try:
             bound = _bound(frame)
             if bound is None or bound > size_bytes_max:
@@ -104,11 +90,7 @@ class ZstdFrameReader:
 
 
 def _bound(frame: memoryview) -> int | None:
-    """
-    Return the most that a frame can hold, by its blocks; None where the bytes are no such frame.
-
-    The library alone does not tell whether something follows the frame.
-    """
+    """Return the most that a frame can hold, by its blocks; None where the bytes are no frame."""
     parameters = zstandard.get_frame_parameters(frame)
     # The library looks no further where a frame says that it is empty.
     if not parameters.content_size:

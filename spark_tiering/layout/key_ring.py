@@ -1,11 +1,9 @@
 """
-The private keys that segments were encrypted for, by the ids that their manifests name. Pure: files
-are read in `spark_tiering.segment_reading.key_files`.
+The private keys of segments, by the ids that their manifests name. Pure: `key_files` reads files.
 
     {"format": "rlmm-key-ring", "version": 1, "keys": {"key-2026": "key-2026.pem"}}
 
-A ring says which file holds which key, and holds none itself. A key that is rotated stays in it for
-as long as there are segments of its time.
+A rotated key stays in the ring for as long as there are segments of its time.
 """
 
 from __future__ import annotations

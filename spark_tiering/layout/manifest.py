@@ -1,11 +1,7 @@
 """
-The manifest of a tiered segment, version 1, as values; `manifest_document` has its bytes. Pure.
-
-The manifest is written last: where it is, log and indexes are whole. The plugin refuses a manifest
-with an unknown field, everywhere but inside `remoteLogSegmentMetadata`, which it writes for people
-and for recovery and ignores when it reads. So our own fields (the job that copied, and the digests
-of the read and written bytes) stand there, under one name, and an unmodified broker reads the
-segment. Equal manifests have equal bytes.
+The manifest of a tiered segment, version 1, as values. Pure. It is written last: where it is, log
+and indexes are whole. Our fields stand inside `remoteLogSegmentMetadata`, because the plugin
+refuses unknown fields everywhere else.
 """
 
 from __future__ import annotations
@@ -50,11 +46,7 @@ class CopyNote:
 
 @dataclass(frozen=True, slots=True)
 class SegmentDescription:
-    """
-    Repeats a segment's metadata in its manifest: all but its size and its custom metadata.
-
-    *epochs* are (leader epoch, first offset), rising.
-    """
+    """Repeats a segment's metadata in its manifest: all but its size and its custom metadata."""
 
     segment_id: SegmentId
     start_offset: int
@@ -68,10 +60,7 @@ class SegmentDescription:
 
 @dataclass(frozen=True, slots=True)
 class SegmentEncryption:
-    """
-    Holds a segment's own key, which only the private key *key_id* opens, and bytes that go into the
-    authentication of every part. None of it is a secret.
-    """
+    """Holds a segment's sealed key, which private key *key_id* opens, and the aad; no secret."""
 
     key_id: str
     sealed_key: bytes = field(repr=False)
@@ -88,12 +77,7 @@ class SegmentEncryption:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """
-    Holds the fields of a manifest.
-
-    *described* may be absent, or a finding: the plugin does not read it. Every reader sees the
-    sizes of an encrypted segment, but its content needs a key ring.
-    """
+    """Holds the fields of a manifest. *described* may be absent, or a finding."""
 
     chunks: ChunkIndex
     indexes: SegmentIndexes

@@ -1,13 +1,8 @@
 """
 The JSON document of a manifest: its bytes as the plugin writes them, and manifests read back. Pure.
-
-The reader accepts what the plugin reads and nothing more lenient: a document that the plugin cannot
-read is a finding that names the field, since brokers cannot read the segment either. The reader is
-stricter than the plugin for documents that no writer writes: repeated names, numbers with
-fractions, texts for flags, bytes behind the end, and sizes that contradict each other. Like the
-plugin it does not judge `remoteLogSegmentMetadata`: a fault there is kept beside the rest.
-
-`MANIFEST_BYTES_MAX`, the limit on values and the limit on the list of chunks bound the memory.
+A document that the plugin cannot read is a finding, and one of no writer, too: repeated names,
+fractions, texts for flags, contradicting sizes. A fault of `remoteLogSegmentMetadata`, which the
+plugin ignores, is kept beside the rest.
 """
 
 from __future__ import annotations
@@ -32,12 +27,7 @@ from spark_tiering.layout.chunk_index import (
 from spark_tiering.layout.chunk_sizes import TEXT_CHARACTERS_MAX, format_sizes, parse_sizes
 from spark_tiering.layout.digests import SHA256_BYTES, ContentDigest, parse_crc64nvme
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
-from spark_tiering.layout.manifest import (
-    CopyNote,
-    Manifest,
-    SegmentDescription,
-    SegmentEncryption,
-)
+from spark_tiering.layout.manifest import CopyNote, Manifest, SegmentDescription, SegmentEncryption
 from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
 from spark_tiering.layout.strict_json import (
     Count32,
@@ -230,8 +220,6 @@ def _description_fields(described: SegmentDescription) -> _Description:
 
 
 class _Refused(Exception):
-    """Carries a finding out of the middle of a manifest."""
-
     def __init__(self, kind: LayoutFault, detail: str) -> None:
         super().__init__(detail)
         self.finding = LayoutFinding(kind, detail)
@@ -327,7 +315,6 @@ def _indexes(fields: _Indexes) -> SegmentIndexes:
 
 
 def _description(fields: _Description) -> SegmentDescription:
-    """Raise `InvalidArgument` for values that the fields cannot have."""
     identity = fields.remote_log_segment_id.topic_id_partition
     named, note = identity.topic_partition, fields.rlmm
     if fields.end_offset < fields.start_offset:
@@ -344,11 +331,7 @@ def _description(fields: _Description) -> SegmentDescription:
         fields.broker_id,
         fields.event_timestamp_ms,
         _epochs(fields.segment_leader_epochs),
-        None
-        if note is None
-        else CopyNote(
-            note.writer, note.job_id, *map(_digest, (note.source, note.log, note.indexes))
-        ),
+        None if note is None else _note(note),
     )
 
 

@@ -1,21 +1,8 @@
 """
 The recovery of a segment's metadata from its manifest, where the metadata itself is lost. Pure.
-
-    recovered = recover_segment(name, content, prefix="tier/", fields=CustomFields.REMOTE_SIZE)
-
-A manifest repeats all of a segment's metadata but three fields. Its size is that of the log that
-the chunks cover. Its state is inferred: the manifest is written last, so where it is, and the two
-other objects are whole (`verify_objects`), the copy had come to its end. The broker's additional
-field (`custom_metadata`) depends on the configuration of the plugin, so the caller has to pass it.
-
-Two fields differ from the original, without changing any answer:
-
-- The broker and the time of the finish are those of the start: only the start is in a manifest.
-- Whether there is no transaction index follows from the place of the index. Brokers before 4.0 did
-  not say it in the metadata; recovered metadata always says it.
-
-Nothing is taken from a manifest that contradicts its own key, or itself: a manifest that was copied
-to another segment's key would bring back a segment that never existed.
+Size and state are inferred: the manifest is written last. Broker and time are those of the start,
+and an empty transaction index is always said, which brokers before 4.0 did not. A manifest that
+contradicts its key or itself is refused.
 """
 
 from __future__ import annotations
@@ -64,11 +51,7 @@ def recover_segment(
     fields: CustomFields = CustomFields.NONE,
     custom_bytes_max: int = CUSTOM_METADATA_BYTES_MAX,
 ) -> RecoveredSegment | LayoutFinding:
-    """
-    Return the metadata of the finished segment whose manifest has *name* and *content*; or why not.
-
-    *prefix* is the one that the key has, for the custom metadata that holds it.
-    """
+    """Return the metadata of a manifest's finished segment, below *prefix*; or why not."""
     manifest = parse_manifest(content)
     if isinstance(manifest, LayoutFinding):
         return manifest

@@ -1,13 +1,6 @@
 """
-The making of the two objects of a segment with content, while their sources pass by. Pure but for
-the sources.
-
-Memory is bounded: a log that is stored as it is passes through, of one that is compressed a chunk
-is held, before and after. Digests are kept on the way. Equal sources give equal objects, so an
-object can be made a second time, to be sent again or to be compared.
-
-A source that returns fewer or other bytes than it announced is a finding: the object ends there,
-and must not be kept.
+The making of a segment's objects while their sources pass by, one chunk at a time. Pure but for
+these. A source that returns other bytes than announced is a finding: the object must not be kept.
 """
 
 from __future__ import annotations
@@ -50,14 +43,7 @@ class MadeIndexes(NamedTuple):
 
 
 class LogObject:
-    """
-    Makes the `.log` object of a log of *size_bytes*, as an iterator of its bytes; it is walked
-    once.
-
-    When it has ended, `made` describes the object, or `finding` says why there is none. Pieces of
-    the source may have any size. *chunk_bytes* is the wished size; the longest logs take a little
-    less.
-    """
+    """Iterates once over a `.log` object; then `made` describes it, or there is a `finding`."""
 
     def __init__(
         self,
@@ -124,12 +110,7 @@ class LogObject:
 
 
 class IndexesObject:
-    """
-    The `.indexes` object of parts with these sizes, as an iterator of its bytes; it is walked once.
-
-    Raises `InvalidArgument` at once when a part is lacking, or comes without its size. When it has
-    ended, `made` says where each part lies, or `finding` why it did not become whole.
-    """
+    """Iterates once over an `.indexes` object; then there are the places, or a `finding`."""
 
     def __init__(
         self, sources: Mapping[SegmentPart, Iterable[bytes]], sizes: Mapping[SegmentPart, int]
@@ -192,11 +173,7 @@ class _Measured:
 
 
 def _cut(pieces: Iterable[bytes], chunk_bytes: int) -> Iterator[memoryview]:
-    """
-    Yield the bytes in chunks of one size, the last one maybe shorter.
-
-    The next chunk overwrites the memory of the one before: it is used before another is asked for.
-    """
+    """Yield the bytes in chunks of one size; each chunk overwrites the memory of the one before."""
     chunk = memoryview(bytearray(chunk_bytes))
     filled = 0
     for piece in pieces:

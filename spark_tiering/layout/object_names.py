@@ -3,8 +3,7 @@ Names of the objects of one tiered segment, in the layout that the Aiven plugin 
 
     <prefix><topic>-<topic id>/<partition>/<start offset, 20 digits>-<segment id>.<suffix>
 
-Names depend on nothing but the segment, so a copy that is repeated finds what is there. Topic names
-and ids both may contain dashes: a name is read from the right, by the fixed length of an id.
+Topic names and ids may contain dashes: a name is read from the right, by the fixed length of an id.
 """
 
 from __future__ import annotations
@@ -41,12 +40,7 @@ class ObjectName:
 
 
 def main_key(segment_id: SegmentId, start_offset: int) -> str:
-    """
-    Return the common part of the keys of a segment's objects, between prefix and suffix.
-
-    Raises `InvalidArgument` for a topic that no broker has: a name with a slash would be another
-    place.
-    """
+    """Return the common part of a segment's keys; raises `InvalidArgument` for a wrong topic."""
     partition = segment_id.partition
     if start_offset < 0 or partition.partition < 0:
         msg = f"partition {partition.partition} at offset {start_offset}: neither may be negative"
@@ -93,13 +87,7 @@ def parse_object_key(key: str, prefix: str = "") -> ObjectName | None:
 
 
 def find_object_name(key: str) -> tuple[str, ObjectName] | None:
-    """
-    Return the prefix and the name in a key whose prefix is not known, `None` where it is no such
-    key.
-
-    The prefix is taken to end with a slash, or to be empty: where it ends otherwise, it cannot be
-    separated from the topic.
-    """
+    """Return the prefix, which ends with a slash or is empty, and the name in a key, or None."""
     folders = key.split("/")
     prefix = "".join(f"{folder}/" for folder in folders[:-3])
     name = parse_object_key(key, prefix)

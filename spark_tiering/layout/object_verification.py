@@ -1,9 +1,4 @@
-"""
-The verification of stored objects against their manifest and the segment's metadata. Pure.
-
-It needs only the manifest and the store's facts about each object: its length and, where the store
-knows it, its CRC-64/NVME.
-"""
+"""The verification of stored objects, by length and CRC-64/NVME, with their metadata. Pure."""
 
 from __future__ import annotations
 
@@ -64,12 +59,8 @@ def _differences(
 
 def verify_segment(manifest: Manifest, segment: SegmentMetadata) -> tuple[LayoutFinding, ...]:
     """
-    Return where a manifest contradicts the metadata of its segment; broker and event time are not
-    judged.
-
-    A transaction index that the metadata calls empty would never be asked for, and readers of
-    committed records would get aborted ones. The opposite proves nothing: brokers before 4.0 do not
-    say it.
+    Return where a manifest contradicts the metadata, but for broker and event time. A transaction
+    index that only the metadata has is no contradiction: brokers before 4.0 leave it so.
     """
     findings: list[LayoutFinding] = []
     original_bytes = manifest.chunks.original_bytes

@@ -1,16 +1,7 @@
 """
-The reading of ranges: from bytes of a log, or one of its indexes, to requests to the store, and
-back. Pure.
-
-    fetches = plan_log_fetches(manifest, first_byte, last_byte)
-    for fetch in fetches:
-        for content in fetch.contents(store.get(key, fetch.first_byte, fetch.last_byte)):
-            ...
-
-Compressed or encrypted chunks are requested whole, several at once where they follow one another; a
-log that is stored as it is is requested by the byte. Contents come one chunk at a time. The store's
-bytes are not trusted: other lengths, other frames and other tags than the manifest says are
-findings. Encrypted chunks need the segment's cipher, see `layout.key_ring`.
+The reading of ranges: from bytes of a log or an index to requests to the store, and back. Pure.
+Compressed or encrypted chunks are requested whole. Bytes of other lengths, frames and tags than the
+manifest says are findings.
 """
 
 from __future__ import annotations
@@ -38,13 +29,7 @@ FETCH_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ObjectRangeRead:
-    """
-    Reads one range of an object, both ends inclusive as a Range header has them, and takes the
-    wanted part of it.
-
-    *chunks* are the transformed chunks in it; none where its bytes are the content, or one sealed
-    part. *first_wanted* and *last_wanted* are positions in the log.
-    """
+    """Reads an inclusive range of an object, and takes the wanted positions of the log from it."""
 
     first_byte: int
     last_byte: int
@@ -105,12 +90,9 @@ def plan_log_fetches(
     fetch_bytes: int = FETCH_BYTES,
 ) -> Iterator[ObjectRangeRead] | LayoutFinding:
     """
-    Plan the requests to the `.log` object for the bytes [first_byte, last_byte] of the log.
-
-    Both are inclusive; an end beyond the log's is cut to it, and none is the log's own. Raises
-    `InvalidArgument` for an end before the start, and for a start where the log has no byte. A
-    finding says why the log cannot be read here. No fetch is larger than *fetch_bytes*, except one
-    of a single chunk.
+    Plan the requests for the bytes [first_byte, last_byte] of the log, cut to its end; None is its
+    end. Raises `InvalidArgument` for an end before the start, and for a start behind the log. No
+    fetch exceeds *fetch_bytes*, except one of a single chunk.
     """
     chunks = manifest.chunks
     original_bytes = chunks.original_bytes
@@ -135,12 +117,7 @@ def plan_log_fetches(
 def plan_index_fetch(
     manifest: Manifest, part: SegmentPart, *, cipher: SegmentCipher | None = None
 ) -> ObjectRangeRead | LayoutFinding | None:
-    """
-    Plan the request to the `.indexes` object for one index; `None` where it has no bytes.
-
-    An index that the segment does not have, and one that is empty, are both `None`; the manifest
-    tells which.
-    """
+    """Plan the request for one index; `None` where it is empty, or the segment has none."""
     if manifest.is_encrypted and cipher is None:
         return _encrypted()
     place = manifest.indexes.place(part)

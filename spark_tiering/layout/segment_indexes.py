@@ -1,9 +1,7 @@
 """
-The `.indexes` object of a segment, and the place of each part in it. Pure.
-
-Parts follow one another in one order, whole and as they are: offset index, time index, producer
-snapshot, leader epochs, and the transaction index, which only segments with aborted transactions
-have. A part may be empty.
+The `.indexes` object of a segment, and the place of each part in it. Pure. Parts lie whole: offset
+index, time index, producer snapshot, leader epochs, and the transaction index, which only segments
+with aborted transactions have.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 """
-Strict JSON: untrusted documents become typed values in bounded memory. Pure.
-
-    header = read_json(content, Header, bytes_max=65_536)       # raises `JsonFault`
-
-The reader refuses a document before it parses it when the document has more bytes, or more commas,
-colons and opening brackets, than the caller allows: a value of two characters can take hundreds of
-bytes of memory. It refuses a name that stands twice in one object, since two readers could believe
-either, and deep nesting. Types are msgspec structs with `forbid_unknown_fields`; a number is never
-taken for a flag or a text. `plain_values` turns a struct into the values that `json.dumps` writes.
+Strict JSON: untrusted documents become msgspec structs in bounded memory. Pure. The reader counts
+bytes, commas, colons and brackets before it parses, because a value of two characters can take
+hundreds of bytes. It refuses repeated names and deep nesting.
 """
 
 from __future__ import annotations
@@ -23,7 +17,6 @@ from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, Uuid
 
 VALUES_MAX = 100_000
-"""Default limit on commas, colons and opening brackets."""
 
 Int32 = Annotated[int, msgspec.Meta(ge=INT32_MIN, le=INT32_MAX)]
 Int64 = Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]

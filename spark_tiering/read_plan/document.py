@@ -1,10 +1,8 @@
 """
-A read plan as a JSON document: the same plan always becomes the same bytes. Pure.
-
-Each partition and each segment is one line. `checksum` is the SHA-256 of all other fields, written
-without spaces in the order in which they stand; the columns in `parquet` have the same names. The
-reader checks more than fields: ranges rise, lie in their segments and in what was asked, and with
-the gaps they are that exactly; checksum, sums and token are those of the content.
+A read plan as a JSON document: the same plan always becomes the same bytes. Pure. `checksum` is the
+SHA-256 of all other fields, without spaces, in order; columns in `parquet` have the same names. The
+reader also checks that ranges rise and with the gaps are the question, exactly, and that sums and
+token are those of the content.
 """
 
 from __future__ import annotations
@@ -66,7 +64,6 @@ class PlanFault(StrEnum):
     """JSON or a table, and no plan, or one of a version that is not known."""
     FIELD_WRONG = "field-wrong"
     CHANGED = "changed"
-    """Its checksum, its token or its sums are not those of its content."""
     CONTRADICTION = "contradiction"
     """Ranges that overlap, or lie outside their segment or what was asked."""
 
@@ -164,17 +161,12 @@ def digest_of(plan: FrozenPlan) -> bytes:
 
 
 def checksum_of(document: dict[str, Any]) -> str:
-    """Return the SHA-256 of all of *document* but its checksum."""
     rest = {name: value for name, value in document.items() if name != "checksum"}
     return hashlib.sha256(compact(rest)).hexdigest()
 
 
 def sums_of(plan: FrozenPlan) -> dict[str, int]:
-    """
-    Add up the costs of reading the plan. Bytes are those of whole segments: only the index of a
-    segment says which part of it a range is. Requests: manifest and log of each, and its indexes
-    where they are needed.
-    """
+    """Add up the costs of reading the plan. Bytes are those of whole segments."""
     unique = {(one.topic, one.topic_id, one.number, one.uuid): one for one in plan.segments}
     rows = list(plan.segments)
     return {
@@ -217,7 +209,6 @@ def parse_plan(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
 
 
 def load_fields(content: bytes) -> dict[str, Any]:
-    """Return the object of a document. Raise `ReadPlanFault`."""
     try:
         loaded = load_json(content, bytes_max=DOCUMENT_BYTES_MAX, values_max=VALUES_MAX)
         return typed_value(loaded, dict[str, Any], "plan")
@@ -226,7 +217,6 @@ def load_fields(content: bytes) -> dict[str, Any]:
 
 
 def plan_of_document(loaded: dict[str, Any]) -> FrozenPlan:
-    """Return the plan of the fields of a document. Raise `ReadPlanFault`."""
     # Another version may have other fields: the version is judged first.
     if loaded.get("format") != FORMAT or loaded.get("version") != VERSION:
         refuse(PlanFault.OTHER_FORMAT, f"expected {FORMAT} of version {VERSION}")

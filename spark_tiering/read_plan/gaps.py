@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import Uuid
     from rlmm.metadata.segment import Epochs, SegmentMetadata
-    from spark_tiering.read_plan.offset_bounds import Range
+    from spark_tiering.read_plan.partition_plan import Range
     from spark_tiering.read_plan.segment_lookup import SegmentCoverage
 
 _STATES = {

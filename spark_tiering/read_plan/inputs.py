@@ -1,10 +1,4 @@
-"""
-The inputs of a plan: for each partition a shard that answers for it. Pure.
-
-A caller that holds the metadata passes its own shards. From manifests a shard is made: each segment
-as if it had been copied when its manifest says so, which gives overlapping copies the order in
-which the metadata topic had them.
-"""
+"""The inputs of a plan: for each partition a shard, also one made of manifests, by time. Pure."""
 
 from __future__ import annotations
 
@@ -29,8 +23,7 @@ if TYPE_CHECKING:
 class PartitionInput:
     partition: TopicIdPartition
     take: Callable[[], Shard | None]
-    """Gives a shard that holds at least this partition, None where nothing is known of it after
-    all. Asked once, and one after the other: no more than one partition needs to be in memory."""
+    """Gives a shard that holds the partition, or None; called once, one partition after another."""
     metadata_partition: int | None = None
 
 
@@ -43,14 +36,10 @@ class StateOrigin:
     positions: Mapping[int, int] | None = None
     """Of all metadata partitions that were read; a plan keeps those that it stands on."""
     warnings: tuple[str, ...] = ()
-    """What could not be read, for example; part of the plan."""
 
 
 def inputs_of_segments(segments: Iterable[SegmentMetadata]) -> list[PartitionInput]:
-    """
-    Return partitions of finished *segments*, in any order, as their manifests describe them. Of
-    several that have one id, the first in this order counts.
-    """
+    """Return partitions of finished *segments*; of several with one id the first counts."""
     shard = PythonShard(0)
     partitions: dict[TopicIdPartition, None] = {}
     for segment in sorted(segments, key=_in_time):

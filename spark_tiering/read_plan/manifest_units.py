@@ -1,9 +1,4 @@
-"""
-Manifests in a store, read by units of work on any engine, as the list of segments.
-
-A manifest that cannot be read, or contradicts itself, is named and left out; a plan of the rest
-says so.
-"""
+"""Manifests in a store, read by units of work on any engine; faulty ones are named and left out."""
 
 from __future__ import annotations
 
@@ -61,10 +56,7 @@ def told_by_manifests(
     wants_topic: Callable[[str], bool],
     meter: Meter | None = None,
 ) -> ManifestContents:
-    """
-    Return every segment of a wanted topic, under *prefix* of the store of *settings*. Raises the
-    errors of the store, and `StoreUnavailable` where a unit was lost: its segments are not known.
-    """
+    """Return the segments under *prefix*; raises `StoreUnavailable` for a lost unit."""
     listed = list_manifests(store, prefix, wants_topic)
     tasks = []
     while some := tuple(islice(listed, MANIFESTS_OF_UNIT)):

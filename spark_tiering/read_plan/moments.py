@@ -1,10 +1,7 @@
 """
-The metadata at one moment, as plans need it: exactly that of its positions.
-
-A service goes on while it is asked: the state of a user partition that comes from it may be newer
-than the positions that it told before. A plan of such states could not be made again from these
-positions. `steady` sees whether anything that came in between concerns the partition, which is
-rare, and has its metadata partition replayed where it does.
+The metadata at one moment, as plans need it: exactly that of its positions. A service's answer
+about a partition may be newer than the positions that it gave before, and such a plan could not be
+made again. `steady` replays the metadata partition where that matters.
 """
 
 from __future__ import annotations
@@ -41,9 +38,7 @@ class PlanMoment(Protocol):
 
     def partitions(self) -> list[PartitionSummary]: ...
 
-    def state(self, partition: TopicIdPartition) -> Shard:
-        """Return a shard that holds all of *partition*."""
-        ...
+    def state(self, partition: TopicIdPartition) -> Shard: ...
 
 
 class PlanLog(Protocol):
@@ -78,8 +73,6 @@ class _Awaited:
 
 
 class PastMoment:
-    """The metadata as it was once, in memory whole."""
-
     def __init__(self, moment: ShardsMoment, wants_topic: Callable[[str], bool]) -> None:
         self._moment = moment
         self._wants = wants_topic
@@ -100,10 +93,7 @@ def moment_at(
     wants_topic: Callable[[str], bool],
     places: Collection[int] | None = None,
 ) -> PastMoment:
-    """
-    Return the metadata as it was at *bound*, of *places* or of all. Raises `LogTruncated` where the
-    log does not reach back that far.
-    """
+    """Return the metadata at *bound*, of *places* or all. Raise `LogTruncated` for a lost past."""
     return PastMoment(asyncio.run(replay(_Awaited(log), places, bound)), wants_topic)
 
 
@@ -119,15 +109,11 @@ class SteadyMoment:
         self.positions: Mapping[int, int] = dict(moment.positions)
 
     def partitions(self) -> list[PartitionSummary]:
-        """
-        List the partitions as `PlanMoment` does; `state` does not know those that have come since.
-        """
+        """List the partitions as `PlanMoment` does, newer ones included."""
         return self._moment.partitions()
 
     def state(self, partition: TopicIdPartition) -> Shard:
-        """
-        Return the state as `PlanMoment` does; raises `UnknownPartition` for a newer partition.
-        """
+        """Return the state at the positions; raises `UnknownPartition` for a newer partition."""
         shard = self._moment.state(partition)
         place, position = shard.partition, self.positions[shard.partition]
         if shard.position <= position or not self._is_told_of(partition, place, shard.position):
@@ -155,12 +141,11 @@ class SteadyMoment:
 
 
 def steady(moment: PlanMoment, log: PlanLog) -> PlanMoment:
-    """Return *moment* at its positions and nothing newer; *log* is asked where that is not so."""
+    """Return *moment* at its positions and nothing newer, with the help of *log*."""
     return SteadyMoment(moment, log)
 
 
 def state_of(moment: PlanMoment, partition: TopicIdPartition) -> Shard | None:
-    """Return the state of *partition*, None where nothing is known of it."""
     try:
         return moment.state(partition)
     except UnknownPartition:

@@ -1,8 +1,7 @@
 """
-A plan as a Parquet table, a row for each range, for engines that read tables.
-
-The fields of the whole plan stand in the file's own metadata under `rlmm.plan`, as the document has
-them; each row has the token, so that rows of several plans may lie in one folder.
+A plan as a Parquet table, a row for each range, for engines that read tables. The file's metadata
+holds the fields of the whole plan under `rlmm.plan`; each row has the token, so rows of several
+plans may lie in one folder.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ HEAD = b"rlmm.plan"
 MAGIC = b"PAR1"
 FILE_BYTES_MAX = 512 * 2**20
 ROWS_MAX = 1_000_000
-"""More are neither written nor read."""
 _INFLATED_BYTES_MAX = 4 * 2**30
 _ROWS_AT_ONCE = 10_000
 
@@ -86,7 +84,6 @@ def format_parquet(plan: FrozenPlan) -> bytes:
 
 
 def parse_parquet(content: bytes) -> FrozenPlan | ReadPlanUnreadable:
-    """Parse a table as a plan; the bytes may be of any origin."""
     try:
         return plan_of_document(_document(content))
     except ReadPlanFault as refused:

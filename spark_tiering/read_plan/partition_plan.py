@@ -1,7 +1,12 @@
-"""The plan of one partition. Pure."""
+"""
+The plan of one partition, and its bounds as offsets. Pure. A hole right before the segment of a
+time may hold records of that time, so the range begins behind the last segment that is surely
+older; and an end by time never lies in a hole.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
@@ -10,7 +15,6 @@ from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind, main_key
 from spark_tiering.read_plan.gaps import RangeHolders, left_out_of, missing_in
-from spark_tiering.read_plan.offset_bounds import asked_of
 from spark_tiering.read_plan.plan import (
     EpochStart,
     FrozenPartition,
@@ -28,19 +32,74 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
     from spark_tiering.read_plan.inputs import PartitionInput
-    from spark_tiering.read_plan.offset_bounds import PartitionQuestion, Range
-    from spark_tiering.read_plan.question import Question, QuestionFacts
+    from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
     from spark_tiering.read_plan.segment_lookup import SegmentCoverage
+
+Range = tuple[int, int]
+"""[first offset, next offset)"""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionQuestion:
+    first: int
+    next_offset: int
+    is_open: bool = False
+    """Whether the end is a time behind the tier, so that the number of records is unknown."""
+    is_known: bool = True
+    """False where nothing was ever there and the question names no offset."""
+
+
+def asked_of(
+    bounds: RecordBounds,
+    answers: Sequence[SegmentCoverage],
+    log_start: int | None,
+    begun: int | None = None,
+) -> PartitionQuestion:
+    """Return the range to plan; *begun*, where an earlier plan ended, replaces the lower bound."""
+    tier_next = answers[-1].last + 1 if answers else None
+    first = begun if begun is not None else _first(bounds, answers)
+    is_known = first is not None
+    if first is None:
+        first = log_start or 0
+        first = min(first, INT64_MAX if bounds.to_offset is None else bounds.to_offset)
+    is_open = False
+    if bounds.to_offset is not None:
+        behind = bounds.to_offset
+    elif bounds.to_time_ms is None:
+        behind = tier_next if tier_next is not None else first
+    else:
+        found = _newer(answers, bounds.to_time_ms)
+        is_open = found is None
+        last = tier_next if tier_next is not None else first
+        behind = last if found is None else answers[found].last + 1
+    return PartitionQuestion(first, max(first, behind), is_open, is_known)
+
+
+def _first(bounds: RecordBounds, answers: Sequence[SegmentCoverage]) -> int | None:
+    if bounds.from_offset is not None:
+        return bounds.from_offset
+    if not answers:
+        return None
+    if bounds.from_time_ms is None:
+        return answers[0].first
+    found = _newer(answers, bounds.from_time_ms)
+    if found is None:
+        return answers[-1].last + 1
+    return answers[found].first if found == 0 else answers[found - 1].last + 1
+
+
+def _newer(answers: Sequence[SegmentCoverage], time_ms: int) -> int | None:
+    """Return the first that may have a record of *time_ms* or later."""
+    for at, one in enumerate(answers):
+        if one.segment.max_timestamp_ms >= time_ms:
+            return at
+    return None
 
 
 def plan_partition(
     one: PartitionInput, question: Question, facts: QuestionFacts, before: PlanPosition | None
 ) -> tuple[FrozenPartition, PlanPosition] | None:
-    """
-    Plan one partition, and return the position from which a later plan asks for new segments; None
-    where the partition is deleted to the end, or nothing is known of it. *before*: the position at
-    which this plan begins.
-    """
+    """Plan one partition; also return the position of later plans, None for no partition."""
     partition = one.partition
     shard = one.take()
     if shard is None:
@@ -155,10 +214,7 @@ def _lacked(before: PlanPosition | None) -> list[Range]:
 
 
 def _reached(made: FrozenPartition, lacked: Sequence[Range], floor: int | None) -> PlanPosition:
-    """
-    Return the position from which a later plan continues: the ranges that are lacking now, also
-    those that were *lacked* before, and the next offset. *floor*: below it nothing was there.
-    """
+    """Return the position of a later plan: missing ranges, also *lacked* ones, and the end."""
     until = made.next_offset
     if until is None:
         return PlanPosition(None)

@@ -23,7 +23,7 @@ class PlanSourceKind(StrEnum):
     METADATA = "metadata"
     """The metadata topic, whoever keeps it: a service, Kafka or copied folders."""
     MANIFESTS = "manifests"
-    """The manifests in the bucket alone; nobody told which segments are deleted."""
+    """The manifests in the bucket alone, which do not name deleted segments."""
 
 
 class GapReason(StrEnum):
@@ -36,9 +36,7 @@ class GapReason(StrEnum):
     OTHER_LINEAGE = "other-lineage"
     """Only copies of leader epochs that were replaced hold it: other records under its offsets."""
     MISSING = "missing"
-    """No segment holds it."""
     NOT_TIERED_YET = "not-tiered-yet"
-    """Behind all that the tier has."""
 
 
 class LeftOutReason(StrEnum):
@@ -64,12 +62,7 @@ class EpochStart(ReadPlanRow, frozen=True):
 
 
 class FrozenSegment(ReadPlanRow, frozen=True):
-    """
-    Plans one range of one segment. All offsets are inclusive.
-
-    A segment stands twice where another one answers for a range in its middle: with the range
-    before that and with the range behind it.
-    """
+    """One inclusive range of a segment, which stands twice around another one in its middle."""
 
     topic: Text
     topic_id: Uuid
@@ -108,7 +101,6 @@ class FrozenSegment(ReadPlanRow, frozen=True):
         return (self.read_first, self.read_last) == (self.start_offset, self.last_offset)
 
     def cut(self, first: int, last: int) -> FrozenSegment | None:
-        """Return the range cut to *first* to *last*; None where nothing is left."""
         first, last = max(first, self.read_first), min(last, self.read_last)
         if last < first:
             return None
@@ -123,7 +115,6 @@ class PlanGap(ReadPlanRow, frozen=True):
 
     @property
     def offsets(self) -> int | None:
-        """Return the number of offsets; None is unknown."""
         return None if self.next_offset is None else self.next_offset - self.first_offset
 
 
@@ -140,14 +131,10 @@ class PartitionRow(ReadPlanRow, frozen=True):
     topic_id: Uuid
     number: Count32 = field(name="partition")
     metadata_partition: Count32 | None
-    """None in plans of manifests."""
     asked: tuple[Pair, ...]
-    """The asked ranges, rising. One range, or none where nothing can be there; of a plan that
-    begins behind another one several: what that one lacked, and what is behind it."""
+    """The asked ranges, rising: one or none; behind another plan also those that it lacked."""
     tier_first: Count64 | None = field(name="tier_first_offset")
     tier_next: Count64 | None = field(name="tier_next_offset")
-    """The tier's offsets in the lineage, from the first to behind the last; None of nothing.
-    Between them there may be gaps."""
     tiered_until_ms: Int64 | None
     """The newest record that the tier has, by the newest of its segments."""
     next_offset: Count64 | None
@@ -172,12 +159,7 @@ class FrozenPartition(PartitionRow, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class FrozenPlan:
-    """
-    Lists the reads of one plan. `token` names it: the same token is the same plan.
-
-    *positions*: by metadata partition the first offset of the metadata topic that the plan does not
-    include. Only metadata partitions that hold a planned partition have one.
-    """
+    """Lists the reads of one plan; *positions* are the first offsets that it does not include."""
 
     token: str
     kind: PlanSourceKind

@@ -1,8 +1,6 @@
 """
-The check of a plan: segments that have been deleted since, or are being deleted. Pure.
-
-A plan promises nothing about the future: retention continues. A reader checks the plan again after
-reading, and keeps only the records of segments that still exist.
+The check of a plan for segments that have been deleted since. Pure. Retention continues, so a
+reader checks after reading, and keeps only the records of segments that still exist.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ class PlannedSegmentFate(StrEnum):
     """Its objects may be gone at any moment."""
     GONE = "gone"
     ANOTHER = "another"
-    """The metadata says of its id what the plan does not: it is of another log."""
 
 
 class CheckedRange(NamedTuple):
@@ -36,7 +33,6 @@ class CheckedRange(NamedTuple):
 def revisit(
     plan: FrozenPlan, fate_of: Callable[[FrozenSegment], PlannedSegmentFate]
 ) -> Iterator[CheckedRange]:
-    """Return every range, in order; *fate_of* asks the metadata or the store."""
     return (CheckedRange(one, fate_of(one)) for one in plan.segments)
 
 

@@ -17,7 +17,6 @@ _BYTES_MAX = 512 * 2**20
 
 
 def read_plan(file: Path) -> FrozenPlan | ReadPlanUnreadable:
-    """Raise `ConfigError` for a file that cannot be read."""
     try:
         with file.open("rb") as opened:
             content = opened.read(_BYTES_MAX + 1)
@@ -36,7 +35,6 @@ def read_plan(file: Path) -> FrozenPlan | ReadPlanUnreadable:
 
 
 def require_plan(file: Path) -> FrozenPlan:
-    """Read the plan; raises `ConfigError` where the file is no plan."""
     found = read_plan(file)
     if isinstance(found, ReadPlanUnreadable):
         msg = f"{file}: {found}"

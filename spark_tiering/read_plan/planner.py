@@ -29,12 +29,7 @@ def make_plan(
     facts: QuestionFacts,
     since: PlanToken | None = None,
 ) -> FrozenPlan:
-    """
-    Make the plan. Other *inputs* are passed over. *since*: only segments that are new since the
-    plan of that token.
-
-    Raises `InvalidArgument` for a token of other metadata.
-    """
+    """Plan *question*, or, *since* a token, its newer segments; raises `InvalidArgument`."""
     if since is not None:
         _require_same_metadata(since, origin)
     before: Mapping[TopicIdPartition, PlanPosition] = {} if since is None else since.reached

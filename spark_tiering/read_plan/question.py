@@ -1,9 +1,4 @@
-"""
-The question of a frozen plan, and the facts of the cluster that were known with it. Pure.
-
-Both are part of a plan: with the state of the metadata they decide it wholly. A token's digest is
-that of their canonical form.
-"""
+"""The question of a frozen plan, and the known facts of the cluster, both part of it. Pure."""
 
 from __future__ import annotations
 
@@ -26,14 +21,7 @@ _PATTERN_CHARACTERS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class RecordBounds:
-    """
-    Bounds the wanted records of a partition: from one bound up to the other, exclusive.
-
-    A missing bound is where the tier begins, or how far it has come. A bound by time is the offset
-    that brokers look up for it, of the first record that is not older, as close as segments tell
-    it: the range begins with the first segment whose newest record is not older than
-    `from_time_ms`, and ends with the first whose newest record is not older than `to_time_ms`.
-    """
+    """Bounds records by offset, or by time as brokers look it up; *to* is exclusive."""
 
     from_offset: int | None = None
     to_offset: int | None = None
@@ -63,10 +51,8 @@ class RecordBounds:
 @dataclass(frozen=True, slots=True)
 class Question:
     """
-    Selects the partitions, the records in them, and the places of their objects.
-
-    Of *topics* (names or patterns: `orders`, `logs-*`), *pattern* (a regular expression for whole
-    names) and *assigned* (topic, partitions) one may be given; none means every user topic.
+    Selects partitions, by one of topics (names or patterns), pattern (for whole names) and assigned
+    (topic, partitions), and the records in them; none means every user topic.
     """
 
     topics: tuple[str, ...] = ()
@@ -98,7 +84,6 @@ class Question:
             raise InvalidArgument(msg) from error
 
     def wants(self, topic: str, partition: int) -> bool:
-        """Return whether *partition* of *topic* is meant."""
         if any(fnmatchcase(topic, one) for one in self.without_topics):
             return False
         if self.assigned:

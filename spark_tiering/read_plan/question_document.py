@@ -1,8 +1,4 @@
-"""
-Question and facts as they stand in a plan's document and, shorter, in its token. Pure.
-
-Fields that stand in a map are sorted, so that equal questions become equal bytes.
-"""
+"""Question and facts as they stand in a plan's document and, shorter, in its token. Pure."""
 
 from __future__ import annotations
 
@@ -31,8 +27,6 @@ if TYPE_CHECKING:
 
 
 class BoundsFields(ReadPlanRow, frozen=True):
-    """Bounds of all partitions that have none of their own."""
-
     from_offset: Count64 | None
     to_offset: Count64 | None
     from_time_ms: Count64 | None
@@ -40,8 +34,6 @@ class BoundsFields(ReadPlanRow, frozen=True):
 
 
 class PartitionBoundsFields(ReadPlanRow, frozen=True):
-    """Bounds of one partition."""
-
     topic: Text
     partition: Count64
     from_offset: Count64 | None
@@ -77,7 +69,6 @@ class QuestionFields(ReadPlanRow, frozen=True):
         )
 
     def question(self) -> Question:
-        """Return the question. Raise `InvalidArgument` for an impossible one."""
         return Question(
             self.topics,
             self.without_topics,
@@ -94,8 +85,6 @@ class QuestionFields(ReadPlanRow, frozen=True):
 
 
 class FactsFields(ReadPlanRow, frozen=True):
-    """Facts of the cluster as a document has them."""
-
     retention_ms: dict[str, Annotated[int, msgspec.Meta(ge=-1, le=INT64_MAX)]]
     log_starts: tuple[tuple[Text, Uuid, Count32, Annotated[int, msgspec.Meta(ge=0)]], ...]
     histories: tuple[tuple[Text, Uuid, Count32, tuple[Pair, ...]], ...]
@@ -115,7 +104,6 @@ class FactsFields(ReadPlanRow, frozen=True):
         )
 
     def facts(self) -> QuestionFacts:
-        """Return the facts. Raise `InvalidArgument` for a history that does not rise."""
         return QuestionFacts(
             self.retention_ms,
             {TopicIdPartition(of, topic, number): at for topic, of, number, at in self.log_starts},
@@ -137,7 +125,7 @@ def compact(value: object) -> bytes:
 
 
 def asked_content(question: Question, facts: QuestionFacts, since: str) -> bytes:
-    """Return question and facts in canonical form; fields without a value are left out."""
+    """Return question and facts in canonical form: maps sorted, fields without a value left out."""
     fields = [plain_values(QuestionFields.of(question)), plain_values(FactsFields.of(facts))]
     asked: dict[str, Any] = {**_without_empty(fields[0]), **_without_empty(fields[1])}
     if since:
@@ -146,10 +134,7 @@ def asked_content(question: Question, facts: QuestionFacts, since: str) -> bytes
 
 
 def asked_of_content(content: bytes) -> tuple[Question, QuestionFacts, str]:
-    """
-    Return question, facts, and the digest of the token behind which the plan begins, empty where it
-    begins by itself: out of the canonical form. Raise `InvalidArgument`.
-    """
+    """Return question, facts, digest of the earlier token; raises `InvalidArgument`."""
     try:
         asked = load_json(content, bytes_max=QUESTION_BYTES_MAX)
         since = typed_value(asked, _Since, "question").since

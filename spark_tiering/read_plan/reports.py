@@ -83,9 +83,7 @@ class PlanExportReport:
     plan: FrozenPlan
     now_ms: int
     saved: str = ""
-    """Where the plan is kept; empty where it is not."""
     unread: Sequence[UnreadableManifest] = ()
-    """Manifests that could not be read."""
 
     @property
     def has_gaps(self) -> bool:

@@ -1,9 +1,7 @@
 """
-The segment that answers for an offset, by the engine's own look-ups. Pure.
-
-Within one leader epoch the answer can change only where a finished segment that lists the epoch
-begins or ends in it. So the engine is asked once at each such place, and what it says there holds
-up to the next: the same as to ask it at every offset.
+The segment that answers for an offset, by the engine's own look-ups. Pure. Within one leader epoch
+the answer changes only where a finished segment begins or ends, so the engine looks up one offset
+at each such place.
 """
 
 from __future__ import annotations
@@ -35,23 +33,16 @@ class SegmentCoverage(NamedTuple):
 
 def history_of(segments: Iterable[SegmentMetadata]) -> Epochs:
     """
-    Return the leader epochs that the *segments* of one partition list. Open copies count as well as
-    finished ones; segments that are being deleted do not, as wrong epochs may be the reason.
+    Return the leader epochs of *segments*; deleted ones, maybe with wrong epochs, do not count.
     """
     telling = [one for one in segments if one.state is not SegmentState.DELETE_SEGMENT_STARTED]
     return lineage_of(telling).begins
 
 
 def answers_of(
-    shard: Shard,
-    partition: TopicIdPartition,
-    history: Epochs,
-    segments: Sequence[SegmentMetadata],
+    shard: Shard, partition: TopicIdPartition, history: Epochs, segments: Sequence[SegmentMetadata]
 ) -> list[SegmentCoverage]:
-    """
-    Return which segment answers for which offsets along *history*, rising and disjoint; offsets
-    without one are left out. *segments* are all of the partition.
-    """
+    """Return which segment answers for which offsets along *history*, rising and disjoint."""
     places: dict[int, set[int]] = {}
     for segment in segments:
         if segment.state is SegmentState.COPY_SEGMENT_FINISHED:

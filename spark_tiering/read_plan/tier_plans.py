@@ -1,11 +1,4 @@
-"""
-Plans of a tier that is open: the shell around `planning`.
-
-    plan_of_moment(steady(tier.moment(), tier.log), question)      # as the metadata is
-    plan_of_moment(moment_at(tier.log, bound, wants), question)    # as it was once
-    remade(tier.log, token)                                        # the plan that a token names
-    plan_of_manifests(told, question)                              # without metadata
-"""
+"""Plans of a tier that is open, of the past or of its manifests: the shell around `planner`."""
 
 from __future__ import annotations
 
@@ -64,10 +57,7 @@ def plan_of_moment(
     since: PlanToken | None = None,
     meter: Meter | None = None,
 ) -> FrozenPlan:
-    """
-    Plan from *moment*; *meter* counts each partition. Raises `InvalidArgument` for a token of other
-    metadata.
-    """
+    """Plan from *moment*, counted by *meter*. Raise `InvalidArgument` for a foreign token."""
     known = moment.partitions()
     total = sum(question.wants(one.partition.topic, one.partition.partition) for one in known)
     done = count(1)
@@ -127,11 +117,9 @@ def remade(
     since: PlanToken | None = None,
 ) -> FrozenPlan:
     """
-    Make the plan that *token* names again, from the log's history. *asked* replaces the question in
-    the token, where it has no room for it. *since*: behind which plan it began.
-
-    Raises `InvalidArgument` where the question was another one, and `DataLost` where the log has
-    changed: the message says how.
+    Make the plan of *token*, *since* another, again from the log's history. *asked* replaces a
+    question that the token lacks. Raises `InvalidArgument` for another question, and `DataLost` for
+    a changed log.
     """
     if token.kind is PlanSourceKind.MANIFESTS:
         msg = "a plan of manifests cannot be made again: a bucket has no history. Keep its file"
@@ -233,10 +221,7 @@ def plan_of_manifests(
 def fates_in_moment(
     moment: PlanMoment, plan: FrozenPlan
 ) -> Callable[[FrozenSegment], PlannedSegmentFate]:
-    """
-    Return the present fate of a range of *plan* in the metadata. Raises `InvalidArgument` where the
-    plan was made from other metadata.
-    """
+    """Return the fate of a range of *plan*; raises `InvalidArgument` for foreign metadata."""
     identity = moment.identity
     for what, told, found in (
         ("cluster", plan.cluster_id, identity.cluster_id),

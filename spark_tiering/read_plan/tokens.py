@@ -3,10 +3,8 @@ A plan's token: its name, short enough for a file's name or a scheduler's variab
 
     rlmm-plan-1.<base64url>     msgpack, behind it the first bytes of its SHA-256
 
-It says of which metadata at which positions the plan was made, where it ends in each partition and
-what it lacked, what was asked where that is short, and a digest of the whole plan. So what is new
-since then can be found with the token alone, and the plan itself be made again from the history of
-the metadata topic.
+It holds positions, ends, missing ranges, a short question, and a digest of the plan, so a later
+plan, or the same plan again, can be made from it.
 """
 
 from __future__ import annotations

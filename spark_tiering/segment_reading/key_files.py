@@ -27,12 +27,7 @@ class KeyRingSettings:
 
 
 def read_key_ring(settings: KeyRingSettings) -> KeyRing:
-    """
-    Return the ring and all its keys. Files that it names without a folder lie beside it.
-
-    Raises `ConfigError` for a file that cannot be read, is no ring or no key, and for a file that
-    every user of the machine may read.
-    """
+    """Return the ring and its keys; raises `ConfigError`, also where every user may read a file."""
     return _read(settings)[0]
 
 

@@ -1,9 +1,4 @@
-"""
-A segment of a broker's folder, or of a copy of one, read as one of a tier is. No I/O of its own.
-
-The active segment is read as well. A broker has allocated more for its indexes than it has written:
-their tail of zeros is left out. How long its log is was told when the folder was looked at.
-"""
+"""A segment of a broker's log folder, read as one of a tier is; indexes without padding zeros."""
 
 from __future__ import annotations
 
@@ -11,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.partition_log.checkpoints import format_epochs
 from rlmm.partition_log.names import EPOCH_CHECKPOINT, LOG, OFFSET_INDEX, TIME_INDEX, segment_file
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.tiered import require_range
 from spark_tiering.segments.companions import PART_BYTES_MAX
 from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
@@ -35,9 +30,7 @@ _FAULTS: Final = {
 
 
 class FolderSegment:
-    """
-    Reads one segment of a folder, see `SegmentBytes`; *facts* are those of one look at the folder.
-    """
+    """Reads one segment of a folder; *facts* are those of one look at the folder."""
 
     def __init__(
         self,
@@ -62,7 +55,6 @@ class FolderSegment:
         return self._log_bytes
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
-        """Return the bytes of a range of the log; see `SegmentBytes.pieces`."""
         require_range(first_byte, last_byte)
         behind = self._log_bytes if last_byte is None else min(last_byte + 1, self._log_bytes)
         position, piece_bytes = first_byte, piece_bytes_of(self._files)
@@ -76,7 +68,6 @@ class FolderSegment:
             position += asked
 
     def index(self, part: SegmentPart) -> bytes | None:
-        """Return one of the files beside the log; see `SegmentBytes.index`."""
         name = self._name_of(part)
         facts = None if name is None else self._facts.get(name)
         if name is None or facts is None:

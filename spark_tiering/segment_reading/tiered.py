@@ -1,9 +1,8 @@
 """
-A tiered segment: ranges of its log and its indexes, by its manifest.
-
-Log ranges take few requests, up to 16 MiB each, and whole chunks where they are compressed or
-encrypted. The first index requests a small object of indexes whole, as a reader of one index needs
-most of them; a large one is requested one index at a time.
+A tiered segment: ranges of its log and its indexes, by its manifest, at one of several places. A
+log range takes few requests, of up to 16 MiB each. A small object of indexes is requested whole.
+The manifest is looked for under the prefix in the segment's own metadata, then under today's and
+older ones; the prefix that had it is tried first for the next segment.
 """
 
 from __future__ import annotations
@@ -11,34 +10,89 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
+from spark_tiering.layout.custom_metadata import CustomMetadata, parse_custom_metadata
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.key_ring import cipher_of
 from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
-from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind, main_key, parse_object_key
 from spark_tiering.layout.range_reading import FETCH_BYTES, plan_index_fetch, plan_log_fetches
-from spark_tiering.segment_reading.faults import (
+from spark_tiering.segment_reading.protocol import (
     ReadFault,
     SegmentUnreadable,
     archived,
     missing,
     of_finding,
-    of_manifest,
 )
-from spark_tiering.segment_reading.places import KeyPlaces
 from spark_tiering.segments.companions import PART_BYTES_MAX
+from spark_tiering.stores.protocol import check_key
 from spark_tiering.stores.results import ObjectAbsent, ObjectArchived, RangeBeyondObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
+    from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.layout.encryption import SegmentCipher
     from spark_tiering.layout.key_ring import KeyRing
     from spark_tiering.layout.manifest import Manifest
     from spark_tiering.layout.range_reading import ObjectRangeRead
-    from spark_tiering.segment_reading.places import Keys
     from spark_tiering.segment_reading.protocol import ObjectReader, Piece
     from spark_tiering.segments.findings import SegmentPart
+
+Keys = dict[ObjectKind, str]
+
+
+class KeyPlaces:
+    """Lists the prefixes of objects: first that of today, then older ones."""
+
+    def __init__(self, prefixes: Sequence[str] = ("",)) -> None:
+        self._prefixes = list(dict.fromkeys(prefixes)) or [""]
+
+    @property
+    def count(self) -> int:
+        return len(self._prefixes)
+
+    def candidates(
+        self, segment_id: SegmentId, start_offset: int, custom_metadata: bytes | None = None
+    ) -> list[Keys]:
+        """Return the keys of all objects, likeliest first; `SegmentUnreadable` for none."""
+        try:
+            main = main_key(segment_id, start_offset)
+            named = [f"{prefix}{main}" for prefix in self._prefixes]
+            custom = parse_custom_metadata(custom_metadata)
+            own: list[str] = []
+            if isinstance(custom, CustomMetadata) and _names_a_place(custom):
+                prefixes = self._prefixes if custom.prefix is None else [custom.prefix]
+                own = [f"{prefix}{custom.main_key or main}" for prefix in prefixes]
+            # Where their prefix is known, log and indexes are nowhere else.
+            content = own[0] if len(own) == 1 else None
+            found = [_keys(content or one, one) for one in dict.fromkeys([*own, *named])]
+            for keys in found:
+                for key in keys.values():
+                    check_key(key)
+        except InvalidArgument as error:
+            where = str(segment_id.uuid)
+            raise SegmentUnreadable(ReadFault.MISMATCH, where, str(error)[:400]) from error
+        return found
+
+    def found(self, keys: Keys) -> None:
+        for prefix in self._prefixes:
+            if parse_object_key(keys[ObjectKind.MANIFEST], prefix) is not None:
+                self._prefixes.remove(prefix)
+                self._prefixes.insert(0, prefix)
+                return
+
+
+def _keys(content: str, manifest: str) -> Keys:
+    return {
+        kind: f"{manifest if kind is ObjectKind.MANIFEST else content}.{kind}"
+        for kind in ObjectKind
+    }
+
+
+def _names_a_place(custom: CustomMetadata) -> bool:
+    return custom.prefix is not None or custom.main_key is not None
+
 
 INDEXES_AT_ONCE_BYTES = 4 * 1024 * 1024
 """Objects of indexes up to here are asked for in one request; 512 KiB is usual for 1 GiB of log."""
@@ -50,11 +104,7 @@ def open_tiered(
     prefixes: Sequence[str] | KeyPlaces = ("",),
     ring: KeyRing | None = None,
 ) -> TieredSegment:
-    """
-    Return the segment by its manifest, under the first of *prefixes* where there is one.
-
-    Raises `SegmentUnreadable` where no manifest is there, or none that says the log's size.
-    """
+    """Return the segment by its manifest; raises `SegmentUnreadable` for none that fits."""
     places = prefixes if isinstance(prefixes, KeyPlaces) else KeyPlaces(prefixes)
     keys, manifest = find_manifest(store, segment, places)
     if manifest.chunks.original_bytes != segment.size_bytes:
@@ -69,8 +119,15 @@ def find_manifest(
 ) -> tuple[Keys, Manifest]:
     """Find a segment's objects and its manifest. Raise `SegmentUnreadable`."""
     candidates = places.candidates(segment.id, segment.start_offset, segment.custom_metadata)
-    for keys in candidates:
-        key = keys[ObjectKind.MANIFEST]
+    by_manifest = {keys[ObjectKind.MANIFEST]: keys for keys in candidates}
+    key, found = first_manifest(store, by_manifest)
+    places.found(by_manifest[key])
+    return by_manifest[key], found
+
+
+def first_manifest(store: ObjectReader, candidates: Collection[str]) -> tuple[str, Manifest]:
+    """Return the first key that has an object, and its manifest. Raise `SegmentUnreadable`."""
+    for key in candidates:
         got = store.get(key, 0, MANIFEST_BYTES_MAX)
         if isinstance(got, ObjectAbsent):
             continue
@@ -79,10 +136,9 @@ def find_manifest(
         # An object of no bytes has no first one.
         found = parse_manifest(got if isinstance(got, bytes) else b"")
         if isinstance(found, LayoutFinding):
-            raise of_manifest(key, found)
-        places.found(keys)
-        return keys, found
-    raise missing(candidates[0][ObjectKind.MANIFEST])
+            raise SegmentUnreadable(ReadFault.MANIFEST, key, str(found))
+        return key, found
+    raise missing(next(iter(candidates)))
 
 
 class TieredSegment:
@@ -124,16 +180,11 @@ class TieredSegment:
         return self._cipher
 
     def pieces(self, first_byte: int = 0, last_byte: int | None = None) -> Iterator[Piece]:
-        """Return the bytes of a range of the log; see `SegmentBytes.pieces`."""
         require_range(first_byte, last_byte)
         if first_byte >= self.log_bytes:
             return
         planned = plan_log_fetches(
-            self.manifest,
-            first_byte,
-            last_byte,
-            cipher=self.cipher,
-            fetch_bytes=self._fetch_bytes,
+            self.manifest, first_byte, last_byte, cipher=self.cipher, fetch_bytes=self._fetch_bytes
         )
         if isinstance(planned, LayoutFinding):
             raise of_finding(self.keys[ObjectKind.MANIFEST], planned)
@@ -141,7 +192,6 @@ class TieredSegment:
             yield from self._contents(self.where, fetch)
 
     def index(self, part: SegmentPart) -> bytes | None:
-        """Return one of its indexes; see `SegmentBytes.index`."""
         place = self.manifest.indexes.place(part)
         if place is None:
             return None

@@ -1,10 +1,4 @@
-"""
-The windows of a log: pieces cut where record batches end, so that a decoder never holds half a
-batch. Pure.
-
-Each window holds whole batches, one at least: as many as fit into *window_bytes*, or one that is
-larger by itself. Lengths are trusted as far as the range goes and no farther.
-"""
+"""The windows of a log: whole batches, at least one each, up to *window_bytes*. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.records.header import LENGTH_FROM, LENGTH_MIN
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,12 +36,7 @@ def batch_windows(
     *,
     window_bytes: int = WINDOW_BYTES,
 ) -> Iterator[BatchWindow]:
-    """
-    Return the range, which begins with a batch, in windows.
-
-    Raises `SegmentUnreadable` with `DAMAGED` for a length that no batch has; windows before it are
-    right. A range that ends within a batch ends with a window that has a *tail*.
-    """
+    """Yield the range in windows; raises `SegmentUnreadable` for a length of no batch."""
     held = bytearray()
     position = first_byte
     for piece in source.pieces(first_byte, last_byte):
@@ -68,7 +57,6 @@ def batch_windows(
 
 
 def _taken(held: bytearray, size: int) -> bytes:
-    """Return the first *size* bytes, which are not held any more."""
     with memoryview(held) as whole, whole[:size] as wanted:
         taken = bytes(wanted)
     del held[:size]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -199,7 +200,7 @@ def test_f114_f116_f119_f121_audit_of_any_history_equals_a_naive_comparison(
     tier.cluster.ends = {
         one: told_cluster(one, log_start=log_start).ends[one] for one in PARTITIONS[:2]
     }
-    try:
+    with closing(tier):
         model = play(tier, steps)
         report = tier.audit()
         expected, found = naive(model, log_start)
@@ -219,17 +220,12 @@ def test_f114_f116_f119_f121_audit_of_any_history_equals_a_naive_comparison(
         assert report.overall is (AuditVerdict.CORRUPT if corrupt & set(found) else overall)
         objects = sum(len(one) for one in model.objects.values())
         assert report.all.objects == objects
-    finally:
-        tier.close()
 
 
 @given(steps=st.lists(st.tuples(_STEP, st.booleans()), max_size=30))
-def test_f119_orphans_of_any_history_when_deleted_leave_all_else_as_it_was(
-    steps: list[tuple[tuple[Any, ...], bool]],
-) -> None:
+def test_f119_orphans_deleted_leave_the_rest(steps: list[tuple[tuple[Any, ...], bool]]) -> None:
     """Deleting orphans removes exactly the orphans, and a second audit finds none."""
-    tier = AuditedTier(cluster=told_cluster(PARTITIONS[0], log_start=250))
-    try:
+    with closing(AuditedTier(cluster=told_cluster(PARTITIONS[0], log_start=250))) as tier:
         play(tier, steps)
         tier.audit()
         orphans = {key for one in tier.orphans for key in one.keys}
@@ -242,5 +238,3 @@ def test_f119_orphans_of_any_history_when_deleted_leave_all_else_as_it_was(
         assert set(tier.store.objects) == before - orphans
         tier.audit()
         assert not tier.orphans
-    finally:
-        tier.close()

@@ -1,8 +1,10 @@
-"""Copies and deletions that go on while an audit looks: its orphans are the orphans and no other,
-and nothing is called missing that is not."""
+"""
+Audits while copies and deletions go on: they name exactly the orphans, and nothing as missing.
+"""
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -78,15 +80,10 @@ def filled() -> tuple[AuditedTier, list[SegmentMetadata], list[SegmentMetadata]]
     order=st.lists(st.integers(0, 7), min_size=10, max_size=80),
     pauses=st.lists(st.integers(0, 12), min_size=1, max_size=30),
 )
-def test_f119_orphans_when_others_copy_and_delete_meanwhile_are_exactly_the_orphans(
-    order: list[int], pauses: list[int]
-) -> None:
-    """
-    The audit names exactly the orphans, however other jobs copy and delete between its calls to the
-    store.
-    """
+def test_f119_orphans_when_others_copy_are_the_orphans(order: list[int], pauses: list[int]) -> None:
+    """The audit names exactly the orphans, however jobs copy and delete between its calls."""
     tier, kept, orphans = filled()
-    try:
+    with closing(tier):
         new = [
             segment_of(20 + number, 1_300 + number // 2 * 100, 1_399 + number // 2 * 100,
                        (ORDERS, OTHER)[number % 2], event_timestamp_ms=NOW_MS)
@@ -114,26 +111,19 @@ def test_f119_orphans_when_others_copy_and_delete_meanwhile_are_exactly_the_orph
         assert said == {"TIER-ORPHAN": len(orphans)}
         if "TIER-EXTENT-GAP" not in codes(report):
             assert report.overall is AuditVerdict.DIRTY
-    finally:
-        tier.close()
 
 
 @given(order=st.lists(st.integers(0, 3), min_size=5, max_size=60))
-def test_f119_orphans_when_deleted_while_others_copy_and_delete_take_nothing_with_them(
-    order: list[int],
-) -> None:
+def test_f119_orphans_when_deleted_while_others_copy_take_nothing_along(order: list[int]) -> None:
     """Deleting orphans removes no object of a segment that the metadata knows at any time."""
     tier, kept, orphans = filled()
-    try:
+    with closing(tier):
         tier.audit()
         new = [segment_of(30 + number, 5_000 + 100 * number, 5_099 + 100 * number,
                           event_timestamp_ms=NOW_MS) for number in range(2)]  # fmt: skip
         # One of the orphans is announced anew meanwhile: its id is somebody's again.
         again = orphans[2]
-        running = [
-            *(a_copy(tier, one) for one in new),
-            a_deletion(tier, kept[0]),
-        ]
+        running = [*(a_copy(tier, one) for one in new), a_deletion(tier, kept[0])]
         if 3 in order:
             tier.say(again)
         known = [*kept[1:], *new, *([again] if 3 in order else [])]
@@ -153,5 +143,3 @@ def test_f119_orphans_when_deleted_while_others_copy_and_delete_take_nothing_wit
         assert not [key for key in deleted if any(one in key for one in ids)]
         gone = {str(one.id.uuid) for one in orphans} - ids
         assert {one for one in gone if any(one in key for key in tier.store.objects)} == set()
-    finally:
-        tier.close()

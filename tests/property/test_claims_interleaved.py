@@ -20,10 +20,7 @@ LATER_MS = NOW_MS + TTL_MS + SKEW_MS + 1
 
 
 class Story:
-    """
-    Jobs that start at the same moment, and perhaps one that held the topic and was paused until
-    *wakes_ms*; that one beats *beats* times.
-    """
+    """Jobs that start at once, and perhaps a paused holder that wakes and beats *beats* times."""
 
     def __init__(
         self, rivals: int, *, is_held: bool, wakes_ms: int | None = None, beats: int = 1
@@ -52,10 +49,7 @@ class Story:
         return acts
 
     def judge(self, *, is_over: bool) -> None:
-        """
-        At most one of all jobs that were given the topic still holds it, and a job that lost it
-        never holds it again.
-        """
+        """Check that at most one job holds the topic, and that a job that lost it never does."""
         if self._holder is not None and any(job.claims.held for job in self._jobs):
             newest = newest_beat(self._holder.jobs, self._holder.job_id)
             assert newest is not None
@@ -93,13 +87,9 @@ ACTORS = {"free": 2, "overdue": 2, "overdue-and-back": 2, "overdue-and-back-by-a
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in STORIES],
+    "name", [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in STORIES]
 )
 def test_topic_when_wanted_by_several_then_in_every_order_one_has_it(name: str) -> None:
-    """
-    At most one job has the topic at any moment and one has it in the end: two that start at once,
-    an overdue one, and one that resumes.
-    """
+    """At most one job has the topic at any moment, and one has it in the end."""
     found = explore(STORIES[name], ACTORS.get(name, 3))
     assert found > 10

@@ -98,9 +98,7 @@ def test_f102_f108_f121_copy_when_anything_fails_then_is_whole_or_absent_and_a_r
 def test_f108_f118_copy_when_it_is_ended_then_nothing_is_left_however_often_that_fails(
     store_troubles: dict[int, StoreTrouble], deletion_troubles: dict[int, StoreTrouble]
 ) -> None:
-    """
-    A deletion reports whether it is complete, removes the manifest first, and can be repeated.
-    """
+    """A deletion removes the manifest first, and can be repeated until complete."""
     with tempfile.TemporaryDirectory() as folder:
         store = LocalStore(LocalSettings(Path(folder) / "objects", is_synced=False))
         task = copy_task(EXAMPLE)

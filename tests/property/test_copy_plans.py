@@ -1,7 +1,4 @@
-"""
-Plans for any metadata and any source. The literal model of Kafka's cache judges overlaps: a broker
-finds every earlier offset, and every planned one, after the plan.
-"""
+"""Copy plans for any metadata and source, judged by a literal model of Kafka's cache."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentState
 from rlmm_conformance.model import CacheModel
 from rlmm_conformance.steps import SegmentFields, UpdateFields
-from spark_tiering.copy_plan.coverage import Coverage, spans_of
 from spark_tiering.copy_plan.document import CopyPlanUnreadable, format_plan, parse_plan
 from spark_tiering.copy_plan.inputs import (
     OpenCopyEvidence,
@@ -23,6 +19,7 @@ from spark_tiering.copy_plan.inputs import (
     PartitionImage,
     StoredObjects,
 )
+from spark_tiering.copy_plan.lineage import Coverage, spans_of
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason, SegmentAction
 from spark_tiering.copy_plan.rules import OBJECTS_MAX, Budgets, SegmentSelection
@@ -57,6 +54,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 STARTED, FINISHED, DELETING, _ = SegmentState
+ENDED, ALIVE, FOREIGN = OpenCopyWriter
 OFFSETS_MAX = 40
 EXAMPLE = format_plan(example_plan())
 
@@ -74,10 +72,7 @@ def seldom(draw: st.DrawFn, usual: T, *odd: T) -> T:
 def images(
     draw: st.DrawFn, number: int, history: Epochs, bounds: list[int], *, is_tidy: bool
 ) -> PartitionImage:
-    """
-    Draw the metadata of one partition, of this history or another, with or without the source's
-    bounds. In a tidy one the tier ends where a segment of the source begins.
-    """
+    """Draw the metadata of one partition; in a tidy one the tier ends where a segment begins."""
     partition, segments = tp("orders", number), []
     ranges = draw(st.lists(ranges_near(bounds), max_size=5))
     tier_end = draw(st.sampled_from(bounds)) if bounds else 0
@@ -153,13 +148,7 @@ def worlds(draw: st.DrawFn) -> World:
     evidence = [
         OpenCopyEvidence(
             known.id,
-            seldom(
-                draw,
-                OpenCopyWriter.ENDED,
-                OpenCopyWriter.FOREIGN,
-                OpenCopyWriter.FOREIGN,
-                OpenCopyWriter.ALIVE,
-            ),
+            seldom(draw, ENDED, FOREIGN, FOREIGN, ALIVE),
             draw(st.sampled_from(StoredObjects)),
         )
         for image, _ in parts
@@ -187,13 +176,8 @@ def of_partition(world: MetadataImage, plan: PartitionCopyPlan) -> PartitionImag
 
 
 @given(worlds())
-def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(
-    world: World,
-) -> None:
-    """
-    Every plan copies each segment or leaves it out with a reason, and continues, ends or leaves
-    each open copy with a reason.
-    """
+def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(world: World) -> None:
+    """Every segment and every open copy has an action or a reason."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     for part, of_source in zip(
@@ -222,12 +206,8 @@ def test_any_plan_when_made_then_accounts_for_every_segment_and_open_copy(
 
 
 @given(worlds())
-def test_any_plan_when_made_then_leaves_no_gap_and_keeps_its_budgets(
-    world: World,
-) -> None:
-    """
-    Every segment below a copy is copied or covered, and the plan's costs stay within every limit.
-    """
+def test_any_plan_when_made_then_leaves_no_gap_and_keeps_its_budgets(world: World) -> None:
+    """Every segment below a copy is copied or covered, and costs stay within every limit."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     for part in plan.partitions:
@@ -266,13 +246,8 @@ def is_found(model: CacheModel, epoch: int, offset: int) -> bool:
 
 
 @given(worlds(), st.randoms(use_true_random=False))
-def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_was_copied(
-    world: World, random: Random
-) -> None:
-    """
-    Brokers find the same offsets as before plus the copied ones, along every line of leaders, in
-    whatever order older copies finished.
-    """
+def test_any_plan_when_carried_out_then_brokers_find_it_all(world: World, random: Random) -> None:
+    """Brokers find the same offsets as before plus the copied ones, along every line of leaders."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     histories = {one.partition: one.history for one in found}
@@ -306,13 +281,8 @@ def test_any_plan_when_carried_out_then_brokers_find_what_they_found_and_what_wa
 
 
 @given(worlds(), st.randoms(use_true_random=False))
-def test_any_plan_when_written_and_read_then_is_the_same_and_not_stale(
-    world: World, random: Random
-) -> None:
-    """
-    A plan reads back from its document, is not stale, and does not depend on the order of its
-    input.
-    """
+def test_any_plan_when_read_back_is_the_same_and_not_stale(world: World, random: Random) -> None:
+    """A plan reads back, is not stale, and does not depend on the order of its input."""
     asked, known, found, evidence = world
     plan = make_plan(asked, known, found, evidence, new_ids())
     content = format_plan(plan)

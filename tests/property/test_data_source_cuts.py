@@ -121,10 +121,7 @@ def test_pruning_by_filters_never_leaves_out_a_row_that_matches(
     is_disorder_known: bool,
     partition_bytes: int | None,
 ) -> None:
-    """
-    Pruning by offsets and times keeps every matching row; without a bound on disorder it ends
-    nothing early.
-    """
+    """Pruning keeps every matching row; without a bound on disorder it ends nothing early."""
     log, places = _written(seed)
     rows = log.rows()
     spans = sorted(row.timestamp.timestamp() * 1000 for row in rows)
@@ -149,26 +146,16 @@ def test_pruning_by_filters_never_leaves_out_a_row_that_matches(
 
 @given(st.sampled_from(SEEDS), st.integers(0, 2), st.floats(-0.1, 1.1), st.booleans())
 def test_a_time_as_a_bound_means_the_offset_of_the_first_record_that_is_not_older(
-    seed: int,
-    place: int,
-    part: float,
-    is_end: bool,
+    seed: int, place: int, part: float, is_end: bool
 ) -> None:
-    """
-    A bound by time means the first record that is not older, and records after it count whatever
-    their time, as on a broker.
-    """
+    """A bound by time means the first record that is not older, as on a broker."""
     log, places = _written(seed)
     rows = log.rows()
     spans = sorted(int(row.timestamp.timestamp() * 1000) for row in rows)
     time_ms = max(0, round(spans[0] + part * (spans[-1] - spans[0])))
     found = next((row.offset for row in rows if row.timestamp.timestamp() * 1000 >= time_ms), None)
     name = "endingTimestamp" if is_end else "startingTimestamp"
-    options = {
-        **places[place],
-        "subscribe": log.topic,
-        name: str(time_ms),
-        "startingOffsetsByTimestampStrategy": "latest",
-    }
+    options = {**places[place], "subscribe": log.topic, name: str(time_ms)}
+    options["startingOffsetsByTimestampStrategy"] = "latest"
     expected = log.rows(0, found) if is_end else log.rows(log.tier_end if found is None else found)
     assert rows_read(options) == expected

@@ -1,7 +1,4 @@
-"""
-The decoder beside readers that go record by record: equal rows up to the first damage, and then a
-fault.
-"""
+"""Decoding beside readers that go record by record: equal rows up to the first damage."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from rlmm.records.control import ControlType
 from rlmm.records.header import CRC_FROM, HEADER, HEADER_BYTES
 from rlmm.records.records import Record
 from rlmm.records.writer import Producer, build_batch, build_control_batch
-from spark_tiering.decoding import COLUMNS, DecodingFault, DecodingFaultKind
+from spark_tiering.decoding import COLUMNS, DecodingFault
 from tests.support.datasource.decoded_rows import (
     Row,
     decode,
@@ -91,9 +88,7 @@ def resealed(batch: bytes, *, attributes: int = 0) -> bytes:
 
 
 @given(logs(), PIECES, st.booleans())
-def test_decoder_when_a_log_is_sound_then_its_rows_are_those_of_aiokafka(
-    log: bytes, piece_bytes: int, is_small: bool
-) -> None:
+def test_decoder_gives_sound_logs_whole(log: bytes, piece_bytes: int, is_small: bool) -> None:
     """The decoder gives aiokafka's rows for any piece size, with and without its fast paths."""
     with in_small(lanes=1 if is_small else 2, rows_max=3 if is_small else 1_000):
         found = decode(log, piece_bytes=piece_bytes)
@@ -102,9 +97,7 @@ def test_decoder_when_a_log_is_sound_then_its_rows_are_those_of_aiokafka(
 
 
 @given(logs(), st.lists(st.sampled_from(COLUMNS), min_size=1, unique=True), st.booleans())
-def test_decoder_when_columns_are_left_out_then_the_others_are_the_same(
-    log: bytes, columns: list[str], is_small: bool
-) -> None:
+def test_decoder_gives_any_columns_equally(log: bytes, columns: list[str], is_small: bool) -> None:
     """The decoder gives the same values for any columns in any order."""
     with in_small() if is_small else in_small(lanes=2):
         found = decode(log, wanted(columns=tuple(columns)))
@@ -113,13 +106,8 @@ def test_decoder_when_columns_are_left_out_then_the_others_are_the_same(
 
 
 @given(logs(), st.data())
-def test_decoder_when_offsets_and_times_are_asked_for_then_the_others_are_left_out_and_counted(
-    log: bytes, data: st.DataObject
-) -> None:
-    """
-    The decoder gives exactly the rows of its range of offsets and times, which may begin and end
-    within a batch, and counts the others.
-    """
+def test_decoder_when_ranges_are_wanted_counts_the_others(log: bytes, data: st.DataObject) -> None:
+    """The decoder gives exactly the rows of its offsets and times, and counts the others."""
     everything = parsed_by_aiokafka(log)
     offsets = [row.offset for row in everything] or [0]
     times = [row.timestamp_ms for row in everything] or [0]
@@ -142,13 +130,8 @@ def test_decoder_when_offsets_and_times_are_asked_for_then_the_others_are_left_o
 
 
 @given(logs(), RANDOM, st.booleans())
-def test_decoder_when_bytes_are_damaged_then_rows_are_those_before_it_and_it_has_a_name(
-    log: bytes, chance: Random, is_small: bool
-) -> None:
-    """
-    After any damage, with a right CRC or a wrong one, the decoder gives the rows before it and a
-    named fault.
-    """
+def test_decoder_when_damaged_gives_rows_before(log: bytes, chance: Random, is_small: bool) -> None:
+    """After damage, with a right CRC or a wrong one, there are earlier rows and a named fault."""
     if not log:
         return
     for _ in range(8):
@@ -163,9 +146,7 @@ def test_decoder_when_bytes_are_damaged_then_rows_are_those_before_it_and_it_has
 
 @given(logs(), RANDOM)
 @settings(max_examples=60)
-def test_decoder_when_records_are_damaged_under_a_right_crc_then_rows_are_those_before_it(
-    log: bytes, chance: Random
-) -> None:
+def test_decoder_when_damage_has_a_right_crc_gives_earlier_rows(log: bytes, chance: Random) -> None:
     """The decoder gives the rows before the damage, which lies below compression and CRC."""
     records = parsed_by_aiokafka(log)
     if not records:
@@ -197,18 +178,14 @@ def _assert_nothing_wrong(
 
 
 @given(st.binary(max_size=200), st.booleans())
-def test_decoder_when_bytes_are_anything_then_there_is_no_row_or_a_fault(
-    data: bytes, checks_crc: bool
-) -> None:
+def test_decoder_when_bytes_are_anything_gives_no_row(data: bytes, checks_crc: bool) -> None:
     """The decoder makes no rows of arbitrary bytes."""
     found = decode(data, wanted(checks_crc=checks_crc))
     assert not found.rows
     assert bool(data) == (found.fault is not None)
 
 
-def test_decoder_when_there_are_many_batches_of_many_sizes_then_rows_are_those_of_aiokafka() -> (
-    None
-):
+def test_decoder_when_batches_are_many_and_of_many_sizes_then_rows_are_aiokafkas() -> None:
     """The decoder gives aiokafka's rows for hundreds of batches and for one very long one."""
     chance = random.Random(11)
     log, offset = b"", 0
@@ -233,8 +210,3 @@ def _any_record(offset: int, chance: Random) -> Record:
     return Record(
         offset, 1_700_000_000_000 + chance.randrange(-(10**9), 10**9), key, value, headers
     )
-
-
-def test_faults_when_they_are_listed_then_each_has_a_text_of_its_own() -> None:
-    """Each fault has its own stable text."""
-    assert len({str(kind) for kind in DecodingFaultKind}) == len(DecodingFaultKind)

@@ -1,7 +1,4 @@
-"""
-read_committed over interleaved transactions, cut into segments anywhere: the rows are those of a
-reader that knows the outcome of every transaction.
-"""
+"""Decoding of interleaved transactions' committed rows, beside a reader that knows each outcome."""
 
 from __future__ import annotations
 
@@ -94,10 +91,7 @@ def history_of(steps: Sequence[tuple[int, str]], rolls: Sequence[bool]) -> Histo
 def test_decoder_when_transactions_were_aborted_then_their_rows_are_left_out(
     steps: list[tuple[int, str]], rolls: list[bool], data: st.DataObject
 ) -> None:
-    """
-    The decoder leaves out aborted rows in any range below the last stable offset, with the indexes
-    of the search.
-    """
+    """Aborted rows are left out in any range below the last stable offset."""
     history = history_of(steps, rolls)
     first = data.draw(st.integers(0, history.stable_offset))
     behind = data.draw(st.integers(first, history.stable_offset))
@@ -120,9 +114,7 @@ def test_decoder_when_transactions_were_aborted_then_their_rows_are_left_out(
 
 
 @given(st.binary(max_size=150) | st.lists(st.binary(min_size=34, max_size=34)).map(b"".join))
-def test_txn_index_when_bytes_are_anything_then_entries_make_sense_or_there_is_a_fault(
-    content: bytes,
-) -> None:
+def test_txn_index_when_bytes_are_anything_then_is_sound_or_a_fault(content: bytes) -> None:
     """Any index bytes give whole, ordered entries of the known version, or a fault."""
     found = read_txn_index(content)
     if isinstance(found, DecodingFault):

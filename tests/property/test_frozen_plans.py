@@ -1,7 +1,4 @@
-"""
-Read plans of any history: ranges and gaps cover the request, each offset is read once, from the
-segment that the engine names for it.
-"""
+"""Frozen plans of any history: each offset is a gap, or read once where the engine finds it."""
 
 from __future__ import annotations
 
@@ -73,9 +70,7 @@ def test_ranges_and_gaps_are_what_was_asked_and_what_the_engine_answers(
     asked_for: RecordBounds,
     log_start: int | None,
 ) -> None:
-    """
-    The plan agrees with the engine offset by offset, with overlaps, open copies and deletions.
-    """
+    """The plan agrees with the engine offset by offset."""
     shard = shard_of(events_of(history))
     facts = QuestionFacts(log_starts={} if log_start is None else {ORDERS: log_start})
     plan = plan_of(shard, Question(bounds=asked_for), facts)
@@ -122,10 +117,7 @@ def test_window_of_time_has_every_segment_that_may_hold_it(
 def test_plan_and_what_is_new_since_then_are_the_whole(
     history: tuple[list[SegmentMetadata], list[Move]], data: st.DataObject
 ) -> None:
-    """
-    The plan and the later increment hold each offset once: later copies are included, repeated ones
-    are not.
-    """
+    """A plan and its later increment hold each offset once, late copies included."""
     some, moves = history
     moves = [move for move in moves if move[1].value < 2]  # nothing is deleted in between
     cuts = sorted(data.draw(st.lists(st.integers(0, len(moves)), max_size=3)))
@@ -168,9 +160,7 @@ def test_plan_when_it_is_kept_and_read_is_the_same(
 
 
 @given(segments(), st.randoms(use_true_random=False))
-def test_plan_of_manifests_is_the_same_in_whatever_order_they_come(
-    some: list[SegmentMetadata], random: Random
-) -> None:
+def test_plan_of_manifests_ignores_their_order(some: list[SegmentMetadata], random: Random) -> None:
     """The order of a bucket's listing does not change the plan."""
     whole = replace(origin(), kind=PlanSourceKind.MANIFESTS, positions=None)
     plan = make_plan(Question(), inputs_of_segments(some), whole, QuestionFacts())

@@ -69,9 +69,7 @@ def test_any_range_of_any_log_when_read_back_by_its_manifest_is_the_sources(
     bounds: tuple[int, int],
     fetch_bytes: int,
 ) -> None:
-    """
-    Any range of any log reads back by its manifest as the log's bytes, and no fetch is too large.
-    """
+    """Any range of any log reads back as the log's bytes, and no fetch is too large."""
     log = random.Random(seed).randbytes(random_bytes) + bytes(zeros)
     made = LogObject(
         cut(log, sizes), len(log), is_compressed=is_compressed, chunk_bytes=chunk_bytes
@@ -142,9 +140,7 @@ def judge(content: bytes) -> None:
     removed=st.integers(0, 4),
     added=st.binary(max_size=4),
 )
-def test_manifest_with_other_bytes_in_it_ends_in_a_value(
-    name: str, at: int, removed: int, added: bytes
-) -> None:
+def test_manifest_of_other_bytes_no_error(name: str, at: int, removed: int, added: bytes) -> None:
     """The reader returns a manifest or names the damage, and raises nothing."""
     content = recorded(name)
     at %= len(content)
@@ -159,9 +155,7 @@ def places(fields: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]
 
 
 @given(name=st.sampled_from(NAMES), data=st.data(), value=VALUES)
-def test_manifest_with_another_value_in_it_ends_in_a_value(
-    name: str, data: st.DataObject, value: object
-) -> None:
+def test_manifest_of_other_values_no_error(name: str, data: st.DataObject, value: object) -> None:
     """The reader returns a manifest or names the wrong value, and raises nothing."""
     fields = json.loads(recorded(name))
     path = data.draw(st.sampled_from(list(places(fields))))

@@ -1,10 +1,9 @@
 """
-The metadata of a random tier, rebuilt from its objects, equals the metadata that it came from.
+Rebuilt metadata of a random tier equals its origin, but for the named rules.
 
-Copies of several brokers, with duplicates and overlaps, random epochs and transactions; copies that
-were given up, and deletions, at every stage. The named rules: the broker and the time of a segment
-are those of its start; copies that were never finished come back where their objects are whole; the
-order of overlapping copies is that of their starts; highest offsets of what is gone are gone.
+Broker and time of a segment are those of its start; unfinished copies come back where their objects
+are whole; overlapping copies have the order of their starts; highest offsets of what is gone are
+gone.
 """
 
 from __future__ import annotations
@@ -25,11 +24,7 @@ from spark_tiering.layout.object_names import ObjectKind, ObjectName
 from spark_tiering.maintenance.json_lines import parse_line, spaced_line
 from spark_tiering.maintenance.rebuild.apply_steps import groups, steps_for
 from spark_tiering.maintenance.rebuild.decision import RebuildFate, decide
-from spark_tiering.maintenance.rebuild.document import (
-    entry_fields,
-    entry_of,
-    parse_entry,
-)
+from spark_tiering.maintenance.rebuild.document import entry_fields, entry_of, parse_entry
 from spark_tiering.maintenance.rebuild.object_sets import ReadSet
 from tests.support.builders import delete_finished, delete_started, finished, tp
 from tests.support.stores.segment_objects import manifest_of, whole_segment
@@ -140,9 +135,7 @@ def expected(tier: list[tuple[SegmentMetadata, str]]) -> PythonShard:
 
 
 @given(tiers())
-def test_rebuild_when_deletions_are_known_then_equals_what_it_came_from(
-    tier: list[tuple[SegmentMetadata, str]],
-) -> None:
+def test_rebuild_when_deletions_are_known_is_equal(tier: list[tuple[SegmentMetadata, str]]) -> None:
     """A rebuild with known deletions equals the original in every look-up, segment and field."""
     past = {
         segment.id: SegmentState.DELETE_SEGMENT_STARTED
@@ -168,9 +161,7 @@ def test_rebuild_when_deletions_are_known_then_equals_what_it_came_from(
 
 
 @given(tiers().filter(lambda tier: all(stage != "whole" for _, stage in tier)))
-def test_rebuild_when_nothing_was_deleted_then_the_service_answers_as_before(
-    tier: list[tuple[SegmentMetadata, str]],
-) -> None:
+def test_rebuild_when_nothing_was_deleted_is_equal(tier: list[tuple[SegmentMetadata, str]]) -> None:
     """A rebuild without deletions answers as the lost metadata did."""
     tier = [(one, "finished" if stage != "open" else stage) for one, stage in tier]
     shard = PythonShard(0)

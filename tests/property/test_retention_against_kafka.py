@@ -32,10 +32,7 @@ END = 400
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[dict[int, int], list[SegmentMetadata]]:
-    """
-    Draw a leader's epochs and segments: most come from its log, some from other leaders; they
-    overlap, lack pieces, and are in every state.
-    """
+    """Draw a leader's epochs and overlapping segments in every state, some of other leaders."""
     numbers = sorted(draw(st.sets(st.integers(0, 7), min_size=1, max_size=5)))
     starts = sorted(draw(st.lists(st.integers(0, END - 1), min_size=len(numbers),
                                   max_size=len(numbers))))  # fmt: skip
@@ -80,10 +77,7 @@ def test_f117_retention_when_a_leader_tells_its_epochs_then_deletes_what_kafka_d
     log_start: int,
     data: Any,
 ) -> None:
-    """
-    Retention deletes Kafka's segments in Kafka's order with Kafka's new start, also beside open
-    copies.
-    """
+    """Retention deletes Kafka's segments in Kafka's order with Kafka's new start."""
     epochs, segments = history
     at_work = {one.id for one in segments if one.state is CS and data.draw(st.booleans())}
     leader = Leader(truncated(epochs, log_start), log_start, END, now_ms=NOW_MS, **given)
@@ -107,9 +101,7 @@ def test_f117_retention_when_a_leader_tells_its_epochs_then_deletes_what_kafka_d
 def test_f115_f117_f120_expiry_when_segments_alone_tell_the_epochs_then_deletes_what_kafka_deletes(
     history: tuple[dict[int, int], list[SegmentMetadata]], given: dict[str, int], keeps: bool
 ) -> None:
-    """
-    An archive expires segments as the leader would, where each segment comes from one leader's log.
-    """
+    """An archive expires segments as the leader whose log they come from would."""
     epochs, segments = history
     real = [one for one in segments if is_valid(one, END, filtered(epochs)) and one.state is not CS]
     told = {epoch: start for one in real for epoch, start in one.epochs}

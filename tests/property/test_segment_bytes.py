@@ -14,7 +14,7 @@ from spark_tiering.layout.manifest_document import parse_manifest
 from spark_tiering.layout.object_making import IndexesObject, LogObject
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
-from spark_tiering.segment_reading.faults import SegmentUnreadable
+from spark_tiering.segment_reading.protocol import SegmentUnreadable
 from spark_tiering.segment_reading.tiered import TieredSegment
 from tests.support.stores.encrypted_segments import seal_objects
 from tests.support.stores.memory_store import MemoryStore

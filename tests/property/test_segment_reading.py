@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from random import Random
 
 from hypothesis import given
@@ -13,6 +12,7 @@ from spark_tiering.segments.segment_inspection import InspectionRules, inspect_s
 from spark_tiering.segments.segment_listing import list_segments
 from spark_tiering.segments.segment_parts import REQUIRED, RebuiltPart, SegmentReport, StoredPart
 from spark_tiering.segments.state_before import last_stable_offset, state_before
+from tests.support.memory import memory_below
 from tests.support.partitions.segments import (
     MemoryFiles,
     example_partition,
@@ -70,9 +70,7 @@ def assert_adds_up(report: SegmentReport) -> None:
 
 
 @given(seeds, which)
-def test_segments_when_files_are_damaged_in_any_way_then_are_reported_on(
-    seed: int, chosen: int
-) -> None:
+def test_segments_when_files_are_damaged_then_are_reported_on(seed: int, chosen: int) -> None:
     """A report always adds up, with or without the previous segment's state."""
     files = damaged(seed, chosen)
     for report in inspect_all(files, RULES[chosen]):
@@ -86,18 +84,14 @@ def test_segments_when_files_are_damaged_in_any_way_then_are_reported_on(
 
 
 @given(seeds, which)
-def test_last_stable_offset_when_files_are_damaged_in_any_way_then_is_told_or_is_not(
-    seed: int, chosen: int
-) -> None:
+def test_last_stable_offset_when_files_are_damaged_then_no_error(seed: int, chosen: int) -> None:
     """The function returns an offset or a reason."""
     found = last_stable_offset(damaged(seed, chosen))
     assert (found.offset is None) is bool(found.detail)
 
 
 @given(seeds, which)
-def test_companions_when_damaged_then_what_is_copied_is_right_all_the_same(
-    seed: int, chosen: int
-) -> None:
+def test_companions_when_damaged_then_copied_parts_are_right(seed: int, chosen: int) -> None:
     """Companion files that a copy keeps or makes are right when they are read again."""
     rng, files = Random(seed), PARTITIONS[chosen]
     contents = dict(files.contents)
@@ -125,14 +119,10 @@ def test_memory_when_every_length_lies_then_stays_small() -> None:
     files = example_partition()
     huge = 2**31 - 1
     files.told = {name: huge for name in files.contents if not name.startswith("0" * 20)}
-    tracemalloc.start()
-    try:
+    with memory_below(BYTES_MAX):
         for report in inspect_all(files):
             assert_adds_up(report)
         assert last_stable_offset(files).offset is None
         for seed in range(20):
             for report in inspect_all(damaged(seed, 0), InspectionRules(index_interval_bytes=0)):
                 assert_adds_up(report)
-        assert tracemalloc.get_traced_memory()[1] < BYTES_MAX
-    finally:
-        tracemalloc.stop()

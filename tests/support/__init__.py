@@ -7,6 +7,7 @@ Modules that tests of every area use:
     engines       an engine over a topic in memory, on an event loop with virtual time
     virtual_time  an event loop whose time passes only when nothing else can happen
     manual_clock  a clock that moves only when a test says so
+    memory        the peak of traced memory that a block may take
     blocking      finds calls of ours that block the event loop
 
 Packages, each of which lists its modules in its `__init__`:

@@ -26,8 +26,8 @@ from spark_tiering.maintenance.expire.current_state import read_state
 from spark_tiering.maintenance.expire.execution import ExpireExecution, ExpireFate, ExpireReceipt
 from spark_tiering.maintenance.expire.report import ExpireReport
 from spark_tiering.reporting.progress import Meter
-from spark_tiering.segment_reading.faults import SegmentUnreadable
-from spark_tiering.segment_reading.places import KeyPlaces
+from spark_tiering.segment_reading.protocol import SegmentUnreadable
+from spark_tiering.segment_reading.tiered import KeyPlaces
 from spark_tiering.stores.opening import open_store
 from spark_tiering.stores.results import ObjectAbsent
 

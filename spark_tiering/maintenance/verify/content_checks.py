@@ -16,7 +16,7 @@ from spark_tiering.maintenance.verify.object_checks import of_unreadable
 from spark_tiering.maintenance.verify.salvage import DamagedLogReader, positions_of
 from spark_tiering.maintenance.verify.segment_files import SegmentLogFile, stream_of
 from spark_tiering.maintenance.verify.values import SegmentFault, plain
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable
 from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
 from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
 from spark_tiering.segments.leader_epochs import EpochsJudge, epochs_of_file, epochs_within

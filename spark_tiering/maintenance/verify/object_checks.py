@@ -13,7 +13,7 @@ from spark_tiering.layout.manifest import SegmentDescription
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.object_verification import verify_objects, verify_segment
 from spark_tiering.maintenance.verify.values import SegmentFault, plain
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable, finding_kind
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable, finding_kind
 from spark_tiering.segment_reading.tiered import find_manifest
 from spark_tiering.stores.results import ObjectArchived, ObjectFacts
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from spark_tiering.layout.findings import LayoutFinding
     from spark_tiering.layout.manifest import Manifest
     from spark_tiering.maintenance.verify.values import Offsets
-    from spark_tiering.segment_reading.places import KeyPlaces, Keys
     from spark_tiering.segment_reading.protocol import ObjectReader
+    from spark_tiering.segment_reading.tiered import KeyPlaces, Keys
 
 OBJECTS: Final = len(ObjectKind)
 REQUESTS: Final = 3

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from rlmm.records.header import LENGTH_FROM, LENGTH_MIN
 from spark_tiering.maintenance.verify.segment_files import SegmentLogFile
-from spark_tiering.segment_reading.faults import SegmentUnreadable
+from spark_tiering.segment_reading.protocol import SegmentUnreadable
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.log_walk import LogWalk
 from spark_tiering.segments.partition_files import FileStream

@@ -16,8 +16,8 @@ from spark_tiering.layout.object_names import ObjectKind, main_key, parse_object
 from spark_tiering.layout.range_reading import FETCH_BYTES
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
 from spark_tiering.maintenance.verify.object_checks import REQUESTS
-from spark_tiering.segment_reading.faults import SegmentUnreadable
-from spark_tiering.segment_reading.places import KeyPlaces
+from spark_tiering.segment_reading.protocol import SegmentUnreadable
+from spark_tiering.segment_reading.tiered import KeyPlaces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -23,8 +23,7 @@ from spark_tiering.maintenance.verify.values import (
     plain,
 )
 from spark_tiering.segment_reading.key_files import process_key_ring
-from spark_tiering.segment_reading.places import KeyPlaces
-from spark_tiering.segment_reading.tiered import TieredSegment
+from spark_tiering.segment_reading.tiered import KeyPlaces, TieredSegment
 from spark_tiering.stores.opening import process_store
 
 if TYPE_CHECKING:

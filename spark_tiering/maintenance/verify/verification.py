@@ -38,8 +38,8 @@ from spark_tiering.maintenance.verify.values import (
 )
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.reporting.report import FindingSample
-from spark_tiering.segment_reading.faults import SegmentUnreadable
-from spark_tiering.segment_reading.places import KeyPlaces
+from spark_tiering.segment_reading.protocol import SegmentUnreadable
+from spark_tiering.segment_reading.tiered import KeyPlaces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

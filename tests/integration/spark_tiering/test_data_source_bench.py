@@ -11,13 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_window_of_time_when_it_is_one_minute_of_a_tier_then_little_of_it_is_read(
-    tmp_path: Path,
-) -> None:
-    """
-    A query of one minute, by option or by pushed-down filters, reads few bytes of the tier and
-    returns every row of that minute.
-    """
+def test_window_of_time_when_it_is_one_minute_then_little_is_read(tmp_path: Path) -> None:
+    """A query of one minute reads few bytes of the tier and returns every row of that minute."""
     run = Run()
     measure_window(run, QUICK.large, tmp_path)
     assert [figure.at_most for figure in run.asked] == [WINDOW_SHARE_MAX] * 2

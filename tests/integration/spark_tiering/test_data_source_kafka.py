@@ -66,9 +66,7 @@ async def send(producer: AIOKafkaProducer, topic: str, rng: random.Random, count
 
 
 async def fill(login: Login, topic: str, rng: random.Random) -> None:
-    """
-    Produce in five codecs, in committed and aborted transactions and in one that spans segments.
-    """
+    """Produce in five codecs, in committed and aborted transactions and one that spans segments."""
     lasting = AIOKafkaProducer(**login.for_aiokafka(), transactional_id=f"lasting-{topic}")
     async with lasting:
         await lasting.begin_transaction()
@@ -168,13 +166,8 @@ class Truth(NamedTuple):
     log_end: int
 
 
-async def test_data_source_when_a_consumer_and_sparks_own_source_read_as_well_then_all_agree(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
-    """
-    The data source, Spark's own source, a consumer and the broker's folder give equal rows for five
-    codecs and both isolation levels.
-    """
+async def test_data_source_and_other_readers_agree(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
+    """Four readers give equal rows for five codecs and both isolation levels."""
     node = fresh_kafka.node()
     node.start()
     store = LocalStore(LocalSettings(tmp_path / "tier"))
@@ -239,12 +232,6 @@ def both(topic: str, bootstrap: str, place: dict[str, str]) -> list[Query]:
         }
         queries.append(Query("kafka", of_broker))
     return queries
-
-
-def test_connector_jars_when_they_are_fetched_then_there_are_four(kafka_jars: object) -> None:
-    """The four connector jars of `tests/kafka/spark_connector` are fetched and checked."""
-    assert kafka_jars
-    assert len(connector_jars()) == 4
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,4 @@
-"""
-The data source over places that lack something, or are wrong: planned and read in this process, as
-Spark's workers do it.
-"""
+"""The data source over damaged or incomplete places, in this process, as Spark's workers do it."""
 
 from __future__ import annotations
 
@@ -15,16 +12,12 @@ import pytest
 
 from rlmm.errors import ConfigError, DataLost, StoreAbsent, TierUnreadable
 from spark_tiering.data_source.piece_reading import read_piece
-from spark_tiering.data_source.spark_errors import iterated_in_one_line, told_in_one_line
+from spark_tiering.data_source.source import iterated_in_one_line, told_in_one_line
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.storage import TierStorage
 from tests.support.datasource.local_reading import planned, rows_read
-from tests.support.datasource.readable_tiers import (
-    PREFIX,
-    embedded,
-    path_of,
-)
+from tests.support.datasource.readable_tiers import PREFIX, embedded, path_of, store_in
 from tests.support.stores.encrypted_segments import IDS, KeyFiles, seal_segment
 
 if TYPE_CHECKING:
@@ -40,10 +33,7 @@ if TYPE_CHECKING:
 def test_gap_when_a_segment_is_missing_then_it_is_an_error_or_left_out(
     log: WrittenLog, read_options: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    A missing segment is an error with its offsets, or its rows alone are left out where losses are
-    allowed.
-    """
+    """A missing segment is an error with its offsets, or left out where losses are allowed."""
     gone = log.tiered[2]
     path_of(read_options, gone, ObjectKind.MANIFEST).unlink()
     told = f"orders-0: no offsets {gone.start_offset} to {gone.last_offset}"
@@ -71,16 +61,10 @@ def test_gap_when_committed_rows_are_read_then_none_of_an_undecided_transaction_
     assert found[0] == log.rows()[0]
 
 
-def test_expired_when_a_start_lies_below_the_tier_then_it_is_named(
-    log: WrittenLog, read_options: dict[str, str]
-) -> None:
-    """
-    A read that starts at an offset below the tier names the expired offsets, while `earliest`
-    starts at the first available one.
-    """
-    gone = log.tiered[0]
+def test_expired_start_below_the_tier_named(log: WrittenLog, read_options: dict[str, str]) -> None:
+    """A start below the tier names the expired offsets; `earliest` is the first available one."""
     for kind in ObjectKind:
-        path_of(read_options, gone, kind).unlink()
+        path_of(read_options, log.tiered[0], kind).unlink()
     first = log.tiered[1].start_offset
     assert rows_read(read_options) == log.rows(first)
     options = {**read_options, "startingOffsets": '{"orders": {"0": 2}}'}
@@ -89,34 +73,21 @@ def test_expired_when_a_start_lies_below_the_tier_then_it_is_named(
     assert rows_read({**options, "failOnDataLoss": "false"}) == log.rows(first)
 
 
-def test_end_when_it_lies_behind_the_tier_then_it_is_named(
-    log: WrittenLog, read_options: dict[str, str]
+@pytest.mark.parametrize("bound", ["startingOffsets", "endingOffsets"])
+def test_start_or_end_when_it_lies_behind_the_tier_then_it_is_named(
+    bound: str, log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """A read that ends behind the tier names the offsets that are not tiered yet."""
+    """A start or an end behind the tier is an error with the offsets that are not tiered yet."""
     end = log.tier_end
-    options = {**read_options, "endingOffsets": f'{{"orders": {{"0": {end + 10}}}}}'}
-    with pytest.raises(DataLost, match=f"no offsets {end} to {end + 9}: they lie behind all"):
-        rows_read(options)
-
-
-def test_start_when_it_lies_behind_the_tier_then_it_is_named(
-    log: WrittenLog, read_options: dict[str, str]
-) -> None:
-    """A start behind the tier is an error with that offset, not an empty result."""
-    end = log.tier_end
-    options = {**read_options, "startingOffsets": f'{{"orders": {{"0": {end + 7}}}}}'}
+    options = {**read_options, bound: f'{{"orders": {{"0": {end + 7}}}}}'}
     with pytest.raises(DataLost, match=f"no offsets {end} to {end + 6}: they lie behind all"):
         rows_read(options)
-    assert rows_read({**options, "failOnDataLoss": "false"}) == []
+    left = log.rows() if bound == "endingOffsets" else []
+    assert rows_read({**options, "failOnDataLoss": "false"}) == left
 
 
-def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
-    log: WrittenLog, read_options: dict[str, str]
-) -> None:
-    """
-    A segment that retention deletes during a query is reported by its object, and earlier rows are
-    right.
-    """
+def test_object_when_gone_is_lost_by_name(log: WrittenLog, read_options: dict[str, str]) -> None:
+    """A segment deleted during a query is reported by its object, and earlier rows are right."""
 
     shares, reading = planned(read_options)
     gone = log.tiered[3]
@@ -127,19 +98,28 @@ def test_object_when_it_vanishes_after_planning_then_it_is_lost_by_name(
     assert list(read_piece(pieces[2], reading))
 
 
-def test_topic_when_nothing_is_there_of_it_then_it_is_a_mistake(
-    read_options: dict[str, str],
-) -> None:
-    """A named topic without data is an error, while a pattern may match no topic."""
+def test_topic_when_it_has_no_data_then_it_is_refused(read_options: dict[str, str]) -> None:
+    """A named topic without data is an error with its keys; a pattern may match no topic."""
     with pytest.raises(ConfigError, match="nothing is there of payments"):
         rows_read({**read_options, "subscribe": "orders,payments"})
     without = {name: value for name, value in read_options.items() if name != "subscribe"}
     with pytest.raises(ConfigError, match="nothing is there of orders-4"):
         rows_read({**without, "assign": '{"orders": [0, 4]}'})
     assert rows_read({**without, "subscribePattern": "nothing.*"}) == []
+    with pytest.raises(ConfigError, match="of orders; looked for keys that begin with 'kaorders-'"):
+        rows_read({**read_options, "prefix": "ka"})
 
 
 # ----------------------------------------------------------------------------- what is wrong
+
+
+def tier_with(folder: Path, log: WrittenLog, part: SegmentPart, content: bytes) -> dict[str, str]:
+    """Store the second segment alone, with *content* for *part*; return the options to read it."""
+    report = log.reports[1]
+    parts = {**log.parts(report), part: content}
+    segment = replace(log.metadata(report), size_bytes=len(parts[SegmentPart.LOG]))
+    TierStorage(store_in(folder)).copy(segment, parts)
+    return {"store": str(folder / "tier"), "subscribe": "orders"}
 
 
 def damage(read_options: dict[str, str], log: WrittenLog, what: str) -> None:
@@ -151,11 +131,13 @@ def damage(read_options: dict[str, str], log: WrittenLog, what: str) -> None:
         case "cut object":
             path.write_bytes(content[:-30])
         case "object of another segment":
-            path.write_bytes(
-                path_of(read_options, other, ObjectKind.LOG).read_bytes()[: len(content)]
-            )
+            foreign = path_of(read_options, other, ObjectKind.LOG).read_bytes()
+            path.write_bytes(foreign[: len(content)])
         case "changed byte":
             content[len(content) // 2] ^= 1
+            path.write_bytes(content)
+        case "unknown codec":
+            content[22] = content[22] & ~0x07 | 0x07
             path.write_bytes(content)
         case "manifest of another segment":
             manifest.write_bytes(path_of(read_options, other, ObjectKind.MANIFEST).read_bytes())
@@ -171,6 +153,7 @@ def damage(read_options: dict[str, str], log: WrittenLog, what: str) -> None:
         ("cut object", "TIER-OBJECT-LENGTH"),
         ("object of another segment", "TIER-(BATCH-DAMAGED|OBJECT-LENGTH)"),
         ("changed byte", "TIER-BATCH-DAMAGED"),
+        ("unknown codec", "TIER-BATCH-DAMAGED.*unknown-compression"),
         ("manifest of another segment", "TIER-MANIFEST-MALFORMED"),
         ("manifest that is none", "TIER-MANIFEST-MALFORMED"),
         ("empty manifest", "TIER-MANIFEST-MALFORMED"),
@@ -179,13 +162,11 @@ def damage(read_options: dict[str, str], log: WrittenLog, what: str) -> None:
 def test_bad_input_when_it_is_read_then_one_line_names_it_and_no_row_is_wrong(
     what: str, code: str, log: WrittenLog, read_options: dict[str, str]
 ) -> None:
-    """
-    A query over a damaged segment ends with one line that names the fault, and no returned row is
-    wrong.
-    """
+    """A query over a damaged segment ends with one line about the fault, without a wrong row."""
     damage(read_options, log, what)
+    verify = "none" if what == "unknown codec" else "crc"
     with pytest.raises(TierUnreadable, match=code) as told:
-        rows_read(read_options)
+        rows_read({**read_options, "verify": verify})
     assert "\n" not in str(told.value)
 
 
@@ -200,58 +181,24 @@ def test_bad_input_when_a_plan_trusts_the_metadata_then_the_manifest_is_refused_
         rows_read({**read_options, "embedded": str(tmp_path / "archive")})
 
 
-def test_unknown_compression_when_it_is_met_then_it_is_named(
-    log: WrittenLog, read_options: dict[str, str]
-) -> None:
-    """
-    A batch of an unknown codec is named in the error, since the batch is whole but the reader
-    cannot decompress it.
-    """
-    path = path_of(read_options, log.tiered[1], ObjectKind.LOG)
-    content = bytearray(path.read_bytes())
-    content[22] = content[22] & ~0x07 | 0x07
-    path.write_bytes(content)
-    with pytest.raises(TierUnreadable, match=r"TIER-BATCH-DAMAGED.*unknown-compression"):
-        rows_read({**read_options, "verify": "none"})
-
-
-def test_wrong_index_when_it_leads_into_the_middle_of_a_batch_then_it_is_named(
-    log: WrittenLog, store: LocalStore, tmp_path: Path
-) -> None:
-    """
-    An index that leads into the middle of a batch is named, because rows in between would be
-    missing.
-    """
-
-    report = log.reports[1]
-    parts = log.parts(report)
-    index = bytearray(parts[SegmentPart.OFFSET_INDEX])
+def test_wrong_index_when_it_leads_into_a_batch_is_named(log: WrittenLog, tmp_path: Path) -> None:
+    """An index that leads into the middle of a batch is an error: rows would be missing."""
+    segment = log.reports[1].segment
+    index = bytearray(log.parts(log.reports[1])[SegmentPart.OFFSET_INDEX])
     index[-1] ^= 1
-    parts[SegmentPart.OFFSET_INDEX] = bytes(index)
-    TierStorage(store).copy(log.metadata(report), parts)
-    options = {"store": str(tmp_path / "tier"), "subscribe": "orders", "maxPartitionBytes": "300"}
+    options = tier_with(tmp_path, log, SegmentPart.OFFSET_INDEX, bytes(index))
     with pytest.raises(TierUnreadable, match=r"TIER-(INDEX-WRONG|BATCH-DAMAGED)"):
-        rows_read(options)
-    del options["maxPartitionBytes"]
-    assert rows_read(options) == log.rows(report.segment.base_offset, report.segment.next_offset)
+        rows_read({**options, "maxPartitionBytes": "300"})
+    assert rows_read(options) == log.rows(segment.base_offset, segment.next_offset)
 
 
-def test_log_when_it_ends_within_a_batch_then_it_is_named_and_what_came_before_is_right(
-    log: WrittenLog, store: LocalStore, tmp_path: Path
-) -> None:
-    """
-    A log cut within a batch, in an object of the right length, is named, and all rows before the
-    cut are right.
-    """
-    report = log.reports[1]
-    parts = log.parts(report)
-    parts[SegmentPart.LOG] = parts[SegmentPart.LOG][:-20]
-    segment = replace(log.metadata(report), size_bytes=len(parts[SegmentPart.LOG]))
-    TierStorage(store).copy(segment, parts)
-    options = {"store": str(tmp_path / "tier"), "subscribe": "orders"}
+def test_log_when_it_ends_within_a_batch_is_read_up_to_it(log: WrittenLog, tmp_path: Path) -> None:
+    """A log cut within a batch is an error, and all rows before the cut are right."""
+    content = log.parts(log.reports[1])[SegmentPart.LOG]
+    options = tier_with(tmp_path, log, SegmentPart.LOG, content[:-20])
     with pytest.raises(TierUnreadable, match=r"TIER-BATCH-DAMAGED.*torn"):
         rows_read(options)
-    first = report.segment.base_offset
+    first = log.reports[1].segment.base_offset
     bounds = {"endingOffsets": f'{{"orders": {{"0": {first + 5}}}}}'}
     assert rows_read({**options, **bounds}) == log.rows(first, first + 5)
 
@@ -260,10 +207,7 @@ def test_log_when_it_ends_within_a_batch_then_it_is_named_and_what_came_before_i
 def test_state_of_transactions_when_it_cannot_be_read_then_committed_rows_are_refused(
     part: SegmentPart, log: WrittenLog, store: LocalStore, tmp_path: Path
 ) -> None:
-    """
-    Committed rows are refused when the transaction index cannot be read, and uncommitted reads do
-    not need it.
-    """
+    """Committed rows need a readable transaction index; uncommitted rows do not."""
     for report in log.reports:
         parts = log.parts(report)
         if part in parts:
@@ -275,38 +219,24 @@ def test_state_of_transactions_when_it_cannot_be_read_then_committed_rows_are_re
         rows_read({**options, "isolationLevel": "read_committed"})
 
 
-def test_index_when_it_says_little_then_what_lies_behind_its_places_is_read_as_well(
-    log: WrittenLog, store: LocalStore, tmp_path: Path
-) -> None:
-    """
-    A look-up through an index whose entries lie far above their batches starts early and reads on
-    past the given positions.
-    """
-    report = log.reports[1]
-    parts = log.parts(report)
-    index = parts[SegmentPart.OFFSET_INDEX]
-    entries = [*struct.iter_unpack(">ii", index)]
-    base, behind = report.segment.base_offset, report.segment.next_offset or 0
-    least = behind - base - len(entries)
-    assert len(entries) > 3
-    parts[SegmentPart.OFFSET_INDEX] = b"".join(
-        struct.pack(">ii", least + number, position) for number, (_, position) in enumerate(entries)
-    )
-    TierStorage(store).copy(log.metadata(report), parts)
-    options = {"store": str(tmp_path / "tier"), "subscribe": "orders"}
+def test_index_when_its_entries_lie_far_above_reads_on(log: WrittenLog, tmp_path: Path) -> None:
+    """A look-up by index entries far above their batches reads on past their positions."""
+    segment = log.reports[1].segment
+    index = log.parts(log.reports[1])[SegmentPart.OFFSET_INDEX]
+    positions = [position for _, position in struct.iter_unpack(">ii", index)]
+    base, behind = segment.base_offset, segment.next_offset or 0
+    least = behind - base - len(positions)
+    assert len(positions) > 3
+    late = b"".join(struct.pack(">ii", *entry) for entry in enumerate(positions, least))
+    options = tier_with(tmp_path, log, SegmentPart.OFFSET_INDEX, late)
     for last in range(base + 1, behind, 7):
         bounds = {"endingOffsets": f'{{"orders": {{"0": {last}}}}}'}
         assert rows_read({**options, **bounds}) == log.rows(base, last)
     assert rows_read({**options, "minPartitions": "4"}) == log.rows(base, behind)
 
 
-def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
-    tmp_path: Path,
-) -> None:
-    """
-    A bucket of unrelated files is refused as one without the topic, and a missing folder is an
-    error of its own.
-    """
+def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(tmp_path: Path) -> None:
+    """A bucket of unrelated files lacks the topic; a missing folder is an error of its own."""
     foreign = tmp_path / "foreign"
     (foreign / "photos/2024").mkdir(parents=True)
     (foreign / "photos/2024/a.jpg").write_bytes(b"x")
@@ -318,21 +248,10 @@ def test_foreign_bucket_when_it_is_named_then_it_holds_nothing_of_the_topic(
         rows_read({**options, "store": str(tmp_path / "nowhere")})
 
 
-def test_prefix_when_it_lacks_its_slash_then_what_was_looked_for_shows_it(
-    read_options: dict[str, str],
-) -> None:
-    """A prefix without its slash is an error that shows the searched keys."""
-    with pytest.raises(ConfigError, match="of orders; looked for keys that begin with 'kaorders-'"):
-        rows_read({**read_options, "prefix": "ka"})
-
-
 def test_encrypted_segments_when_a_key_ring_is_named_then_they_are_read_and_else_named(
     log: WrittenLog, store: LocalStore, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """
-    Encrypted segments are read with the key ring, each with its own key, and named without it;
-    planning needs the ring only for transactions.
-    """
+    """Encrypted segments are read with the ring; planning needs it only for transactions."""
     keys = KeyFiles(tmp_path / "keys")
     for number, segment in enumerate(log.tiered):
         seal_segment(store, segment, PREFIX, IDS[number % 2])

@@ -1,7 +1,4 @@
-"""
-The data source over every place with metadata of segments, and over wrong places: planned and read
-in this process, as Spark's workers do it.
-"""
+"""The data source over every place, right or wrong, in this process, as Spark's workers do it."""
 
 from __future__ import annotations
 
@@ -43,21 +40,7 @@ if TYPE_CHECKING:
     from spark_tiering.stores.local import LocalStore
 
 
-def test_manifests_when_nothing_else_runs_then_the_tier_is_read_by_them(
-    log: WrittenLog, read_options: dict[str, str]
-) -> None:
-    """
-    A read by manifests alone returns all rows, and of committed rows those of decided transactions.
-    """
-    assert rows_read(read_options) == log.rows()
-    committed = rows_read({**read_options, "isolationLevel": "read_committed"})
-    assert committed == log.rows(committed=True)
-    assert 0 < len(committed) < len(log.rows())
-
-
-def test_service_when_it_is_asked_then_only_what_its_metadata_says_is_read(
-    log: WrittenLog, read_options: dict[str, str]
-) -> None:
+def test_service_is_read_by_its_metadata(log: WrittenLog, read_options: dict[str, str]) -> None:
     """With a service the data source reads only finished segments of its metadata."""
     with ServedMetadata() as served:
         publish(open_metadata_access(served.access), log.tiered[:3])
@@ -79,9 +62,7 @@ def test_embedded_log_when_it_is_named_then_it_is_read_as_it_is_now(
 def test_plan_when_it_is_frozen_then_later_segments_change_nothing(
     form: str, log: WrittenLog, store: LocalStore, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """
-    A frozen plan gives the same rows in either file form and for any cut, whatever is tiered later.
-    """
+    """A frozen plan gives the same rows in either file form and for any cut."""
     request = embedded(tmp_path / "archive", log.tiered)
     plan = frozen(request, topics=("orders",))
     file = tmp_path / f"plan.{form}"
@@ -101,10 +82,7 @@ def test_plan_when_it_is_frozen_then_later_segments_change_nothing(
 def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_within_them(
     log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """
-    A plan that cuts segments decides committed rows by markers behind its end, which the cut
-    segment's index holds.
-    """
+    """A plan that cuts segments decides committed rows by markers behind its end."""
     request = embedded(tmp_path / "archive", log.tiered)
     file = tmp_path / "plan.json"
     for behind in range(20, log.stable_end, 37):
@@ -121,10 +99,7 @@ def test_plan_when_its_bounds_cut_segments_then_committed_rows_are_decided_withi
 def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_named(
     log: WrittenLog, read_options: dict[str, str], tmp_path: Path
 ) -> None:
-    """
-    A plan that covers more than the tier names its expired offsets, and not the offsets behind the
-    tier, which were named when the plan was made.
-    """
+    """A plan that covers more than the tier names its expired offsets, not those behind it."""
     request = embedded(tmp_path / "archive", log.tiered[1:])
     plan = frozen(request, bounds=RecordBounds(from_offset=0, to_offset=log.tier_end + 500))
     file = tmp_path / "plan.json"
@@ -139,13 +114,8 @@ def test_plan_when_it_was_asked_for_more_than_there_is_then_what_is_expired_is_n
     assert rows_read(options) == log.rows(first)
 
 
-def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_to_there(
-    log: WrittenLog, tmp_path: Path
-) -> None:
-    """
-    Log folders are read up to the high watermark that the broker noted, the active segment
-    included.
-    """
+def test_log_folders_are_read_up_to_the_high_watermark(log: WrittenLog, tmp_path: Path) -> None:
+    """Log folders are read up to the checkpointed high watermark, in the active segment too."""
     log.append(3)
     log.append(3)
     until, end = log.next_offset, log.rows
@@ -167,13 +137,8 @@ def test_log_folders_when_a_broker_noted_its_high_watermark_then_it_is_read_up_t
     assert rows_read(options) == end()
 
 
-def test_log_folders_when_records_were_deleted_then_they_are_not_read(
-    log: WrittenLog, tmp_path: Path
-) -> None:
-    """
-    Records that the broker deleted are not read from log folders although their segment still has
-    them.
-    """
+def test_log_folders_when_records_were_deleted_omit_them(log: WrittenLog, tmp_path: Path) -> None:
+    """Deleted records are not read from log folders although their segment still has them."""
     log.into_folder(tmp_path / "logs")
     (tmp_path / "logs/log-start-offset-checkpoint").write_text("0\n1\norders 0 17\n")
     options = {"logDirs": str(tmp_path / "logs"), "subscribe": "orders"}
@@ -182,9 +147,7 @@ def test_log_folders_when_records_were_deleted_then_they_are_not_read(
         rows_read({**options, "startingOffsets": '{"orders": {"0": 3}}'})
 
 
-def test_log_folders_when_one_has_two_replicas_then_the_farther_one_is_read(
-    log: WrittenLog, tmp_path: Path
-) -> None:
+def test_log_folders_when_there_are_two_the_farther_wins(log: WrittenLog, tmp_path: Path) -> None:
     """Of two replicas the data source reads the longer one, and each row once."""
     log.into_folder(tmp_path / "a")
     log.fill(20)
@@ -198,13 +161,8 @@ def test_log_folders_when_one_has_two_replicas_then_the_farther_one_is_read(
     assert rows_read(options) == log.rows()
 
 
-def test_partitions_when_there_are_several_then_each_is_read_by_its_own_bounds(
-    store: LocalStore, tmp_path: Path
-) -> None:
-    """
-    Each partition of several topics is read by its own bounds, and one without data in them gives
-    no row.
-    """
+def test_partitions_when_several_are_read_by_own_bounds(store: LocalStore, tmp_path: Path) -> None:
+    """Each partition is read by its own bounds, and one without data in them gives no row."""
     logs = [WrittenLog(5, "orders", 0), WrittenLog(6, "orders", 1), WrittenLog(7, "payments", 0)]
     for log in logs:
         log.fill(20)

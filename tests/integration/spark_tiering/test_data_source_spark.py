@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import RlmmError
-from spark_tiering.execution.failure_causes import cause_of
 from spark_tiering.execution.session import open_session
 from spark_tiering.execution.settings import ExecutionSettings
 from spark_tiering.layout.object_names import ObjectKind, object_keys
@@ -81,9 +78,7 @@ def told(call: Any) -> str:
 def test_spark_when_it_reads_a_folder_then_rows_and_columns_are_those_of_the_log(
     spark: SparkSession, read_options: dict[str, str], log: WrittenLog
 ) -> None:
-    """
-    A folder gives the rows and columns of the log, in one task or many, with headers or without.
-    """
+    """A folder gives the log's rows and columns, in one task or many."""
     found = frame(spark, {**read_options, "includeHeaders": "true", "minPartitions": "5"})
     assert found.rdd.getNumPartitions() >= 5
     assert rows_of(found) == log.rows()
@@ -93,6 +88,8 @@ def test_spark_when_it_reads_a_folder_then_rows_and_columns_are_those_of_the_log
     assert rows_of(plain) == without_headers(log.rows())
     committed = frame(spark, {**read_options, "isolationLevel": "read_committed"})
     assert committed.count() == len(log.rows(committed=True))
+    bounds = dict.fromkeys(("startingOffsets", "endingOffsets"), '{"orders": {"0": 7}}')
+    assert frame(spark, {**read_options, **bounds}).count() == 0
 
 
 def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
@@ -108,14 +105,6 @@ def test_spark_when_a_schema_is_given_then_these_columns_alone_are_read(
     )
     wrong = told(frame(spark, read_options, "offset int").collect)
     assert "offset is bigint, the schema that was given says int" in wrong
-
-
-def test_spark_when_the_range_is_empty_then_there_are_no_rows(
-    spark: SparkSession, read_options: dict[str, str]
-) -> None:
-    """An empty range gives no rows."""
-    bounds = dict.fromkeys(("startingOffsets", "endingOffsets"), '{"orders": {"0": 7}}')
-    assert frame(spark, {**read_options, **bounds}).count() == 0
 
 
 def test_spark_when_filters_are_pushed_down_then_they_narrow_and_spark_filters_on(
@@ -173,15 +162,6 @@ def test_spark_when_a_plan_is_read_then_the_same_rows_come_again(
     assert written(spark, tmp_path) == expected
 
 
-def test_spark_when_it_reads_log_folders_then_rows_are_those_of_the_log(
-    spark: SparkSession, log: WrittenLog, tmp_path: Path
-) -> None:
-    """Spark reads the rows of log folders without a store and without credentials."""
-    log.into_folder(tmp_path / "logs")
-    options = {"logDirs": str(tmp_path / "logs"), "subscribe": "orders", "includeHeaders": "true"}
-    assert rows_of(frame(spark, options)) == log.rows()
-
-
 def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credentials(
     spark: SparkSession,
     log: WrittenLog,
@@ -189,9 +169,7 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    Workers read segments of a bucket with their own credentials, and the query plan holds none.
-    """
+    """Workers use their own credentials, and the query plan holds none."""
     with seaweedfs_server(tmp_path_factory.mktemp("seaweedfs")) as server:
         known_as(ACCESS, SECRET, tmp_path, monkeypatch)
         settings = S3Settings(
@@ -225,10 +203,7 @@ def test_spark_when_segments_are_in_a_bucket_then_workers_find_their_own_credent
     [
         ({"secretKey": "hunter2"}, "ConfigError: the option secretkey looks like a secret"),
         ({"subscribe": "payments"}, "ConfigError: nothing is there of payments"),
-        (
-            {"startingOffsets": '{"orders": {"0": 999999}}'},
-            "DataLost: orders-0: no offsets",
-        ),
+        ({"startingOffsets": '{"orders": {"0": 999999}}'}, "DataLost: orders-0: no offsets"),
     ],
 )
 def test_spark_when_an_option_is_wrong_then_it_says_so_in_one_line(
@@ -263,13 +238,6 @@ def test_spark_when_segments_are_damaged_or_gone_then_it_says_so_in_one_line(
     assert rows_of(left) == [*log.rows(0, first), *log.rows(behind)]
 
 
-def test_cause_when_a_query_fails_then_it_is_our_message_alone() -> None:
-    """The cause of a failed query is our message alone, as in our own commands."""
-    error = Exception("rlmm.errors.storage_errors.DataLost: orders-0: no offsets 1 to 2: expired")
-    assert "orders-0: no offsets 1 to 2" in cause_of(error)
-    assert issubclass(RlmmError, Exception)
-
-
 # ----------------------------------------------------------------------------------- streams
 
 
@@ -291,9 +259,7 @@ def written(spark: SparkSession, folder: Path) -> list[Row]:
     return rows_of(spark.read.parquet(str(folder / "rows")))
 
 
-def test_stream_when_it_is_restarted_then_it_goes_on_behind_its_checkpoint(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_stream_when_restarted_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
     """A restarted stream continues behind its checkpoint in limited batches."""
     log = WrittenLog(12)
     log.fill(25)
@@ -330,9 +296,7 @@ def test_stream_when_an_option_is_wrong_then_it_says_so(
 
 
 @pytest.mark.long
-def test_stream_when_segments_expire_before_they_were_read_then_it_fails_by_name(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_stream_when_segments_expire_unread_fails(spark: SparkSession, tmp_path: Path) -> None:
     """A stream whose segments expired names them, or skips them where losses are allowed."""
     log = WrittenLog(14)
     log.fill(15)
@@ -377,10 +341,3 @@ def test_spark_connect_when_it_reads_then_rows_are_those_of_the_log(
         assert found.where("offset < 10").count() == len(log.rows(0, 10))
     finally:
         opened.close()
-
-
-def test_moments_of_the_truth_are_in_utc() -> None:
-    """The expected rows that other tests compare with have times in UTC."""
-    assert WrittenLog().now_ms == round(
-        datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC).timestamp() * 1000
-    )

@@ -1,9 +1,4 @@
-"""
-Rows of a log by the decoder and by readers that know nothing of it, all as the same plain tuples.
-
-The readers: aiokafka's parser for whatever is sound, and `rlmm.records`, which reads record by
-record and trusts nothing, for whatever is not.
-"""
+"""Decoded rows of a log as plain tuples, by the decoder, by aiokafka and by `rlmm.records`."""
 
 from __future__ import annotations
 
@@ -18,15 +13,21 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import INFLATED_BYTES_MAX
 from rlmm.records.damage import DamagedRecords
 from rlmm.records.records import Record, strict_records
-from spark_tiering.decoding import COLUMNS, BatchDecoder, DecodingFault, DecodingOptions, rows
+from spark_tiering.decoding import (
+    COLUMNS,
+    BatchDecoder,
+    DecodingFault,
+    DecodingOptions,
+    fields,
+    rows,
+)
 from spark_tiering.decoding import decompression as inflating
-from spark_tiering.decoding import headers as headers_module
 from spark_tiering.decoding import record_positions as stepping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spark_tiering.decoding.counts import DecodingCounts
+    from spark_tiering.decoding.rows import DecodingCounts
 
 TOPIC = "orders"
 PARTITION = 3
@@ -79,23 +80,13 @@ def _rows_of(batch: pa.RecordBatch) -> list[Row]:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         # Python's own times end with the year 9999.
         content[name] = (column.cast(pa.int64()) if name == "timestamp" else column).to_pylist()
-    return [
-        Row._make((*each[:5], _milliseconds(each[5]), each[6], _pairs(each[7])))
-        for each in zip(*content.values(), strict=True)
-    ]
-
-
-def _milliseconds(microseconds: int | None) -> int | None:
-    if microseconds is None:
-        return None
-    assert microseconds % 1000 == 0
-    return microseconds // 1000
-
-
-def _pairs(headers: object) -> tuple[tuple[str, bytes | None], ...] | None:
-    if headers is None:
-        return None
-    return tuple((each["key"], each["value"]) for each in headers)  # type: ignore[attr-defined]
+    found = []
+    for *fields_before, time_us, kind, headers in zip(*content.values(), strict=True):
+        assert (time_us or 0) % 1000 == 0
+        time_ms = None if time_us is None else time_us // 1000
+        pairs = None if headers is None else tuple((one["key"], one["value"]) for one in headers)
+        found.append(Row._make((*fields_before, time_ms, kind, pairs)))
+    return found
 
 
 def parsed_by_aiokafka(log: bytes) -> list[Row]:
@@ -115,10 +106,7 @@ def parsed_by_aiokafka(log: bytes) -> list[Row]:
 
 
 def read_by_records(log: bytes, *, checks_crc: bool = True) -> tuple[list[Row], bool]:
-    """
-    Read every record up to the first damage, and whether there is any, with the reader that follows
-    Kafka, never the compiled one, which takes attributes for a varint.
-    """
+    """Read records by Kafka's rules, not by the compiled reader, up to the first damage, if any."""
     found: list[Row] = []
     for batch in walk(log, verify_crc=checks_crc):
         if not isinstance(batch, Batch):
@@ -148,7 +136,7 @@ def in_small(
     with ExitStack() as stack:
         for module, name, value in (
             (stepping, "LANES_MIN", lanes),
-            (headers_module, "LANES_MIN", lanes),
+            (fields, "LANES_MIN", lanes),
             (rows, "ROWS_MAX", rows_max),
             (rows, "HEADERS_MAX", headers_max),
             (inflating, "PORTION_BYTES", portion_bytes),

@@ -22,9 +22,7 @@ ALWAYS = 1_000
 
 @dataclass(frozen=True)
 class KillingFiles:
-    """
-    Files of which one kills each executor that reads it, so many times in all, never the driver.
-    """
+    """Files of which one kills each executor that reads it, so many times, never the driver."""
 
     files: PartitionFiles
     marks: str

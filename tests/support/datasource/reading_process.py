@@ -1,8 +1,4 @@
-"""
-A driver of its own that reads queries with Spark.
-
-    read_by_spark([Query("rlmm", {...})], folder, jars=[...])       # a table for each, in order
-"""
+"""A reading process of its own: a driver that reads queries with Spark, a table for each."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@ Object stores, and the objects of segments.
 
     stores_under_test   stores of every kind, held to one contract
     memory_store        a store in memory whose next calls can be made to fail
+    findings            findings of the layout, compared in one line
     failing_stores      a store and a source of files that fail at any of their calls
     s3_stub             an S3 server in this process that fails on command
     s3_stub_requests    one connection to it

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_plan.coverage import spans_of
 from spark_tiering.copy_plan.inputs import (
     MetadataImage,
     OpenCopyEvidence,
@@ -18,6 +17,7 @@ from spark_tiering.copy_plan.inputs import (
     SourceSegment,
     StoredObjects,
 )
+from spark_tiering.copy_plan.lineage import spans_of
 from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.rules import Budgets, PlanRules, RequestCosts, SegmentSelection
@@ -183,25 +183,32 @@ def new_ids() -> Iterator[Uuid]:
     return (Uuid.of(7, number) for number in range(1, 2**31))
 
 
+def plan_of(
+    sources: Sequence[SourcePartition],
+    *images: PartitionImage,
+    rule: PlanRules | None = None,
+    evidence: Iterable[OpenCopyEvidence] = (),
+    ids: Iterable[Uuid] | None = None,
+) -> CopyPlan:
+    """Plan from *sources*, by default with rules and images that leave everything to copy."""
+    known = metadata(*(images or (image(partition=one.partition) for one in sources)))
+    return make_plan(rule or rules(), known, sources, evidence, ids or new_ids())
+
+
 def planned(
     segments: Sequence[SourceSegment],
     *known: SegmentMetadata,
     evidence: Iterable[OpenCopyEvidence] = (),
-    mode: CopyMode = CopyMode.ARCHIVE,
+    rule: PlanRules | None = None,
     watermarks: Iterable[tuple[int, int]] = (),
     **of_source: object,
 ) -> PartitionCopyPlan:
-    of_source.setdefault("is_tiered", mode is CopyMode.ADOPT)
-    if mode is CopyMode.ADOPT:
-        of_source.setdefault("log_start", 0)
-    whole = make_plan(
-        rules(mode),
-        metadata(image(*known, watermarks=watermarks)),
-        [source(segments, **of_source)],  # type: ignore[arg-type]
-        evidence,
-        new_ids(),
-    )
-    (found,) = whole.partitions
+    """Plan one partition; the source of an adoption is tiered and its log starts with 0."""
+    if rule is not None and rule.mode is CopyMode.ADOPT:
+        of_source = {"is_tiered": True, "log_start": 0, **of_source}
+    the_source = source(segments, **of_source)  # type: ignore[arg-type]
+    images = image(*known, watermarks=watermarks)
+    (found,) = plan_of([the_source], images, rule=rule, evidence=evidence).partitions
     return found
 
 

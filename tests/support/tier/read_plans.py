@@ -14,7 +14,8 @@ from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin
 from spark_tiering.read_plan.plan import PlanSourceKind
 from spark_tiering.read_plan.planner import make_plan
-from spark_tiering.read_plan.question import Question, QuestionFacts
+from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
+from spark_tiering.read_plan.tokens import parse_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -173,3 +174,29 @@ def histories(draw: st.DrawFn) -> tuple[list[SegmentMetadata], list[Move]]:
 def events_of(history: tuple[list[SegmentMetadata], list[Move]]) -> list[Event]:
     some, moves = history
     return [event_of(some[at], state) for at, state in moves]
+
+
+QUESTION = Question(
+    assigned=(("orders", (0, 1)),),
+    bounds=RecordBounds(to_time_ms=90),
+    bounds_of={("orders", 1): RecordBounds(7, 9)},
+    prefix="tier/",
+    location="s3://bucket/",
+)
+FACTS = QuestionFacts({"orders": 1_000}, {ORDERS: 2}, {ORDERS: ((0, 0), (3, 25))})
+
+
+def _example() -> FrozenPlan:
+    before = plan_of(shard_with(segment(1, 0, 9)))
+    shard = shard_with(
+        segment(1, 0, 9, newest_ms=10),
+        segment(2, 20, 29, newest_ms=20, epochs=((0, 20), (3, 25))),
+        segment(3, 30, 39, state=STARTED),
+        segment(4, 40, 49, newest_ms=30, epochs=((3, 40),)),
+        segment(5, 45, 46, state=DELETING),
+    )
+    return plan_of(shard, QUESTION, FACTS, parse_token(before.token))
+
+
+EXAMPLE = _example()
+"""A plan with something of everything, the one in `tests/data/documents`."""

@@ -35,46 +35,37 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found | {"output": done.output}
 
 
+EXPLAINING = (
+    "codec.decode to events",
+    "compiled walk",
+    "results kept",
+    "1 record a batch, 50 shards, 2,000",
+    "1 record a batch, 1 shard, 2,000",
+    "500 records a batch, 1 shard, 2,000",
+    "pause max, collector on",
+    "pause p99, collector off",
+    "segment_for, at random",
+    "segment_for, nothing there",
+    "highest_offset",
+    "size_of_epoch",
+    "listing",
+    "state images, import",
+)
+
+
 def test_run_states_every_asked_figure_with_its_bound(recorded: dict[str, Any]) -> None:
-    """The run prints every asked figure with its bound and its verdict."""
+    """The run prints asked figures with bound and verdict, each once, and those that explain."""
+    figures = recorded["figures"]
     found = {
         figure["name"]: figure.get("asked_at_least", figure.get("asked_at_most"))
-        for figure in recorded["figures"]
+        for figure in figures
         if "met" in figure
     }
     assert found == ASKED
-    for name in ASKED:
-        assert name in recorded["output"]
-
-
-def test_run_names_each_figure_once(recorded: dict[str, Any]) -> None:
-    """Name and unit identify a figure."""
-    names = [(figure["name"], figure["unit"]) for figure in recorded["figures"]]
-    assert len(names) == len(set(names))
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        "codec.decode to events",
-        "compiled walk",
-        "results kept",
-        "1 record a batch, 50 shards, 2,000",
-        "1 record a batch, 1 shard, 2,000",
-        "500 records a batch, 1 shard, 2,000",
-        "pause max, collector on",
-        "pause p99, collector off",
-        "segment_for, at random",
-        "segment_for, nothing there",
-        "highest_offset",
-        "size_of_epoch",
-        "listing",
-        "state images, import",
-    ],
-)
-def test_run_states_what_explains_the_asked_figures(recorded: dict[str, Any], part: str) -> None:
-    """The run prints the figures that explain the asked ones."""
-    assert any(part in figure["name"] for figure in recorded["figures"])
+    assert not [name for name in ASKED if name not in recorded["output"]]
+    names = [figure["name"] for figure in figures]
+    assert len({(figure["name"], figure["unit"]) for figure in figures}) == len(names)
+    assert not [part for part in EXPLAINING if not any(part in name for name in names)]
 
 
 def test_run_tells_the_machine_but_not_its_name_or_folders(recorded: dict[str, Any]) -> None:

@@ -50,13 +50,8 @@ def written(tmp_path: Path) -> Written:
     return write_history(tmp_path, "orders", TOPIC_ID, PARTITIONS, EVENTS)
 
 
-def test_history_when_it_is_written_then_a_shard_applies_all_of_it(
-    tmp_path: Path, written: Written
-) -> None:
-    """
-    A shard applies the written history after the existing records without a remark, and its epoch
-    is not lower.
-    """
+def test_history_when_written_then_a_shard_applies_it_all(tmp_path: Path, written: Written) -> None:
+    """A shard applies the written history after the existing records without a remark."""
     shards = {}
     applied = live = 0
     for number in range(METADATA_PARTITIONS):
@@ -81,9 +76,7 @@ def test_history_when_it_is_written_then_a_shard_applies_all_of_it(
         assert shards[place].highest_offset(partition, 0) == end
 
 
-def test_history_when_it_is_written_then_the_logs_are_trimmed_and_indexes_made_anew(
-    tmp_path: Path, written: Written
-) -> None:
+def test_history_when_written_then_the_logs_are_trimmed(tmp_path: Path, written: Written) -> None:
     """An empty segment behind the tier is left of each, and nothing that described the old one."""
     for number, end in enumerate(written.tiered_ends):
         folder = tmp_path / f"orders-{number}"
@@ -99,8 +92,11 @@ def test_history_when_it_is_written_then_the_logs_are_trimmed_and_indexes_made_a
 
 
 def test_delays_when_a_segment_was_seen_then_count_from_the_record_that_rolled_it() -> None:
-    """The one behind its last; a segment that nothing rolled is not counted."""
+    """Delays count from the record behind a segment, for rolled ones whose start was seen."""
     watched = Watched(first=10, acknowledged=[1.0, 2.0, 3.0])
+    watched.see(finished(7), 1.0)
+    assert not watched.finished
+    assert not watched.copying
     rolled, active = started(1, 8, 11), started(2, 12, 12)
     for segment, begun in ((rolled, 3.5), (active, 9.0)):
         watched.see(segment, begun)
@@ -109,14 +105,6 @@ def test_delays_when_a_segment_was_seen_then_count_from_the_record_that_rolled_i
     watched.tiered = [(9, 0.5), (11, 4.25), (12, 9.75)]
     assert watched.delays() == ([1.0], [1.25])
     assert watched.copying == [0.5, 0.5]
-
-
-def test_delays_when_the_start_of_a_copy_was_not_seen_then_passed_over() -> None:
-    """The benchmark counts only copies whose start it saw."""
-    watched = Watched()
-    watched.see(finished(1), 1.0)
-    assert not watched.finished
-    assert not watched.copying
 
 
 def test_used_bytes_when_jcmd_tells_of_g1_then_what_is_in_use() -> None:
@@ -131,9 +119,7 @@ def test_used_bytes_when_jcmd_tells_of_g1_then_what_is_in_use() -> None:
 
 
 def test_consumed_when_the_tool_tells_its_table_then_the_rate_of_fetching_in_mb() -> None:
-    """
-    The rate comes from the table's columns by name, in millions of bytes instead of MB of 2^20.
-    """
+    """The rate comes from the table's columns by name, in millions of bytes."""
     told = (
         "a warning, of one kind or the other\n"
         "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "

@@ -19,6 +19,7 @@ from bench.naive import naive_decode
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.events import SegmentUpdate
+from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
@@ -74,10 +75,11 @@ def test_history_when_replayed_is_applied_whole(records_per_batch: int) -> None:
 
 
 def test_history_with_the_same_seed_is_the_same() -> None:
-    """The arguments alone decide a history; another seed gives another one."""
+    """The arguments alone decide a history, and its number of user partitions."""
     again = list(islice(written_events(8), 100))
     assert again == EVENTS[:100]
     assert list(islice(written_events(8, seed=2), 100)) != again
+    assert [user_partition_count(count) for count in (5_000_000, 10)] == [5000, 1]
 
 
 @pytest.mark.parametrize(
@@ -90,28 +92,17 @@ def test_single_is_what_the_writer_makes_of_one_record(offset: int, size: int) -
     assert single(value[:size], offset) == build_batch([record], offset)
 
 
-def test_five_million_events_have_five_thousand_user_partitions() -> None:
-    """The number of user partitions grows with the history, and there is always one."""
-    assert user_partition_count(5_000_000) == 5000
-    assert user_partition_count(10) == 1
-
-
 def test_naive_reader_reads_what_the_codec_reads() -> None:
     """The yardstick does the same work: its fields are those of the decoded event."""
     for _, value in EVENTS[:500]:
         event, naive = decode(value), naive_decode(value)
         assert isinstance(event, SegmentMetadata | SegmentUpdate)
-        assert (naive.topic, naive.topic_id, naive.partition) == (
-            event.id.partition.topic,
-            event.id.partition.topic_id,
-            event.id.partition.partition,
-        )
-        assert (naive.segment_id, naive.state) == (event.id.uuid, event.state)
-        assert naive.custom_metadata == event.custom_metadata
+        partition = TopicIdPartition(Uuid(naive.topic_id), naive.topic, naive.partition)
+        assert SegmentId(partition, Uuid(naive.segment_id)) == event.id
+        assert (naive.state, naive.custom_metadata) == (event.state, event.custom_metadata)
         if isinstance(event, SegmentMetadata):
             assert naive.epochs == dict(event.epochs)
-            assert (naive.start_offset, naive.end_offset) == (event.start_offset, event.last_offset)
-            assert (naive.size_bytes, naive.txn_index_empty) == (
-                event.size_bytes,
-                event.txn_index_empty,
-            )
+            offsets = (naive.start_offset, naive.end_offset)
+            assert offsets == (event.start_offset, event.last_offset)
+            assert naive.size_bytes == event.size_bytes
+            assert naive.txn_index_empty == event.txn_index_empty

@@ -46,9 +46,7 @@ def test_quick_run_states_what_is_asked_and_leaves_nothing_behind(tmp_path: Path
     assert str(tmp_path) not in output.read_text()
 
 
-def test_run_when_there_is_no_compiler_then_says_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_run_without_a_compiler_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The run ends without a compiler before any measurement, with a message and no traceback."""
     monkeypatch.setattr(sidecar_ground, "COMPILERS", ("no-such-compiler",))
     done = CliRunner().invoke(main, ["sidecar", "--quick", "--folder", str(tmp_path)])

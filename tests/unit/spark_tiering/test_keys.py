@@ -33,10 +33,19 @@ def test_key_of_a_segment_when_asked_is_the_plugins() -> None:
     assert object_key(SEGMENT, 28, ObjectKind.MANIFEST).endswith(".rsm-manifest")
 
 
-def test_key_with_a_negative_offset_is_refused() -> None:
-    """A key with a negative offset is refused."""
-    with pytest.raises(InvalidArgument, match="-1"):
-        object_key(SEGMENT, -1, ObjectKind.LOG)
+@pytest.mark.parametrize(
+    ("topic", "partition", "offset", "told"),
+    [
+        *((topic, 7, 28, "topic") for topic in ("", "a/b", "../../etc", "a b", "ü", "x" * 250)),
+        ("orders", -1, 28, "-1"),
+        ("orders", 7, -1, "-1"),
+    ],
+)
+def test_key_of_impossible_ids_refused(topic: str, partition: int, offset: int, told: str) -> None:
+    """The key of a topic with a slash, or of a negative partition or offset, is refused."""
+    segment = SegmentId(TopicIdPartition(TOPIC_ID, topic, partition), SEGMENT.uuid)
+    with pytest.raises(InvalidArgument, match=told):
+        object_key(segment, offset, ObjectKind.LOG)
 
 
 @pytest.mark.parametrize(
@@ -74,23 +83,6 @@ def test_folder_of_a_partition_when_asked_is_no_beginning_of_anothers() -> None:
     """The folder of partition 7 is no prefix of the folder of partition 70."""
     assert LOG_KEY.startswith(partition_folder(SEGMENT.partition))
     assert partition_folder(SEGMENT.partition, "tier/").endswith("nA/7/")
-
-
-@pytest.mark.parametrize(
-    "topic", ["", "a/b", "../../etc", "a b", "ü", "x" * 250], ids=lambda topic: topic[:10]
-)
-def test_key_of_a_topic_that_no_broker_has_is_refused(topic: str) -> None:
-    """The key of a topic with a slash in its name is refused."""
-    segment = SegmentId(TopicIdPartition(TOPIC_ID, topic, 7), SEGMENT.uuid)
-    with pytest.raises(InvalidArgument, match="topic"):
-        object_key(segment, 28, ObjectKind.LOG)
-
-
-def test_key_with_a_negative_partition_is_refused() -> None:
-    """A key with a negative partition is refused."""
-    segment = SegmentId(TopicIdPartition(TOPIC_ID, "orders", -1), SEGMENT.uuid)
-    with pytest.raises(InvalidArgument, match="-1"):
-        object_key(segment, 28, ObjectKind.LOG)
 
 
 @pytest.mark.parametrize("prefix", ["", "tier/", "a/b-c/", "/", "orders-eu-1/7/"])

@@ -27,29 +27,19 @@ from spark_tiering.read_plan.document import ReadPlanUnreadable, checksum_of
 from spark_tiering.read_plan.document import format_plan as format_read_plan
 from spark_tiering.read_plan.document import parse_plan as parse_read_plan
 from spark_tiering.read_plan.plan import PlanSourceKind
-from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.question_document import asked_content, asked_of_content
 from spark_tiering.read_plan.tokens import parse_token
 from tests.support.stores.recorded_manifests import ENCRYPTION, recorded, zstd_manifest
 from tests.support.tier.copy_plans import example_plan
 from tests.support.tier.jobs import ORDERS as ORDERS_TOPIC
-from tests.support.tier.read_plans import DELETING, ORDERS, STARTED, plan_of, segment, shard_with
+from tests.support.tier.read_plans import EXAMPLE, FACTS, QUESTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from spark_tiering.read_plan.plan import FrozenPlan
 
 FOLDER = Path(__file__).parents[2] / "data" / "documents"
 REFUSALS = FOLDER / "refusals.json"
-QUESTION = Question(
-    assigned=(("orders", (0, 1)),),
-    bounds=RecordBounds(to_time_ms=90),
-    bounds_of={("orders", 1): RecordBounds(7, 9)},
-    prefix="tier/",
-    location="s3://bucket/",
-)
-FACTS = QuestionFacts({"orders": 1_000}, {ORDERS: 2}, {ORDERS: ((0, 0), (3, 25))})
 BEAT = Heartbeat(7, BeatState.RUNNING, 1_760_000_060_000, "worker-1", 4_321, 1_760_000_000_000)
 JOURNAL = AdoptionJournal(
     ORDERS_TOPIC,
@@ -62,18 +52,6 @@ JOURNAL = AdoptionJournal(
     {"retention.ms": "86400000", "local.retention.bytes": "1"},
     {0: 5, 3: 70},
 )
-
-
-def read_plan() -> FrozenPlan:
-    before = plan_of(shard_with(segment(1, 0, 9)))
-    shard = shard_with(
-        segment(1, 0, 9, newest_ms=10),
-        segment(2, 20, 29, newest_ms=20, epochs=((0, 20), (3, 25))),
-        segment(3, 30, 39, state=STARTED),
-        segment(4, 40, 49, newest_ms=30, epochs=((3, 40),)),
-        segment(5, 45, 46, state=DELETING),
-    )
-    return plan_of(shard, QUESTION, FACTS, parse_token(before.token))
 
 
 def described_fault(content: bytes) -> str:
@@ -112,11 +90,11 @@ def with_checksum(document: dict[str, Any]) -> None:
 
 WRITTEN: dict[str, Callable[[], bytes]] = {
     "copy-plan.json": lambda: format_copy_plan(example_plan()),
-    "read-plan.json": lambda: format_read_plan(read_plan()),
+    "read-plan.json": lambda: format_read_plan(EXAMPLE),
     "read-plan-of-manifests.json": lambda: format_read_plan(
-        replace(read_plan(), kind=PlanSourceKind.MANIFESTS, metadata_topic_id=None)
+        replace(EXAMPLE, kind=PlanSourceKind.MANIFESTS, metadata_topic_id=None)
     ),
-    "token.txt": lambda: bytes(read_plan().token, "ascii"),
+    "token.txt": lambda: bytes(EXAMPLE.token, "ascii"),
     "question.json": lambda: asked_content(QUESTION, FACTS, "rlmm-plan-1.AAAA"),
     "sealed.rsm-manifest": lambda: format_manifest(
         replace(zstd_manifest(has_aborted=True), encryption=ENCRYPTION)
@@ -198,9 +176,7 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 
 def spoiled(content: bytes, seal: Callable[[dict[str, Any]], None]) -> Iterator[tuple[str, bytes]]:
-    """
-    Return the document with each place changed in each way and sealed again, by place and change.
-    """
+    """Yield the document with each place changed in each way and sealed again."""
     loaded = json.loads(content)
     for path in places(loaded):
         name = ".".join(map(str, path))
@@ -248,9 +224,7 @@ def test_document_when_written_then_has_the_bytes_that_were_recorded(name: str) 
 
 @pytest.mark.parametrize("kind", READERS)
 def test_document_when_spoiled_then_is_refused_for_the_recorded_fault(kind: str) -> None:
-    """
-    The reader refuses each spoiled document with the recorded fault, for many values at each place.
-    """
+    """Each spoiled document is refused with the recorded fault, for many values at each place."""
     found = outcomes(kind)
     if os.environ.get("WRITE_GOLDEN"):
         recorded_before = json.loads(REFUSALS.read_bytes()) if REFUSALS.exists() else {}
@@ -262,8 +236,8 @@ def test_document_when_spoiled_then_is_refused_for_the_recorded_fault(kind: str)
 def test_documents_that_were_recorded_when_read_then_are_what_was_written() -> None:
     """The readers give the values from which the recorded documents were written."""
     assert parse_copy_plan((FOLDER / "copy-plan.json").read_bytes()) == example_plan()
-    assert parse_read_plan((FOLDER / "read-plan.json").read_bytes()) == read_plan()
-    assert str(parse_token((FOLDER / "token.txt").read_text())) == read_plan().token
+    assert parse_read_plan((FOLDER / "read-plan.json").read_bytes()) == EXAMPLE
+    assert str(parse_token((FOLDER / "token.txt").read_text())) == EXAMPLE.token
     question, facts, _ = asked_of_content((FOLDER / "question.json").read_bytes())
     assert (question, facts) == (QUESTION, FACTS)
     assert parse_beat((FOLDER / "beat.json").read_bytes(), 7) == BEAT

@@ -1,4 +1,4 @@
-"""A plan as a document: written for people, read back strictly."""
+"""A plan as a document, written for people and read back strictly, and in a few lines."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from spark_tiering.copy_plan.document import (
     format_plan,
     parse_plan,
 )
-from spark_tiering.copy_plan.plan import CopyPlan
-from spark_tiering.copy_plan.totals import total_sums
-from tests.support.tier.copy_plans import example_plan
+from spark_tiering.copy_plan.plan import CopyPlan, total_sums
+from spark_tiering.copy_plan.summary import LINES_OF_EACH_MAX, size_text, summary
+from tests.support.builders import tp
+from tests.support.tier.copy_plans import cut, example_plan, plan_of, source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,39 +60,18 @@ def test_document_when_read_back_then_is_the_same_plan() -> None:
 def test_document_when_people_read_it_then_has_sums_at_the_top_and_a_line_for_each_copy() -> None:
     """The document puts its totals before the lines of its copies."""
     content = format_plan(PLAN)
-    assert list(json.loads(content))[:6] == [
-        "format",
-        "version",
-        "fingerprint",
-        "mode",
-        "madeAtMs",
-        "sums",
-    ]
+    top = ["format", "version", "fingerprint", "mode", "madeAtMs", "sums"]
+    assert list(json.loads(content))[:6] == top
     lines = content.decode().splitlines()
     assert sum('"turn": ' in line for line in lines) == len(PLAN.in_turn()) == 5
     assert all(line.count('"turn": ') <= 1 for line in lines)
     assert lines.index(' "sums": {') < lines.index(' "partitions": [')
 
 
-def test_document_of_an_example_when_written_then_is_this_one() -> None:
-    """
-    The document of an example has the recorded form and order, whose change needs a new version.
-    """
-    assert document.VERSION == 1
-    assert fingerprint(PLAN) == "5d01fd26bd51ab7ca4e8e4fca217d4f98b493ef23446f0e53ea6a52855c7bfca"
-
-
 def test_sums_when_added_up_then_are_those_of_the_parts() -> None:
-    """
-    Totals by action and by reason equal the sums of the parts, and those of topics add up to the
-    whole.
-    """
+    """Totals by action, reason and topic equal the sums of the parts."""
     sums = total_sums(PLAN)
-    assert {action.value: count for action, count in sums.by_action.items()} == {
-        "copy": 4,
-        "resume": 0,
-        "complete": 1,
-    }
+    assert sums.by_action == {"copy": 4, "resume": 0, "complete": 1}
     assert (sums.ends, sums.left_open, sums.missing_offsets) == (1, 1, 50)
     assert sums.cost == PLAN.cost == (4400, 12, 32)
     said = fields_of(PLAN)["sums"]
@@ -116,104 +96,76 @@ def test_fingerprint_when_positions_were_told_in_another_order_then_is_the_same(
     assert fingerprint(replace(PLAN, positions=mixed)) == fingerprint(PLAN)
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        pytest.param(b"", "not JSON", id="nothing"),
-        pytest.param(b"\xff\xfe", "not JSON", id="no UTF-8"),
-        pytest.param(b"[]", "expected an object", id="list"),
-        pytest.param(b"[" * 100_000, "not JSON", id="deep"),
-        pytest.param(b'{"a": 1, "a": 1}', "twice", id="name twice"),
-        pytest.param(b'{"format": NaN}', "no number", id="NaN"),
-        pytest.param(b'{"format": 1' + b"0" * 5000 + b"}", "not JSON", id="digits"),
-        pytest.param(b"{}", "expected rlmm-copy-plan", id="empty"),
-        pytest.param(b'{"format": "x", "version": 1}', "expected rlmm-copy-plan", id="other"),
-        pytest.param(format_plan(PLAN)[:-9], "not JSON", id="cut"),
-        pytest.param(
-            format_plan(PLAN).replace(b'"version": 1', b'"version": 2'), "version 1", id="version"
-        ),
-        pytest.param(format_plan(PLAN).replace(b"4400", b"4401"), "sums", id="sum"),
-        pytest.param(
-            format_plan(PLAN).replace(b'"start": 300', b'"start": 301'), "changed", id="edited"
-        ),
-    ],
-)
+WRITTEN = format_plan(PLAN)
+NO_PLANS = {
+    "name twice": (b'{"a": 1, "a": 1}', "twice"),
+    "other": (b'{"format": "x", "version": 1}', "expected rlmm-copy-plan"),
+    "cut": (WRITTEN[:-9], "not JSON"),
+    "version": (WRITTEN.replace(b'"version": 1', b'"version": 2'), "version 1"),
+    "sum": (WRITTEN.replace(b"4400", b"4401"), "sums"),
+    "edited": (WRITTEN.replace(b'"start": 300', b'"start": 301'), "changed"),
+}
+
+
+@pytest.mark.parametrize(("content", "text"), NO_PLANS.values(), ids=NO_PLANS)
 def test_document_when_it_is_no_plan_then_one_line_says_why(content: bytes, text: str) -> None:
     """A document that is no plan gives one line with the reason, and none of it is used."""
     assert text in refusal(content)
 
 
-def set_at(*path: str | int, value: object) -> Callable[[dict[str, Any]], object]:
-    """Return a change of the value at *path*."""
+def set_at(path: str, value: object) -> Callable[[dict[str, Any]], object]:
+    """Return a change of the value at *path*, its steps separated by spaces."""
 
     def change(loaded: dict[str, Any]) -> None:
         inner: Any = loaded
-        for step in path[:-1]:
+        *way, last = (int(step) if step.isdigit() else step for step in path.split())
+        for step in way:
             inner = inner[step]
-        inner[path[-1]] = value
+        inner[last] = value
 
     return change
 
 
-COPY = ("partitions", ORDERS, "copies", 1)
+PARTITION = f"partitions {ORDERS}"
+COPY = f"{PARTITION} copies 1"
+MADE_UP = {
+    "field unknown": (set_at("more", 1), "plan.more"),
+    "field missing": (lambda found: found.pop("sums"), "plan.sums"),
+    "mode": (set_at("mode", "destroy"), "plan.mode"),
+    "number too large": (set_at("madeAtMs", 2**63), "madeAtMs"),
+    "escape": (set_at("rules topics", ["a\x1b[2J"]), "topics"),
+    "two lines": (set_at("rules prefix", "a\nb"), "prefix"),
+    "pattern": (set_at("rules topics", ["a/b"]), "no topic"),
+    "row": (set_at("metadata positions", [[0]]), "positions"),
+    "no position": (set_at("metadata positions", [[0, 1]]), "position"),
+    "id": (set_at(f"{COPY} id", "x"), "22 characters"),
+    "id's spare bits": (set_at(f"{COPY} id", "AAAAAAAAAAcAAAAAAAAAAR"), "expected"),
+    "id twice": (set_at(f"{COPY} id", "AAAAAAAAAAcAAAAAAAAAAg"), "one id"),
+    "action": (set_at(f"{COPY} action", "delete"), "action"),
+    "turn out of order": (set_at(f"{COPY} turn", 7), "rise"),
+    "turn": (set_at("partitions 0 copies 1 turn", 9), "turns are not"),
+    "overlap": (set_at(f"{COPY} last", 300), "rise"),
+    "backwards": (set_at(f"{COPY} last", 10), "ends before"),
+    "epochs": (set_at(f"{COPY} epochs", [[3, 250], [0, 200]]), "epochs"),
+    "epochs above": (set_at(f"{COPY} epochs", [[0, 201]]), "epochs"),
+    "no epochs": (set_at(f"{COPY} epochs", []), "epochs"),
+    "cheap": (set_at(f"{COPY} requests", 1), "costs"),
+    "large": (set_at(f"{COPY} logBytes", 2**31), "logBytes"),
+    "topic": (set_at(f"{PARTITION} topic", "../up"), "no broker"),
+    "partition": (set_at(f"{PARTITION} partition", -1), "partition"),
+    "order": (set_at(f"{PARTITION} topic", "a"), "order"),
+    "no digest": (set_at(f"{PARTITION} imageDigest", None), "metadata"),
+    "odd hex": (set_at(f"{PARTITION} ends 0 customMetadata", "0"), "hexadecimal"),
+    "cheap end": (set_at(f"{PARTITION} ends 0 requests", 0), "costs"),
+    "over budget": (set_at("rules bytesMax", 10), "budgets"),
+    "twice": (lambda found: found["partitions"].append(found["partitions"][0]), "twice"),
+    "sum as flag": (set_at("sums copy", value=True), "changed"),
+}
 
 
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        pytest.param(set_at("more", value=1), "plan.more", id="field unknown"),
-        pytest.param(lambda found: found.pop("sums"), "plan.sums", id="field missing"),
-        pytest.param(set_at("mode", value="destroy"), "plan.mode", id="mode"),
-        pytest.param(set_at("mode", value=["archive"]), "plan.mode", id="mode no text"),
-        pytest.param(set_at("madeAtMs", value="5"), "madeAtMs", id="number as text"),
-        pytest.param(set_at("madeAtMs", value=5.0), "madeAtMs", id="number with a point"),
-        pytest.param(set_at("madeAtMs", value=True), "madeAtMs", id="number as flag"),
-        pytest.param(set_at("madeAtMs", value=2**63), "madeAtMs", id="number too large"),
-        pytest.param(set_at("rules", "topics", value=["a\x1b[2J"]), "topics", id="escape"),
-        pytest.param(set_at("rules", "prefix", value="a\nb"), "prefix", id="two lines"),
-        pytest.param(set_at("rules", "topics", value=["a/b"]), "no topic", id="pattern"),
-        pytest.param(set_at("metadata", "positions", value=[[0]]), "positions", id="row"),
-        pytest.param(set_at("metadata", "positions", value=[[0, 1]]), "position", id="no position"),
-        pytest.param(set_at(*COPY, "id", value="x"), "22 characters", id="id"),
-        pytest.param(
-            set_at(*COPY, "id", value="AAAAAAAAAAcAAAAAAAAAAR"), "expected", id="id's spare bits"
-        ),
-        pytest.param(set_at(*COPY, "id", value="AAAAAAAAAAcAAAAAAAAAAg"), "one id", id="id twice"),
-        pytest.param(set_at(*COPY, "action", value="delete"), "action", id="action"),
-        pytest.param(set_at(*COPY, "turn", value=7), "rise", id="turn out of order"),
-        pytest.param(
-            set_at("partitions", 0, "copies", 1, "turn", value=9), "turns are not", id="turn"
-        ),
-        pytest.param(set_at(*COPY, "last", value=300), "rise", id="overlap"),
-        pytest.param(set_at(*COPY, "last", value=10), "ends before", id="backwards"),
-        pytest.param(set_at(*COPY, "epochs", value=[[3, 250], [0, 200]]), "epochs", id="epochs"),
-        pytest.param(set_at(*COPY, "epochs", value=[[2**31, 200]]), "epochs", id="epoch"),
-        pytest.param(set_at(*COPY, "epochs", value=[]), "epochs", id="no epochs"),
-        pytest.param(set_at(*COPY, "epochs", value=[[0, 201]]), "epochs", id="epochs above"),
-        pytest.param(set_at(*COPY, "requests", value=1), "costs", id="cheap"),
-        pytest.param(set_at(*COPY, "logBytes", value=2**31), "logBytes", id="large"),
-        pytest.param(set_at(*COPY[:2], "topic", value="../up"), "no broker", id="topic"),
-        pytest.param(set_at(*COPY[:2], "partition", value=-1), "partition", id="partition"),
-        pytest.param(set_at(*COPY[:2], "topic", value="a"), "order", id="order"),
-        pytest.param(set_at(*COPY[:2], "imageDigest", value=None), "metadata", id="no digest"),
-        pytest.param(
-            set_at(*COPY[:2], "ends", 0, "customMetadata", value="0"), "hexadecimal", id="odd hex"
-        ),
-        pytest.param(set_at(*COPY[:2], "ends", 0, "requests", value=0), "costs", id="cheap end"),
-        pytest.param(set_at("rules", "bytesMax", value=10), "budgets", id="over budget"),
-        pytest.param(
-            lambda found: found["partitions"].append(found["partitions"][0]), "twice", id="twice"
-        ),
-        pytest.param(set_at("sums", "copy", value=True), "changed", id="sum as flag"),
-    ],
-)
-def test_document_when_somebody_made_it_up_then_is_refused_with_the_place(
-    change: Callable[[dict[str, Any]], object], text: str
-) -> None:
-    """
-    A made-up document with a right fingerprint is refused with the place of its wrong value, order,
-    sum or cost.
-    """
+@pytest.mark.parametrize(("change", "text"), MADE_UP.values(), ids=MADE_UP)
+def test_document_made_up_is_refused(change: Callable[[dict[str, Any]], object], text: str) -> None:
+    """A made-up document with a right fingerprint is refused with the place of its fault."""
     assert text in refusal(rewritten(change))
 
 
@@ -222,9 +174,7 @@ def test_document_when_nothing_is_changed_then_a_rewritten_one_is_the_plan() -> 
     assert parse_plan(rewritten(lambda _: None)) == PLAN
 
 
-def test_document_when_it_is_too_long_then_is_neither_written_nor_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_document_when_too_long_is_not_written_or_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A document beyond the size limit is neither written nor read."""
     content = format_plan(PLAN)
     monkeypatch.setattr(document, "DOCUMENT_BYTES_MAX", 1000)
@@ -244,3 +194,37 @@ def test_document_when_compacted_topics_are_wanted_then_says_so_and_is_another_p
     assert json.loads(format_plan(wanted))["rules"]["withCompacted"] is True
     assert parse_plan(format_plan(wanted)) == wanted
     assert fingerprint(wanted) != fingerprint(PLAN)
+
+
+def test_summary_when_read_then_says_what_is_done_and_what_is_not_and_why() -> None:
+    """The summary has a line for each total, topic, reason, gap and open copy."""
+    plan = example_plan()
+    lines = summary(plan).splitlines()
+    assert lines[0] == f"plan {fingerprint(plan)[:16]}: archive, made 2023-11-14 22:13:20 UTC"
+    assert lines[1].startswith(
+        "  4 to copy, 1 to complete, 1 open copies to end (4.3 KiB); 0 there"
+    )
+    assert "  in all 4.3 KiB, 12 objects, at most 32 requests" in lines
+    assert "  logs: 2 to copy (2.1 KiB); 0 there already, 0 left out (0 B)" in lines
+    assert "  left out, topic-not-wanted: 1 segments, 1000 B" in lines
+    assert "  gap: orders-0 lacks 0 to 49, below the oldest copy" in lines
+    assert any(line.startswith("  stays open: orders-0 0 to 89, not-ours: ") for line in lines)
+
+
+def test_summary_when_there_is_much_then_stays_short() -> None:
+    """A summary of many topics and gaps counts those beyond the first ones."""
+    partitions = [tp(f"topic-{number:03}", 0) for number in range(100)]
+    plan = plan_of([source(cut(5, 10), partition=one) for one in partitions])
+    lines = summary(plan).splitlines()
+    assert len(lines) == 3 + 2 * (LINES_OF_EACH_MAX + 1)
+    assert "  ... and 80 more topics" in lines
+    assert "  ... and 80 more gaps" in lines
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**31, "2.0 GiB"), (2**63, "8.0 EiB")],
+)
+def test_sizes_when_shown_then_have_the_unit_that_people_use(size_bytes: int, text: str) -> None:
+    """Sizes are shown in powers of 1024."""
+    assert size_text(size_bytes) == text

@@ -1,16 +1,18 @@
-"""
-Segments that the tier has in part: copied whole or refused, and the offsets that brokers find.
-"""
+"""Lineage and coverage: partly tiered segments, and the offsets that brokers find."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from spark_tiering.copy_plan.lineage import CopiedTier
+from rlmm.metadata.segment import SegmentState
+from spark_tiering.copy_plan.lineage import CopiedTier, Coverage, EpochSpan, spans_of
 from spark_tiering.copy_plan.reasons import CopyMode
+from tests.support.builders import started
 from tests.support.tier.copy_plans import (
     FINISHED,
     copied,
@@ -20,11 +22,14 @@ from tests.support.tier.copy_plans import (
     planned,
     ranges,
     reasons,
+    rules,
 )
 
 if TYPE_CHECKING:
+    from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.segments.leader_epochs import Epochs
 
+ADOPT = rules(CopyMode.ADOPT)
 ONE: Epochs = ((0, 0),)
 
 
@@ -45,13 +50,8 @@ ONE: Epochs = ((0, 0),)
         ),
     ],
 )
-def test_f103_segment_when_the_tier_has_it_in_part_then_is_whole_or_refused(
-    known: list[tuple[int, int]], expected: str
-) -> None:
-    """
-    A segment that the tier partly holds is copied whole where brokers then find every offset, and
-    is refused otherwise.
-    """
+def test_f103_segment_partly_tiered_is_whole(known: list[tuple[int, int]], expected: str) -> None:
+    """A partly tiered segment is copied whole where brokers then find all offsets, else refused."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
     plan = planned(cut(90, 140), *finished)
     if expected == "copy":
@@ -61,10 +61,7 @@ def test_f103_segment_when_the_tier_has_it_in_part_then_is_whole_or_refused(
 
 
 def test_f103_segment_when_another_lineage_has_the_rest_then_is_no_hindrance() -> None:
-    """
-    A deposed leader's copy beyond the change of leaders does not stop the plan from copying that
-    range.
-    """
+    """A deposed leader's copy beyond the change of leaders does not prevent a copy."""
     history = ((0, 0), (1, 120))
     deposed = copied("a", 0, 200, FINISHED)
     plan = planned(cut(90, 140, history=history), deposed, history=history)
@@ -74,9 +71,7 @@ def test_f103_segment_when_another_lineage_has_the_rest_then_is_no_hindrance() -
 
 
 def test_watermark_when_it_lies_above_then_displaces_nothing() -> None:
-    """
-    A watermark above a copy displaces nothing, because deleted copies still count for brokers.
-    """
+    """A watermark above a copy displaces nothing: brokers count deleted copies too."""
     inner = copied("a", 95, 110, FINISHED)
     assert ranges(planned(cut(90, 140), inner)) == [("copy", 90, 140)]
     assert reasons(planned(cut(90, 140), inner, watermarks=[(0, 140)])) == [
@@ -127,7 +122,7 @@ def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
 ) -> None:
     """Adopted copies begin exactly at the end of the tier, without gap and overlap."""
     finished = [copied(f"{start}", start, stop, FINISHED) for start, stop in known]
-    plan = planned(cut(*offsets), *finished, mode=CopyMode.ADOPT, log_start=log_start)
+    plan = planned(cut(*offsets), *finished, rule=ADOPT, log_start=log_start)
     if expected is None:
         first = max((stop for _, stop in known), default=offsets[0])
         left = offsets[offsets.index(first) :]
@@ -138,19 +133,85 @@ def test_adopted_copies_when_they_begin_then_do_so_exactly_where_the_tier_ends(
     assert not plan.gaps
 
 
-def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused() -> None:
-    """
-    An adoption is refused for a topic that no broker tiers or whose log start offset is unknown.
-    """
-    refused = planned(cut(0, 10), mode=CopyMode.ADOPT, is_tiered=False)
-    assert reasons(refused) == [("not-tiered", 0, 10)]
-    refused = planned(cut(0, 10), mode=CopyMode.ADOPT, log_start=None)
-    assert reasons(refused) == [("log-start-unknown", 0, 10)]
-    finished = copied("a", 0, 10, FINISHED)
-    refused = planned(cut(10, 20), finished, mode=CopyMode.ADOPT, history=((0, 5),))
-    assert reasons(refused) == [("tier-has-hole", 10, 20)]
+@pytest.mark.parametrize(
+    ("known", "of_source", "expected"),
+    [
+        ([], {"is_tiered": False}, "not-tiered"),
+        ([], {"log_start": None}, "log-start-unknown"),
+        ([copied("a", 0, 10, FINISHED)], {"history": ((0, 5),)}, "tier-has-hole"),
+    ],
+)
+def test_adoption_when_the_topic_or_its_start_is_not_known_then_is_refused(
+    known: list[SegmentMetadata], of_source: dict[str, Any], expected: str
+) -> None:
+    """An adoption needs a topic that brokers tier, its log start offset and a tier without hole."""
+    assert reasons(planned(cut(10, 20), *known, rule=ADOPT, **of_source)) == [(expected, 10, 20)]
 
 
 def test_epochs_of_a_part_when_cut_then_begin_with_it() -> None:
     """The epochs of a cut part begin with the epoch in force at its base offset."""
     assert own_epochs(((0, 0), (2, 50)), 40, 60) == ((0, 40), (2, 50))
+
+
+CS, CF, DS, DF = SegmentState
+
+
+def held_copy(
+    start: int, next_offset: int, epochs: dict[int, int] | None = None, *, state: SegmentState = CF
+) -> SegmentMetadata:
+    """Return the metadata of a copy of [start, next_offset), finished by default."""
+    name = f"{start}-{next_offset}-{epochs}"
+    return started(name, start, next_offset - 1, epochs, state=state)
+
+
+def test_spans_when_epochs_change_within_then_each_ends_where_the_next_begins() -> None:
+    """A span ends at the next one's start; offsets before the first epoch belong to none."""
+    assert spans_of(((4, 0), (6, 200)), 120, 251) == (
+        EpochSpan(4, 120, 200),
+        EpochSpan(6, 200, 251),
+    )
+    assert spans_of(((4, 130),), 120, 251) == (EpochSpan(4, 130, 251),)
+    assert spans_of(((4, 0), (5, 120), (6, 251)), 120, 251) == (EpochSpan(5, 120, 251),)
+    assert spans_of((), 120, 251) == ()
+
+
+@pytest.mark.parametrize("state", [CS, DS, DF])
+def test_f102_copy_when_it_is_not_finished_then_covers_nothing(state: SegmentState) -> None:
+    """A copy that is not finished covers nothing, and its range is copied under another id."""
+    epochs = ((0, 0),)
+    assert Coverage([held_copy(0, 100, state=state)]).lacks(epochs, 0, 100) == (
+        EpochSpan(0, 0, 100),
+    )
+    both = Coverage([held_copy(0, 100, state=state), held_copy(0, 100)])
+    assert both.lacks(epochs, 0, 100) == ()
+
+
+def test_f103_coverage_when_leaders_rolled_elsewhere_then_goes_by_offsets() -> None:
+    """Coverage goes by offsets: 200 to 209 are missing although base offset 100 is tiered."""
+    coverage = Coverage([held_copy(0, 100), held_copy(100, 200)])
+    epochs = ((0, 0),)
+    assert coverage.lacks(epochs, 0, 90) == ()
+    assert coverage.lacks(epochs, 90, 210) == (EpochSpan(0, 200, 210),)
+    assert coverage.lacks(epochs, 210, 300) == (EpochSpan(0, 210, 300),)
+
+
+RANGES = st.tuples(st.integers(0, 12), st.integers(1, 5), st.integers(0, 1)).map(
+    lambda drawn: (drawn[0], drawn[0] + drawn[1], drawn[2])
+)
+
+
+@given(st.lists(RANGES, max_size=8), RANGES)
+def test_f103_coverage_of_any_copies_when_asked_then_lacks_what_none_of_them_has(
+    copies: list[tuple[int, int, int]], asked: tuple[int, int, int]
+) -> None:
+    """Coverage lacks exactly the offsets that no finished copy of the epoch holds."""
+    coverage = Coverage([held_copy(start, stop, {epoch: start}) for start, stop, epoch in copies])
+    first, behind, epoch = asked
+    lacking = coverage.lacks(((epoch, first),), first, behind)
+    assert all(one.next_offset < other.first_offset for one, other in pairwise(lacking))
+    offsets = [n for span in lacking for n in range(span.first_offset, span.next_offset)]
+    assert offsets == [
+        n
+        for n in range(first, behind)
+        if not any(start <= n < stop and epoch == other for start, stop, other in copies)
+    ]

@@ -9,7 +9,6 @@ import pytest
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
-from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from tests.support.tier.copy_plans import (
@@ -21,8 +20,7 @@ from tests.support.tier.copy_plans import (
     cut,
     evidence,
     image,
-    metadata,
-    new_ids,
+    plan_of,
     planned,
     ranges,
     reasons,
@@ -33,23 +31,19 @@ from tests.support.tier.copy_plans import (
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.copy_plan.inputs import SourceSegment
     from spark_tiering.copy_plan.plan import PartitionCopyPlan
 
 NONE, PARTIAL, WHOLE, DAMAGED, UNKNOWN = StoredObjects
 SEGMENTS = cut(100, 200, 300)
 OPEN = copied("open", 100, 200, STARTED)
-OPEN_TO_160 = copied("open", 100, 160, STARTED)
-
-
-def fates(plan: PartitionCopyPlan) -> dict[str, str]:
-    found = {str(one.uuid): one.action.value for one in plan.copies}
-    found |= {str(one.uuid): f"ended: {one.reason}" for one in plan.ends}
-    found |= {str(one.uuid): f"open: {one.reason}" for one in plan.left_open}
-    return found
 
 
 def fate(known: SegmentMetadata, plan: PartitionCopyPlan) -> str:
-    return fates(plan)[str(known.id.uuid)]
+    found = {one.uuid: one.action.value for one in plan.copies}
+    found |= {one.uuid: f"ended: {one.reason}" for one in plan.ends}
+    found |= {one.uuid: f"open: {one.reason}" for one in plan.left_open}
+    return found[known.id.uuid]
 
 
 @pytest.mark.parametrize(
@@ -64,10 +58,7 @@ def fate(known: SegmentMetadata, plan: PartitionCopyPlan) -> str:
 def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
     objects: StoredObjects, expected: str, done: tuple[str, int, int]
 ) -> None:
-    """
-    An open copy of a finished job continues under its id when its objects allow it, and is
-    otherwise ended and copied anew.
-    """
+    """A finished job's open copy continues under its id where it can; else it is copied anew."""
     plan = planned(SEGMENTS, OPEN, evidence=[evidence(OPEN, objects)])
     assert fate(OPEN, plan) == expected
     assert ranges(plan) == [done, ("copy", 200, 300)]
@@ -84,9 +75,7 @@ def test_open_copy_of_ours_when_its_writer_has_ended_then_is_gone_on_with(
         pytest.param([evidence(OPEN, UNKNOWN)], "objects-unknown", id="F126 outcome unknown"),
     ],
 )
-def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
-    found: list[OpenCopyEvidence], expected: str
-) -> None:
+def test_open_copy_when_unknown_blocks_range(found: list[OpenCopyEvidence], expected: str) -> None:
     """An open copy with unknown state stays open, and its range is not copied under another id."""
     plan = planned(SEGMENTS, OPEN, evidence=found)
     assert fate(OPEN, plan) == f"open: {expected}"
@@ -96,9 +85,7 @@ def test_open_copy_when_nobody_can_tell_what_became_of_it_then_its_range_waits(
 
 @pytest.mark.parametrize("objects", list(StoredObjects))
 def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects) -> None:
-    """
-    A copy whose deletion began is deleted whatever is left of it, and its segment is copied again.
-    """
+    """A copy whose deletion began is deleted, and its segment copied again."""
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, objects)])
     assert [(one.state, one.reason.value) for one in plan.ends] == [(DELETING, "deletion-begun")]
@@ -107,84 +94,58 @@ def test_f114_deletion_when_it_was_begun_then_is_finished(objects: StoredObjects
 
 @pytest.mark.parametrize("writer", [OpenCopyWriter.ALIVE, OpenCopyWriter.FOREIGN])
 def test_f114_deletion_when_it_is_somebody_elses_then_is_left(writer: OpenCopyWriter) -> None:
-    """
-    A deletion that another client began is left to it, since a broker's retention has its own time.
-    """
+    """A deletion of another client, such as a broker's retention, is left to it."""
     going = replace(OPEN, state=DELETING)
     plan = planned(SEGMENTS, going, evidence=[evidence(going, NONE, writer)])
     assert not plan.ends
 
 
 def test_f115_copy_when_it_is_ended_then_its_events_go_by_delete_started() -> None:
-    """
-    A copy is ended through COPY_SEGMENT_STARTED, DELETE_SEGMENT_STARTED and
-    DELETE_SEGMENT_FINISHED, the only legal order.
-    """
-    plan = make_plan(
-        rules(),
-        metadata(image(OPEN)),
-        [source(SEGMENTS)],
-        [evidence(OPEN, DAMAGED)],
-        new_ids(),
-    )
+    """A copy ends by DELETE_SEGMENT_STARTED and DELETE_SEGMENT_FINISHED, the only legal order."""
+    plan = plan_of([source(SEGMENTS)], image(OPEN), evidence=[evidence(OPEN, DAMAGED)])
     (part,) = plan.partitions
     (end,) = part.ends
-    events = [
-        plan.end_event(part.partition, end, state, 7)
-        for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED)
-    ]
-    assert OPEN.updated(events[0]).updated(events[1]).state is SegmentState.DELETE_SEGMENT_FINISHED
+    ended = OPEN
+    for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
+        ended = ended.updated(plan.end_event(part.partition, end, state, 7))
+        assert ended.state is state
 
 
 def test_f104_custom_metadata_when_a_copy_is_ended_then_is_kept() -> None:
     """The custom metadata of a segment stays with it until its deletion is finished."""
     going = copied("open", 100, 200, DELETING, custom=b"\x01\x02")
-    plan = make_plan(
-        rules(), metadata(image(going)), [source(SEGMENTS)], [evidence(going)], new_ids()
-    )
+    plan = plan_of([source(SEGMENTS)], image(going), evidence=[evidence(going)])
     (part,) = plan.partitions
     event = plan.end_event(part.partition, part.ends[0], SegmentState.DELETE_SEGMENT_FINISHED, 7)
     assert event.custom_metadata == b"\x01\x02"
 
 
-@pytest.mark.parametrize(
-    ("known", "expected"),
-    [
-        pytest.param(copied("open", 100, 200, STARTED, size=999), "source-differs", id="size"),
-        pytest.param(
-            copied("open", 100, 200, STARTED, newest_ms=7), "source-differs", id="timestamp"
-        ),
-        pytest.param(
-            copied("open", 100, 200, STARTED, txn_index_empty=False), "source-differs", id="txn"
-        ),
-        pytest.param(copied("open", 100, 190, STARTED), "source-differs", id="end"),
-        pytest.param(copied("open", 110, 200, STARTED), "source-differs", id="start"),
-        pytest.param(
-            copied("open", 100, 200, STARTED, ((0, 100), (1, 150))), "other-lineage", id="epochs"
-        ),
-        pytest.param(
-            copied("open", 100, 200, STARTED, broker_id=2), "other-broker-id", id="broker"
-        ),
-    ],
-)
+CHANGED: dict[str, tuple[tuple[int, int], dict[str, Any], str]] = {
+    "size": ((100, 200), {"size": 999}, "source-differs"),
+    "timestamp": ((100, 200), {"newest_ms": 7}, "source-differs"),
+    "txn": ((100, 200), {"txn_index_empty": False}, "source-differs"),
+    "end": ((100, 190), {}, "source-differs"),
+    "start": ((110, 200), {}, "source-differs"),
+    "epochs": ((100, 200), {"epochs": ((0, 100), (1, 150))}, "other-lineage"),
+    "broker": ((100, 200), {"broker_id": 2}, "other-broker-id"),
+}
+
+
+@pytest.mark.parametrize(("offsets", "fields", "expected"), CHANGED.values(), ids=CHANGED)
 @pytest.mark.parametrize("objects", [NONE, PARTIAL, WHOLE])
 def test_open_copy_when_it_is_not_what_the_source_has_then_is_ended_and_copied_anew(
-    known: SegmentMetadata, expected: str, objects: StoredObjects
+    offsets: tuple[int, int], fields: dict[str, Any], expected: str, objects: StoredObjects
 ) -> None:
     """An open copy whose metadata differs from the source is ended and copied anew."""
+    known = copied("open", *offsets, STARTED, **fields)
     plan = planned(SEGMENTS, known, evidence=[evidence(known, objects)])
     assert fate(known, plan) == f"ended: {expected}"
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
 
 
 @pytest.mark.parametrize("objects", list(StoredObjects))
-def test_open_copy_when_another_has_finished_its_range_then_is_ended(
-    objects: StoredObjects,
-) -> None:
-    """
-    An open copy of a range that another copy finished is ended, because its late finish would
-    displace that copy.
-    """
+def test_open_copy_when_another_finished_its_range_then_is_ended(objects: StoredObjects) -> None:
+    """An open copy of a finished range is ended: its late finish would displace the other."""
     done = copied("done", 50, 300, FINISHED)
     plan = planned(SEGMENTS, done, OPEN, evidence=[evidence(OPEN, objects)])
     assert fate(OPEN, plan) == "ended: covered"
@@ -192,35 +153,22 @@ def test_open_copy_when_another_has_finished_its_range_then_is_ended(
 
 
 def test_open_copy_when_its_finish_would_hide_another_then_is_ended() -> None:
-    """
-    An open copy that begins within a finished one is ended, because its finish would hide the
-    other's end.
-    """
+    """An open copy within a finished one is ended: its finish would hide the other's end."""
+    known = copied("open", 100, 160, STARTED)
     done = [copied("a", 110, 120, FINISHED), copied("b", 150, 300, FINISHED)]
-    plan = planned(cut(100, 160), *done, OPEN_TO_160, evidence=[evidence(OPEN_TO_160, WHOLE)])
-    assert fate(OPEN_TO_160, plan) == "ended: overlap-would-hide"
+    plan = planned(cut(100, 160), *done, known, evidence=[evidence(known, WHOLE)])
+    assert fate(known, plan) == "ended: overlap-would-hide"
     assert reasons(plan) == [("overlap-would-hide", 100, 160)]
 
 
 def test_open_copies_of_one_range_when_there_are_several_then_the_nearest_goes_on() -> None:
-    """
-    Of several open copies of one range the nearest one is finished, and the others are ended from
-    the top down.
-    """
-    first, second = OPEN, copied("second", 100, 200, STARTED)
-    third = copied("third", 200, 300, STARTED)
-    fourth = copied("fourth", 200, 300, STARTED)
-    plan = planned(
-        SEGMENTS,
-        *(first, second, third, fourth),
-        evidence=[
-            evidence(first, PARTIAL),
-            evidence(second, WHOLE),
-            evidence(third, DAMAGED),
-            evidence(fourth, DAMAGED),
-        ],
-    )
-    assert fate(first, plan) == "ended: duplicate"
+    """Of open copies of one range the nearest one is finished, the others ended top down."""
+    second = copied("second", 100, 200, STARTED)
+    others = [copied(label, 200, 300, STARTED) for label in ("third", "fourth")]
+    states = [evidence(OPEN, PARTIAL), evidence(second, WHOLE)]
+    states += [evidence(other, DAMAGED) for other in others]
+    plan = planned(SEGMENTS, OPEN, second, *others, evidence=states)
+    assert fate(OPEN, plan) == "ended: duplicate"
     assert fate(second, plan) == "complete"
     assert [one.start_offset for one in plan.ends] == [200, 200, 100]
     assert ranges(plan) == [("complete", 100, 200), ("copy", 200, 300)]
@@ -242,13 +190,8 @@ def test_whole_copy_when_the_source_has_it_no_more_then_is_completed() -> None:
         pytest.param(copied("open", 20, 100, STARTED, ((-1, 20),)), id="no such epoch"),
     ],
 )
-def test_whole_copy_when_it_is_the_last_and_does_not_fit_then_somebody_must_look(
-    known: SegmentMetadata,
-) -> None:
-    """
-    A whole last copy that does not fit is neither finished nor deleted until an operator has
-    looked, and new copies go on.
-    """
+def test_whole_copy_when_it_is_the_last_and_unfit_then_stays_open(known: SegmentMetadata) -> None:
+    """A whole last copy that does not fit waits for an operator; new copies go on."""
     plan = planned(SEGMENTS, known, evidence=[evidence(known, WHOLE)], history=((0, 100),))
     assert fate(known, plan) == "open: last-copy"
     assert ranges(plan) == [("copy", 100, 200), ("copy", 200, 300)]
@@ -268,19 +211,17 @@ def test_open_copy_when_it_is_not_known_to_be_stable_then_stays(
     assert ranges(plan) == []
 
 
-def test_open_copy_when_its_segment_was_not_read_or_is_broken_then_stays() -> None:
-    """
-    An open copy with an unread or broken source stays, and the plan names the segment to inspect.
-    """
-    unread = planned(cut(100, 200, is_inspected=False), OPEN, evidence=[evidence(OPEN, PARTIAL)])
-    assert (fate(OPEN, unread), reasons(unread)) == (
-        "open: not-inspected",
-        [("not-inspected", 100, 200)],
-    )
-    torn = planned(
-        [segment(100, 200, blockers=("log: torn",))], OPEN, evidence=[evidence(OPEN, PARTIAL)]
-    )
-    assert (fate(OPEN, torn), reasons(torn)) == ("open: blocked", [("blocked", 100, 200)])
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (segment(100, 200, is_inspected=False), "not-inspected"),
+        (segment(100, 200, blockers=("log: torn",)), "blocked"),
+    ],
+)
+def test_open_copy_when_its_source_is_unread_stays(one: SourceSegment, expected: str) -> None:
+    """An open copy with an unread or broken source stays; the plan names it to inspect."""
+    plan = planned([one], OPEN, evidence=[evidence(OPEN, PARTIAL)])
+    assert (fate(OPEN, plan), reasons(plan)) == (f"open: {expected}", [(expected, 100, 200)])
 
 
 def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
@@ -291,55 +232,47 @@ def test_whole_copy_when_its_segment_was_not_read_then_is_completed() -> None:
     assert (copy.cost.bytes, copy.cost.objects, copy.cost.requests) == (0, 0, 4)
 
 
-def test_open_copy_when_filters_speak_against_new_ones_then_is_gone_on_with() -> None:
+@pytest.mark.parametrize(("objects", "action"), [(WHOLE, "complete"), (PARTIAL, "resume")])
+def test_open_copy_goes_on_when_filters_refuse_it(objects: StoredObjects, action: str) -> None:
     """An open copy is finished although the filters would not start it now."""
-    for objects, action in ((WHOLE, "complete"), (PARTIAL, "resume")):
-        plan = make_plan(
-            rules(filters=SegmentSelection(age_ms_min=NOW_MS, kept_local_bytes=10**6)),
-            metadata(image(OPEN)),
-            [source(SEGMENTS)],
-            [evidence(OPEN, objects)],
-            new_ids(),
-        )
-        assert ranges(plan.partitions[0]) == [(action, 100, 200)]
+    rule = rules(filters=SegmentSelection(age_ms_min=NOW_MS, kept_local_bytes=10**6))
+    plan = planned(SEGMENTS, OPEN, rule=rule, evidence=[evidence(OPEN, objects)])
+    assert ranges(plan) == [(action, 100, 200)]
 
 
 @pytest.mark.parametrize("objects", [PARTIAL, WHOLE])
 @pytest.mark.parametrize(
     ("mode", "expected"), [(CopyMode.ARCHIVE, "open: behind"), (CopyMode.ADOPT, "ended: behind")]
 )
-def test_open_copy_when_one_below_is_left_out_then_is_not_finished(
-    objects: StoredObjects, mode: CopyMode, expected: str
-) -> None:
-    """
-    An open copy above a segment that is left out is not finished, and is ended where brokers go by
-    the highest offset.
-    """
+def test_open_copy_above_a_gap_waits(objects: StoredObjects, mode: CopyMode, expected: str) -> None:
+    """An open copy above a left-out segment is not finished, or ended in an adoption."""
     above = copied("open", 200, 300, STARTED)
     segments = [segment(100, 200, blockers=("log: torn",)), *cut(200, 300)]
-    plan = planned(segments, above, evidence=[evidence(above, objects)], mode=mode, log_start=100)
+    plan = planned(
+        segments, above, evidence=[evidence(above, objects)], rule=rules(mode), log_start=100
+    )
     assert fate(above, plan) == expected
     assert ranges(plan) == []
 
 
-def test_budget_when_it_is_used_up_then_open_copies_wait_too() -> None:
-    """
-    The budget pays for ended copies first, then for copies by their turn, and for none in part.
-    """
-    other = copied("wrong", 200, 250, STARTED)
-    for requests, expected in (
+@pytest.mark.parametrize(
+    ("requests", "expected"),
+    [
         (3, ("open: budget", "open: budget")),
         (4, ("open: budget", "ended: source-differs")),
         (9, ("open: budget", "ended: source-differs")),
         (10, ("resume", "ended: source-differs")),
-    ):
-        plan = make_plan(
-            rules(budgets=Budgets(requests_max=requests)),
-            metadata(image(OPEN, other)),
-            [source(SEGMENTS)],
-            [evidence(OPEN, PARTIAL), evidence(other, PARTIAL)],
-            new_ids(),
-        )
-        (part,) = plan.partitions
-        assert (fate(OPEN, part), fate(other, part)) == expected
-        assert plan.cost.requests <= requests
+    ],
+)
+def test_budget_when_used_up_makes_copies_wait(requests: int, expected: tuple[str, str]) -> None:
+    """The budget pays for ended copies first, then for copies by turn, for none in part."""
+    other = copied("wrong", 200, 250, STARTED)
+    plan = plan_of(
+        [source(SEGMENTS)],
+        image(OPEN, other),
+        rule=rules(budgets=Budgets(requests_max=requests)),
+        evidence=[evidence(OPEN, PARTIAL), evidence(other, PARTIAL)],
+    )
+    (part,) = plan.partitions
+    assert (fate(OPEN, part), fate(other, part)) == expected
+    assert plan.cost.requests <= requests

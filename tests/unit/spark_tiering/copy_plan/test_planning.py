@@ -1,4 +1,4 @@
-"""Which segments are copied, in which order, and why the others are not."""
+"""Planning: candidates, the segments that are copied, their order, and why others are not."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from rlmm.errors import InvalidArgument
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState
+from spark_tiering.copy_plan.candidates import Candidate, NotYet, judge_segments
 from spark_tiering.copy_plan.inputs import (
     MetadataImage,
     OpenCopyEvidence,
@@ -22,6 +23,7 @@ from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode, NotCopiedReason
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import parse_object_key
+from spark_tiering.segments.segment_listing import ListedSegment
 from tests.support.builders import TOPIC_ID, tp
 from tests.support.partitions.segments import example_partition, inspect_all
 from tests.support.tier.copy_plans import (
@@ -34,6 +36,7 @@ from tests.support.tier.copy_plans import (
     image,
     metadata,
     new_ids,
+    plan_of,
     planned,
     ranges,
     reasons,
@@ -43,14 +46,15 @@ from tests.support.tier.copy_plans import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rlmm.metadata.segment import SegmentState
     from spark_tiering.copy_plan.inputs import SourceSegment
+    from spark_tiering.segments.leader_epochs import Epochs
 
 
 def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
-    """
-    Every rolled segment is copied without a gap from the lowest, and the active segment is named.
-    """
+    """Every rolled segment is copied from the lowest on, and the active segment is named."""
     plan = planned(cut(0, 10, 25, 30, is_active=True))
     assert ranges(plan) == [("copy", 0, 10), ("copy", 10, 25), ("copy", 25, 30)]
     assert reasons(plan) == [("active", 30, None)]
@@ -61,7 +65,7 @@ def test_copies_when_nothing_is_in_the_tier_then_rise_without_a_gap() -> None:
 def test_f107_plan_when_everything_was_copied_then_copies_nothing() -> None:
     """A second plan over the same source copies nothing and says why."""
     segments = cut(0, 10, 25, 30)
-    first = make_plan(rules(), metadata(image()), [source(segments)], [], new_ids())
+    first = plan_of([source(segments)])
     done = [
         replace(first.started_event(part.partition, one, 5), state=FINISHED)
         for part, one in first.in_turn()
@@ -72,10 +76,8 @@ def test_f107_plan_when_everything_was_copied_then_copies_nothing() -> None:
 
 
 def test_f107_keys_when_they_are_made_then_depend_on_the_segment_alone() -> None:
-    """
-    The keys of a copy depend on topic, topic id, partition, start offset and segment id alone.
-    """
-    plan = make_plan(rules(prefix="t/"), metadata(image()), [source(cut(5, 9))], [], new_ids())
+    """Keys depend on topic, topic id, partition, start offset and segment id alone."""
+    plan = plan_of([source(cut(5, 9))], rule=rules(prefix="t/"))
     ((part, copy),) = plan.in_turn()
     keys = list(plan.keys(part.partition, copy).values())
     names = [parse_object_key(key, "t/") for key in keys]
@@ -94,26 +96,8 @@ def test_f102_range_when_its_copy_was_not_finished_then_is_copied_anew(state: Se
     assert [one.reason.value for one in plan.left_open] == ["not-ours"]
 
 
-def test_f103_range_when_leaders_rolled_elsewhere_then_goes_by_offsets_and_epochs() -> None:
-    """
-    Coverage goes by offsets and leader epochs, so that a partly tiered segment and one of another
-    epoch are copied.
-    """
-    known = [copied("a", 0, 100, FINISHED), copied("b", 100, 200, FINISHED)]
-    plan = planned(cut(0, 90, 210, 300), *known)
-    assert ranges(plan) == [("copy", 90, 210), ("copy", 210, 300)]
-    assert plan.copies[0].lacking == ((0, 200, 210),)
-    assert reasons(plan) == [("covered", 0, 90)]
-    history = ((0, 0), (2, 50))
-    plan = planned(cut(0, 50, 100, history=history), known[0], history=history)
-    assert ranges(plan) == [("copy", 50, 100)]
-
-
 def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written() -> None:
-    """
-    The plan leaves out every segment of a partition whose metadata is not ready, and ends no copy
-    of it.
-    """
+    """A partition whose metadata is not ready gets no copy, and none of its copies is ended."""
     plan = make_plan(rules(), metadata(), [source(cut(0, 10, 20))], [], new_ids())
     (part,) = plan.partitions
     assert plan.is_empty
@@ -132,9 +116,7 @@ def test_f106_partition_when_its_metadata_is_not_ready_then_nothing_is_written()
         pytest.param({"is_tiered": True}, "broker-copies", id="a broker tiers it"),
     ],
 )
-def test_f109_segment_when_something_is_against_it_then_is_left_out(
-    of_source: dict[str, Any], expected: str
-) -> None:
+def test_f109_segment_when_unfit_is_left_out(of_source: dict[str, Any], expected: str) -> None:
     """A segment that is not stable, or whose leader epoch is unknown, is left out with a reason."""
     plan = planned(cut(0, 10), **of_source)
     assert (ranges(plan), reasons(plan)) == ([], [(expected, 0, 10)])
@@ -150,38 +132,21 @@ def test_f109_segment_when_something_is_against_it_then_is_left_out(
         pytest.param(segment(10, 20, ((1, 10),)), "leader-epochs-disagree", id="epochs"),
     ],
 )
-def test_segment_when_one_below_is_left_out_then_is_left_out_too(
-    middle: SourceSegment, expected: str
-) -> None:
+def test_segment_above_a_left_out_one_is_left_out_too(middle: SourceSegment, expected: str) -> None:
     """A segment above one that is left out waits and names it, so that no copy leaves a gap."""
     segments = [*cut(0, 10), middle, *cut(20, 30, 40)]
-    whole = make_plan(
-        rules(filters=SegmentSelection(age_ms_min=100)),
-        metadata(image()),
-        [source(segments)],
-        [],
-        new_ids(),
-    )
-    (plan,) = whole.partitions
+    plan = planned(segments, rule=rules(filters=SegmentSelection(age_ms_min=100)))
     assert ranges(plan) == [("copy", 0, 10)]
     assert reasons(plan) == [(expected, 10, 20), ("behind", 20, 40)]
     assert plan.left_out[1].detail == f"10 is left out: {expected}"
 
 
 def test_segments_when_none_was_read_then_those_to_inspect_are_named() -> None:
-    """
-    A first plan names the segments to inspect, without those that are covered, unstable or kept
-    local.
-    """
+    """A first plan names the segments to inspect, but not covered, unstable or local ones."""
     segments = cut(0, 10, 20, 30, 40, 50, is_inspected=False)
-    whole = make_plan(
-        rules(filters=SegmentSelection(kept_local_bytes=1000)),
-        metadata(image(copied("a", 0, 10, FINISHED))),
-        [source(segments, stable=49)],
-        [],
-        new_ids(),
-    )
-    assert reasons(whole.partitions[0]) == [
+    rule = rules(filters=SegmentSelection(kept_local_bytes=1000))
+    plan = planned(segments, copied("a", 0, 10, FINISHED), rule=rule, stable=49)
+    assert reasons(plan) == [
         ("covered", 0, 10),
         ("not-inspected", 10, 40),
         ("above-last-stable-offset", 40, 50),
@@ -195,27 +160,24 @@ def test_ids_when_given_then_the_usable_ones_are_used_in_turn() -> None:
     assert str(dashed).startswith("-")
     given = [Uuid.of(0, 0), Uuid.of(0, 1), dashed, taken, good, good, other, Uuid.of(3, 6)]
     known = copied(SegmentId(tp(), taken), 0, 10, FINISHED)
-    plan = make_plan(rules(), metadata(image(known)), [source(cut(0, 10, 20, 30))], [], given)
+    segments = [source(cut(0, 10, 20, 30))]
+    plan = plan_of(segments, image(known), ids=given)
     assert [one.uuid for _, one in plan.in_turn()] == [good, other]
     with pytest.raises(InvalidArgument, match="ids"):
-        make_plan(rules(), metadata(image(known)), [source(cut(0, 10, 20, 30))], [], given[:6])
+        plan_of(segments, image(known), ids=given[:6])
 
 
 def test_partition_when_it_is_being_deleted_then_nothing_is_copied() -> None:
     """No copy is planned for a partition that is being deleted."""
     state = PartitionDeleteState.DELETE_PARTITION_MARKED
     going = PartitionImage(tp(), (copied("a", 0, 10, STARTED),), (), state)
-    plan = make_plan(rules(), metadata(going), [source(cut(0, 10))], [], new_ids())
-    (part,) = plan.partitions
+    (part,) = plan_of([source(cut(0, 10))], going).partitions
     assert reasons(part) == [("partition-being-deleted", 0, 10)]
     assert [one.reason.value for one in part.left_open] == ["partition-left-out"]
 
 
 def test_f113_source_when_the_metadata_knows_a_newer_leader_then_is_not_copied() -> None:
-    """
-    A source whose leader epoch is older than the metadata's is not copied, as a deposed leader's
-    log may be truncated.
-    """
+    """A source of an older leader epoch is not copied: its log may be truncated."""
     newer = copied("a", 0, 10, FINISHED, ((4, 0),))
     assert reasons(planned(cut(0, 10, 20), newer)) == [("source-outdated", 0, 20)]
     assert reasons(planned(cut(0, 10), watermarks=[(4, 3)])) == [("source-outdated", 0, 10)]
@@ -237,42 +199,39 @@ def test_f113_metadata_when_it_is_not_of_one_moment_then_is_refused(
         MetadataImage("c", TOPIC_ID, 5, positions, images)
 
 
-def test_inputs_when_they_contradict_themselves_then_are_refused() -> None:
-    """
-    Segments that do not follow each other, epochs that do not rise and invalid names are refused.
-    """
-    one = copied("a", 0, 10, STARTED)
-    with pytest.raises(InvalidArgument, match="follows"):
-        source([segment(0, 10), segment(11, 20)])
-    with pytest.raises(InvalidArgument, match="follows"):
-        source([segment(0, None), segment(11, 20)])
-    with pytest.raises(InvalidArgument, match="bytes"):
-        source([segment(10, 10)])
-    with pytest.raises(InvalidArgument, match="epoch"):
-        source([], history=((1, 0), (1, 5)))
-    with pytest.raises(InvalidArgument, match="no broker"):
-        source([], partition=tp("a/b"))
-    with pytest.raises(InvalidArgument, match="twice"):
-        image(one, one)
-    with pytest.raises(InvalidArgument, match="another"):
-        image(one, partition=tp("other"))
-    with pytest.raises(InvalidArgument, match="twice"):
-        make_plan(rules(), metadata(image()), [source([]), source([])], [], [])
-    two = [
-        OpenCopyEvidence(one.id, writer, StoredObjects.NONE)
-        for writer in (OpenCopyWriter.ENDED, OpenCopyWriter.ALIVE)
-    ]
-    with pytest.raises(InvalidArgument, match="contradicts"):
-        make_plan(rules(), metadata(image(one)), [], two, [])
+A, B = copied("a", 0, 10, STARTED), copied("b", 10, 20, FINISHED)
+TWO_WRITERS = [
+    OpenCopyEvidence(A.id, writer, StoredObjects.NONE)
+    for writer in (OpenCopyWriter.ENDED, OpenCopyWriter.ALIVE)
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: source([segment(0, 10), segment(11, 20)]), "follows"),
+        (lambda: source([segment(0, None), segment(11, 20)]), "follows"),
+        (lambda: source([segment(10, 10)]), "bytes"),
+        (lambda: source([], history=((1, 0), (1, 5))), "epoch"),
+        (lambda: source([], partition=tp("a/b")), "no broker"),
+        (lambda: image(A, A), "twice"),
+        (lambda: image(A, partition=tp("other")), "another"),
+        (lambda: plan_of([source([]), source([])], image()), "twice"),
+        (lambda: plan_of([], image(A), evidence=TWO_WRITERS), "contradicts"),
+    ],
+)
+def test_inputs_when_they_contradict_are_refused(make: Callable[[], object], text: str) -> None:
+    """Gaps between segments, epochs that do not rise and invalid names are refused."""
+    with pytest.raises(InvalidArgument, match=text):
+        make()
 
 
 def test_digest_of_metadata_when_said_in_another_order_then_is_the_same() -> None:
     """The digest of metadata does not depend on order and changes with every field."""
-    one, other = copied("a", 0, 10, STARTED), copied("b", 10, 20, FINISHED)
-    digest = image(one, other, watermarks=[(0, 9), (1, 3)]).digest
-    assert image(other, one, watermarks=[(1, 3), (0, 9)]).digest == digest
-    assert image(one, other, watermarks=[(0, 9)]).digest != digest
-    assert image(replace(one, event_timestamp_ms=3), other).digest != image(one, other).digest
+    digest = image(A, B, watermarks=[(0, 9), (1, 3)]).digest
+    assert image(B, A, watermarks=[(1, 3), (0, 9)]).digest == digest
+    assert image(A, B, watermarks=[(0, 9)]).digest != digest
+    assert image(replace(A, event_timestamp_ms=3), B).digest != image(A, B).digest
 
 
 @pytest.mark.parametrize(
@@ -298,22 +257,19 @@ def test_gap_when_the_source_begins_above_the_tier_then_is_named(
 
 
 def test_details_when_taken_from_inspections_then_make_a_plan_of_real_segments() -> None:
-    """
-    A plan of real inspections holds the values that the metadata will carry, and counts the sizes
-    of all parts.
-    """
+    """A plan of real inspections holds the metadata's values, and counts all parts."""
     reports = inspect_all(example_partition())
     segments = [
         replace(segment(*one.segment), size_bytes=one.size_bytes, details=details_of(one))
         for one in reports
     ]
-    history = reports[-1].after.epochs
-    assert history is not None
-    plan = planned(segments, history=history)
-    assert [one.epochs for one in plan.copies] == [one.epochs for one in reports]
-    assert [one.txn_index_empty for one in plan.copies] == [one.txn_index_empty for one in reports]
-    assert [one.size_bytes for one in plan.copies] == [one.size_bytes for one in reports]
-    assert all(one.indexes_bytes > 0 for one in plan.copies)
+    plan = planned(segments, history=reports[-1].after.epochs)
+    assert len(plan.copies) == len(reports)
+    for copy, report in zip(plan.copies, reports, strict=True):
+        assert copy.epochs == report.epochs
+        assert copy.txn_index_empty == report.txn_index_empty
+        assert copy.size_bytes == report.size_bytes
+        assert copy.indexes_bytes > 0
 
 
 @pytest.mark.parametrize(
@@ -330,36 +286,60 @@ def test_topic_that_is_compacted_when_not_asked_for_then_nothing_of_it_is_copied
 ) -> None:
     """A compacted topic is copied only on request, as brokers tier no such topic."""
     kept = source(cut(0, 10, 20), is_tiered=mode is CopyMode.ADOPT, log_start=0)
-    plan = make_plan(
-        rules(mode, filters=SegmentSelection(with_compacted=with_compacted)),
-        metadata(image()),
-        [replace(kept, is_compacted=True)],
-        [],
-        new_ids(),
-    )
-    assert bool(plan.in_turn()) is is_copied
-    (found,) = plan.partitions
+    rule = rules(mode, filters=SegmentSelection(with_compacted=with_compacted))
+    (found,) = plan_of([replace(kept, is_compacted=True)], rule=rule).partitions
+    assert bool(found.copies) is is_copied
     reasons_of = {run.reason: run.detail for run in found.left_out}
     assert (NotCopiedReason.COMPACTED in reasons_of) is not is_copied
     if not is_copied:
         assert "cleanup.policy has compact" in reasons_of[NotCopiedReason.COMPACTED]
 
 
-def test_segment_that_is_empty_when_its_topic_is_compacted_then_those_above_are_copied() -> None:
-    """
-    Segments above an empty one are copied when the topic is compacted, and otherwise the gap has to
-    be looked at.
-    """
+@pytest.mark.parametrize(("is_compacted", "copies"), [(True, [10]), (False, [0, 10])])
+def test_segment_when_empty_and_compacted_is_skipped(is_compacted: bool, copies: list[int]) -> None:
+    """An empty segment is skipped in a compacted topic, and a gap to look at otherwise."""
     first, second = cut(0, 10, 20)
-    emptied = source([replace(first, size_bytes=0), second])
-    for is_compacted, copies in ((True, [10]), (False, [0, 10])):
-        plan = make_plan(
-            rules(filters=SegmentSelection(with_compacted=True)),
-            metadata(image()),
-            [replace(emptied, is_compacted=is_compacted)],
-            [],
-            new_ids(),
-        )
-        (found,) = plan.partitions
-        assert [one.start_offset for one in found.copies] == copies
-        assert (NotCopiedReason.EMPTY in [run.reason for run in found.left_out]) is is_compacted
+    emptied = replace(source([replace(first, size_bytes=0), second]), is_compacted=is_compacted)
+    rule = rules(filters=SegmentSelection(with_compacted=True))
+    (found,) = plan_of([emptied], rule=rule).partitions
+    assert [one.start_offset for one in found.copies] == copies
+    assert (NotCopiedReason.EMPTY in [run.reason for run in found.left_out]) is is_compacted
+
+
+SEGMENT = ListedSegment(120, 251)
+EPOCHS = ((4, 0), (6, 200), (9, 251))
+
+
+REASON = NotCopiedReason
+AGAINST: dict[str, tuple[ListedSegment, Epochs | None, int | None, NotCopiedReason, str]] = {
+    "active": (ListedSegment(251, None), EPOCHS, 999, REASON.ACTIVE, "251"),
+    "unknown": (SEGMENT, EPOCHS, None, REASON.STABILITY_UNKNOWN, "250"),
+    "last record open": (SEGMENT, EPOCHS, 250, REASON.UNSTABLE, "below 250"),
+    "all open": (SEGMENT, EPOCHS, 0, REASON.UNSTABLE, "below 0"),
+    "no history": (SEGMENT, None, 251, REASON.EPOCH_UNKNOWN, "offset 120"),
+    "empty history": (SEGMENT, (), 251, REASON.EPOCH_UNKNOWN, "offset 120"),
+    "begins too late": (SEGMENT, ((6, 200),), 251, REASON.EPOCH_UNKNOWN, "offset 120"),
+}
+
+
+@pytest.mark.parametrize(
+    ("segment", "epochs", "last_stable_offset", "reason", "text"), AGAINST.values(), ids=AGAINST
+)
+def test_f109_segment_when_something_is_against_it_then_is_not_copied(
+    segment: ListedSegment,
+    epochs: Epochs | None,
+    last_stable_offset: int | None,
+    reason: NotCopiedReason,
+    text: str,
+) -> None:
+    """An active, unstable or unknown segment is not copied."""
+    (found,) = judge_segments([segment], epochs, last_stable_offset)
+    assert isinstance(found, NotYet)
+    assert (found.segment, found.reason) == (segment, reason)
+    assert text in found.detail
+
+
+def test_segment_when_nothing_is_against_it_then_is_a_candidate_with_its_epochs() -> None:
+    """A segment that ends at the last stable offset is a candidate, with its own epochs."""
+    found = judge_segments([SEGMENT], EPOCHS, 251)
+    assert found == [Candidate(120, 251, ((4, 120), (6, 200)))]

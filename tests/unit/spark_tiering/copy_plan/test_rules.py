@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.rules import Budgets, RequestCosts, SegmentSelection
 from tests.support.builders import tp
 from tests.support.tier.copy_plans import (
     NOW_MS,
     cut,
-    image,
-    metadata,
-    new_ids,
+    plan_of,
     planned,
     ranges,
     reasons,
@@ -40,42 +37,23 @@ if TYPE_CHECKING:
         pytest.param(SegmentSelection(("A.X",)), [], id="letters count"),
     ],
 )
-def test_topics_when_filtered_then_only_those_wanted_are_copied(
-    filters: SegmentSelection, wanted: list[str]
-) -> None:
+def test_topics_when_filtered_are_the_wanted(filters: SegmentSelection, wanted: list[str]) -> None:
     """Filters by name and pattern select topics, and internal topics only by name."""
     partitions = [tp(name, 0) for name in ("__offsets", "a.x", "a.y", "b")]
-    plan = make_plan(
-        rules(filters=filters),
-        metadata(*(image(partition=one) for one in partitions)),
-        [source(cut(0, 10), partition=one) for one in partitions],
-        [],
-        new_ids(),
-    )
+    sources = [source(cut(0, 10), partition=one) for one in partitions]
+    plan = plan_of(sources, rule=rules(filters=filters))
     assert [one.partition.topic for one in plan.partitions if one.copies] == wanted
     others = [one for one in plan.partitions if not one.copies]
     assert all(reasons(one) == [("topic-not-wanted", 0, 10)] for one in others)
 
 
 @pytest.mark.parametrize(
-    ("kept_bytes", "until"),
-    [(0, 40), (1000, 40), (1001, 30), (2000, 30), (3000, 20), (4001, 0)],
+    ("kept_bytes", "until"), [(0, 40), (1000, 40), (1001, 30), (2000, 30), (3000, 20), (4001, 0)]
 )
-def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
-    kept_bytes: int, until: int
-) -> None:
-    """
-    A segment is copied when the log above it, the active segment included, is as long as the bytes
-    kept local.
-    """
-    whole = make_plan(
-        rules(filters=SegmentSelection(kept_local_bytes=kept_bytes)),
-        metadata(image()),
-        [source(cut(0, 10, 20, 30, 40, is_active=True))],
-        [],
-        new_ids(),
-    )
-    (plan,) = whole.partitions
+def test_bytes_kept_local_when_set_then_whole_segments_suffice(kept_bytes: int, until: int) -> None:
+    """A segment is copied when the log above it has the bytes kept local."""
+    rule = rules(filters=SegmentSelection(kept_local_bytes=kept_bytes))
+    plan = planned(cut(0, 10, 20, 30, 40, is_active=True), rule=rule)
     assert ranges(plan) == [("copy", at, at + 10) for at in range(0, until, 10)]
     kept = [("kept-local", until, 40)] if until < 40 else []
     assert reasons(plan) == [*kept, ("active", 40, None)]
@@ -83,18 +61,14 @@ def test_bytes_kept_local_when_asked_then_whole_segments_above_them_suffice(
 
 @pytest.mark.parametrize(("age_ms", "count"), [(0, 3), (1, 2), (5, 1), (100, 0)])
 def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, count: int) -> None:
-    """
-    A segment whose newest record is exactly the minimum age is copied; a younger record, also one
-    of the future, makes it wait, unless the rules set no age.
-    """
+    """A segment whose newest record is younger than the minimum age, or of the future, waits."""
     segments = [
         segment(0, 10, newest_ms=NOW_MS - 5),
         segment(10, 20, newest_ms=NOW_MS - 1),
         segment(20, 30, newest_ms=NOW_MS + 9),
     ]
     rule = rules(filters=SegmentSelection(age_ms_min=age_ms))
-    plan = make_plan(rule, metadata(image()), [source(segments)], [], new_ids())
-    assert len(plan.partitions[0].copies) == count
+    assert len(planned(segments, rule=rule).copies) == count
 
 
 @pytest.mark.parametrize(
@@ -105,16 +79,9 @@ def test_age_when_asked_then_a_segment_with_a_younger_record_waits(age_ms: int, 
         pytest.param(Budgets(requests_max=17), "budget-requests", id="requests"),
     ],
 )
-def test_budget_when_it_is_used_up_then_the_rest_of_the_partition_waits(
-    budgets: Budgets, reason: str
-) -> None:
-    """
-    The budget takes the lowest segments that fit, and the rest of the partition is left out with
-    that reason.
-    """
-    rule = rules(budgets=budgets)
-    whole = make_plan(rule, metadata(image()), [source(cut(0, 10, 20, 30, 40))], [], new_ids())
-    (plan,) = whole.partitions
+def test_budget_when_used_up_makes_the_rest_wait(budgets: Budgets, reason: str) -> None:
+    """The budget takes the lowest segments that fit; the rest is left out for that reason."""
+    plan = planned(cut(0, 10, 20, 30, 40), rule=rules(budgets=budgets))
     assert ranges(plan) == [("copy", 0, 10), ("copy", 10, 20)]
     assert reasons(plan) == [(reason, 20, 40)]
     assert "are left" in plan.left_out[0].detail
@@ -122,65 +89,36 @@ def test_budget_when_it_is_used_up_then_the_rest_of_the_partition_waits(
 
 def test_budget_when_a_large_segment_does_not_fit_then_smaller_ones_elsewhere_do() -> None:
     """A segment larger than the budget does not hold up other partitions."""
-    large, small = tp("a", 0), tp("b", 0)
-    plan = make_plan(
-        rules(budgets=Budgets(bytes_max=1100)),
-        metadata(image(partition=large), image(partition=small)),
-        [
-            source([segment(0, 10, size=5000)], partition=large),
-            source(cut(0, 10, 20), partition=small),
-        ],
-        [],
-        new_ids(),
-    )
+    large = source([segment(0, 10, size=5000)], partition=tp("a", 0))
+    small = source(cut(0, 10, 20), partition=tp("b", 0))
+    plan = plan_of([large, small], rule=rules(budgets=Budgets(bytes_max=1100)))
     assert [ranges(one) for one in plan.partitions] == [[], [("copy", 0, 10)]]
 
 
 @pytest.mark.parametrize(
-    ("log_bytes", "requests"),
-    [(0, 6), (99 * 2**20, 6), (100 * 2**20, 6 + 4), (2**31 - 1, 6 + 43)],
+    ("log_bytes", "requests"), [(0, 6), (99 * 2**20, 6), (100 * 2**20, 6 + 4), (2**31 - 1, 6 + 43)]
 )
-def test_requests_when_a_log_is_sent_in_parts_then_are_counted_at_most(
-    log_bytes: int, requests: int
-) -> None:
-    """
-    The plan counts at most one request to begin, one for each part and one to end, and allows for
-    incompressible data to grow.
-    """
+def test_requests_when_a_log_has_parts_are_an_upper_bound(log_bytes: int, requests: int) -> None:
+    """The plan counts at most one request for the begin, each part and the end."""
     costs = RequestCosts(multipart_above_bytes=100 * 2**20, part_bytes=50 * 2**20)
-    rule = rules(costs=costs)
-    plan = make_plan(
-        rule, metadata(image()), [source([segment(0, 9, size=log_bytes)])], [], new_ids()
-    )
+    plan = plan_of([source([segment(0, 9, size=log_bytes)])], rule=rules(costs=costs))
     assert plan.cost.requests == requests
 
 
 def test_order_when_brokers_delete_then_what_expires_first_comes_first() -> None:
-    """
-    Copies go by earliest expiry over all partitions, then by age of records, and by offset in each
-    partition.
-    """
-    soon, later, never = tp("z", 0), tp("y", 0), tp("x", 0)
-    plan = make_plan(
-        rules(),
-        metadata(*(image(partition=one) for one in (soon, later, never))),
-        [
-            source(cut(0, 10, 20), partition=never),
-            source(cut(100, 110), partition=later, retention_ms=900),
-            source([segment(5, 9, newest_ms=50), segment(9, 12, newest_ms=2000)], partition=soon,
-                   retention_ms=800),
-        ],
-        [],
-        new_ids(),
-    )  # fmt: skip
-    assert [(part.partition.topic, one.start_offset) for part, one in plan.in_turn()] == [
-        ("z", 5),
-        ("y", 100),
-        ("z", 9),
-        ("x", 0),
-        ("x", 10),
+    """Copies go by expiry over all partitions, then by age, and by offset in each partition."""
+    never = source(cut(0, 10, 20), partition=tp("x", 0))
+    later = source(cut(100, 110), partition=tp("y", 0), retention_ms=900)
+    segments = [segment(5, 9, newest_ms=50), segment(9, 12, newest_ms=2000)]
+    soon = source(segments, partition=tp("z", 0), retention_ms=800)
+    turns = [
+        (part.partition.topic, one.start_offset, one.expires_at_ms)
+        for part, one in plan_of([never, later, soon]).in_turn()
     ]
-    assert [one.expires_at_ms for _, one in plan.in_turn()] == [850, 1000, 2800, None, None]
+    assert turns == [
+        *(("z", 5, 850), ("y", 100, 1000), ("z", 9, 2800)),
+        *(("x", 0, None), ("x", 10, None)),
+    ]
 
 
 @pytest.mark.parametrize("retention_ms", [-1, 2**63 - 1])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from spark_tiering.data_source.aborted_transactions import decide, of_piece, stable_end
 from spark_tiering.decoding import AbortedTransaction
 from tests.support.datasource.extents import extent, held
@@ -11,11 +13,11 @@ from tests.support.datasource.extents import extent, held
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from spark_tiering.data_source.extents import ReadExtent
+    from spark_tiering.data_source.extents import PartitionListing, ReadExtent
 
 
 class State:
-    """The state by the segments' first offsets; *asked* lists the segments that were read."""
+    """The state by segments' first offsets; *read* lists what was read: a0 or o0."""
 
     def __init__(
         self,
@@ -24,14 +26,14 @@ class State:
     ) -> None:
         self._aborted = aborted or {}
         self._open = open_firsts or {}
-        self.asked: list[tuple[str, int]] = []
+        self.read: list[str] = []
 
     def aborted(self, one: ReadExtent) -> Sequence[AbortedTransaction]:
-        self.asked.append(("aborted", one.segment_first))
+        self.read.append(f"a{one.segment_first}")
         return self._aborted.get(one.segment_first, ())
 
     def open_firsts(self, one: ReadExtent) -> frozenset[int]:
-        self.asked.append(("open", one.segment_first))
+        self.read.append(f"o{one.segment_first}")
         return frozenset(self._open.get(one.segment_first, set()))
 
 
@@ -39,56 +41,63 @@ def aborted(first: int, last: int, stable: int | None = None) -> AbortedTransact
     return AbortedTransaction(9, first, last, last + 1 if stable is None else stable)
 
 
-def three(**of_each: bool) -> tuple[ReadExtent, ReadExtent, ReadExtent]:
-    return (
-        extent(0, 100, **of_each),  # type: ignore[arg-type]
-        extent(100, 200, **of_each),  # type: ignore[arg-type]
-        extent(200, 300, **of_each),  # type: ignore[arg-type]
-    )
+def three(*, no_aborts: bool = True, stable: int | None = None) -> PartitionListing:
+    extents = (extent(first, first + 100, no_aborts=no_aborts) for first in (0, 100, 200))
+    return held(*extents, stable=stable)
 
 
-def test_decide_when_no_transaction_is_open_at_the_end_then_later_segments_are_not_read() -> None:
-    """When no transaction is open at the end of the range, no later segment is read."""
-    state = State()
-    found = decide(held(*three()), 10, 90, state)
-    assert found == ((), ())
-    assert state.asked == [("open", 0)]
+WITH_ABORTS = three(no_aborts=False)
+PARTLY = extent(0, 60, segment=(0, 100), no_aborts=False)
+REPLACED = extent(0, 60, segment=(0, 100), history_behind=60, no_aborts=False)
+LATE, EARLY, CUT = aborted(50, 250), aborted(50, 120), aborted(40, 80)
+
+DECIDED = {
+    "nothing open at the end": (three(), (10, 90), State(), (), "o0"),
+    "a marker in a later segment": (
+        WITH_ABORTS, (0, 100), State({200: [LATE]}, {0: {50}, 100: {50}}), (LATE,),
+        "a0 o0 a100 o100 a200",
+    ),
+    "metadata without aborts": (three(), (0, 100), State({}, {0: {50}}), (), "o0 o100"),
+    "an entry that decides all": (
+        WITH_ABORTS, (0, 100), State({100: [EARLY]}, {0: {50}, 100: {110}}), (EARLY,), "a0 o0 a100",
+    ),
+    "a marker in another history": (
+        held(REPLACED, extent(60, 200, no_aborts=False)), (0, 200), State({0: [CUT]}), (),
+        "a0 a60 o60",
+    ),
+    "a segment read in part": (held(PARTLY), (0, 60), State({0: [CUT]}), (CUT,), "a0"),
+    "all known to be decided": (
+        three(no_aborts=False, stable=260), (0, 260),
+        State({200: [LATE]}, {0: {50}, 100: {50}, 200: {50}}), (LATE,), "a0 a100 a200",
+    ),
+}  # fmt: skip
 
 
-def test_decide_when_a_marker_lies_in_a_later_segment_then_it_is_found() -> None:
-    """
-    A transaction open at the end of the range's segment is decided by the marker of a later
-    segment.
-    """
-    one = aborted(50, 250)
-    state = State({200: [one]}, {0: {50}, 100: {50}})
-    found = decide(held(*three(no_aborts=False)), 0, 100, state)
-    assert found == ((one,), ())
-
-
-def test_decide_when_metadata_says_that_nothing_was_aborted_then_no_index_is_read() -> None:
-    """The metadata's flag for a segment without aborts saves the request for its index."""
-    state = State({}, {0: {50}, 100: set()})
-    assert not decide(held(*three()), 0, 100, state).undecided
-    assert state.asked == [("open", 0), ("open", 100)]
+@pytest.mark.parametrize(
+    ("partition", "asked", "state", "transactions", "read"), DECIDED.values(), ids=DECIDED
+)
+def test_decide_when_all_can_be_known_then_no_more_is_read_than_that_takes(
+    partition: PartitionListing,
+    asked: tuple[int, int],
+    state: State,
+    transactions: tuple[AbortedTransaction, ...],
+    read: str,
+) -> None:
+    """Markers of the same history decide a range, from as few indexes and states as needed."""
+    assert decide(partition, *asked, state) == (transactions, ())
+    assert state.read == read.split()
 
 
 def test_decide_when_a_transaction_is_open_at_the_tiers_end_then_it_ends_before_it() -> None:
-    """
-    Committed rows end before a transaction that is open at the end of the tier, because its marker
-    is not tiered.
-    """
+    """Committed rows end before a transaction that is open at the end of the tier."""
     state = State({}, {0: {50}, 100: {50}, 200: {50, 260}})
-    found = decide(held(*three()), 0, 300, state)
+    found = decide(three(), 0, 300, state)
     assert found.undecided == ((50, 300),)
-    assert stable_end(held(*three()), state) == 50
+    assert stable_end(three(), state) == 50
 
 
 def test_decide_when_offsets_are_missing_then_it_is_unknown_from_where_one_was_open() -> None:
-    """
-    Where offsets are missing, rows are undecided from the first offset of a transaction open there
-    up to the gap, and decided again behind it.
-    """
+    """Rows from a transaction open at a gap up to the gap are undecided."""
     partition = held(extent(0, 100), extent(200, 300))
     state = State({}, {0: {50}, 200: set()})
     assert decide(partition, 0, 300, state).undecided == ((50, 100),)
@@ -97,42 +106,8 @@ def test_decide_when_offsets_are_missing_then_it_is_unknown_from_where_one_was_o
     assert not decide(partition, 200, 300, state).undecided
 
 
-def test_decide_when_the_search_says_that_it_is_complete_then_nothing_more_is_read() -> None:
-    """An index entry written when every transaction of the range had ended stops the search."""
-    one = aborted(50, 120)
-    state = State({100: [one]}, {0: {50}, 100: {110}})
-    found = decide(held(*three(no_aborts=False)), 0, 100, state)
-    assert found.aborted == (one,)
-    assert ("aborted", 200) not in state.asked
-
-
-def test_decide_when_a_marker_is_in_another_history_then_it_decides_nothing() -> None:
-    """A marker under another leader's history decides nothing about a transaction of this one."""
-    replaced = extent(0, 60, segment=(0, 100), history_behind=60, no_aborts=False)
-    partition = held(replaced, extent(60, 200, no_aborts=False))
-    state = State({0: [aborted(40, 80)], 60: []}, {0: set(), 60: set()})
-    found = decide(partition, 0, 200, state)
-    assert found == ((), ())
-
-
-def test_decide_when_a_segment_is_read_in_part_then_all_its_index_counts() -> None:
-    """
-    A plan that ends within a segment uses all of that segment's index, also markers behind the end.
-    """
-    partly = extent(0, 60, segment=(0, 100), no_aborts=False)
-    one = aborted(40, 80)
-    state = State({0: [one]}, {0: set()})
-    found = decide(held(partly), 0, 60, state)
-    assert found == ((one,), ())
-
-
-def test_stable_end_when_the_last_segment_is_cut_by_another_history_then_it_is_not_trusted() -> (
-    None
-):
-    """
-    The stable end lies before a segment cut by another history, as the transactions open at the cut
-    are unknown.
-    """
+def test_stable_end_when_another_history_cuts_the_last_segment_then_it_lies_before() -> None:
+    """The stable end lies before a segment that another history cuts."""
     last = extent(100, 150, segment=(100, 200), history_behind=150)
     state = State({}, {0: {80}})
     assert stable_end(held(extent(0, 100), last), state) == 80
@@ -142,20 +117,9 @@ def test_stable_end_when_the_last_segment_is_cut_by_another_history_then_it_is_n
 def test_stable_end_when_somebody_knows_it_then_nothing_is_read() -> None:
     """A known stable end, as of log folders, is used without a read."""
     state = State()
-    assert stable_end(held(*three(), stable=222), state) == 222
-    assert stable_end(held(*three(), stable=999), state) == 300
-    assert not state.asked
-
-
-def test_decide_when_all_is_known_to_be_decided_then_indexes_are_read_and_no_state() -> None:
-    """
-    Transactions known to be decided, as of an active segment, need indexes and no producer state.
-    """
-    one = aborted(50, 250)
-    state = State({200: [one]}, {0: {50}, 100: {50}, 200: {50}})
-    found = decide(held(*three(no_aborts=False), stable=260), 0, 260, state)
-    assert found == ((one,), ())
-    assert not [what for what, _ in state.asked if what == "open"]
+    assert stable_end(three(stable=222), state) == 222
+    assert stable_end(three(stable=999), state) == 300
+    assert not state.read
 
 
 def test_piece_when_transactions_lie_outside_of_it_then_it_is_not_sent_them() -> None:

@@ -37,10 +37,7 @@ def test_extent_when_leaders_were_replaced_then_it_says_up_to_where_the_segment_
     history: tuple[tuple[int, int], ...],
     history_last: int,
 ) -> None:
-    """
-    An extent knows the last offset at which its segment follows the partition's history: a new
-    leader ends that, the plan's end does not.
-    """
+    """A new leader ends the part of a segment that is the partition's; a plan's end does not."""
     found = extent_of(planned(read_last, epochs), history)
     assert (found.first_offset, found.last_offset) == (100, read_last)
     assert (found.history_last, found.has_end) == (history_last, history_last == 199)

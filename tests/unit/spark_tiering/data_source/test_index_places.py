@@ -36,26 +36,16 @@ INDEX = offsets((519, 200), (539, 400), (559, 600), (579, 800))
         (900, IndexPosition(800, 579)),
     ],
 )
-def test_start_when_an_offset_is_looked_for_then_nothing_before_the_place_has_it(
-    offset: int, place: IndexPosition
-) -> None:
-    """
-    A read from the place of an offset misses nothing: the last entry at or below it, or the start
-    of the log.
-    """
+def test_start_when_looked_up_is_at_or_below_the_offset(offset: int, place: IndexPosition) -> None:
+    """A read begins at the last entry at or below its offset, or the start of the log."""
     assert INDEX.start_of(offset) == place
 
 
 @pytest.mark.parametrize(
     ("last", "stop"), [(500, 400), (519, 600), (540, 800), (559, LOG_BYTES), (999, LOG_BYTES)]
 )
-def test_stop_when_an_offset_is_the_last_then_the_batch_at_the_next_entry_is_within(
-    last: int, stop: int
-) -> None:
-    """
-    The read includes the batch at the entry behind the wanted offset, because an entry holds its
-    batch's last offset.
-    """
+def test_stop_when_an_offset_is_the_last_then_the_next_entry_is_in(last: int, stop: int) -> None:
+    """A read includes the batch at the entry behind its last offset."""
     assert INDEX.likely_stop(last) == stop
 
 
@@ -81,23 +71,11 @@ def test_slices_when_there_are_no_entries_then_the_first_has_everything() -> Non
 
 
 @pytest.mark.parametrize(
-    "entries",
-    [
-        [(519, 200), (518, 400)],
-        [(519, 200), (539, 200)],
-        [(519, 200), (539, 100)],
-        [(519, 200), (499, 400)],
-        [(519, 200), (0, 0)],
-        [(519, 200), (539, 1_000)],
-        [(519, 200), (539, 5_000)],
-    ],
+    "entry", [(518, 400), (539, 200), (539, 100), (499, 400), (0, 0), (539, 1_000), (539, 5_000)]
 )
-def test_offset_index_when_entries_fall_or_lie_outside_then_it_ends_before_them(
-    entries: list[tuple[int, int]],
-) -> None:
+def test_offset_index_when_entries_fall_or_lie_outside_then_it_ends(entry: tuple[int, int]) -> None:
     """An offset index ends before its first entry that falls or lies outside the log."""
-    found = offsets(*entries)
-    assert found.positions.tolist() == [200]
+    assert offsets((519, 200), entry).positions.tolist() == [200]
 
 
 def test_offset_index_when_it_is_torn_or_zero_then_whole_entries_count() -> None:
@@ -107,39 +85,20 @@ def test_offset_index_when_it_is_torn_or_zero_then_whole_entries_count() -> None
     assert OffsetPlaces.read(bytes(80), 500, LOG_BYTES).positions.tolist() == []
 
 
-def test_time_index_when_a_time_is_looked_for_then_all_before_the_offset_is_older() -> None:
-    """The place of a start time is an entry before which every record is older."""
+def test_time_index_when_looked_up_then_bounds_are_safe_and_falling_entries_end_it() -> None:
+    """Before a start by time all is older, at an end a later record lies, if there is any."""
     index = times((1_000, 519), (2_000, 539), (3_000, 539))
-    assert index.first_offset(900) is None
-    assert index.first_offset(1_000) is None
-    assert index.first_offset(1_001) == 520
-    assert index.first_offset(9_000) == 540
-
-
-def test_time_index_when_an_end_is_looked_for_then_a_later_record_lies_there() -> None:
-    """
-    The end of a read by time is an entry's offset where a later record lies, or none where no
-    record is later.
-    """
-    index = times((1_000, 519), (2_000, 539))
-    assert index.last_offset(999) == 519
-    assert index.last_offset(1_000) == 539
-    assert index.last_offset(2_000) is None
-
-
-def test_time_index_when_entries_fall_then_it_ends_before_them() -> None:
-    """A time index ends before its first entry that falls in time or offset."""
-    assert times((1_000, 519), (1_000, 539)).times_ms.tolist() == [1_000]
-    assert times((1_000, 519), (2_000, 510)).times_ms.tolist() == [1_000]
+    firsts = [index.first_offset(time_ms) for time_ms in (900, 1_000, 1_001, 9_000)]
+    assert firsts == [None, None, 520, 540]
+    lasts = [index.last_offset(time_ms) for time_ms in (999, 1_000, 2_000, 3_000)]
+    assert lasts == [519, 539, 539, None]
+    for falling in ((1_000, 539), (2_000, 510)):
+        assert times((1_000, 519), falling).times_ms.tolist() == [1_000]
 
 
 def test_fits_when_a_batch_begins_above_what_an_index_says_then_it_does_not() -> None:
-    """
-    A batch that begins above an index entry's offset does not fit it, except at the start of a log.
-    """
+    """A batch above an index entry's offset does not fit, except at the start of a log."""
     place = IndexPosition(200, 519)
-    assert fits(place, struct.pack(">q", 519))
-    assert fits(place, struct.pack(">q", 510))
-    assert not fits(place, struct.pack(">q", 520))
-    assert not fits(place, struct.pack(">q", -1))
+    batches = [struct.pack(">q", offset) for offset in (510, 519, 520, -1)]
+    assert [fits(place, batch) for batch in batches] == [True, True, False, False]
     assert fits(IndexPosition(0, 500), struct.pack(">q", 700))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,7 +25,7 @@ from spark_tiering.data_source.options import (
     Isolation,
     parse_options,
 )
-from spark_tiering.data_source.places import ListKind
+from spark_tiering.data_source.places import ListKind, TierLocation
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.repository import tree
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from spark_tiering.data_source.options import DataSourceOptions
 
 PLACE = {"store": "s3://bucket/kafka/"}
-ORDERS = {**PLACE, "subscribe": "orders"}
+TOPIC = {"subscribe": "orders"}
+ORDERS = {**PLACE, **TOPIC}
 
 
 def parsed(**options: str) -> DataSourceOptions:
@@ -52,27 +53,21 @@ def refusal(
 
 
 def test_options_when_only_topic_and_store_are_given_then_defaults_are_those_of_spark() -> None:
-    """
-    With only topic and store the defaults are Spark's: read everything, fail on loss, no headers.
-    """
+    """The defaults are Spark's: read everything, fail on loss, no headers."""
     options = parsed()
-    assert options.place.store == S3Settings("bucket")
-    assert (options.place.prefix, options.place.kind) == ("kafka/", ListKind.MANIFESTS)
-    assert (options.start, options.end) == (AtEdge(-2), AtEdge(-1))
-    assert options.fails_on_data_loss
-    assert not options.has_headers
+    place = TierLocation(ListKind.MANIFESTS, S3Settings("bucket"), "kafka/")
+    assert (options.place, options.start, options.end) == (place, AtEdge(-2), AtEdge(-1))
+    assert (options.fails_on_data_loss, options.checks_crc) == (True, True)
+    assert (options.has_headers, options.pushes_down) == (False, False)
     assert options.isolation is Isolation.UNCOMMITTED
-    assert options.checks_crc
-    assert not options.pushes_down
-    assert (options.window_bytes, options.partition_bytes_max) == (
-        WINDOW_BYTES,
-        PARTITION_BYTES_MAX,
-    )
+    sizes = (options.window_bytes, options.partition_bytes_max)
+    assert sizes == (WINDOW_BYTES, PARTITION_BYTES_MAX)
 
 
-def test_options_when_a_stream_says_no_start_then_it_begins_at_the_latest() -> None:
-    """A stream without a start begins at the latest offset, as Spark's own source."""
+def test_options_when_they_are_a_streams_then_it_begins_at_the_latest_and_has_no_end() -> None:
+    """A stream begins at the latest offset, as Spark's own source, and an end is refused."""
     assert parse_options(ORDERS, is_streaming=True).start == AtEdge(-1)
+    assert "a stream has no end" in refusal({"endingOffsets": "latest"}, is_streaming=True)
 
 
 def test_options_when_names_are_in_any_case_then_they_are_found() -> None:
@@ -88,103 +83,95 @@ def test_options_when_names_are_in_any_case_then_they_are_found() -> None:
 @pytest.mark.parametrize(
     ("option", "text", "topics"),
     [
-        ("subscribe", "orders, payments,", {("orders", 0), ("payments", 7)}),
-        ("subscribePattern", "pay.*", {("payments", 7)}),
-        ("assign", '{"orders": [0, 2]}', {("orders", 0)}),
+        ("subscribe", "orders, payments,", ["orders-0", "orders-1", "payments-7"]),
+        ("subscribePattern", "pay.*", ["payments-7"]),
+        ("assign", '{"orders": [0, 2]}', ["orders-0"]),
     ],
 )
-def test_subscription_when_it_is_said_in_one_of_three_ways_then_it_wants_these(
-    option: str, text: str, topics: set[tuple[str, int]]
-) -> None:
+def test_subscription_in_each_of_three_ways(option: str, text: str, topics: list[str]) -> None:
     """A subscription names topics, a pattern for whole names, or partitions."""
     wanted = parse_options({**PLACE, option: text}, is_streaming=False).subscription
-    every = {("orders", 0), ("orders", 1), ("payments", 7)}
-    assert {one for one in every if wanted.wants(*one)} == topics | (
-        {("orders", 1)} if option == "subscribe" else set()
-    )
+    every = [("orders", 0), ("orders", 1), ("payments", 7)]
+    assert [f"{topic}-{number}" for topic, number in every if wanted.wants(topic, number)] == topics
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({}, "exactly one of subscribe, subscribePattern, assign has to be given, got none"),
-        ({"subscribe": "a", "assign": '{"a": [0]}'}, "got subscribe and assign"),
-        ({"subscribe": " , "}, "subscribe names no topic"),
-        ({"subscribePattern": "("}, "is no regular expression"),
-        ({"assign": '{"a": []}'}, 'another form than {"topic": [0, 1]}'),
-        ({"assign": '{"a": [-1]}'}, "another form"),
-        ({"assign": "[1]"}, "is a JSON object"),
-        ({"assign": '{"a": [0], "a": [1]}'}, "twice"),
+        (PLACE, "exactly one of subscribe, subscribePattern, assign has to be given, got none"),
+        ({**PLACE, "subscribe": "a", "assign": '{"a": [0]}'}, "got subscribe and assign"),
+        ({**PLACE, "subscribe": " , "}, "subscribe names no topic"),
+        ({**PLACE, "subscribePattern": "("}, "is no regular expression"),
+        ({**PLACE, "assign": '{"a": []}'}, 'another form than {"topic": [0, 1]}'),
+        ({**PLACE, "assign": '{"a": [-1]}'}, "another form"),
+        ({**PLACE, "assign": "[1]"}, "is a JSON object"),
+        ({**PLACE, "assign": '{"a": [0], "a": [1]}'}, "twice"),
+        ({**ORDERS, "startingOffsets": "latest"}, "latest is no start of a batch"),
+        ({**ORDERS, "endingOffsets": "earliest"}, "earliest is no end of a batch"),
+        ({**ORDERS, "startingOffsets": '{"orders": {"0": -1}}'}, "-1 (latest) of orders-0"),
+        ({**ORDERS, "endingOffsets": '{"orders": {"0": -2}}'}, "-2 (earliest) of orders-0"),
+        ({**ORDERS, "startingOffsets": '{"orders": {"0": -3}}'}, "has no offset -3"),
+        ({**ORDERS, "startingOffsets": '{"orders": {"a": 3}}'}, "another form"),
+        ({**ORDERS, "startingOffsets": '{"orders": {"0": 1.5}}'}, "another form"),
+        ({**ORDERS, "startingOffsets": "soon"}, "is no JSON"),
+        ({**ORDERS, "startingTimestamp": "-5"}, "a whole number from 0"),
+        ({**ORDERS, "startingOffsetsByTimestamp": '{"orders": {"0": -1}}'}, "no time in millisec"),
+        ({**ORDERS, "startingOffsetsByTimestampStrategy": "guess"}, "one of error, latest"),
+        ({**ORDERS, "minPartitions": "0"}, "a whole number from 1"),
+        ({**ORDERS, "maxRecordsPerPartition": "many"}, "a whole number from 1"),
+        ({**ORDERS, "failOnDataLoss": "yes"}, "true or false"),
+        ({**ORDERS, "isolationLevel": "serializable"}, "one of read_uncommitted, read_committed"),
+        ({**ORDERS, "verify": "sha256"}, "one of crc, none"),
+        ({**ORDERS, "windowBytes": "0"}, "a whole number from 1"),
+        (
+            {**ORDERS, "minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "9"},
+            "more than maxOffsetsPerTrigger 9",
+        ),
+        ({**ORDERS, "kafka.bootstrap.servers": "1"}, "brokers are never asked"),
+        ({**ORDERS, "kafka.isolation.level": "1"}, "isolationLevel says it"),
+        ({**ORDERS, "kafka.max.poll.records": "1"}, "no consumer of Kafka's"),
+        ({**ORDERS, "groupIdPrefix": "1"}, "no consumer group"),
+        ({**ORDERS, "kafkaConsumer.pollTimeoutMs": "1"}, "no consumer of Kafka's"),
+        ({**ORDERS, "fetchOffset.numRetries": "1"}, "no broker is asked"),
+        ({**ORDERS, "startingOfsets": "1"}, "startingOffsets is one"),
+        ({**ORDERS, "frobnicate": "1"}, "docs/data-source.md"),
+        ({**ORDERS, "plan": "p", "sidecar": "s"}, "plan and sidecar: one alone"),
+        ({**ORDERS, "tokenFile": "f"}, "of a sidecar, and none is named"),
+        ({**ORDERS, "planToken": "f"}, "of a plan, and none is named"),
+        ({**ORDERS, "logDirs": "/x"}, "store says something of a store"),
+        ({**ORDERS, "prefix": "other/"}, "two prefixes"),
+        (TOPIC, "no segments are named"),
+        ({**TOPIC, "path": "/x"}, "a path is not looked at"),
+        ({**TOPIC, "logDirs": " , "}, "logDirs names no folder"),
+        ({**TOPIC, "store": "/x", "region": "r"}, "region is for buckets"),
+        ({**ORDERS, "store": "gs://x"}, "is no store"),
     ],
 )
-def test_subscription_when_it_is_none_then_the_message_says_so(
-    given: dict[str, str], told: str
-) -> None:
-    """A missing, doubled or empty subscription is refused in one line."""
-    assert told in refusal(given, PLACE)
+def test_options_when_one_is_impossible_name_it_in_words(given: dict[str, str], told: str) -> None:
+    """A missing, wrong, contradicting or unknown option is refused in one line that names it."""
+    assert told in refusal(given, {})
 
 
-def test_bounds_when_several_are_said_then_a_time_for_all_comes_before_times_before_offsets() -> (
-    None
-):
-    """
-    A time for all takes precedence over times by partition, and those over offsets, as in Spark's
-    own source.
-    """
+def test_bounds_when_several_are_given_then_times_come_before_offsets() -> None:
+    """A time for all precedes times by partition, and those precede offsets, as in Spark."""
     offsets = '{"orders": {"0": 5}}'
     some = {"startingOffsets": offsets, "startingOffsetsByTimestamp": '{"orders": {"0": 77}}'}
     one = PartitionName("orders", 0)
     assert parsed(startingOffsets=offsets).start == AtOffsets("startingOffsets", {one: 5})
     assert parsed(**some).start == AtTimes("startingOffsetsByTimestamp", {one: 77}, NoOffset.ERROR)
-    assert parsed(**some, startingTimestamp="99").start == AtTime(
-        "startingTimestamp", 99, NoOffset.ERROR
-    )
-    assert parsed(
-        startingTimestamp="99", startingOffsetsByTimestampStrategy="latest"
-    ).start == AtTime("startingTimestamp", 99, NoOffset.LATEST)
+    for strategy in NoOffset:
+        found = parsed(
+            **some, startingTimestamp="99", startingOffsetsByTimestampStrategy=strategy.value
+        )
+        assert found.start == AtTime("startingTimestamp", 99, strategy)
     assert parsed(endingTimestamp="99").end == AtTime("endingTimestamp", 99, NoOffset.LATEST)
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"startingOffsets": "latest"}, "latest is no start of a batch"),
-        ({"endingOffsets": "earliest"}, "earliest is no end of a batch"),
-        ({"startingOffsets": '{"orders": {"0": -1}}'}, "-1 (latest) of orders-0"),
-        ({"endingOffsets": '{"orders": {"0": -2}}'}, "-2 (earliest) of orders-0"),
-        ({"startingOffsets": '{"orders": {"0": -3}}'}, "has no offset -3"),
-        ({"startingOffsets": '{"orders": {"a": 3}}'}, "another form"),
-        ({"startingOffsets": '{"orders": {"0": 1.5}}'}, "another form"),
-        ({"startingOffsets": "soon"}, "is no JSON"),
-        ({"startingTimestamp": "-5"}, "a whole number from 0"),
-        ({"startingOffsetsByTimestamp": '{"orders": {"0": -1}}'}, "no time in milliseconds"),
-        ({"startingOffsetsByTimestampStrategy": "guess"}, "one of error, latest"),
-        ({"minPartitions": "0"}, "a whole number from 1"),
-        ({"maxRecordsPerPartition": "many"}, "a whole number from 1"),
-        ({"failOnDataLoss": "yes"}, "true or false"),
-        ({"isolationLevel": "serializable"}, "one of read_uncommitted, read_committed"),
-        ({"verify": "sha256"}, "one of crc, none"),
-        ({"windowBytes": "0"}, "a whole number from 1"),
-        (
-            {"minOffsetsPerTrigger": "10", "maxOffsetsPerTrigger": "9"},
-            "more than maxOffsetsPerTrigger 9",
-        ),
-    ],
-)
-def test_options_when_a_value_cannot_be_meant_then_the_message_names_it(
-    given: dict[str, str], told: str
-) -> None:
-    """An invalid value is refused in one line that names it."""
-    assert told in refusal(given)
 
 
 @pytest.mark.parametrize(
     "subscription",
     [{"subscribe": "orders"}, {"subscribePattern": "orders?"}, {"assign": '{"orders": [1]}'}],
 )
-def test_topic_ids_when_they_name_a_topic_that_is_not_read_then_they_are_refused(
-    subscription: dict[str, str],
-) -> None:
+def test_topic_ids_when_their_topic_is_not_read_are_refused(subscription: dict[str, str]) -> None:
     """A topic id for a topic that is not read is refused, since it would select nothing."""
     given = {**subscription, "topicIds": '{"orderz": "an-id"}'}
     assert "topicIds names orderz, which is not read" in refusal(given, PLACE)
@@ -194,118 +181,43 @@ def test_topic_ids_when_they_name_a_topic_that_is_not_read_then_they_are_refused
     assert right.subscription.topic_ids == {"orders": "an-id"}
 
 
-def test_options_when_a_stream_is_given_an_end_then_it_is_refused() -> None:
-    """A stream with an end is refused."""
-    assert "a stream has no end" in refusal({"endingOffsets": "latest"}, is_streaming=True)
+SECRETS = (
+    "secretKey", "aws.secret.access.key", "fs.s3a.access.key", "accessKeyId", "password",
+    "sessionToken", "credentials", "kafka2.sasl.jaas.config",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "value", "told"),
     [
-        ("kafka.bootstrap.servers", "brokers are never asked"),
-        ("kafka.isolation.level", "isolationLevel says it"),
-        ("kafka.max.poll.records", "no consumer of Kafka's"),
-        ("groupIdPrefix", "no consumer group"),
-        ("kafkaConsumer.pollTimeoutMs", "no consumer of Kafka's"),
-        ("fetchOffset.numRetries", "no broker is asked"),
-        ("startingOfsets", "startingOffsets is one"),
-        ("frobnicate", "docs/data-source.md"),
+        *((name, "hunter2", "looks like a secret") for name in SECRETS),
+        ("store", "s3://user:hunter2@bucket/x", ""),
+        ("endpoint", "http://user:hunter2@host", ""),
     ],
 )
-def test_options_when_one_is_not_ours_then_it_is_refused_with_what_to_say_instead(
-    name: str, told: str
-) -> None:
-    """An unknown option is refused with a suggestion, and no option is ignored."""
-    assert told in refusal({name: "1"})
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "secretKey",
-        "aws.secret.access.key",
-        "fs.s3a.access.key",
-        "accessKeyId",
-        "password",
-        "sessionToken",
-        "credentials",
-        "kafka2.sasl.jaas.config",
-    ],
-)
-def test_options_when_one_looks_like_a_secret_then_it_is_refused_and_not_repeated(
-    name: str,
-) -> None:
-    """
-    An option that looks like a secret is refused without being repeated, because Spark shows
-    options in plans and logs.
-    """
-    told = refusal({name: "hunter2"})
-    assert "looks like a secret" in told
-    assert "hunter2" not in told
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{"store": "s3://user:hunter2@bucket/x"}, {"endpoint": "http://user:hunter2@host"}],
-)
-def test_places_when_an_address_has_a_password_then_it_is_refused_and_not_repeated(
-    given: dict[str, str],
-) -> None:
-    """An address with a password is refused without being repeated."""
-    assert "hunter2" not in refusal(given)
+def test_options_when_one_looks_like_a_secret_are_refused(name: str, value: str, told: str) -> None:
+    """An option or address with a secret is refused, and not repeated in Spark's logs."""
+    message = refusal({name: value})
+    assert told in message
+    assert "hunter2" not in message
 
 
 def test_places_when_a_bucket_is_described_then_all_of_it_is_in_the_settings() -> None:
     """The settings of a bucket hold every option for boto3 and no credential."""
-    place = parsed(
-        endpoint="http://127.0.0.1:9000", region="eu-1", profile="p", pathStyle="true",
-        storeCaFile="/ca.pem", requesterPays="true", keyRing="/ring.json",
-    ).place  # fmt: skip
+    shared: dict[str, Any] = {"endpoint": "http://127.0.0.1:9000", "region": "eu-1", "profile": "p"}
+    flags = {"pathStyle": "true", "requesterPays": "true"}
+    place = parsed(**shared, **flags, storeCaFile="/ca.pem", keyRing="/ring.json").place
     assert place.store == S3Settings(
-        "bucket",
-        endpoint="http://127.0.0.1:9000",
-        region="eu-1",
-        profile="p",
-        is_path_style=True,
-        ca_file="/ca.pem",
-        is_requester_pays=True,
+        "bucket", **shared, is_path_style=True, ca_file="/ca.pem", is_requester_pays=True
     )
     assert place.key_ring == "/ring.json"
 
 
 def test_places_when_the_store_is_a_folder_then_it_is_never_made() -> None:
-    """
-    A store in a folder gets an absolute path, because workers have other working directories, and
-    the reader never creates it.
-    """
+    """A store in a folder gets an absolute path for workers, and the reader never creates it."""
     place = parse_options({"store": "tier", "prefix": "p/", "subscribe": "t"}, is_streaming=False)
     assert place.place.store == LocalSettings(Path("tier").absolute(), is_made=False)
     assert place.place.prefix == "p/"
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"subscribe": "a"}, "no segments are named"),
-        ({"subscribe": "a", "path": "/x"}, "a path is not looked at"),
-        ({**ORDERS, "plan": "p", "sidecar": "s"}, "plan and sidecar: one alone"),
-        ({**ORDERS, "tokenFile": "f"}, "of a sidecar, and none is named"),
-        ({**ORDERS, "planToken": "f"}, "of a plan, and none is named"),
-        ({**ORDERS, "logDirs": "/x"}, "store says something of a store"),
-        ({"subscribe": "a", "logDirs": " , "}, "logDirs names no folder"),
-        ({"subscribe": "a", "store": "/x", "region": "r"}, "region is for buckets"),
-        ({**ORDERS, "prefix": "other/"}, "two prefixes"),
-        ({"subscribe": "a", "store": "gs://x"}, "is no store"),
-    ],
-)
-def test_places_when_they_contradict_or_lack_then_the_message_says_what(
-    given: dict[str, str], told: str
-) -> None:
-    """
-    Contradicting or missing places are refused with a message: one place has the segments'
-    metadata, one their bytes.
-    """
-    assert told in refusal(given, {})
 
 
 def test_places_when_a_plan_is_named_then_no_topic_needs_to_be() -> None:
@@ -325,15 +237,8 @@ def test_places_when_a_sidecar_is_named_then_its_files_travel_as_paths() -> None
 
 
 def test_tables_when_spark_adds_properties_of_its_own_then_they_are_passed_over() -> None:
-    """
-    The options of `CREATE TABLE ... USING` that Spark doubles, and the catalog's own, are ignored.
-    """
-    table = {
-        "provider": "rlmm",
-        "owner": "root",
-        "option.store": "s3://bucket/kafka/",
-        "path": "/w",
-    }
+    """Options that `CREATE TABLE ... USING` doubles, and the catalog's own, are ignored."""
+    table = {"provider": "rlmm", "owner": "root", "option.store": "s3://b/kafka/", "path": "/w"}
     assert parsed(**table) == parsed()
 
 

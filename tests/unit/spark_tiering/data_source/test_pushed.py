@@ -34,80 +34,55 @@ def pushed(*filters: Any) -> PushedFilters:
     return found
 
 
+OFFSET, TIMESTAMP = ("offset",), ("timestamp",)
+ANY_OFFSET, ANY_TIME = (0, INT64_MAX), (INT64_MIN, INT64_MAX)
+
+
 @pytest.mark.parametrize(
-    ("filters", "first", "last"),
+    ("filters", "offsets"),
     [
-        ([EqualTo(("offset",), 7)], 7, 7),
-        ([EqualNullSafe(("offset",), 7)], 7, 7),
-        ([In(("offset",), (9, 3, 5))], 3, 9),
-        ([GreaterThanOrEqual(("offset",), 5), LessThanOrEqual(("offset",), 8)], 5, 8),
-        ([GreaterThanOrEqual(("offset",), 5), GreaterThanOrEqual(("offset",), 6)], 6, INT64_MAX),
-        ([EqualTo(("offset",), 7), LessThan(("offset",), 3)], 7, 3),
-        ([EqualTo(("offset",), 7.5)], 0, INT64_MAX),
-        ([EqualTo(("offset",), True)], 0, INT64_MAX),
-        ([In(("offset",), (3, None))], 0, INT64_MAX),
-        ([In(("offset",), ())], 0, INT64_MAX),
-        ([Not(EqualTo(("offset",), 7))], 0, INT64_MAX),
-        ([IsNotNull(("offset",))], 0, INT64_MAX),
-        ([EqualTo(("offset", "x"), 7)], 0, INT64_MAX),
+        ([EqualTo(OFFSET, 7)], (7, 7)),
+        ([EqualNullSafe(OFFSET, 7)], (7, 7)),
+        ([In(OFFSET, (9, 3, 5))], (3, 9)),
+        ([GreaterThanOrEqual(OFFSET, 5), LessThanOrEqual(OFFSET, 8)], (5, 8)),
+        ([GreaterThanOrEqual(OFFSET, 5), GreaterThanOrEqual(OFFSET, 6)], (6, INT64_MAX)),
+        ([GreaterThan(OFFSET, 5)], (5, INT64_MAX)),
+        ([LessThan(OFFSET, 5)], (0, 5)),
+        ([EqualTo(OFFSET, 7), LessThan(OFFSET, 3)], (7, 3)),
+        ([EqualTo(OFFSET, 7.5)], ANY_OFFSET),
+        ([EqualTo(OFFSET, True)], ANY_OFFSET),
+        ([In(OFFSET, (3, None))], ANY_OFFSET),
+        ([In(OFFSET, ())], ANY_OFFSET),
+        ([Not(EqualTo(OFFSET, 7))], ANY_OFFSET),
+        ([IsNotNull(OFFSET)], ANY_OFFSET),
+        ([EqualTo(("offset", "x"), 7)], ANY_OFFSET),
     ],
 )
-def test_offsets_when_filters_bound_them_then_nothing_that_matches_lies_outside(
-    filters: list[Any], first: int, last: int
-) -> None:
-    """
-    Pushed filters never exclude an offset that matches, and an unsupported filter bounds nothing.
-    """
+def test_offsets_when_filtered_keep_matches(filters: list[Any], offsets: tuple[int, int]) -> None:
+    """Pushed filters keep all matching offsets, and an unsupported filter bounds nothing."""
     found = pushed(*filters)
-    assert (found.first_offset, found.last_offset) == (first, last)
+    assert (found.first_offset, found.last_offset) == offsets
 
 
 @pytest.mark.parametrize(
-    ("one", "matching"),
+    ("one", "times_ms"),
     [
-        (GreaterThan(("offset",), 5), [6]),
-        (LessThan(("offset",), 5), [4]),
+        (GreaterThanOrEqual(TIMESTAMP, T), (T_MS + 1, INT64_MAX)),
+        (GreaterThan(TIMESTAMP, T), (T_MS, INT64_MAX)),
+        (LessThanOrEqual(TIMESTAMP, T), (INT64_MIN, T_MS)),
+        (LessThan(TIMESTAMP, T), (INT64_MIN, T_MS + 1)),
+        (EqualTo(TIMESTAMP, T.replace(microsecond=123_000)), (T_MS, T_MS)),
+        (EqualTo(TIMESTAMP, "2023"), ANY_TIME),
+        (LessThanOrEqual(TIMESTAMP, T.astimezone(timezone(timedelta(hours=5)))), (INT64_MIN, T_MS)),
+        (LessThanOrEqual(TIMESTAMP, T.replace(tzinfo=None)), (INT64_MIN, T_MS)),
     ],
 )
-def test_offsets_when_a_bound_is_exclusive_then_all_that_match_are_within(
-    one: Any, matching: list[int]
+def test_times_when_filters_have_microseconds_or_a_zone_then_no_matching_millisecond_is_left_out(
+    one: Any, times_ms: tuple[int, int]
 ) -> None:
-    """
-    An exclusive bound keeps every matching offset, and may keep one more, since Spark filters
-    again.
-    """
+    """A filter means its moment, without a zone in UTC, rounded so that all matches stay."""
     found = pushed(one)
-    assert all(found.first_offset <= offset <= found.last_offset for offset in matching)
-    assert found.last_offset - found.first_offset >= 4
-
-
-@pytest.mark.parametrize(
-    ("one", "first", "last"),
-    [
-        (GreaterThanOrEqual(("timestamp",), T), T_MS + 1, INT64_MAX),
-        (GreaterThan(("timestamp",), T), T_MS, INT64_MAX),
-        (LessThanOrEqual(("timestamp",), T), INT64_MIN, T_MS),
-        (LessThan(("timestamp",), T), INT64_MIN, T_MS + 1),
-        (EqualTo(("timestamp",), T.replace(microsecond=123_000)), T_MS, T_MS),
-        (EqualTo(("timestamp",), "2023"), INT64_MIN, INT64_MAX),
-    ],
-)
-def test_times_when_filters_have_microseconds_then_no_matching_millisecond_is_left_out(
-    one: Any, first: int, last: int
-) -> None:
-    """
-    A filter in microseconds is rounded so that no record of a matching millisecond is left out.
-    """
-    found = pushed(one)
-    assert (found.first_time_ms, found.last_time_ms) == (first, last)
-
-
-def test_times_when_a_zone_is_another_one_then_the_moment_counts() -> None:
-    """A filter with a time zone means its moment, and one without a zone means UTC."""
-    there = T.astimezone(timezone(timedelta(hours=5)))
-    assert pushed(LessThanOrEqual(("timestamp",), there)).last_time_ms == T_MS
-    naive = T.replace(tzinfo=None)
-    assert pushed(LessThanOrEqual(("timestamp",), naive)).last_time_ms == T_MS
+    assert (found.first_time_ms, found.last_time_ms) == times_ms
 
 
 @pytest.mark.parametrize(
@@ -121,9 +96,7 @@ def test_times_when_a_zone_is_another_one_then_the_moment_counts() -> None:
         ([EqualTo(("key",), b"k")], [("a", 0), ("a", 1), ("b", 0)]),
     ],
 )
-def test_partitions_when_filters_name_them_then_others_are_not_read(
-    filters: list[Any], wanted: list[tuple[str, int]]
-) -> None:
+def test_partitions_when_named_are_read(filters: list[Any], wanted: list[tuple[str, int]]) -> None:
     """Filters of equality on topic and partition keep other partitions from being read."""
     every = [("a", 0), ("a", 1), ("b", 0)]
     assert [one for one in every if pushed(*filters).wants(*one)] == wanted
@@ -138,28 +111,22 @@ EXTENTS = (
 )
 
 
-def kept(given: PushedFilters, disorder_ms: int | None = None) -> list[int]:
-    return [one.first_offset for one in prune(EXTENTS, given, disorder_ms)]
-
-
-def test_prune_when_a_time_begins_then_segments_that_are_older_as_a_whole_are_left_out() -> None:
-    """
-    A start time prunes segments whose newest record is older, and keeps those whose newest record
-    is unknown.
-    """
-    assert kept(PushedFilters(first_time_ms=1_501)) == [100, 300, 400]
-    assert kept(PushedFilters(first_time_ms=1_500)) == [100, 200, 300, 400]
-
-
-def test_prune_when_a_time_ends_then_only_who_knows_the_disorder_may_stop() -> None:
-    """
-    An end time prunes only with a stated disorder, because a record behind the first late one may
-    be early again.
-    """
-    assert kept(PushedFilters(last_time_ms=1_200)) == [0, 100, 200, 300, 400]
-    assert kept(PushedFilters(last_time_ms=1_200), 500) == [0, 100]
-    assert kept(PushedFilters(last_time_ms=1_200), 800) == [0, 100, 200, 300]
-    assert kept(PushedFilters(last_time_ms=1_200), 5_000) == [0, 100, 200, 300, 400]
+@pytest.mark.parametrize(
+    ("bounds", "disorder_ms", "kept"),
+    [
+        (PushedFilters(first_time_ms=1_501), None, [100, 300, 400]),
+        (PushedFilters(first_time_ms=1_500), None, [100, 200, 300, 400]),
+        (PushedFilters(last_time_ms=1_200), None, [0, 100, 200, 300, 400]),
+        (PushedFilters(last_time_ms=1_200), 500, [0, 100]),
+        (PushedFilters(last_time_ms=1_200), 800, [0, 100, 200, 300]),
+        (PushedFilters(last_time_ms=1_200), 5_000, [0, 100, 200, 300, 400]),
+    ],
+)
+def test_prune_when_times_are_bounded_then_known_segments_outside_are_left_out(
+    bounds: PushedFilters, disorder_ms: int | None, kept: list[int]
+) -> None:
+    """Known older segments are pruned; an end, as later records may be early, by disorder."""
+    assert [one.first_offset for one in prune(EXTENTS, bounds, disorder_ms)] == kept
 
 
 def test_prune_when_offsets_are_bounded_then_extents_are_cut() -> None:
@@ -169,10 +136,7 @@ def test_prune_when_offsets_are_bounded_then_extents_are_cut() -> None:
 
 
 def test_prune_when_a_segment_has_more_than_is_read_of_it_then_its_times_end_nothing() -> None:
-    """
-    A segment that is read in part does not end a read by its times, because its newest record may
-    lie outside that part.
-    """
+    """A partly read segment ends no read: its newest record may lie outside that part."""
     partly = (
         extent(0, 100, segment=(0, 150), history_behind=100, max_ms=9_000),
         extent(100, 200, max_ms=1_000),

@@ -18,50 +18,41 @@ from tests.support.datasource.extents import extent
 
 if TYPE_CHECKING:
     from spark_tiering.data_source.extents import ReadExtent
-    from spark_tiering.data_source.task_splits import SegmentPiece
 
 MIB = 1024 * 1024
 
 
-def shape(found: list[tuple[SegmentPiece, ...]]) -> list[list[tuple[int, int, int, int]]]:
-    return [
+SMALL = [extent(n * 10, n * 10 + 10, log_bytes=MIB) for n in range(5)]
+LARGE = extent(0, 1000, log_bytes=10 * MIB)
+PART = extent(0, 100, segment=(0, 1000), log_bytes=10 * MIB)
+SHARES = {
+    "neighbours joined": (
+        SMALL,
+        SplitLimits(3 * (MIB + REQUEST_BYTES)),
+        [[(0, 10, 0, 1), (10, 20, 0, 1), (20, 30, 0, 1)], [(30, 40, 0, 1), (40, 50, 0, 1)]],
+    ),
+    "a large one in slices": (
+        [LARGE], SplitLimits(4 * MIB), [[(0, 1000, 0, 3)], [(0, 1000, 1, 3)], [(0, 1000, 2, 3)]],
+    ),
+    "a little of a large one": ([PART], SplitLimits(4 * MIB), [[(0, 100, 0, 1)]]),
+    "records limited": (
+        [extent(0, 10), extent(10, 12)],
+        SplitLimits(MIB * 100, records_max=4),
+        [[(0, 3, 0, 1)], [(3, 6, 0, 1)], [(6, 10, 0, 1)], [(10, 12, 0, 1)]],
+    ),
+    "nothing": ([], SplitLimits(MIB, least=4), []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("extents", "limits", "expected"), SHARES.values(), ids=SHARES)
+def test_shares_when_limits_are_given_then_extents_are_cut_or_joined_in_order(
+    extents: list[ReadExtent], limits: SplitLimits, expected: list[list[tuple[int, int, int, int]]]
+) -> None:
+    """Large segments are cut evenly, small neighbours joined, and only wanted offsets count."""
+    assert [
         [(one.extent.first_offset, one.extent.next_offset, one.number, one.count) for one in share]
-        for share in found
-    ]
-
-
-def test_shares_when_segments_are_small_then_neighbours_are_joined() -> None:
-    """Small neighbouring segments form one share in order of offset."""
-    small = [extent(n * 10, n * 10 + 10, log_bytes=MIB) for n in range(5)]
-    found = shares(small, SplitLimits(3 * (MIB + REQUEST_BYTES)))
-    assert [len(share) for share in found] == [3, 2]
-    assert [piece.extent for share in found for piece in share] == small
-
-
-def test_shares_when_a_segment_is_large_then_it_is_cut_into_slices() -> None:
-    """A segment is cut into as many slices as keep each within the wanted size."""
-    found = shares([extent(0, 1000, log_bytes=10 * MIB)], SplitLimits(4 * MIB))
-    assert shape(found) == [[(0, 1000, n, 3)] for n in range(3)]
-
-
-def test_shares_when_little_of_a_segment_is_wanted_then_only_that_counts() -> None:
-    """A partly wanted segment counts in proportion to its wanted offsets."""
-    part = extent(0, 100, segment=(0, 1000), log_bytes=10 * MIB)
-    assert len(shares([part], SplitLimits(4 * MIB))) == 1
-
-
-def test_shares_when_records_are_limited_then_offsets_are_cut_evenly() -> None:
-    """
-    Shares with a limit of records have equal numbers of offsets, none is empty and none beyond the
-    limit.
-    """
-    found = shares([extent(0, 10), extent(10, 12)], SplitLimits(MIB * 100, records_max=4))
-    assert shape(found) == [
-        [(0, 3, 0, 1)],
-        [(3, 6, 0, 1)],
-        [(6, 10, 0, 1)],
-        [(10, 12, 0, 1)],
-    ]
+        for share in shares(extents, limits)
+    ] == expected
 
 
 @pytest.mark.parametrize("least", [1, 2, 7, 40])
@@ -69,11 +60,6 @@ def test_shares_when_a_number_is_asked_for_then_there_are_as_many_at_least(least
     """There are at least as many shares as requested, however large a share may be."""
     extents = [extent(n * 100, n * 100 + 100, log_bytes=10_000) for n in range(3)]
     assert len(shares(extents, SplitLimits(MIB, least=least))) >= least
-
-
-def test_shares_when_nothing_is_read_then_there_are_none() -> None:
-    """Without extents there are no shares."""
-    assert shares([], SplitLimits(MIB, least=4)) == []
 
 
 @given(
@@ -107,9 +93,7 @@ def test_shares_when_cut_in_any_way_then_each_offset_and_slice_is_there_once(
         assert numbered == [(number, len(numbered)) for number in range(len(numbered))]
 
 
-def test_share_when_it_travels_then_it_is_small_and_has_no_secret(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_share_when_pickled_is_small_without_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     """A share pickles to few bytes of places and numbers, without a secret."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "access-hunter2")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-hunter2")

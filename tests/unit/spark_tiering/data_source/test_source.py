@@ -8,8 +8,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, SupportsTriggerAvailableNow
 
 from rlmm.errors import ConfigError
-from spark_tiering.data_source.schema import full_schema
-from spark_tiering.data_source.source import RlmmDataSource
+from spark_tiering.data_source.source import RlmmDataSource, full_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,13 +26,8 @@ SCHEMA = full_schema(has_headers=False)
         lambda reader: reader.latestOffset({}, ReadAllAvailable()),
     ],
 )
-def test_stream_when_an_option_is_wrong_then_there_is_a_reader_that_says_so(
-    ask: Callable[[Any], Any],
-) -> None:
-    """
-    A stream with a wrong option has a reader that raises the reason at its first call, so that
-    Spark can stop it.
-    """
+def test_stream_when_an_option_is_wrong_then_its_reader_says_so(ask: Callable[[Any], Any]) -> None:
+    """A stream with a wrong option has a reader that raises the reason at its first call."""
     reader = RlmmDataSource({**PLACE, "endingOffsets": "latest"}).streamReader(SCHEMA)
     assert isinstance(reader, SupportsTriggerAvailableNow)
     with pytest.raises(ConfigError, match="a stream has no end"):

@@ -38,13 +38,9 @@ def test_offsets_when_a_checkpoint_is_another_sources_then_it_is_refused(written
         parse_offsets(written)
 
 
-def test_step_when_nothing_limits_it_then_it_goes_to_the_end() -> None:
-    """A step without a limit goes to the end, and deleted partitions keep their offset."""
+def test_step_when_it_is_limited_or_not_then_partitions_share_by_what_they_have() -> None:
+    """A limit is divided by backlog; without one a step goes to the end; deleted ones stay."""
     assert step({A0: 5, B0: 7}, {A0: 100}, None) == {A0: 100, B0: 7}
-
-
-def test_step_when_it_is_limited_then_partitions_share_by_what_they_have() -> None:
-    """A limit is divided among partitions by their backlog, as in Spark's own source."""
     assert step({A0: 0, A1: 0}, {A0: 300, A1: 100}, 100) == {A0: 75, A1: 25}
 
 
@@ -66,10 +62,7 @@ def test_step_when_the_limit_is_smaller_than_the_number_of_partitions_then_some_
 def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
     ends: dict[PartitionName, tuple[int, int]], most: int
 ) -> None:
-    """
-    Repeated steps reach the end for any partitions, and each step but the last takes the full
-    limit.
-    """
+    """Repeated steps reach the end, and each step but the last takes the full limit."""
     at = {one: first for one, (first, _) in ends.items()}
     latest = {one: first + more for one, (first, more) in ends.items()}
     while at != latest:
@@ -81,15 +74,9 @@ def test_step_when_repeated_then_it_reaches_the_end_and_no_step_is_too_large(
 
 
 def test_patience_when_there_is_little_then_it_waits_until_its_time_is_over() -> None:
-    """
-    A step with too little data waits until the delay since the last batch is over, and one with
-    enough does not.
-    """
+    """A step with too little data waits until the delay since the last batch is over."""
     patience = TriggerPatience(100, 1_000)
-    assert not patience.is_over(99, 5_000)
-    assert not patience.is_over(99, 5_999)
-    assert patience.is_over(99, 6_000)
-    assert not patience.is_over(99, 6_999)
-    assert patience.is_over(100, 6_999)
-    assert not patience.is_over(0, 7_998)
+    steps = [(99, 5_000), (99, 5_999), (99, 6_000), (99, 6_999), (100, 6_999), (0, 7_998)]
+    begins = [patience.is_over(*each) for each in steps]
+    assert begins == [False, False, True, False, True, False]
     assert TriggerPatience(None, 1_000).is_over(0, 0)

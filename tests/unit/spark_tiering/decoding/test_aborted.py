@@ -43,19 +43,14 @@ def test_index_when_a_broker_wrote_it_then_entries_are_what_it_says() -> None:
     ],
 )
 def test_index_when_it_is_none_then_is_a_fault_that_says_why(content: bytes, said: str) -> None:
-    """
-    A broken index is refused with its reason, as half of its entries would let aborted records
-    through.
-    """
+    """A broken index is refused with its reason; half of it would let aborted records through."""
     found = read_txn_index(content)
     assert isinstance(found, DecodingFault)
     assert said in found.detail
 
 
 def test_search_when_an_entry_says_that_all_is_decided_then_no_index_is_needed_any_more() -> None:
-    """
-    An entry that decides the whole range ends the search, also when its transaction lies outside.
-    """
+    """An entry that decides the whole range ends the search, wherever its transaction lies."""
     search = AbortedSearch(100, 200)
     search.take([AbortedTransaction(1, 10, 99, 50), AbortedTransaction(2, 90, 100, 90)])
     assert not search.is_complete

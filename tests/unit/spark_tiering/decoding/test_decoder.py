@@ -84,14 +84,14 @@ def test_rows_when_the_broker_stamped_them_then_all_have_its_time() -> None:
 
 
 def test_columns_when_they_are_given_then_rows_have_them_in_that_order() -> None:
-    """Rows hold exactly the wanted columns, in the wanted order."""
-    decoder = BatchDecoder(wanted(columns=("offset", "value")))
+    """Rows hold exactly the wanted columns, in the wanted order, also in another process."""
+    asked = wanted(columns=("offset", "value"), aborted=(AbortedTransaction(1, 2, 3, 4),))
+    assert pickle.loads(pickle.dumps(asked)) == asked
+    decoder = BatchDecoder(asked)
     (rows,) = batches_of(decoder.feed(LOG))
     assert rows.schema == decoder.schema == schema_of(("offset", "value"))
-    assert rows.to_pydict() == {
-        "offset": [0, 1, 2, 3],
-        "value": [b"one", b"two", b"three", b"four"],
-    }
+    values = [b"one", b"two", b"three", b"four"]
+    assert rows.to_pydict() == {"offset": [0, 1, 2, 3], "value": values}
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,6 @@ def test_wanted_when_it_cannot_be_meant_then_is_refused(asked: dict[str, Any]) -
     """Impossible columns or ranges are refused before a byte is read."""
     with pytest.raises(InvalidArgument):
         wanted(**asked)
-
-
-def test_wanted_when_it_is_sent_to_another_process_then_it_is_the_same() -> None:
-    """The request for columns and range pickles to an equal value."""
-    asked = wanted(columns=("key",), aborted=(AbortedTransaction(1, 2, 3, 4),))
-    assert pickle.loads(pickle.dumps(asked)) == asked
 
 
 @pytest.mark.parametrize("piece_bytes", [1, 13, 61, len(ONE), len(ONE) + 5, 1_000])
@@ -190,11 +184,16 @@ def test_decoder_when_the_end_was_reached_then_it_is_done_and_takes_no_more() ->
     assert (decoder.counts.rows, decoder.counts.outside) == (1, 3)
 
 
+def test_decoder_when_a_log_was_walked_over_then_it_tells_where_it_ends() -> None:
+    """The decoder's end offset counts dropped batches."""
+    decoder = BatchDecoder(wanted(columns=("key",)))
+    assert decoder.next_offset == 0
+    batches_of(decoder.feed(ONE + build_batch([], 1, last_offset=8)))
+    assert decoder.next_offset == 9
+
+
 def test_decoder_when_it_found_a_fault_then_it_is_told_once_and_kept() -> None:
-    """
-    The decoder reports a fault once while it is fed, returns no rows after it, and returns it again
-    at the end.
-    """
+    """The decoder yields a fault once, returns no rows after it, and returns it at the end."""
     decoder = BatchDecoder(wanted(), position=1_000)
     found = list(decoder.feed(ONE + b"\xff" * 100))
     assert isinstance(found[-1], DecodingFault)
@@ -210,16 +209,6 @@ def test_decoder_when_rows_were_not_taken_then_the_next_piece_is_refused() -> No
     next(decoder.feed(LOG))
     with pytest.raises(AssertionError, match="not taken"):
         next(decoder.feed(FOUR))
-
-
-def test_decoder_when_a_log_was_walked_over_then_it_tells_where_it_ends() -> None:
-    """
-    The end offset of the decoder counts dropped batches, which shows whether batches are missing.
-    """
-    decoder = BatchDecoder(wanted(columns=("key",)))
-    assert decoder.next_offset == 0
-    batches_of(decoder.feed(ONE + build_batch([], 1, last_offset=8)))
-    assert decoder.next_offset == 9
 
 
 def test_batches_when_they_are_too_old_then_they_are_not_inflated() -> None:
@@ -248,9 +237,7 @@ def test_transaction_when_it_was_aborted_then_other_batches_of_its_producer_stay
     assert len(decode(log).rows) == 6
 
 
-def test_zstd_when_its_library_is_not_installed_then_rows_are_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_zstd_when_its_library_is_absent_gives_equal_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the zstandard library, which only adds speed, rows are the same."""
     log = build_batch(records_of([b"a", None], 0), 0, compression=Compression.ZSTD)
     with_it = decode(log)

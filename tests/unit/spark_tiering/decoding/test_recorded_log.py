@@ -47,9 +47,7 @@ def aborted_offsets() -> Iterator[int]:
 
 @pytest.mark.parametrize("base_offset", LOGS)
 @pytest.mark.parametrize("piece_bytes", [1 << 20, 300])
-def test_recorded_segment_when_it_is_decoded_then_rows_are_those_of_aiokafka(
-    base_offset: int, piece_bytes: int
-) -> None:
+def test_recorded_segment_decoded_has_aiokafkas_rows(base_offset: int, piece_bytes: int) -> None:
     """The decoder's rows of a recorded segment are aiokafka's, for many records and for few."""
     log = LOGS[base_offset]
     found = decode(log, piece_bytes=piece_bytes)
@@ -93,10 +91,7 @@ def test_recorded_aborts_when_all_is_read_then_only_committed_rows_come() -> Non
 
 
 def test_recorded_transaction_when_it_lies_over_segments_then_the_later_index_is_needed() -> None:
-    """
-    A transaction over several segments needs the later segment's index, since its abort is not in
-    the earlier one.
-    """
+    """A transaction over several segments has its abort in the later segment's index."""
     later = [
         (base, entry)
         for base in LOGS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 
 from spark_tiering.decoding.varints import INT32_MAX, INT32_MIN, PADDING, VarintBuffer
@@ -55,20 +53,8 @@ def test_int32_when_it_is_padded_then_only_up_to_five_bytes() -> None:
 
 
 def test_places_when_they_lie_outside_then_they_are_read_at_the_end() -> None:
-    """
-    Places outside the buffer are read at its end, so that the caller sees that they lie outside.
-    """
+    """Places outside the buffer are read at its end."""
     buffer, _ = placed([varint(1)] * 5)
     for read in (buffer.int32_at, buffer.int64_at):
         _, size = read(np.array([0, 5 + len(PADDING), 2**40]))
         assert size[0] == 1
-
-
-def test_numbers_when_they_are_many_then_each_is_its_own() -> None:
-    """Each of many numbers of all sizes is read as itself."""
-    chance = random.Random(3)
-    some = [chance.randrange(-(2**bits), 2**bits) for bits in chance.choices(range(1, 31), k=5_000)]
-    buffer, places = placed([varint(one) for one in some])
-    value, size = buffer.int32_at(np.array(places))
-    assert value.tolist() == some
-    assert size.tolist() == [len(varint(one)) for one in some]

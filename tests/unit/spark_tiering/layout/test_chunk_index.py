@@ -14,35 +14,26 @@ from spark_tiering.layout.chunk_index import (
     is_stored_plain,
     plain_chunks,
 )
-from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.findings import LayoutFault
+from tests.support.stores.findings import assert_finding
 
 
-def test_fixed_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
-    """
-    Fixed chunks lie where the plugin's example has them: 250 bytes by 100, stored in 110, 110 and
-    30.
-    """
-    chunks = FixedChunks(100, 250, 110, 30)
-    assert [tuple(chunks.chunk(number)) for number in range(chunks.count)] == [
-        (0, 0, 100, 0, 110),
-        (1, 100, 100, 110, 110),
-        (2, 200, 50, 220, 30),
-    ]
-    assert chunks.stored_bytes == 250
-
-
-def test_variable_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
-    """
-    Variable chunks lie where the plugin's example has them: 250 bytes by 100, stored in 10, 20 and
-    30.
-    """
-    chunks = VariableChunks(100, 250, [10, 20, 30])
-    assert [tuple(chunks.chunk(number)) for number in range(chunks.count)] == [
-        (0, 0, 100, 0, 10),
-        (1, 100, 100, 10, 20),
-        (2, 200, 50, 30, 30),
-    ]
-    assert chunks.stored_bytes == 60
+@pytest.mark.parametrize(
+    ("chunks", "stored"),
+    [
+        (FixedChunks(100, 250, 110, 30), [(0, 110), (110, 110), (220, 30)]),
+        (VariableChunks(100, 250, [10, 20, 30]), [(0, 10), (10, 20), (30, 30)]),
+    ],
+    ids=["fixed", "variable"],
+)
+def test_chunks_when_asked_lie_where_the_plugin_has_them(
+    chunks: FixedChunks | VariableChunks, stored: list[tuple[int, int]]
+) -> None:
+    """Chunks of the plugin's examples: 250 bytes by 100, stored in three."""
+    places = [(0, 0, 100), (1, 100, 100), (2, 200, 50)]
+    found = [tuple(chunks.chunk(number)) for number in range(chunks.count)]
+    assert found == [place + one for place, one in zip(places, stored, strict=True)]
+    assert chunks.stored_bytes == sum(size for _, size in stored)
 
 
 @pytest.mark.parametrize(
@@ -56,13 +47,8 @@ def test_variable_chunks_when_asked_lie_where_the_plugin_has_them() -> None:
         pytest.param(300, 100, 3, id="three full ones"),
     ],
 )
-def test_plain_chunks_when_a_log_is_stored_as_it_is_end_with_the_rest(
-    original_bytes: int, last_bytes: int, count: int
-) -> None:
-    """
-    The last chunk of an uncompressed log holds the rest, and a full chunk where the size divides
-    evenly.
-    """
+def test_plain_chunks_end_with_the_rest(original_bytes: int, last_bytes: int, count: int) -> None:
+    """The last chunk of an uncompressed log holds the rest, or is a full one."""
     chunks = plain_chunks(original_bytes, 100)
     assert chunks == FixedChunks(100, original_bytes, 100, last_bytes)
     assert (chunks.count, chunks.stored_bytes) == (count, original_bytes)
@@ -79,12 +65,8 @@ def test_plain_chunks_when_a_log_is_stored_as_it_is_end_with_the_rest(
         pytest.param(VariableChunks(100, 250, [100, 99, 51]), False, id="variable, same sum"),
     ],
 )
-def test_chunks_stored_as_they_are_when_asked_are_told(
-    chunks: FixedChunks | VariableChunks, is_plain: bool
-) -> None:
-    """
-    The index shows chunks stored uncompressed, whose positions follow from the chunk size alone.
-    """
+def test_chunks_stored_plain_are_seen(chunks: FixedChunks | VariableChunks, is_plain: bool) -> None:
+    """Chunks stored uncompressed are those whose positions follow from the chunk size."""
     assert is_stored_plain(chunks) is is_plain
 
 
@@ -122,9 +104,7 @@ def test_chunks_that_contradict_themselves_are_refused(make: object) -> None:
     ],
 )
 def test_chunk_size_for_a_long_log_lets_the_plugin_read_its_end(original_bytes: int) -> None:
-    """
-    The chunk size of a long log keeps the plugin's computed end of the last chunk within 32 bits.
-    """
+    """The plugin's computed end of a long log's last chunk stays within 32 bits."""
     chunk_bytes = chunk_bytes_for(original_bytes)
     assert isinstance(chunk_bytes, int)
     assert CHUNK_BYTES // 2 < chunk_bytes <= CHUNK_BYTES
@@ -134,10 +114,6 @@ def test_chunk_size_for_a_long_log_lets_the_plugin_read_its_end(original_bytes: 
 
 @pytest.mark.parametrize("original_bytes", [INT32_MAX, 2**31, 2**40])
 def test_log_that_the_plugin_could_not_read_whole_is_a_finding(original_bytes: int) -> None:
-    """
-    The longest log that no chunk size makes readable for the plugin is a finding before the copy.
-    """
-    found = chunk_bytes_for(original_bytes)
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.TOO_LARGE
+    """A log that no chunk size makes readable for the plugin is a finding."""
+    assert_finding(chunk_bytes_for(original_bytes), LayoutFault.TOO_LARGE)
     assert chunk_bytes_for(100, 7) == 7

@@ -19,7 +19,8 @@ from spark_tiering.layout.chunk_sizes import (
     format_sizes,
     parse_sizes,
 )
-from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.findings import LayoutFault
+from tests.support.stores.findings import assert_finding
 
 VECTORS = {
     "none": ([], "00000000"),
@@ -50,31 +51,21 @@ def test_sizes_when_encoded_are_the_plugins_bytes_and_back(sizes: list[int], enc
 @pytest.mark.parametrize(
     ("sizes", "text"),
     [
-        pytest.param([10, 20, 30], "KLUv/SAPeQAAAAAAAwAAAAoBAAoAAAAe", id="three"),
-        pytest.param(
-            [1_000_000, 1_000_010, 1_000_020, 777],
-            "KLUv/SAQgQAAAAAABAAPQkABAAoUAAADCQ==",
-            id="four",
-        ),
+        ([10, 20, 30], "KLUv/SAPeQAAAAAAAwAAAAoBAAoAAAAe"),
+        ([1_000_000, 1_000_010, 1_000_020, 777], "KLUv/SAQgQAAAAAABAAPQkABAAoUAAADCQ=="),
     ],
 )
 def test_text_of_sizes_when_written_is_the_plugins_and_back(sizes: list[int], text: str) -> None:
-    """
-    The text of chunk sizes equals the plugin's base64 and frame byte for byte, and reads back.
-    """
+    """The text of sizes equals the plugin's base64 byte for byte, and reads back."""
     assert format_sizes(sizes) == text
     assert parse_sizes(text) == array("q", sizes)
 
 
 @pytest.mark.parametrize("sizes", [[-1], [1, -1, 1], [2**31], [1, 2**31, 1]])
-def test_sizes_that_no_chunk_has_when_written_are_refused(sizes: list[int]) -> None:
-    """Chunk sizes outside the plugin's range are refused when written."""
+def test_sizes_when_no_chunk_has_them_or_they_are_too_many_are_refused(sizes: list[int]) -> None:
+    """Chunk sizes outside the plugin's range, or more than the reader takes, are refused."""
     with pytest.raises(InvalidArgument, match="chunk"):
         encode_sizes(sizes)
-
-
-def test_more_sizes_than_are_read_when_written_are_refused() -> None:
-    """The writer refuses more chunk sizes than the reader's limit."""
     with pytest.raises(InvalidArgument, match=f"at most {CHUNKS_MAX}"):
         format_sizes(range(CHUNKS_MAX + 1))
 
@@ -103,44 +94,32 @@ def test_more_sizes_than_are_read_when_written_are_refused() -> None:
     ],
 )
 def test_sizes_that_nobody_wrote_when_decoded_are_a_finding(encoded: str) -> None:
-    """
-    Chunk sizes with a wrong count, missing or extra bytes, or impossible values are a finding.
-    """
-    found = decode_sizes(bytes.fromhex(encoded))
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.DAMAGED
+    """Sizes with a wrong count, length or value are a finding."""
+    assert_finding(decode_sizes(bytes.fromhex(encoded)), LayoutFault.DAMAGED)
 
 
 def text_of(frame: bytes) -> str:
     return base64.b64encode(frame).decode()
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        pytest.param("", LayoutFault.DAMAGED, id="nothing"),
-        pytest.param("KLUv/SAPeQAA", LayoutFault.DAMAGED, id="cut"),
-        pytest.param("KLUv_SAPeQAAAAAAAwAAAAoBAAoAAAAe", LayoutFault.DAMAGED, id="another base64"),
-        pytest.param("KLUv/SAPeQAA\nAAAAAwAAAAoBAAoAAAAe", LayoutFault.DAMAGED, id="in two lines"),
-        pytest.param("größe", LayoutFault.DAMAGED, id="no ASCII"),
-        pytest.param(
-            text_of(zstandard.ZstdCompressor(write_content_size=False).compress(bytes(4))),
-            LayoutFault.DAMAGED,
-            id="size not said",
-        ),
-        pytest.param(
-            text_of(zstandard.ZstdCompressor().compress(bytes(ENCODED_BYTES_MAX + 1))),
-            LayoutFault.TOO_LARGE,
-            id="a byte more than the longest list",
-        ),
-        pytest.param("A" * (TEXT_CHARACTERS_MAX + 1), LayoutFault.TOO_LARGE, id="a text too long"),
-    ],
-)
+UNSIZED = zstandard.ZstdCompressor(write_content_size=False).compress(bytes(4))
+LONG = zstandard.ZstdCompressor().compress(bytes(ENCODED_BYTES_MAX + 1))
+NO_SIZES = {
+    "nothing": ("", LayoutFault.DAMAGED),
+    "cut": ("KLUv/SAPeQAA", LayoutFault.DAMAGED),
+    "another base64": ("KLUv_SAPeQAAAAAAAwAAAAoBAAoAAAAe", LayoutFault.DAMAGED),
+    "in two lines": ("KLUv/SAPeQAA\nAAAAAwAAAAoBAAoAAAAe", LayoutFault.DAMAGED),
+    "no ASCII": ("größe", LayoutFault.DAMAGED),
+    "size not said": (text_of(UNSIZED), LayoutFault.DAMAGED),
+    "a byte more than the longest list": (text_of(LONG), LayoutFault.TOO_LARGE),
+    "a text too long": ("A" * (TEXT_CHARACTERS_MAX + 1), LayoutFault.TOO_LARGE),
+}
+
+
+@pytest.mark.parametrize(("text", "kind"), NO_SIZES.values(), ids=NO_SIZES)
 def test_text_that_nobody_wrote_when_parsed_is_a_finding(text: str, kind: LayoutFault) -> None:
     """Text that the plugin never wrote is a finding, and oversized text is not inflated."""
-    found = parse_sizes(text)
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is kind
+    assert_finding(parse_sizes(text), kind)
 
 
 def test_longest_list_that_is_read_when_parsed_is_whole() -> None:
@@ -149,6 +128,4 @@ def test_longest_list_that_is_read_when_parsed_is_whole() -> None:
     text = format_sizes(sizes)
     assert len(text) <= TEXT_CHARACTERS_MAX
     assert parse_sizes(text) == sizes
-    found = decode_sizes((CHUNKS_MAX + 1).to_bytes(4) + bytes(9))
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.TOO_LARGE
+    assert_finding(decode_sizes((CHUNKS_MAX + 1).to_bytes(4) + bytes(9)), LayoutFault.TOO_LARGE)

@@ -10,7 +10,8 @@ from spark_tiering.layout.custom_metadata import (
     format_custom_metadata,
     parse_custom_metadata,
 )
-from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.findings import LayoutFault
+from tests.support.stores.findings import assert_finding
 
 VECTORS = {
     "size and key": (CustomMetadata(100, main_key="foo"), "02 00 02 c801 02 04 04666f6f"),
@@ -23,13 +24,8 @@ VECTORS = {
 
 
 @pytest.mark.parametrize(("custom", "section"), VECTORS.values(), ids=VECTORS)
-def test_custom_metadata_when_written_is_the_plugins_and_back(
-    custom: CustomMetadata, section: str
-) -> None:
-    """
-    Custom metadata has its fields by rising tag as the plugin writes them, and unknown fields
-    survive.
-    """
+def test_custom_metadata_when_written_is_the_plugins(custom: CustomMetadata, section: str) -> None:
+    """Fields are written by rising tag as by the plugin, and unknown fields survive."""
     assert format_custom_metadata(custom) == bytes.fromhex(section)
     assert parse_custom_metadata(bytes.fromhex(section)) == custom
 
@@ -42,10 +38,7 @@ def test_custom_metadata_that_is_absent_has_no_fields(section: bytes | None) -> 
 
 
 def test_custom_metadata_beyond_the_limit_of_brokers_is_refused() -> None:
-    """
-    Custom metadata above the brokers' limit is refused, because a broker would stop copying the
-    partition.
-    """
+    """Metadata above the brokers' limit is refused: a broker would stop copying the partition."""
     custom = CustomMetadata(1, "", "k" * 116)
     assert len(format_custom_metadata(custom) or b"") == 126
     with pytest.raises(InvalidArgument, match="129 bytes, the broker takes 128"):
@@ -93,6 +86,4 @@ def test_custom_metadata_that_means_nothing_when_written_is_refused(custom: Cust
 )
 def test_custom_metadata_of_somebody_else_when_parsed_is_a_finding(section: str) -> None:
     """Another plugin's custom metadata is a finding."""
-    found = parse_custom_metadata(bytes.fromhex(section))
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.DAMAGED
+    assert_finding(parse_custom_metadata(bytes.fromhex(section)), LayoutFault.DAMAGED)

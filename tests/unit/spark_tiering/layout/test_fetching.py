@@ -14,6 +14,7 @@ from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.object_making import LogObject
 from spark_tiering.layout.range_reading import ObjectRangeRead, plan_index_fetch, plan_log_fetches
 from spark_tiering.segments.findings import SegmentPart
+from tests.support.stores.findings import assert_finding
 from tests.support.stores.recorded_manifests import ENCRYPTION, plain_manifest, zstd_manifest
 
 if TYPE_CHECKING:
@@ -50,42 +51,25 @@ def read(name: str, *arguments: int, fetch_bytes: int = 600) -> bytes:
     return b"".join(got)
 
 
-RANGES = [
-    pytest.param(0, 1999, id="all"),
-    pytest.param(0, 0, id="the first byte"),
-    pytest.param(1999, 1999, id="the last byte"),
-    pytest.param(255, 256, id="over the edge of a chunk"),
-    pytest.param(256, 511, id="one chunk"),
-    pytest.param(300, 310, id="within a chunk"),
-    pytest.param(100, 1900, id="cut on both sides"),
-    pytest.param(1792, 1999, id="the last chunk"),
+ENDS: list[tuple[int, ...]] = [
+    *[(0, 1999), (0, 0), (1999, 1999), (255, 256), (256, 511), (300, 310), (100, 1900)],
+    *[(1792, 1999), (1990, 5000), (1990,), ()],
 ]
+"""Also over the edge of a chunk, one chunk, within it, beyond the log, and to its end."""
 
 
 @pytest.mark.parametrize("name", STORED)
 @pytest.mark.parametrize("fetch_bytes", [1, 600, 1_000_000])
-@pytest.mark.parametrize(("first", "last"), RANGES)
-def test_f124_range_of_a_log_when_read_back_is_that_of_the_source(
-    name: str, fetch_bytes: int, first: int, last: int
-) -> None:
-    """A range with both ends inclusive reads back as the source's bytes, for any fetch size."""
-    assert read(name, first, last, fetch_bytes=fetch_bytes) == LOG[first : last + 1]
-
-
-@pytest.mark.parametrize("name", STORED)
-def test_f124_end_beyond_the_log_when_asked_for_is_cut_to_it(name: str) -> None:
-    """An end beyond the log, or none, means the end of the log."""
-    assert read(name, 1990, 5000) == LOG[1990:]
-    assert read(name, 1990) == LOG[1990:]
-    assert read(name) == LOG
+@pytest.mark.parametrize("ends", ENDS, ids=str)
+def test_f124_range_of_a_log_is_right(name: str, fetch_bytes: int, ends: tuple[int, ...]) -> None:
+    """A range with both ends inclusive reads back as the source's bytes, cut to the log's end."""
+    first, last = (*ends, *(0, 1999)[len(ends) :])
+    assert read(name, *ends, fetch_bytes=fetch_bytes) == LOG[first : last + 1]
 
 
 @pytest.mark.parametrize(("first", "last"), [(5, 4), (-1, 4), (2000, 2000), (2000, None), (0, -1)])
 def test_f124_range_that_cannot_be_when_asked_for_is_refused(first: int, last: int | None) -> None:
-    """
-    A range with an end before its start, or a start behind the log, is refused as a caller's
-    mistake.
-    """
+    """A range with an end before its start, or a start behind the log, is a caller's mistake."""
     with pytest.raises(InvalidArgument):
         plan_log_fetches(STORED["zstd"][0], first, last)
     with pytest.raises(InvalidArgument):
@@ -120,23 +104,18 @@ def test_store_that_gives_another_length_is_a_finding(name: str, difference: int
     manifest, content = STORED[name]
     fetch = fetches(manifest, fetch_bytes=300)[0]
     (found,) = fetch.contents((content + b"xx")[: fetch.size_bytes + difference])
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.LENGTH
+    assert_finding(found, LayoutFault.LENGTH)
 
 
 def test_chunk_that_was_damaged_when_read_is_a_finding_after_those_before_it() -> None:
-    """
-    A damaged chunk is a finding with its number after the chunks before it, and nothing follows.
-    """
+    """A damaged chunk is a finding with its number after the chunks before it."""
     manifest, content = STORED["zstd"]
     (fetch,) = fetches(manifest, fetch_bytes=1_000_000)
     damaged = bytearray(content)
     damaged[manifest.chunks.chunk(1).stored_start + 100] ^= 1
     first, found = fetch.contents(bytes(damaged))
     assert first == LOG[:CHUNK]
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.DAMAGED
-    assert "chunk 1," in found.detail
+    assert_finding(found, LayoutFault.DAMAGED, "chunk 1,")
 
 
 def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
@@ -149,56 +128,35 @@ def test_chunk_of_another_size_than_its_place_has_is_a_finding() -> None:
     (fetch,) = fetches(lying, fetch_bytes=1_000_000)
     *contents, found = fetch.contents(content)
     assert len(contents) == 7
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.LENGTH
+    assert_finding(found, LayoutFault.LENGTH)
 
 
-@pytest.mark.parametrize(
-    ("manifest", "kind"),
-    [
-        pytest.param(
-            replace(zstd_manifest(), encryption=ENCRYPTION), LayoutFault.ENCRYPTED, id="encrypted"
-        ),
-        pytest.param(
-            replace(plain_manifest(), chunks=FixedChunks(100, 250, 110, 60)),
-            LayoutFault.INCONSISTENT,
-            id="not as it is",
-        ),
-        pytest.param(
-            replace(
-                zstd_manifest(),
-                chunks=VariableChunks(CHUNK_BYTES_MAX + 1, CHUNK_BYTES_MAX + 1, [100]),
-            ),
-            LayoutFault.TOO_LARGE,
-            id="chunks too large",
-        ),
-        pytest.param(
-            replace(zstd_manifest(), chunks=VariableChunks(100, 250, [10, 0, 30])),
-            LayoutFault.INCONSISTENT,
-            id="a chunk of nothing",
-        ),
-        pytest.param(
-            replace(zstd_manifest(), chunks=FixedChunks(100, 250, 0, 30)),
-            LayoutFault.INCONSISTENT,
-            id="fixed chunks of nothing",
-        ),
-        pytest.param(
-            replace(zstd_manifest(), chunks=FixedChunks(300, 250, 20, 0)),
-            LayoutFault.INCONSISTENT,
-            id="one chunk of nothing",
-        ),
-    ],
-)
-def test_log_that_cannot_be_read_here_is_a_finding_before_anything_is_asked(
-    manifest: Manifest, kind: LayoutFault
-) -> None:
-    """
-    An encrypted log without key, or chunks larger than memory allows, is a finding before any
-    fetch.
-    """
-    found = plan_log_fetches(manifest)
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is kind
+ZSTD = zstd_manifest()
+LARGE = CHUNK_BYTES_MAX + 1
+UNREADABLE = {
+    "encrypted": (replace(ZSTD, encryption=ENCRYPTION), LayoutFault.ENCRYPTED),
+    "not as it is": (
+        replace(plain_manifest(), chunks=FixedChunks(100, 250, 110, 60)), LayoutFault.INCONSISTENT,
+    ),
+    "chunks too large": (
+        replace(ZSTD, chunks=VariableChunks(LARGE, LARGE, [100])), LayoutFault.TOO_LARGE,
+    ),
+    "a chunk of nothing": (
+        replace(ZSTD, chunks=VariableChunks(100, 250, [10, 0, 30])), LayoutFault.INCONSISTENT,
+    ),
+    "fixed chunks of nothing": (
+        replace(ZSTD, chunks=FixedChunks(100, 250, 0, 30)), LayoutFault.INCONSISTENT,
+    ),
+    "one chunk of nothing": (
+        replace(ZSTD, chunks=FixedChunks(300, 250, 20, 0)), LayoutFault.INCONSISTENT,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("manifest", "kind"), UNREADABLE.values(), ids=UNREADABLE)
+def test_log_when_unreadable_is_a_finding_at_once(manifest: Manifest, kind: LayoutFault) -> None:
+    """An encrypted log without key, or with too large chunks, is a finding before any fetch."""
+    assert_finding(plan_log_fetches(manifest), kind)
 
 
 def test_index_when_asked_for_is_one_range() -> None:
@@ -208,6 +166,7 @@ def test_index_when_asked_for_is_one_range() -> None:
     assert fetch == ObjectRangeRead(2400, 6011)
     assert list(fetch.contents(bytes(3612))) == [bytes(3612)]
     assert plan_index_fetch(manifest, SegmentPart.TXN_INDEX) is None
-    encrypted = plan_index_fetch(replace(manifest, encryption=ENCRYPTION), SegmentPart.OFFSET_INDEX)
-    assert isinstance(encrypted, LayoutFinding)
-    assert encrypted.kind is LayoutFault.ENCRYPTED
+    assert_finding(
+        plan_index_fetch(replace(manifest, encryption=ENCRYPTION), SegmentPart.OFFSET_INDEX),
+        LayoutFault.ENCRYPTED,
+    )

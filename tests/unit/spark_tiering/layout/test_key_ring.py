@@ -10,11 +10,12 @@ import pytest
 
 from rlmm.errors import ConfigError
 from spark_tiering.layout.encryption import PrivateKey, SegmentCipher
-from spark_tiering.layout.findings import LayoutFault, LayoutFinding
+from spark_tiering.layout.findings import LayoutFault
 from spark_tiering.layout.key_ring import KeyRing, cipher_of, parse_key_ring
 from spark_tiering.layout.manifest import Manifest, SegmentEncryption
 from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from tests.support.stores.encrypted_segments import DATA_KEY, IDS, pem, seal, seal_key
+from tests.support.stores.findings import assert_finding
 from tests.support.stores.recorded_manifests import plain_manifest
 
 AAD = bytes(range(32))
@@ -34,16 +35,9 @@ def test_ring_file_when_read_names_the_files_of_its_keys() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"[]",
-        b'{"format": "rlmm-key-ring", "version": 1}',
-        b'{"format": "other", "version": 1, "keys": {}}',
-        b'{"format": "rlmm-key-ring", "version": 2, "keys": {}}',
-        b'{"format": "rlmm-key-ring", "version": 1, "keys": {"a": 1}}',
         b'{"format": "rlmm-key-ring", "version": 1, "keys": {"a:b": "x"}}',
         b'{"format": "rlmm-key-ring", "version": 1, "keys": {" ": "x"}}',
         b'{"format": "rlmm-key-ring", "version": 1, "keys": {}, "more": 1}',
-        b'{"format": "rlmm-key-ring", "version": 1, "keys": {"a": "1", "a": "2"}}',
     ],
 )
 def test_ring_file_when_it_is_none_is_refused(content: bytes) -> None:
@@ -53,10 +47,7 @@ def test_ring_file_when_it_is_none_is_refused(content: bytes) -> None:
 
 
 def test_cipher_when_the_ring_has_several_keys_is_that_of_the_segments_own() -> None:
-    """
-    The cipher uses the key that its segment names, so that old segments stay readable after a
-    rotation.
-    """
+    """The cipher uses the key that its segment names, also after a rotation."""
     for key_id in IDS:
         encryption = SegmentEncryption(key_id, seal_key(DATA_KEY, key_id), AAD)
         found = ring(*IDS).cipher(encryption)
@@ -67,32 +58,21 @@ def test_cipher_when_the_ring_has_several_keys_is_that_of_the_segments_own() -> 
 def test_cipher_when_the_ring_lacks_the_key_or_has_another_is_told_apart() -> None:
     """A missing key and a wrong key are different findings, with different remedies."""
     encryption = SegmentEncryption(IDS[0], seal_key(DATA_KEY, IDS[0]), AAD)
-    lacking = ring(IDS[1]).cipher(encryption)
-    assert isinstance(lacking, LayoutFinding)
-    assert lacking.kind is LayoutFault.ENCRYPTED
-    assert IDS[0] in lacking.detail
-    wrong = KeyRing({IDS[0]: PrivateKey(pem(IDS[1]), "x")}).cipher(encryption)
-    assert isinstance(wrong, LayoutFinding)
-    assert wrong.kind is LayoutFault.KEY_WRONG
+    assert_finding(ring(IDS[1]).cipher(encryption), LayoutFault.ENCRYPTED, IDS[0])
+    assert_finding(
+        KeyRing({IDS[0]: PrivateKey(pem(IDS[1]), "x")}).cipher(encryption), LayoutFault.KEY_WRONG
+    )
 
 
 def test_cipher_of_a_plain_segment_is_none_and_of_a_sealed_one_without_ring_a_finding() -> None:
-    """
-    A plain segment needs no cipher; a sealed one without key ring is a finding that names the key.
-    """
+    """A plain segment needs no cipher; a sealed one without ring is a finding."""
     assert cipher_of(plain_manifest(), None) is None
     sealed = replace(plain_manifest(), encryption=SegmentEncryption("key-9", b"x", AAD))
-    found = cipher_of(sealed, None)
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.ENCRYPTED
-    assert "key-9" in found.detail
+    assert_finding(cipher_of(sealed, None), LayoutFault.ENCRYPTED, "key-9")
 
 
 def test_ring_when_printed_or_pickled_shows_ids_alone_and_does_not_travel() -> None:
-    """
-    A ring shows only key ids in print and refuses to be pickled, since executors read its files
-    themselves.
-    """
+    """A ring shows only key ids and refuses to be pickled: executors read its files."""
     assert repr(ring(IDS[0])) == f"KeyRing(['{IDS[0]}'])"
     with pytest.raises(TypeError, match="not sent"):
         pickle.dumps(ring(IDS[0]))
@@ -115,14 +95,10 @@ def test_manifest_when_it_is_of_an_encrypted_segment_keeps_what_opens_it() -> No
         ("dataKey", "a:b:AAAA"),
         ("dataKey", "a:"),
         ("dataKey", "a:!"),
-        ("dataKey", 1),
         ("aad", "!"),
-        ("aad", None),
     ],
 )
-def test_manifest_when_its_encryption_is_none_that_the_plugin_reads_is_a_finding(
-    name: str, value: object
-) -> None:
+def test_manifest_when_its_encryption_is_unreadable_is_a_finding(name: str, value: object) -> None:
     """An encryption that the plugin does not read is a finding by its field."""
     manifest = replace(plain_manifest(), encryption=SegmentEncryption("a", b"x", AAD))
     fields = json.loads(format_manifest(manifest))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +17,8 @@ from spark_tiering.layout.frames import FrameWriter, inflate_frame
 from spark_tiering.layout.object_making import IndexesObject, LogObject
 from spark_tiering.layout.segment_indexes import lay_out_indexes
 from spark_tiering.segments.findings import SegmentPart
+from tests.support.memory import memory_below
+from tests.support.stores.findings import assert_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,10 +44,7 @@ def test_log_when_stored_as_it_is_stays_byte_by_byte(piece_bytes: int) -> None:
 
 @pytest.mark.parametrize("piece_bytes", [1, 511, 512, 513, 10_000])
 def test_log_when_compressed_is_one_frame_for_each_chunk(piece_bytes: int) -> None:
-    """
-    A compressed log has one frame for each chunk, however the source is cut, and both digests are
-    right.
-    """
+    """A compressed log has one frame for each chunk, however its source is cut."""
     log = LogObject(pieces(LOG, piece_bytes), len(LOG), is_compressed=True, chunk_bytes=CHUNK)
     frames = list(log)
     assert frames == [FrameWriter().frame(chunk) for chunk in pieces(LOG, CHUNK)]
@@ -84,30 +82,23 @@ def test_log_that_is_not_as_long_as_told_is_a_finding(
     sent = b"".join(log)
     assert len(sent) <= 3000
     assert log.made is None
-    assert log.finding is not None
-    assert log.finding.kind is LayoutFault.LENGTH
-    assert detail in log.finding.detail
+    assert_finding(log.finding, LayoutFault.LENGTH, detail)
 
 
 @pytest.mark.parametrize("size_bytes", [INT32_MAX, 2**40])
-def test_log_that_the_plugin_cannot_read_whole_is_a_finding_before_a_byte_is_read(
-    size_bytes: int,
-) -> None:
+def test_log_when_the_plugin_cannot_read_it_whole_is_a_finding_at_once(size_bytes: int) -> None:
     """A log beyond Java's int is refused before a byte is read."""
     for is_compressed in (False, True):
         log = LogObject(iter(lambda: b"x", b""), size_bytes, is_compressed=is_compressed)
         assert list(log) == []
-        assert log.finding is not None
-        assert log.finding.kind is LayoutFault.TOO_LARGE
+        assert_finding(log.finding, LayoutFault.TOO_LARGE)
 
 
 @pytest.mark.parametrize(
     ("size_bytes", "chunk_bytes"),
     [(0, 1), (-1, 1), (1, 0), (1, CHUNK_BYTES_MAX + 1), (2**30, 2047)],
 )
-def test_log_object_of_sizes_that_mean_nothing_is_refused(
-    size_bytes: int, chunk_bytes: int
-) -> None:
+def test_log_object_of_impossible_sizes_is_refused(size_bytes: int, chunk_bytes: int) -> None:
     """An empty log, or a chunk size that is impossible or too large for memory, is refused."""
     with pytest.raises(InvalidArgument, match=f"{size_bytes} bytes in chunks of {chunk_bytes}"):
         LogObject([], size_bytes, is_compressed=True, chunk_bytes=chunk_bytes)
@@ -120,16 +111,11 @@ def test_f123_long_log_when_made_takes_the_memory_of_two_chunks(*, is_compressed
     size_bytes = 64 * 1024 * 1024
     source = (piece for _ in range(size_bytes // len(piece)))
     log = LogObject(source, size_bytes, is_compressed=is_compressed, chunk_bytes=1024 * 1024)
-    tracemalloc.start()
-    try:
+    with memory_below(4 * 1024 * 1024):
         stored_bytes = sum(map(len, log))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     assert log.made is not None
     assert log.made.stored.size_bytes == stored_bytes
     assert log.made.source.size_bytes == size_bytes
-    assert peak < 4 * 1024 * 1024
 
 
 PARTS = {
@@ -167,15 +153,11 @@ def test_indexes_when_made_follow_one_another_in_the_plugins_order(*, has_aborte
 @pytest.mark.parametrize("difference", [-1, 1], ids=["longer", "shorter"])
 @pytest.mark.parametrize("part", [part for part in PARTS if PARTS[part]])
 def test_index_that_is_not_as_long_as_told_is_a_finding(part: SegmentPart, difference: int) -> None:
-    """
-    An index with another length than announced is a finding that names it, and there is no object.
-    """
+    """An index with another length than announced is a finding that names it."""
     made = parts_object(PARTS, **{part.name: difference})
     assert len(b"".join(made)) <= sum(map(len, PARTS.values()))
     assert made.made is None
-    assert made.finding is not None
-    assert made.finding.kind is LayoutFault.LENGTH
-    assert made.finding.detail.startswith(part)
+    assert str(made.finding).startswith(f"{LayoutFault.LENGTH}: {part}")
 
 
 def test_indexes_with_a_part_that_lacks_its_bytes_are_refused() -> None:

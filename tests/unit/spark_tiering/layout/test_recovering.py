@@ -22,6 +22,7 @@ from spark_tiering.layout.metadata_recovery import (
 from spark_tiering.layout.object_names import ObjectKind, ObjectName, main_key
 from spark_tiering.layout.segment_indexes import IndexPlace
 from tests.support.builders import segment_id
+from tests.support.stores.findings import assert_finding
 from tests.support.stores.recorded_manifests import (
     DESCRIBED,
     LOG_BYTES,
@@ -44,49 +45,35 @@ def recovered(manifest: Manifest, name: ObjectName = NAME) -> SegmentMetadata | 
     return recover_from(name, manifest, 900)
 
 
-@pytest.mark.parametrize("name", ["plain", "zstd", "tiered-by-us"])
+@pytest.mark.parametrize("name", ["plain", "zstd", "tiered-by-us", "plain-aborted", "zstd-aborted"])
 def test_recover_when_a_manifest_was_recorded_then_is_the_segment(name: str) -> None:
-    """
-    The recovered segment has its size from the chunks and its other fields from the description.
-    """
+    """Size and transactions come from chunks and indexes, the rest from the description."""
     found = recover_segment(NAME, recorded(name))
     assert isinstance(found, RecoveredSegment)
-    assert found.segment == SEGMENT
+    assert found.segment == replace(SEGMENT, txn_index_empty="aborted" not in name)
 
 
-@pytest.mark.parametrize("name", ["plain-aborted", "zstd-aborted"])
-def test_recover_when_transactions_were_aborted_then_the_index_is_told_of(name: str) -> None:
-    """
-    A recovered segment with aborted transactions keeps its transaction index, without which readers
-    would return aborted records.
-    """
-    found = recover_segment(NAME, recorded(name))
-    assert isinstance(found, RecoveredSegment)
-    assert found.segment == replace(SEGMENT, txn_index_empty=False)
-
-
-def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its_length() -> None:
-    """
-    An encrypted transaction index is empty when it holds nothing but the encryption's own overhead.
-    """
-    manifest = plain_manifest(has_aborted=True)
-    for size_bytes, is_encrypted, expected in (
+@pytest.mark.parametrize(
+    ("size_bytes", "is_encrypted", "expected"),
+    [
         (0, False, False),
         (34, False, True),
         (SEALED_BYTES, True, False),
         (SEALED_BYTES + 34, True, True),
-    ):
-        indexes = manifest.indexes._replace(transaction=IndexPlace(6034, size_bytes))
-        sealed = SegmentEncryption("key-1", b"sealed", b"aad") if is_encrypted else None
-        one = replace(manifest, indexes=indexes, encryption=sealed)
-        assert has_transactions(one) is expected
+    ],
+)
+def test_transactions_when_parts_are_encrypted_then_an_empty_one_is_known_by_its_length(
+    size_bytes: int, is_encrypted: bool, expected: bool
+) -> None:
+    """An encrypted index is empty when it holds only the encryption's overhead."""
+    manifest = plain_manifest(has_aborted=True)
+    indexes = manifest.indexes._replace(transaction=IndexPlace(6034, size_bytes))
+    sealed = SegmentEncryption("key-1", b"sealed", b"aad") if is_encrypted else None
+    assert has_transactions(replace(manifest, indexes=indexes, encryption=sealed)) is expected
 
 
 def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it() -> None:
-    """
-    The recovered custom metadata has the configured form: none, the size of the objects, or size,
-    prefix and key.
-    """
+    """Recovered custom metadata has the configured form: none, size, or size, prefix and key."""
     content = recorded("zstd")
     size_bytes = sum(STORED_SIZES) + zstd_manifest().indexes.size_bytes + len(content)
     main = main_key(SEGMENT_ID, 1500)
@@ -102,24 +89,16 @@ def test_recover_when_custom_metadata_is_configured_then_is_as_brokers_have_it()
 
 
 def test_recover_when_custom_metadata_is_too_much_then_says_so() -> None:
-    """
-    Recovered custom metadata above the limit is a finding, because a broker would stop copying.
-    """
+    """Custom metadata above the limit is a finding: a broker would stop copying."""
     found = recover_segment(
         NAME, recorded("zstd"), prefix="p" * 100, fields=CustomFields.ALL, custom_bytes_max=128
     )
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.INCONSISTENT
-    assert "the broker takes 128" in found.detail
+    assert_finding(found, LayoutFault.INCONSISTENT, "the broker takes 128")
 
 
 def test_recover_when_nothing_is_described_then_says_so() -> None:
-    """
-    A manifest without description recovers to a finding, since nothing in it gives the offsets.
-    """
-    found = recovered(replace(plain_manifest(), described=None))
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.FIELD_MISSING
+    """A manifest without description is a finding, since nothing gives the offsets."""
+    assert_finding(recovered(replace(plain_manifest(), described=None)), LayoutFault.FIELD_MISSING)
     wrong = LayoutFinding(LayoutFault.FIELD_WRONG, "endOffset")
     assert recovered(replace(plain_manifest(), described=wrong)) is wrong
     assert isinstance(recover_segment(NAME, b"{}"), LayoutFinding)
@@ -134,17 +113,12 @@ def test_recover_when_nothing_is_described_then_says_so() -> None:
         pytest.param({"epochs": ((4, 1500), (5, 3000))}, "leader epoch 5", id="epoch behind it"),
     ],
 )
-def test_recover_when_a_manifest_contradicts_its_key_then_nothing_is_made_of_it(
-    changed: dict[str, object], said: str
-) -> None:
-    """
-    A manifest that contradicts its key recovers to nothing, because that segment never existed.
-    """
+def test_recover_when_a_manifest_contradicts_its_key(changed: dict[str, object], said: str) -> None:
+    """A manifest that contradicts its key is of a segment that never existed."""
     described = replace(DESCRIBED, **changed)  # type: ignore[arg-type]
-    found = recovered(replace(plain_manifest(), described=described))
-    assert isinstance(found, LayoutFinding)
-    assert found.kind is LayoutFault.INCONSISTENT
-    assert said in found.detail
+    assert_finding(
+        recovered(replace(plain_manifest(), described=described)), LayoutFault.INCONSISTENT, said
+    )
 
 
 def test_recover_when_the_key_is_of_another_object_then_is_refused() -> None:

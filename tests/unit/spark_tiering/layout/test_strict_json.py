@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +19,7 @@ from spark_tiering.layout.strict_json import (
     read_json,
     typed_value,
 )
+from tests.support.memory import memory_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,9 +39,7 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def test_document_when_read_then_is_written_as_it_was() -> None:
-    """
-    A document with ids and bytes as texts reads and writes the same, with its order of fields.
-    """
+    """A document with ids and bytes as texts is read and written the same."""
     content = b'{"items": [{"id": "%s", "size": 3, "content": "0aff"}], "offset": -1}' % ID.encode()
     document = read_json(content, Document, bytes_max=1_000)
     assert document.items == (Item(Uuid(bytes(range(16))), 3, HexBytes(b"\x0a\xff")),)
@@ -76,12 +74,8 @@ def test_document_when_read_then_is_written_as_it_was() -> None:
     ],
     ids=str,
 )
-def test_value_of_another_shape_when_read_then_the_place_and_the_kind_are_named(
-    value: Any, kind: str, detail: str
-) -> None:
-    """
-    A value of another shape gives an error with the place, the found kind and the expected kind.
-    """
+def test_value_of_another_shape_is_named_with_its_place(value: Any, kind: str, detail: str) -> None:
+    """A value of another shape gives an error with place, found and expected kind."""
     with pytest.raises(JsonFault) as raised:
         typed_value(value, Document, "plan")
     assert raised.value.kind == kind
@@ -102,18 +96,10 @@ def test_value_of_another_shape_when_read_then_the_place_and_the_kind_are_named(
         pytest.param(lambda: b'"\xff"', "not-json", id="no UTF-8"),
     ],
 )
-def test_hostile_bytes_when_read_then_are_refused_in_bounded_memory(
-    make: Callable[[], bytes], kind: str
-) -> None:
+def test_hostile_bytes_are_refused_in_bounded_memory(make: Callable[[], bytes], kind: str) -> None:
     """Hostile bytes are refused before memory is used for them."""
     content = make()
-    tracemalloc.start()
-    try:
-        with pytest.raises(JsonFault) as raised:
-            load_json(content, bytes_max=8_000_000)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    with memory_below(1024 * 1024), pytest.raises(JsonFault) as raised:
+        load_json(content, bytes_max=8_000_000)
     assert raised.value.kind is JsonFaultKind(kind)
     assert len(raised.value.detail) <= 300
-    assert peak < 1024 * 1024

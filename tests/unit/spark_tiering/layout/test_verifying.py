@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,8 +22,12 @@ from tests.support.stores.recorded_manifests import (
     zstd_manifest,
 )
 
+if TYPE_CHECKING:
+    from spark_tiering.layout.manifest import Manifest
+
 OURS = replace(zstd_manifest(), described=replace(DESCRIBED, note=NOTE))
 SEGMENT = SegmentMetadata(SEGMENT_ID, 1500, 2999, 7, 1_700_000_000_000, 42, ((4, 1500),), LOG_BYTES)
+SMALL_LOG = replace(NOTE, log_object=NOTE.log_object._replace(size_bytes=1))
 LOG = StoredObject(sum(STORED_SIZES), 1)
 INDEXES = StoredObject(6034, 2**64 - 1)
 
@@ -32,10 +37,7 @@ def kinds(findings: tuple[LayoutFinding, ...]) -> list[LayoutFault]:
 
 
 def test_f128_objects_that_are_as_their_manifest_says_have_no_findings() -> None:
-    """
-    Objects with the manifest's lengths have no finding, and checksums count when store and manifest
-    both have one.
-    """
+    """Right lengths give no finding; checksums count when store and manifest have one."""
     assert verify_objects(OURS, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES}) == ()
     untold = {ObjectKind.LOG: StoredObject(LOG.size_bytes), ObjectKind.INDEXES: INDEXES}
     assert verify_objects(OURS, untold) == ()
@@ -66,18 +68,16 @@ def test_f128_object_that_is_not_as_its_manifest_says_is_a_finding(
     assert kinds(verify_objects(OURS, stored)) == expected
 
 
-def test_manifest_that_contradicts_its_own_digests_is_a_finding() -> None:
-    """A manifest whose sizes contradict its digests is a finding."""
-    note = replace(NOTE, log_object=NOTE.log_object._replace(size_bytes=1))
-    manifest = replace(OURS, described=replace(DESCRIBED, note=note))
-    found = verify_objects(manifest, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES})
-    assert kinds(found) == [LayoutFault.INCONSISTENT]
-
-
-def test_indexes_that_overlap_are_a_finding() -> None:
-    """Overlapping indexes are a finding."""
-    indexes = OURS.indexes._replace(producer_snapshot=IndexPlace(6011, 10))
-    manifest = replace(OURS, indexes=indexes)
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        replace(OURS, described=replace(DESCRIBED, note=SMALL_LOG)),
+        replace(OURS, indexes=OURS.indexes._replace(producer_snapshot=IndexPlace(6011, 10))),
+    ],
+    ids=["other digests", "overlapping indexes"],
+)
+def test_manifest_that_contradicts_itself_is_a_finding(manifest: Manifest) -> None:
+    """A manifest whose sizes contradict its digests, or whose indexes overlap, is a finding."""
     found = verify_objects(manifest, {ObjectKind.LOG: LOG, ObjectKind.INDEXES: INDEXES})
     assert kinds(found) == [LayoutFault.INCONSISTENT]
 
@@ -89,28 +89,25 @@ def test_manifest_of_its_segment_has_no_findings() -> None:
 
 
 @pytest.mark.parametrize(
-    "segment",
+    "changed",
     [
-        pytest.param(replace(SEGMENT, size_bytes=LOG_BYTES - 1), id="length"),
-        pytest.param(replace(SEGMENT, start_offset=1499), id="start"),
-        pytest.param(replace(SEGMENT, last_offset=3000), id="end"),
-        pytest.param(replace(SEGMENT, max_timestamp_ms=0), id="largest timestamp"),
-        pytest.param(replace(SEGMENT, epochs=((5, 1500),)), id="epochs"),
-        pytest.param(
-            replace(SEGMENT, id=replace(SEGMENT_ID, uuid=SEGMENT_ID.partition.topic_id)), id="id"
-        ),
+        {"size_bytes": LOG_BYTES - 1},
+        {"start_offset": 1499},
+        {"last_offset": 3000},
+        {"max_timestamp_ms": 0},
+        {"epochs": ((5, 1500),)},
+        {"id": replace(SEGMENT_ID, uuid=SEGMENT_ID.partition.topic_id)},
     ],
+    ids=lambda changed: next(iter(changed)),
 )
-def test_manifest_of_another_segment_is_a_finding(segment: SegmentMetadata) -> None:
+def test_manifest_of_another_segment_is_a_finding(changed: dict[str, Any]) -> None:
     """A difference in any field that brokers read is a finding."""
-    assert kinds(verify_segment(OURS, segment)) == [LayoutFault.INCONSISTENT]
+    found = verify_segment(OURS, replace(SEGMENT, **changed))
+    assert kinds(found) == [LayoutFault.INCONSISTENT]
 
 
 def test_transaction_index_that_the_metadata_denies_is_a_finding() -> None:
-    """
-    A transaction index that the metadata denies is a finding, because committed readers would
-    ignore it.
-    """
+    """A denied transaction index is a finding: committed readers would ignore it."""
     denied = replace(SEGMENT, txn_index_empty=True)
     assert verify_segment(zstd_manifest(), denied) == ()
     assert verify_segment(zstd_manifest(has_aborted=True), SEGMENT) == ()

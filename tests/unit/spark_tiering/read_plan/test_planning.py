@@ -6,13 +6,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
+
 from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import INT64_MAX, TopicIdPartition, Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.read_plan.document import sums_of
 from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin, inputs_of_segments
-from spark_tiering.read_plan.plan import GapReason, LeftOutReason, PlanSourceKind
+from spark_tiering.read_plan.plan import GapReason, PlanSourceKind
 from spark_tiering.read_plan.planner import make_plan
 from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBounds
 from spark_tiering.read_plan.tokens import parse_token
@@ -21,6 +23,7 @@ from tests.support.tier.read_plans import (
     METADATA_TOPIC,
     ORDERS,
     STARTED,
+    Row,
     gaps,
     origin,
     plan_of,
@@ -31,65 +34,107 @@ from tests.support.tier.read_plans import (
 
 if TYPE_CHECKING:
     from rlmm.metadata.python_shard import PythonShard
+    from rlmm.metadata.segment import SegmentMetadata
 
+Gap = tuple[int, int | None, GapReason]
 OTHER_ID = Uuid(bytes(range(100, 116)))
 
 
 # ------------------------------------------------------------------------------------- lineage
 
 
-def test_overlap_when_a_segment_lies_inside_another_then_each_offset_is_read_once() -> None:
-    """
-    Offsets of a segment inside another are read once, from the inner one, as look-ups find it.
-    """
-    plan = plan_of(shard_with(segment(1, 0, 99), segment(2, 30, 49)))
-    assert rows(plan) == [(1, 0, 29), (2, 30, 49), (1, 50, 99)]
-    assert sums_of(plan)["segments"] == 2
-    assert sums_of(plan)["ranges"] == 3
-    assert sums_of(plan)["bytes"] == 1_001 + 1_002
+DEPOSED = segment(1, 50, 149, epochs=((1, 50),))
+AROUND = segment(1, 0, 99, epochs=((0, 0), (2, 60)))
+TIMES = [
+    segment(n, first, first + 9, newest_ms=100 * n) for n, first in enumerate((0, 10, 30, 40), 1)
+]
+PLANS: dict[str, tuple[list[SegmentMetadata], RecordBounds, list[Row], list[Gap], list[str]]] = {
+    "a segment inside another": (
+        [segment(1, 0, 99), segment(2, 30, 49)], RecordBounds(),
+        [(1, 0, 29), (2, 30, 49), (1, 50, 99)], [], [],
+    ),
+    "an epoch that was replaced whole": (
+        [segment(2, 0, 49), DEPOSED, segment(3, 40, 99, epochs=((0, 40), (2, 50)))],
+        RecordBounds(), [(2, 0, 39), (3, 40, 99)], [], ["1 other-lineage"],
+    ),
+    "a later leader's copy under way": (
+        [segment(1, 0, 99), segment(2, 60, 119, epochs=((1, 60),), state=STARTED)],
+        RecordBounds(to_offset=120),
+        [(1, 0, 59)], [(60, 120, GapReason.NOT_TIERED_YET)], ["2 being-copied"],
+    ),
+    "an epoch of a segment that is being deleted": (
+        [segment(1, 0, 99), segment(2, 50, 149, epochs=((1, 50),), state=DELETING)],
+        RecordBounds(), [(1, 0, 99)], [], ["2 being-deleted"],
+    ),
+    "an epoch outside its segment": (
+        [segment(1, 10, 19, epochs=((0, 5),))], RecordBounds(from_offset=5),
+        [(1, 10, 19)], [(5, 10, GapReason.BELOW_TIER)], [],
+    ),
+    "another leader's unfinished copy inside": (
+        [AROUND, segment(2, 40, 49, epochs=((1, 40),), state=STARTED)], RecordBounds(),
+        [(1, 0, 39), (1, 60, 99)],
+        [(40, 50, GapReason.BEING_COPIED), (50, 60, GapReason.OTHER_LINEAGE)], ["2 being-copied"],
+    ),
+    "gaps below, between and behind": (
+        [
+            segment(1, 20, 29, state=DELETING), segment(2, 30, 39),
+            segment(3, 40, 49, state=STARTED), segment(4, 55, 59),
+            segment(5, 60, 64, state=DELETING), segment(6, 65, 69),
+        ],
+        RecordBounds(5, 80), [(2, 30, 39), (4, 55, 59), (6, 65, 69)],
+        [
+            (5, 20, GapReason.BELOW_TIER), (20, 30, GapReason.BEING_DELETED),
+            (40, 50, GapReason.BEING_COPIED), (50, 55, GapReason.MISSING),
+            (60, 65, GapReason.BEING_DELETED), (70, 80, GapReason.NOT_TIERED_YET),
+        ],
+        ["1 being-deleted", "3 being-copied", "5 being-deleted"],
+    ),
+    "two equal copies": (
+        [segment(1, 0, 99), segment(2, 0, 99)], RecordBounds(), [(2, 0, 99)], [], ["1 hidden"],
+    ),
+    "a window of time": (TIMES, RecordBounds(None, None, 150, 200), [(2, 10, 19)], [], []),
+    "a window of time that begins in a hole": (
+        TIMES, RecordBounds(None, None, 250, 301),
+        [(3, 30, 39), (4, 40, 49)], [(20, 30, GapReason.MISSING)], [],
+    ),
+    "a window of time beyond the tier": (
+        TIMES, RecordBounds(None, None, 350, 500),
+        [(4, 40, 49)], [(50, None, GapReason.NOT_TIERED_YET)], [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("segments", "bounds", "read", "missing", "left_out"), PLANS.values(), ids=PLANS
+)
+def test_plan_when_segments_overlap_or_lack_then_each_offset_is_read_once_or_a_gap_with_a_reason(
+    segments: list[SegmentMetadata],
+    bounds: RecordBounds,
+    read: list[Row],
+    missing: list[Gap],
+    left_out: list[str],
+) -> None:
+    """Each wanted offset is read once, from the last leader's copy, or is a gap with a reason."""
+    plan = plan_of(shard_with(*segments), Question(bounds=bounds))
+    assert rows(plan) == read
+    assert gaps(plan) == missing
+    (one,) = plan.partitions
+    assert [f"{int.from_bytes(left.uuid)} {left.reason}" for left in one.left_out] == left_out
+
+
+def test_sums_when_a_segment_is_read_in_two_ranges_then_its_bytes_count_once() -> None:
+    """A segment that is read in two ranges counts once."""
+    sums = sums_of(plan_of(shard_with(segment(1, 0, 99), segment(2, 30, 49))))
+    assert (sums["segments"], sums["ranges"], sums["bytes"]) == (2, 3, 1_001 + 1_002)
 
 
 def test_lineage_when_leaders_disagreed_then_the_greatest_epoch_is_read() -> None:
-    """
-    Where leaders disagreed, the plan reads the greatest epoch and names the deposed leader's
-    records as left out.
-    """
+    """The plan reads the greatest epoch and names a deposed leader's records as left out."""
     old = segment(1, 0, 99, epochs=((0, 0),))
     new = segment(2, 50, 149, epochs=((1, 50),))
     plan = plan_of(shard_with(old, new))
     assert rows(plan) == [(1, 0, 49), (2, 50, 149)]
     assert plan.partitions[0].epochs == ((0, 0), (1, 50))
-
-
-def test_lineage_when_an_epoch_was_replaced_whole_then_its_segments_are_left_out() -> None:
-    """Segments of an epoch that a later one replaced from its start are left out."""
-    deposed = segment(1, 50, 149, epochs=((1, 50),))
-    plan = plan_of(
-        shard_with(
-            segment(2, 0, 49), deposed, segment(3, 40, 99, epochs=((0, 40), (2, 50)))
-        )
-    )  # fmt: skip
-    (one,) = plan.partitions
-    assert {row[0] for row in rows(plan)} == {2, 3}
-    assert [(left.reason, int.from_bytes(left.uuid)) for left in one.left_out] == [
-        (LeftOutReason.OTHER_LINEAGE, 1)
-    ]
-
-
-def test_lineage_when_a_later_leader_has_a_copy_under_way_then_its_epoch_counts() -> None:
-    """
-    Records of a deposed leader do not replace a later leader's unfinished copy, whose offsets are
-    missing until it is finished.
-    """
-    plan = plan_of(
-        shard_with(
-            segment(1, 0, 99),
-            segment(2, 60, 119, epochs=((1, 60),), state=STARTED),
-        ),
-        Question(bounds=RecordBounds(to_offset=120)),
-    )
-    assert rows(plan) == [(1, 0, 59)]
-    assert gaps(plan) == [(60, 120, GapReason.NOT_TIERED_YET)]
 
 
 def test_lineage_when_the_history_is_known_then_it_stands_above_what_segments_tell() -> None:
@@ -104,41 +149,8 @@ def test_lineage_when_the_history_is_known_then_it_stands_above_what_segments_te
     assert plan.token != told.token
 
 
-def test_lineage_when_a_segment_is_being_deleted_then_its_epoch_replaces_nothing() -> None:
-    """The epoch of a segment under deletion replaces no other."""
-    plan = plan_of(
-        shard_with(segment(1, 0, 99), segment(2, 50, 149, epochs=((1, 50),), state=DELETING))
-    )
-    assert rows(plan) == [(1, 0, 99)]
-
-
-def test_segment_when_it_lists_an_epoch_outside_itself_then_no_more_than_it_holds_is_read() -> None:
-    """A segment that lists an epoch outside its offsets is read only for its own offsets."""
-    plan = plan_of(
-        shard_with(segment(1, 10, 19, epochs=((0, 5),))),
-        Question(bounds=RecordBounds(from_offset=5)),
-    )
-    assert rows(plan) == [(1, 10, 19)]
-    assert gaps(plan) == [(5, 10, GapReason.BELOW_TIER)]
-
-
-def test_segment_when_an_epoch_of_another_leader_lies_inside_then_is_read_around_it() -> None:
-    """
-    Offsets of another leader's unfinished copy are missing and not read from the segment around
-    them.
-    """
-    around = segment(1, 0, 99, epochs=((0, 0), (2, 60)))
-    inside = segment(2, 40, 49, epochs=((1, 40),), state=STARTED)
-    plan = plan_of(shard_with(around, inside))
-    assert rows(plan) == [(1, 0, 39), (1, 60, 99)]
-    assert gaps(plan) == [(40, 50, GapReason.BEING_COPIED), (50, 60, GapReason.OTHER_LINEAGE)]
-
-
 def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> None:
-    """
-    The plan reads the later copy of a range, as a look-up would, in whatever order the bucket lists
-    them.
-    """
+    """The plan reads the later copy of a range, whatever the order of the list."""
     both = [segment(1, 0, 9), segment(2, 0, 9)]
     for some in (both, both[::-1]):
         inputs = inputs_of_segments(some)
@@ -149,50 +161,8 @@ def test_manifests_when_two_are_of_one_range_then_the_later_copy_is_read() -> No
 # ---------------------------------------------------------------------------------------- gaps
 
 
-def test_gaps_when_offsets_are_not_there_then_each_says_why() -> None:
-    """
-    Each gap below, between and behind segments has its reason, and open copies and deletions are
-    distinct from holes.
-    """
-    shard = shard_with(
-        segment(1, 20, 29, state=DELETING),
-        segment(2, 30, 39),
-        segment(3, 40, 49, state=STARTED),
-        segment(4, 55, 59),
-        segment(5, 60, 64, state=DELETING),
-        segment(6, 65, 69),
-    )
-    facts = QuestionFacts(log_starts={ORDERS: 10})
-    plan = plan_of(shard, Question(bounds=RecordBounds(5, 80)), facts)
-    assert rows(plan) == [(2, 30, 39), (4, 55, 59), (6, 65, 69)]
-    assert gaps(plan) == [
-        (5, 10, GapReason.BELOW_LOG_START),
-        (10, 20, GapReason.BELOW_TIER),
-        (20, 30, GapReason.BEING_DELETED),
-        (40, 50, GapReason.BEING_COPIED),
-        (50, 55, GapReason.MISSING),
-        (60, 65, GapReason.BEING_DELETED),
-        (70, 80, GapReason.NOT_TIERED_YET),
-    ]
-    (one,) = plan.partitions
-    assert [left.reason for left in one.left_out] == [
-        LeftOutReason.BEING_DELETED,
-        LeftOutReason.BEING_COPIED,
-        LeftOutReason.BEING_DELETED,
-    ]
-    assert (one.tier_first, one.tier_next, one.next_offset) == (30, 70, 70)
-
-
-def test_gap_when_a_copy_is_hidden_by_others_then_it_is_named_and_nothing_is_missing() -> None:
-    """Of two equal copies the plan names the older one as hidden, and no offset is missing."""
-    plan = plan_of(shard_with(segment(1, 0, 99), segment(2, 0, 99)))
-    assert rows(plan) == [(2, 0, 99)]
-    assert [one.reason for one in plan.partitions[0].left_out] == [LeftOutReason.HIDDEN]
-    assert gaps(plan) == []
-
-
 def test_log_start_when_records_were_deleted_then_no_plan_has_them() -> None:
-    """Records below a log start offset inside a segment are in no plan."""
+    """Records below a log start offset, inside a segment or below the tier, are in no plan."""
     shard = shard_with(segment(1, 0, 99), segment(2, 100, 199))
     facts = QuestionFacts(log_starts={ORDERS: 150})
     plan = plan_of(shard, facts=facts)
@@ -202,12 +172,22 @@ def test_log_start_when_records_were_deleted_then_no_plan_has_them() -> None:
     assert asked.partitions[0].left_out == ()
     assert plan.partitions[0].asked == ((150, 200),)
     assert not next(plan.segments).is_whole
+    tier = shard_with(segment(1, 20, 29))
+    facts = QuestionFacts(log_starts={ORDERS: 10})
+    above = plan_of(tier, Question(bounds=RecordBounds(5)), facts)
+    assert gaps(above) == [(5, 10, GapReason.BELOW_LOG_START), (10, 20, GapReason.BELOW_TIER)]
+
+
+def test_tier_when_it_was_planned_then_its_ends_are_named() -> None:
+    """A plan names the first and next offset of the tier, and its newest time."""
+    shard = shard_with(segment(1, 20, 29, state=DELETING), *TIMES[2:])
+    (one,) = plan_of(shard, Question(bounds=RecordBounds(5, 80))).partitions
+    assert (one.tier_first, one.tier_next, one.tiered_until_ms) == (30, 50, 400)
+    assert one.next_offset == 50
 
 
 def test_partition_when_nothing_is_tiered_then_the_plan_says_so() -> None:
-    """
-    A plan of an untiered partition says so: open bounds miss nothing there, a given bound does.
-    """
+    """Open bounds miss nothing in an untiered partition; a given bound does."""
     shard = shard_with(segment(1, 0, 99, state=STARTED))
     plan = plan_of(shard)
     assert plan.partitions[0].asked == ()
@@ -230,30 +210,8 @@ def test_offsets_when_they_are_the_greatest_there_are_then_nothing_overflows() -
 # ---------------------------------------------------------------------------------------- time
 
 
-def test_time_when_a_window_is_asked_then_begins_and_ends_where_look_ups_by_time_do() -> None:
-    """A window of times begins and ends at the segments that look-ups by time find."""
-    shard = shard_with(
-        segment(1, 0, 9, newest_ms=100),
-        segment(2, 10, 19, newest_ms=200),
-        segment(3, 30, 39, newest_ms=300),
-        segment(4, 40, 49, newest_ms=400),
-    )
-    plan = plan_of(shard, Question(bounds=RecordBounds(from_time_ms=150, to_time_ms=200)))
-    assert rows(plan) == [(2, 10, 19)]
-    plan = plan_of(shard, Question(bounds=RecordBounds(from_time_ms=250, to_time_ms=301)))
-    assert rows(plan) == [(3, 30, 39), (4, 40, 49)]
-    assert gaps(plan) == [(20, 30, GapReason.MISSING)]
-    beyond = plan_of(shard, Question(bounds=RecordBounds(from_time_ms=350, to_time_ms=500)))
-    assert rows(beyond) == [(4, 40, 49)]
-    assert gaps(beyond) == [(50, None, GapReason.NOT_TIERED_YET)]
-    assert beyond.partitions[0].next_offset == 50
-    assert beyond.partitions[0].tiered_until_ms == 400
-
-
 def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() -> None:
-    """
-    Each segment expires one millisecond after its retention limit, and one without times never.
-    """
+    """A segment expires a millisecond after its retention, one without times never."""
     shard = shard_with(segment(1, 0, 9, newest_ms=100), segment(2, 10, 19, newest_ms=-1))
     plan = plan_of(shard, facts=QuestionFacts(retention_ms={"orders": 50}))
     assert [one.expires_at_ms for one in plan.segments] == [151, None]
@@ -264,10 +222,7 @@ def test_expiry_when_retention_is_known_then_each_segment_says_when_it_goes() ->
 
 
 def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there() -> None:
-    """
-    Log and indexes lie at the key of the custom metadata, the manifest under the prefix, and
-    another plugin's metadata is ignored.
-    """
+    """The plugin's custom metadata names the log's and indexes' key, never the manifest's."""
     custom = format_custom_metadata(CustomMetadata(None, "elsewhere/", "moved"))
     here = segment(1, 0, 9)
     moved = replace(segment(2, 10, 19), custom_metadata=custom)
@@ -280,10 +235,8 @@ def test_keys_when_custom_metadata_names_others_then_log_and_indexes_are_there()
     folder = f"tier/orders-{ORDERS.topic_id}/0/"
     assert first.log_key == f"{folder}{0:020d}-{here.id.uuid}.log"
     assert first.manifest_key == f"{folder}{0:020d}-{here.id.uuid}.rsm-manifest"
-    assert (second.log_key, second.indexes_key) == (
-        "elsewhere/moved.log",
-        "elsewhere/moved.indexes",
-    )
+    assert second.log_key == "elsewhere/moved.log"
+    assert second.indexes_key == "elsewhere/moved.indexes"
     assert second.manifest_key == f"{folder}{10:020d}-{moved.id.uuid}.rsm-manifest"
     assert third.indexes_key == f"{folder}{20:020d}-{foreign.id.uuid}.indexes"
 
@@ -320,10 +273,7 @@ def test_partition_when_it_was_deleted_to_the_end_then_no_plan_has_it() -> None:
 
 
 def test_name_when_several_topics_had_it_then_the_plan_warns() -> None:
-    """
-    A name of several topics gives a warning, the plan reads all of them, and the user may name one
-    by its id.
-    """
+    """A name of several topics gives a warning, and one of them may be named by its id."""
     anew = replace(ORDERS, topic_id=OTHER_ID)
     plan = plan_of(shard_with(segment(1, 0, 9), segment(2, 0, 9, of=anew)))
     assert len(plan.partitions) == 2

@@ -12,13 +12,7 @@ from spark_tiering.read_plan.question import Question, QuestionFacts, RecordBoun
 from spark_tiering.read_plan.reports import CheckReport, PlanExportReport
 from spark_tiering.read_plan.tier_plans import UNREAD_SHOWN_MAX, plan_of_manifests
 from spark_tiering.reporting import report
-from tests.support.tier.read_plans import (
-    DELETING,
-    STARTED,
-    plan_of,
-    segment,
-    shard_with,
-)
+from tests.support.tier.read_plans import DELETING, STARTED, plan_of, segment, shard_with
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
@@ -27,10 +21,7 @@ HOUR_MS = 3_600_000
 
 
 def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
-    """
-    The summary has a line each for bytes, segments, ranges, requests, freshness, expiry, gaps,
-    left-out segments and token.
-    """
+    """The summary has a line for each part of a plan that has all of them."""
     shard = shard_with(
         segment(1, 0, 9, newest_ms=HOUR_MS),
         segment(2, 20, 29, newest_ms=2 * HOUR_MS),
@@ -54,9 +45,7 @@ def test_summary_when_a_plan_has_everything_then_each_thing_is_a_line() -> None:
     assert "is due by now" in "\n".join(PlanExportReport(plan, 30 * HOUR_MS).lines())
 
 
-def test_summary_when_there_is_much_then_counts_what_it_does_not_list(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_summary_when_there_is_much_then_counts_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A summary of many partitions lists the first ones and counts the rest."""
     monkeypatch.setattr(report, "LINES_MAX", 2)
     shard = shard_with(*(segment(n, 20 * n, 20 * n + 9) for n in range(1, 8)))
@@ -79,9 +68,7 @@ def test_report_when_manifests_tell_nothing_then_each_is_a_finding() -> None:
 
 
 def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
-    """
-    The check's codes say whether a range is deleted, being deleted, expired or of another log.
-    """
+    """The codes tell deleted, being deleted, expired and foreign ranges apart."""
     plan = plan_of(
         shard_with(*(segment(n, 20 * n, 20 * n + 9, newest_ms=n) for n in range(1, 5))),
         facts=QuestionFacts({"orders": 0}),
@@ -108,12 +95,7 @@ def test_check_when_ranges_are_gone_then_codes_say_how() -> None:
         (None, PlannedSegmentFate.GONE),
     ],
 )
-def test_fate_when_the_metadata_is_asked_then_goes_by_its_state(
-    found: SegmentMetadata | None, fate: PlannedSegmentFate
-) -> None:
-    """
-    The fate of a segment goes by its state, and one with other content under its id is of another
-    log.
-    """
+def test_fate_goes_by_the_state(found: SegmentMetadata | None, fate: PlannedSegmentFate) -> None:
+    """The fate of a segment goes by its state; other content under its id is another log."""
     (planned,) = plan_of(shard_with(segment(1, 0, 9))).segments
     assert fate_in_metadata(planned, found) is fate

@@ -29,20 +29,11 @@ OTHER_ID = Uuid(bytes(range(100, 116)))
 
 
 def test_since_when_segments_came_then_only_these_are_new() -> None:
-    """
-    A plan of news holds segments copied since, also into earlier gaps, and not those copied again.
-    """
-    before = shard_with(
-        segment(1, 0, 99), segment(2, 100, 199, state=STARTED), segment(3, 200, 249)
-    )
-    first = plan_of(before)
-    after = shard_with(
-        segment(1, 0, 99),
-        segment(2, 100, 199),
-        segment(3, 200, 249),
-        segment(4, 0, 120),
-        segment(5, 240, 299),
-    )
+    """Segments copied since, also into earlier gaps, are new; those copied again are not."""
+    copied = (segment(1, 0, 99), segment(3, 200, 249))
+    first = plan_of(shard_with(*copied, segment(2, 100, 199, state=STARTED)))
+    late = (segment(2, 100, 199), segment(4, 0, 120), segment(5, 240, 299))
+    after = shard_with(*copied, *late)
     new = plan_of(after, since=parse_token(first.token))
     assert rows(new) == [(2, 100, 199), (5, 250, 299)]
     assert new.since == first.token
@@ -53,10 +44,7 @@ def test_since_when_segments_came_then_only_these_are_new() -> None:
 
 
 def test_since_when_what_was_expired_before_it_was_read_then_it_is_a_gap() -> None:
-    """
-    A range that expired before it was read is a new gap once, and later plans count it as still
-    missing.
-    """
+    """A range that expired unread is a new gap once, and still missing in later plans."""
     first = plan_of(shard_with(segment(1, 0, 99)))
     later = shard_with(segment(3, 200, 299))
     second = plan_of(later, since=parse_token(first.token))
@@ -103,10 +91,7 @@ def test_since_when_a_partition_is_new_then_all_of_it_is() -> None:
 
 
 def test_since_when_an_older_segment_is_tiered_later_then_it_is_new() -> None:
-    """
-    An older segment tiered later is new when the earlier plan began at the tier's start rather than
-    at a given offset.
-    """
+    """An older segment tiered later is new behind a plan that began at the tier's start."""
     later = shard_with(segment(2, 50, 99), segment(3, 100, 149), segment(1, 20, 49))
     open_begin = plan_of(shard_with(segment(2, 50, 99)))
     assert rows(plan_of(later, since=parse_token(open_begin.token))) == [(1, 20, 49), (3, 100, 149)]

@@ -45,9 +45,8 @@ if TYPE_CHECKING:
 
     from rlmm.errors import LogError
     from rlmm.inspection.moment import PartitionSummary
-    from rlmm.metadata.events import SegmentUpdate
     from rlmm.metadata.ids import TopicIdPartition
-    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.segment import SegmentMetadata, SegmentState
     from rlmm.metadata.shard import Shard
     from spark_tiering.read_plan.moments import PastMoment
 
@@ -60,8 +59,8 @@ class MemoryTierLog:
         self._batches: dict[int, list[bytes]] = {place: [] for place in range(places)}
         self.log_start = 0
 
-    def put(self, *events: SegmentMetadata | SegmentUpdate) -> None:
-        for event in events:
+    def put(self, one: SegmentMetadata, *states: SegmentState) -> None:
+        for event in (event_of(one, state) for state in states):
             batches = self._batches[place_of(event.id.partition, len(self._batches))]
             record = Record(len(batches), 0, None, encode_any(event))
             batches.append(build_batch([record], record.offset))
@@ -87,20 +86,16 @@ class MemoryTierLog:
 
 class FewTopics:
     def __init__(self, **settings: dict[str, str] | None) -> None:
-        self._settings = settings
+        self._settings = {
+            name: None if said is None else {k: ClusterSetting(v, True) for k, v in said.items()}
+            for name, said in settings.items()
+        }
         self.asked: list[TopicIdPartition] = []
 
     def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
         return {
-            name: TopicFacts(
-                name,
-                ORDERS.topic_id,
-                {},
-                None
-                if said is None
-                else {key: ClusterSetting(one, True) for key, one in said.items()},
-            )
-            for name, said in self._settings.items()
+            name: TopicFacts(name, ORDERS.topic_id, {}, settings)
+            for name, settings in self._settings.items()
             if names is None or name in names
         }
 
@@ -122,9 +117,7 @@ class FewTopics:
         (None, {}),
     ],
 )
-def test_facts_when_a_cluster_is_asked_then_has_what_deletes(
-    settings: dict[str, str] | None, expected: dict[str, int]
-) -> None:
+def test_facts_have_what_deletes(settings: dict[str, str] | None, expected: dict[str, int]) -> None:
     """The facts of a cluster hold retention and log start offsets."""
     found = facts_of_cluster(FewTopics(orders=settings), [ORDERS])
     assert found.retention_ms == expected
@@ -145,25 +138,22 @@ def test_facts_when_a_topic_is_gone_then_nothing_is_known_of_it() -> None:
 
 
 def test_plan_when_it_is_made_again_then_is_of_the_positions_of_its_token() -> None:
-    """
-    A plan made again uses its token's positions, whatever was written since to its own and to other
-    metadata partitions.
-    """
+    """A plan made again uses its token's positions, whatever was written since."""
     first, second = segment(1, 0, 9), segment(2, 10, 19)
     log = MemoryTierLog()
-    log.put(event_of(first, STARTED), event_of(first, FINISHED))
+    log.put(first, STARTED, FINISHED)
     plan = plan_of_moment(_now(log), Question(("orders",)))
-    log.put(event_of(second, STARTED), event_of(second, FINISHED), event_of(first, DELETING))
+    log.put(second, STARTED, FINISHED)
+    log.put(first, DELETING)
     assert remade(log, parse_token(plan.token)) == plan
     assert plan_of_moment(_now(log), Question(("orders",))) != plan
 
 
-def test_plan_when_the_log_has_lost_its_beginning_then_says_that_it_cannot_be_made() -> None:
-    """A plan over a metadata log that lost its beginning is refused with that reason."""
-    some = [segment(n, 10 * n, 10 * n + 9) for n in range(3)]
+def test_plan_when_the_log_has_lost_its_beginning_or_end_then_says_that_it_cannot_be_made() -> None:
+    """A plan over a metadata log that lost its beginning or end is refused with the reason."""
     log = MemoryTierLog()
-    for one in some:
-        log.put(event_of(one, STARTED), event_of(one, FINISHED))
+    for number in range(3):
+        log.put(segment(number, 10 * number, 10 * number + 9), STARTED, FINISHED)
     token = parse_token(plan_of_moment(_now(log), Question()).token)
     log.log_start = 2
     with pytest.raises(DataLost, match="begins in partition"):
@@ -171,27 +161,17 @@ def test_plan_when_the_log_has_lost_its_beginning_then_says_that_it_cannot_be_ma
     log.log_start = 6
     with pytest.raises((DataLost, LogTruncated)):
         remade(log, token)
-
-
-def test_plan_when_the_log_was_cut_then_says_where() -> None:
-    """A plan over a cut metadata log is refused with the place where the log ends."""
-    one = segment(1, 0, 9)
-    log = MemoryTierLog()
-    log.put(event_of(one, STARTED), event_of(one, FINISHED))
-    token = parse_token(plan_of_moment(_now(log), Question()).token)
+    log.log_start = 0
     log.cut()
     with pytest.raises(DataLost, match="it was cut"):
         remade(log, token)
 
 
 def test_plan_when_what_was_asked_is_not_in_its_token_then_its_file_is_asked_for() -> None:
-    """
-    A token that does not hold its plan's question needs the plan's file, which makes the same plan
-    again.
-    """
+    """A token without its plan's question needs the plan's file to make the plan again."""
     one = segment(1, 0, 9)
     log = MemoryTierLog()
-    log.put(event_of(one, STARTED), event_of(one, FINISHED))
+    log.put(one, STARTED, FINISHED)
     question = Question(
         bounds_of={("orders", number): RecordBounds(0, number) for number in range(300)}
     )
@@ -207,16 +187,15 @@ def test_fates_when_the_metadata_is_another_then_is_refused() -> None:
     """A check against other metadata is refused, because every segment would seem deleted."""
     one = segment(1, 0, 9)
     log, other = MemoryTierLog(), MemoryTierLog("another")
-    log.put(event_of(one, STARTED), event_of(one, FINISHED))
+    log.put(one, STARTED, FINISHED)
     plan = plan_of_moment(_now(log), Question())
     with pytest.raises(InvalidArgument, match="and this is another"):
         fates_in_moment(_now(other), plan)
     fate_of = fates_in_moment(_now(log), plan)
     assert [fate_of(planned) for planned in plan.segments] == [PlannedSegmentFate.THERE]
-    log.put(event_of(one, DELETING), event_of(one, DELETED))
-    assert [fates_in_moment(_now(log), plan)(planned) for planned in plan.segments] == [
-        PlannedSegmentFate.GONE
-    ]
+    log.put(one, DELETING, DELETED)
+    fate_of = fates_in_moment(_now(log), plan)
+    assert [fate_of(planned) for planned in plan.segments] == [PlannedSegmentFate.GONE]
 
 
 # --------------------------------------------------------------- a service that goes on
@@ -242,11 +221,13 @@ def test_plan_when_the_metadata_goes_on_meanwhile_then_is_of_its_positions_exact
     other = replace(ORDERS, partition=1)
     log = MemoryTierLog(places=1)
     first, second, newer = segment(1, 0, 9), segment(2, 10, 19), segment(3, 0, 9, of=other)
-    log.put(event_of(first, STARTED), event_of(first, FINISHED), event_of(second, STARTED))
+    log.put(first, STARTED, FINISHED)
+    log.put(second, STARTED)
     before = plan_of_moment(_now(log), Question())
     moment = MovingMoment(log)
-    log.put(event_of(second, FINISHED), event_of(newer, STARTED), event_of(newer, FINISHED))
-    log.put(event_of(first, DELETING))
+    log.put(second, FINISHED)
+    log.put(newer, STARTED, FINISHED)
+    log.put(first, DELETING)
     plan = plan_of_moment(steady(moment, log), Question())
     assert plan == before
     assert plan != plan_of_moment(_now(log), Question())
@@ -254,18 +235,17 @@ def test_plan_when_the_metadata_goes_on_meanwhile_then_is_of_its_positions_exact
     assert moment.asked == [ORDERS, other]
 
 
-def test_plan_when_others_go_on_meanwhile_then_nothing_is_replayed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_plan_when_other_topics_change_replays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan of one topic replays nothing for events of others in the same metadata partition."""
     other = replace(ORDERS, partition=1)
     log = MemoryTierLog(places=1)
     first, newer = segment(1, 0, 9), segment(3, 0, 9, of=other)
-    log.put(event_of(first, STARTED), event_of(first, FINISHED), event_of(newer, STARTED))
+    log.put(first, STARTED, FINISHED)
+    log.put(newer, STARTED)
     question = Question(assigned=(("orders", (0,)),))
     before = plan_of_moment(_now(log), question)
     moment = MovingMoment(log)
-    log.put(event_of(newer, FINISHED))
+    log.put(newer, FINISHED)
     monkeypatch.setattr(moments, "moment_at", None)  # nobody replays from here on
     assert plan_of_moment(steady(moment, log), question) == before
 

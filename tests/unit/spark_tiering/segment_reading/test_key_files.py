@@ -11,11 +11,7 @@ import pytest
 from rlmm.errors import ConfigError
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.manifest import SegmentEncryption
-from spark_tiering.segment_reading.key_files import (
-    KeyRingSettings,
-    process_key_ring,
-    read_key_ring,
-)
+from spark_tiering.segment_reading.key_files import KeyRingSettings, process_key_ring, read_key_ring
 from tests.support.stores.encrypted_segments import DATA_KEY, IDS, KeyFiles, seal_key
 
 if TYPE_CHECKING:
@@ -61,13 +57,8 @@ def test_ring_when_a_key_becomes_another_one_is_read_anew(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["ring.json", f"{IDS[0]}.pem"])
 @pytest.mark.parametrize("mode", [0o604, 0o602])
-def test_ring_when_everybody_may_read_or_change_a_file_is_refused(
-    tmp_path: Path, name: str, mode: int
-) -> None:
-    """
-    A key ring that other users can read or change is refused, since its content decides which key
-    is used.
-    """
+def test_ring_when_other_users_may_use_it_is_refused(tmp_path: Path, name: str, mode: int) -> None:
+    """A ring that other users can read or change is refused."""
     files = KeyFiles(tmp_path / "keys")
     (files.folder / name).chmod(mode)
     with pytest.raises(ConfigError, match="every user of the machine"):

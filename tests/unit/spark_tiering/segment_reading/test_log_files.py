@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlmm.errors import InvalidArgument
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.log_files import FolderSegment
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.segment_listing import ListedSegment, list_segments
 from tests.support.partitions.segments import MemoryFiles, changed, example_partition

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,12 +12,16 @@ from rlmm.errors import InvalidArgument
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable, finding_kind
-from spark_tiering.segment_reading.places import KeyPlaces
-from spark_tiering.segment_reading.tiered import TieredSegment, find_manifest, open_tiered
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable, finding_kind
+from spark_tiering.segment_reading.tiered import (
+    KeyPlaces,
+    TieredSegment,
+    find_manifest,
+    open_tiered,
+)
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.stores.results import ObjectArchived
-from tests.support.stores.encrypted_segments import IDS, seal_segment
+from tests.support.stores.encrypted_segments import IDS
 from tests.support.stores.tiered_bytes import (
     FORMS,
     PREFIX,
@@ -30,6 +33,8 @@ from tests.support.stores.tiered_bytes import (
 from tests.support.tier.copy_tasks import FIRST
 
 if TYPE_CHECKING:
+    from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.layout.key_ring import KeyRing
     from spark_tiering.segment_reading.protocol import Piece
 
 FORM = pytest.mark.parametrize("form", FORMS)
@@ -52,37 +57,30 @@ def fault_of(tiered: TieredBytes, source: TieredSegment | None = None) -> Segmen
     return raised.value
 
 
+def fault_of_opening(tiered: TieredBytes, segment: SegmentMetadata) -> ReadFault:
+    with pytest.raises(SegmentUnreadable) as raised:
+        open_tiered(tiered.store, segment, (PREFIX,))
+    return raised.value.fault
+
+
 @FORM
-@pytest.mark.parametrize(
-    ("first", "last"),
-    [(0, None), (0, 0), (40_000, 40_000), (4095, 4096), (5000, 20_000), (39_000, 99_999)],
-)
-def test_log_when_read_by_range_is_what_the_broker_had(
-    form: str, first: int, last: int | None
-) -> None:
-    """Any range of a log reads as the broker's bytes, and an end beyond it is cut (F124)."""
+def test_log_when_read_by_range_is_what_the_broker_had(form: str) -> None:
+    """Any range of a log reads as the broker's bytes, cut to its end, or is refused (F124)."""
     tiered = random_log(form)
-    behind = len(tiered.log) if last is None else last + 1
-    assert read(tiered.open(), first, last) == tiered.log[first:behind]
-
-
-@FORM
-def test_log_when_read_from_its_end_on_gives_nothing(form: str) -> None:
-    """A read from the end of the log returns nothing, and an impossible range is refused (F124)."""
-    source = random_log(form).open()
-    assert read(source, 40_001) == b""
-    assert read(source, 99_999, 99_999) == b""
-    with pytest.raises(InvalidArgument):
-        read(source, 5, 4)
-    with pytest.raises(InvalidArgument):
-        read(source, -1)
+    source = tiered.open()
+    for first, last in (
+        *((0, None), (0, 0), (40_000, 40_000), (4095, 4096), (5000, 20_000), (39_000, 99_999)),
+        *((40_001, None), (99_999, 99_999)),
+    ):
+        assert read(source, first, last) == tiered.log[first : None if last is None else last + 1]
+    for first, last in ((5, 4), (-1, None)):
+        with pytest.raises(InvalidArgument):
+            read(source, first, last)
 
 
 @FORM
 def test_indexes_when_read_are_what_the_broker_had(form: str) -> None:
-    """
-    All indexes read as the broker's with one request, and an absent one is reported as absent.
-    """
+    """All indexes are the broker's, read with one request; an absent one is reported."""
     tiered = example(form)
     source = tiered.open()
     tiered.store.calls.clear()
@@ -114,22 +112,18 @@ def test_segment_when_an_object_is_missing_is_told_by_its_key(form: str) -> None
 
 
 @FORM
-def test_log_when_its_object_is_cut_is_given_up_to_there(form: str) -> None:
-    """A read of a cut object returns the right bytes before the cut and then raises."""
+@pytest.mark.parametrize("left", [-9, 0])
+def test_log_when_its_object_is_cut_is_a_fault_of_length(form: str, left: int) -> None:
+    """A read of a cut object, or of an empty one, is a fault of its length."""
     tiered = random_log(form)
     key = tiered.keys[ObjectKind.LOG]
-    tiered.store.objects[key] = tiered.store.objects[key][:-9]
-    assert fault_of(tiered).fault is ReadFault.LENGTH
-    tiered.store.objects[key] = b""
+    tiered.store.objects[key] = tiered.store.objects[key][:left]
     assert fault_of(tiered).fault is ReadFault.LENGTH
 
 
 @pytest.mark.parametrize("form", ["zstd", "sealed", "sealed-zstd"])
 def test_log_when_a_chunk_is_changed_is_given_up_to_there(form: str) -> None:
-    """
-    A read of a log with a changed chunk returns the chunks before it and then raises, by frame
-    checksums and tags.
-    """
+    """A log with a changed chunk is read up to that chunk, by frame checksums and tags."""
     tiered = random_log(form)
     tiered.change(ObjectKind.LOG, 12_500)
     got: list[Piece] = []
@@ -154,61 +148,28 @@ def test_index_when_it_is_changed_is_told_by_its_name(form: str) -> None:
 
 
 @SEALED
-def test_encrypted_segment_when_read_without_its_key_is_told_so(form: str) -> None:
-    """
-    An encrypted segment without ring, without its key, or with a wrong key of that name is
-    reported.
-    """
+@pytest.mark.parametrize("ring", [None, key_ring(IDS[1])], ids=["no ring", "another key"])
+def test_encrypted_segment_without_its_key_is_refused(form: str, ring: KeyRing | None) -> None:
+    """An encrypted segment without ring, or without its key, tells its sizes alone."""
     tiered = example(form)
-    for ring, fault in (
-        (None, ReadFault.ENCRYPTED),
-        (key_ring(IDS[1]), ReadFault.ENCRYPTED),
-    ):
-        source = open_tiered(tiered.store, tiered.segment, (PREFIX,), ring)
-        assert source.log_bytes == len(tiered.log), "sizes are everybody's"
-        assert fault_of(tiered, source).fault is fault
-        with pytest.raises(SegmentUnreadable):
-            source.index(SegmentPart.OFFSET_INDEX)
-
-
-@SEALED
-def test_encrypted_segment_when_its_key_was_rotated_is_read_by_the_ring(form: str) -> None:
-    """
-    A segment sealed before a key rotation is read by the key ring, as its manifest names its key.
-    """
-    tiered = random_log(form.removeprefix("sealed-").removeprefix("sealed") or "plain")
-    seal_segment(tiered.store, tiered.segment, PREFIX, IDS[1])
-    assert read(tiered.open()) == tiered.log
-
-
-@SEALED
-def test_encrypted_segment_when_the_aad_is_changed_is_damaged(form: str) -> None:
-    """A changed aad makes the segment damaged, and no byte is returned."""
-    tiered = example(form)
-    key = tiered.keys[ObjectKind.MANIFEST]
-    fields = json.loads(tiered.store.objects[key])
-    fields["encryption"]["aad"] = "AAAA"
-    tiered.store.objects[key] = json.dumps(fields).encode()
-    assert fault_of(tiered).fault is ReadFault.DAMAGED
+    source = open_tiered(tiered.store, tiered.segment, (PREFIX,), ring)
+    assert source.log_bytes == len(tiered.log)
+    assert fault_of(tiered, source).fault is ReadFault.ENCRYPTED
+    with pytest.raises(SegmentUnreadable):
+        source.index(SegmentPart.OFFSET_INDEX)
 
 
 def test_manifest_when_it_is_none_or_of_another_size_is_told() -> None:
     """A missing manifest, or one of another size, is reported, and nothing is read."""
     tiered = example("plain")
     other = replace(tiered.segment, size_bytes=tiered.segment.size_bytes - 1)
-    with pytest.raises(SegmentUnreadable) as raised:
-        open_tiered(tiered.store, other, (PREFIX,))
-    assert raised.value.fault is ReadFault.MISMATCH
+    assert fault_of_opening(tiered, other) is ReadFault.MISMATCH
     for content in (b"", b"{}", b"not json"):
         tiered.store.objects[tiered.keys[ObjectKind.MANIFEST]] = content
-        with pytest.raises(SegmentUnreadable) as raised:
-            tiered.open()
-        assert raised.value.fault is ReadFault.MANIFEST
+        assert fault_of_opening(tiered, tiered.segment) is ReadFault.MANIFEST
 
 
-def test_object_when_it_is_archived_is_told_with_its_class(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_object_when_it_is_archived_is_told_with_its_class(monkeypatch: pytest.MonkeyPatch) -> None:
     """An archived object is reported with its storage class."""
     tiered = example("plain")
     source = tiered.open()
@@ -234,10 +195,7 @@ def test_f125_segment_when_the_prefix_was_changed_is_found_under_the_old_one() -
 
 
 def test_f125_segment_when_its_custom_metadata_names_its_place_is_looked_for_there() -> None:
-    """
-    A segment whose custom metadata names its key is looked for there, with its manifest perhaps
-    under the present prefix.
-    """
+    """Objects are looked for by custom metadata, the manifest maybe under today's prefix."""
     tiered = example("plain")
     main = tiered.keys[ObjectKind.LOG].removeprefix(PREFIX).removesuffix(".log")
     custom = format_custom_metadata(CustomMetadata(1, PREFIX, main), 1000)
@@ -250,16 +208,11 @@ def test_f125_segment_when_its_custom_metadata_names_its_place_is_looked_for_the
 
 @pytest.mark.parametrize("main_key", ["../../etc/passwd", "/absolute", "a//b", "x\0y"])
 def test_segment_when_its_metadata_names_a_key_that_no_store_has_is_told(main_key: str) -> None:
-    """
-    Metadata that names an impossible key is reported, and that key is never requested from the
-    store.
-    """
+    """An impossible key in the metadata is reported, and never requested from the store."""
     tiered = example("plain")
     custom = format_custom_metadata(CustomMetadata(1, PREFIX, main_key), 1000)
     segment = replace(tiered.segment, custom_metadata=custom)
-    with pytest.raises(SegmentUnreadable) as raised:
-        open_tiered(tiered.store, segment, (PREFIX,))
-    assert raised.value.fault is ReadFault.MISMATCH
+    assert fault_of_opening(tiered, segment) is ReadFault.MISMATCH
     assert not tiered.store.calls
 
 

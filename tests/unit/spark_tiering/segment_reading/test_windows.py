@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
+from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable
 from spark_tiering.segment_reading.windows import BatchWindow, batch_windows
 from tests.support.partitions.segments import data_batch
-from tests.support.stores.tiered_bytes import FORMS, example
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,10 +45,7 @@ class Pieces:
 def test_windows_of_any_log_are_whole_batches_in_order(
     sizes: list[int], piece_bytes: int, window_bytes: int, tail: int
 ) -> None:
-    """
-    The windows of any log are whole batches in order and no larger than needed, and all batches are
-    in one window.
-    """
+    """Windows are whole batches in order, no larger than needed, and have all batches."""
     batches = [data_batch(n, n, count=1, size=size) for n, size in enumerate(sizes)]
     rest = data_batch(99, 99, count=1, size=100)[:tail]
     log = b"".join(batches) + rest
@@ -64,15 +60,6 @@ def test_windows_of_any_log_are_whole_batches_in_order(
         assert position in starts
         assert len(one.content) <= window_bytes or len(one.content) in sizes
     assert not [one for one in windows[:-1] if one.tail]
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_windows_of_a_tiered_segment_are_its_log(form: str) -> None:
-    """The windows of a tiered segment join to its log, from any batch on."""
-    tiered = example(form)
-    windows = list(batch_windows(tiered.open(), 1171, window_bytes=2000))
-    assert b"".join(one.content for one in windows) == tiered.log[1171:]
-    assert max(len(one.content) for one in windows) <= 2000
 
 
 def test_length_that_no_batch_has_when_met_is_damage_behind_what_is_right() -> None:
