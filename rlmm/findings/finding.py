@@ -1,8 +1,7 @@
 """
 A finding of a check: a stable code, the subject, why it matters, and what to do. Pure.
 
-Codes are an interface, as names of metrics are: scripts and runbooks match them, so each code is
-registered once and never changes its meaning.
+Codes are an interface: each is registered once and never changes its meaning.
 """
 
 from __future__ import annotations

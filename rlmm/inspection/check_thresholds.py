@@ -1,8 +1,4 @@
-"""
-Thresholds, judged once, for a cron job, Nagios or a probe. Pure.
-
-The alerts of `deploy/prometheus` say the same of a service that is scraped; this needs none.
-"""
+"""Thresholds, judged once, for a cron job or a probe, like the alerts in `deploy/`. Pure."""
 
 from __future__ import annotations
 

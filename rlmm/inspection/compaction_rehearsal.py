@@ -1,11 +1,8 @@
 """
-The records that the log cleaner would leave of the metadata topic at each feature level of
-KIP-1266: the cleaner is simulated on the real records, and a broker's replay on the rest.
+The records that the log cleaner leaves at each feature level of KIP-1266, by simulation.
 
-A record of a live segment that the cleaner takes is a segment that no broker finds any more. The
-log is read twice for each level; nothing is held but the last offset of each key and the two
-states. What depends on a clock, segments of the log that are not yet rolled and tombstones that are
-not yet gone, is taken as it will be in the end.
+The log is read twice for each level; only the last offset of each key and the two states are held.
+Segments that are not yet rolled and tombstones that are not yet gone are taken as in the end.
 """
 
 from __future__ import annotations
@@ -64,10 +61,7 @@ class KeyMaker:
         return happened.key  # a record that cannot be decoded keeps its key
 
     def _per_offset(self, event: SegmentMetadata | SegmentUpdate) -> bytes | None:
-        """
-        Return a key with the offset; an update has the offset of the segment that was started
-        before it.
-        """
+        """Return a key with the offset; an update has that of its segment's start."""
         is_update = isinstance(event, SegmentUpdate)
         if isinstance(event, SegmentMetadata):
             self._ends[event.id] = event.last_offset
@@ -95,10 +89,7 @@ def _per_state(event: SegmentMetadata | SegmentUpdate) -> bytes:
 
 
 class LogCleaner:
-    """
-    Decides which records are kept below an offset. The caller passes every record to `see`, in
-    order, and then asks `keeps`.
-    """
+    """Decides which records below an offset are kept: `see` all of them in order, then `keeps`."""
 
     def __init__(self, bound: int) -> None:
         """*bound* is the first offset that the cleaner leaves alone."""
@@ -248,10 +239,7 @@ async def rehearse(
 
 
 def _reach_ms(level: FeatureLevel, topic: RehearsalTopic) -> int | None:
-    """
-    Return the time up to which the cleaner may go; None is no limit. Level 1 keeps the cleaner away
-    from records younger than the retention.
-    """
+    """Return the cleaner's limit or None; level 1 spares records younger than the retention."""
     if level.number != 1:
         return None
     return _BEFORE_ALL_TIME if topic.retention_ms < 0 else topic.now_ms - topic.retention_ms
@@ -279,8 +267,8 @@ def _is_kept(
 
 def _wait_until_ms(level: FeatureLevel, topic: RehearsalTopic, cleaner: LogCleaner) -> int | None:
     """
-    Return the time at which the youngest record without a key is older than the retention. Its
-    segment is deleted by then, unless a user topic is kept longer than the metadata.
+    Return when the youngest record without a key is older than the retention: its segment is
+    deleted by then, unless a user topic is kept longer than the metadata.
     """
     if level.number < 2 or level.keys is not RecordKeys.AS_WRITTEN or topic.retention_ms < 0:
         return None

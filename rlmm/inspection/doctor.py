@@ -1,10 +1,7 @@
 """
-Settings of the metadata topic, of brokers and of tiered topics that contradict one another or will
-hurt, and rights that are missing. Pure; changes nothing.
+Settings of the metadata topic, brokers and tiered topics that contradict or hurt. Pure.
 
-Unknown settings are not judged: a note names each check that credentials do not allow. Two
-tables, one of the metadata topic and one of tiered topics, each a rule a line, so that what is
-looked at can be read off.
+Unknown settings are not judged: a note names each check that credentials do not allow.
 """
 
 from __future__ import annotations

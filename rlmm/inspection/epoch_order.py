@@ -35,10 +35,7 @@ KINDS = (EPOCH_ORDER, BEGINS_LATE)
 def epoch_order(
     partition: TopicIdPartition, segments: Sequence[SegmentMetadata], log_start: int | None
 ) -> list[Finding]:
-    """
-    Return the segments whose leader epochs contradict the others; *log_start* is None where it is
-    unknown.
-    """
+    """Return segments whose leader epochs contradict the others; *log_start* may be unknown."""
     found = []
     for one in segments:
         why, kind, late = _epoch_fault(one), EPOCH_ORDER, began_behind(one)

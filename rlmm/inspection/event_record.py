@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class EventRecord:
     """
-    Holds one record, or all records that were lost in a damaged batch: [offset, next_offset).
+    Holds one record, or all records lost in a damaged batch: [offset, next_offset).
 
     *event* is None where the value could not be understood; *verdict* is then `Undecodable`, and
     *value* has the bytes, of the whole batch where that is damaged.
@@ -77,9 +77,10 @@ def happened_in(
     wanted: Wanted | None = None,
 ) -> Iterator[EventRecord]:
     """
-    Return the records of *record_set* at offsets [position, next_offset), in order. *entries* are
-    those of the engine's report by offset; a record without an entry was applied. Control records
-    are left out. Records whose bytes are not *wanted* are not decoded; losses are always returned.
+    Return the records of *record_set* at [position, next_offset), in order.
+
+    A record without one of the report's *entries* was applied. Control records are left out.
+    Records whose bytes are not *wanted* are not decoded; losses are always returned.
     """
     place = record_set.partition
     lost = [one for one in entries.values() if _is_lost(one)]

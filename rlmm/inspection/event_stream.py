@@ -1,9 +1,7 @@
 """
-Events of several metadata partitions as one stream: in the order of their records' times as far as
-each log has it, and then, where the caller wants it, as they arrive.
+Events of several metadata partitions as one stream by record time, then as they arrive.
 
-Each partition is read only as fast as the caller takes its events, a piece at a time, so that
-memory does not grow with the log.
+Each partition is read only as fast as the caller takes its events, so memory does not grow.
 """
 
 from __future__ import annotations
@@ -87,10 +85,7 @@ def readers_of(
     log: EventLog, bounds: Mapping[int, ReplayEnd], *, timeout_s: float,
     firsts: Mapping[int, int] | None = None, progress: Progress | None = None,
 ) -> dict[int, EventReader]:  # fmt: skip
-    """
-    Return a reader of each metadata partition up to its bound. With *firsts* the readers know no
-    verdicts, and each begins at its offset there.
-    """
+    """Return readers of places up to the bounds; with *firsts* from there, without verdicts."""
     bytes_max = min(READ_BYTES, max(64 * 1024, HELD_BYTES // max(1, len(bounds))))
     if firsts is None:
         return {
@@ -109,10 +104,7 @@ def readers_of(
 
 
 async def merged(streams: Sequence[AsyncGenerator[EventRecord]]) -> AsyncGenerator[EventRecord]:
-    """
-    Yield from all streams the event with the lowest time; each stream keeps its order. All are
-    closed at the end.
-    """
+    """Yield the event with the lowest time; each stream keeps its order. All are closed at last."""
     async with AsyncExitStack() as stack:
         heads: list[tuple[int, int, EventRecord]] = []
         for number, stream in enumerate(streams):
@@ -138,10 +130,7 @@ async def followed(
     timeout_s: float,
     look_s: float | None = None,
 ) -> AsyncGenerator[EventRecord]:
-    """
-    Yield the records that are appended behind *readers*, until closed or until the log raises. A
-    partition whose leader is away is waited for, `AWAY_S` long.
-    """
+    """Yield appended records until closed; a missing leader is waited for, `AWAY_S` long."""
     pause_s = LOOK_S if look_s is None else look_s
     now = asyncio.get_running_loop().time
     backoff, heard_s = Backoff(RETRY, now), now()

@@ -1,8 +1,4 @@
-"""
-Facts about a user partition beside its state, and the findings that need no other. Pure.
-
-An unknown fact is None or empty, and is reported as unknown.
-"""
+"""Facts about a user partition beside its state, None where unknown, and their findings. Pure."""
 
 from __future__ import annotations
 

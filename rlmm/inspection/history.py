@@ -1,9 +1,7 @@
 """
-The history of one segment, or of one user partition, event by event. Pure.
+The history of one segment, or of one user partition, event by event by offset. Pure.
 
-Events come in the order of their offsets, from the beginning of the log, with the verdicts of the
-engine. The effect of an event on other segments, such as one that loses its slot to it, is found by
-replaying the same events into a separate shard.
+The effect of an event on other segments is found by replaying the events into a separate shard.
 """
 
 from __future__ import annotations
@@ -44,10 +42,7 @@ class HistoryPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HistorySubject:
-    """
-    Names the subject of a history: a segment, a user partition, or a segment of one. An unknown
-    part is None.
-    """
+    """Names a segment, a user partition, or a segment of one. An unknown part is None."""
 
     segment: Uuid | None = None
     topic: str | None = None
@@ -159,10 +154,7 @@ class EventHistory:
         return None if found is None else found.state
 
     def _slots(self, event: SegmentMetadata | SegmentUpdate) -> dict[int, set[Uuid]] | None:
-        """
-        Return the owner of the slot in each epoch of the segment; None where the slots are too
-        many.
-        """
+        """Return the owner of each epoch's slot; None where the slots are too many."""
         found: dict[int, set[Uuid]] = {}
         segment = self._shard.segment(event.id)
         for epoch, _ in () if segment is None else segment.epochs:

@@ -1,10 +1,9 @@
 """
 The lag of copies behind the log, computed from offsets, and when disks are full. Pure.
 
-The lag is the part of the log that is stable and in no finished segment; the active segment always
-counts. Brokers keep a figure of their own for this, which is wrong at times; this one comes from
-the log's ends and the tiered segments, and where the two differ both are shown. Rates are of recent
-appends, copied or not: operators need them most when copies stand still.
+The lag is the part of the log that is stable and in no finished segment; the active segment counts.
+Brokers have a figure of their own, which is wrong at times. Rates are of recent appends, copied or
+not: operators need them most when copies stand still.
 """
 
 from __future__ import annotations
@@ -106,9 +105,9 @@ def lag_of(
 
 def _rate_bytes_s(lag: PartitionLag, copied: int, now_ms: int, span_ms: int) -> float:
     """
-    Return the rate of *copied* bytes and of those that wait, as far as they came in the last
-    *span_ms*. Waiting bytes count evenly since the last tiered record; without such a record their
-    age is unknown.
+    Return the rate of copied and waiting bytes of the last *span_ms*.
+
+    Waiting bytes count evenly since the last tiered record; without one their age is unknown.
     """
     span_ms, waiting = max(1, span_ms), 0.0
     if lag.last_copied_ms is not None and lag.only_local_bytes:

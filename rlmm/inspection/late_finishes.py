@@ -1,9 +1,8 @@
 """
 Copies that a lost leader finished late, over the copy of its successor. Pure.
 
-The state alone does not tell which of two segments with the same offsets was begun first and ended
-last: the log does. Kafka looks up by the copy that ended last, so look-ups find the segment of the
-leader that was replaced.
+Only the log tells which of two segments was begun first and ended last. Kafka looks up by the copy
+that ended last, so look-ups find the segment of the replaced leader.
 """
 
 from __future__ import annotations
@@ -48,9 +47,7 @@ class _Copy:
 
 @dataclass(slots=True)
 class CopyTimes:
-    """
-    Collects when the copies of *ids* began and ended, from the events of a metadata partition.
-    """
+    """Collects begin and end of the copies of *ids*, from the events of a metadata partition."""
 
     ids: Collection[SegmentId]
     _copies: dict[SegmentId, _Copy] = field(default_factory=dict)
@@ -69,10 +66,7 @@ class CopyTimes:
             copy.started = happened.offset
 
     def late(self, pairs: Iterable[Pair]) -> list[Finding]:
-        """
-        Return the segments of *pairs* that one broker started first and finished after the other
-        had.
-        """
+        """Return segments of *pairs* that one broker started first and finished last."""
         found: dict[SegmentId, Finding] = {}
         for one, other, both in pairs:
             for late, earlier in ((one, other), (other, one)):

@@ -1,8 +1,7 @@
 """
 The trace of a look-up: its steps, and what a stock broker would answer. Pure.
 
-The answer is the engine's own; the trace says why. A stock broker uses the slots alone and misses a
-segment that only the rule `cover-lookup` finds.
+A stock broker uses the slots alone and misses a segment that only the rule `cover-lookup` finds.
 """
 
 from __future__ import annotations
@@ -100,10 +99,7 @@ def look_up(shard: Shard, partition: TopicIdPartition, epoch: int, offset: int) 
 
 
 def last_in_epoch(segment: SegmentMetadata, epoch: int) -> int:
-    """
-    Return the last offset of *segment* in *epoch*. Java's numbers wrap: before the least offset
-    comes the greatest.
-    """
+    """Return the last offset of *segment* in *epoch*; Java's greatest is before the least."""
     for other, offset in segment.epochs:
         if other > epoch:
             return offset - 1 if offset > INT64_MIN else INT64_MAX
@@ -123,10 +119,7 @@ def forgotten_of(
     finished: Sequence[SegmentMetadata],
     superseded: Collection[int],
 ) -> list[SegmentMetadata]:
-    """
-    Return the *hidden* segments that a stock broker does not list any more: they are in replaced
-    epochs alone. Copies ended in the order of their times.
-    """
+    """Return *hidden* segments in replaced epochs alone, which stock brokers do not list."""
     by_epoch: dict[int, list[SegmentMetadata]] = {}
     wanted = {epoch for one in hidden for epoch, _ in one.epochs}
     for one in finished if wanted else ():
@@ -168,9 +161,10 @@ def shadowed_in(
     is_front_judged: bool,
 ) -> list[EpochStretch]:  # fmt: skip
     """
-    Return the parts of the lineage that *finished* segments hold and slots do not give. The part
-    before the first slot is left out unless *is_front_judged*: retention, which deletes from the
-    front, leaves it for a moment.
+    Return the parts that *finished* segments hold and slots do not give.
+
+    The part before the first slot only counts if *is_front_judged*: retention, which deletes from
+    the front, leaves it for a moment.
     """
     held: dict[int, list[EpochStretch]] = {}
     for one in finished:

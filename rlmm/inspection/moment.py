@@ -1,10 +1,4 @@
-"""
-The state at one moment, of any source.
-
-A service holds it in another process and gives it piece by piece, a replay holds it here. Both are
-a `Moment`, so that no caller needs to know which. What concerns one user partition as a whole
-comes as a `Shard` that holds at least that one, so that look-ups are the engine's own.
-"""
+"""The state at one moment, of any source: in another process piece by piece, or replayed here."""
 
 from __future__ import annotations
 
@@ -49,10 +43,7 @@ class Moment(Protocol):
 
     @property
     def positions(self) -> Mapping[int, int]:
-        """
-        Return the next offset of each metadata partition that was read; of others no user partition
-        is known.
-        """
+        """Return the next offset of each metadata partition that was read."""
         ...
 
     async def user_partitions(self) -> list[PartitionSummary]:
@@ -67,9 +58,9 @@ class Moment(Protocol):
 
     async def state(self, partition: TopicIdPartition) -> Shard:
         """
-        Return a shard with all state of *partition* at this moment, not to be changed. Raises
-        `UnknownPartition` where no event of it was ever applied, `NotReady` where its metadata
-        partition was not read.
+        Return a shard with all state of *partition*, not to be changed.
+
+        Raises `UnknownPartition` without any applied event, `NotReady` if it was not read.
         """
         ...
 

@@ -1,7 +1,4 @@
-"""
-The difference of one metadata partition between two moments: it is read once, up to the first and
-on to the second.
-"""
+"""The difference of one metadata partition between two moments, in one read."""
 
 from __future__ import annotations
 
@@ -57,10 +54,7 @@ class MomentDiff:
     _after: Shard | None = None
 
     def both(self, wanted: Callable[[TopicIdPartition], bool]) -> Iterator[PartitionPair]:
-        """
-        Yield each *wanted* user partition with events in between, by topic, partition and topic id;
-        one state is made at a time.
-        """
+        """Yield *wanted* partitions with events in between, by topic, partition and topic id."""
         after = self._after
         assert after is not None, "it was read"
         known = [
@@ -102,8 +96,7 @@ async def compare(
     replay: PartitionReplay, place: int, second: ReplayEnd, progress: Progress | None = None
 ) -> MomentDiff:
     """
-    Compare two moments: *replay* reads *place* up to the first, *second* is the later one. Raises
-    the errors of the replay, and `InvalidArgument` where *second* is earlier.
+    Compare two moments; *replay* reads up to the first. `InvalidArgument` if *second* is earlier.
     """
     compared = MomentDiff(place)
     async for _ in replay.chunks():

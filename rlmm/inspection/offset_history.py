@@ -1,7 +1,4 @@
-"""
-The history of one offset of a user partition: every copy that ever held it, every refused event,
-and how the partition was deleted. Pure; memory does not grow with the log.
-"""
+"""The history of one offset: its copies, refused events, and the partition's deletion. Pure."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
 """
 The preflight of a partition's move or a topic's deletion: how both depend on the tier. Pure.
 
-A replica that begins empty does not copy the tiered part: it takes the leader's local part, and the
-epochs and producers of the part before it from the segment that ends right there. Without that
-segment it never comes up. A topic that is deleted takes its tier with it, and its open copies and
-deletions stay behind.
+A replica that begins empty copies the leader's local part, and needs epochs and producers from the
+segment that ends right before it: without that segment it never comes up. A deleted topic takes its
+tier with it; its open copies and deletions stay behind.
 """
 
 from __future__ import annotations
@@ -94,10 +93,7 @@ def before_reassignment(
     leader_epoch: int | None,
     is_found: Callable[[int, int], bool] | None = None,
 ) -> list[Finding]:
-    """
-    Report the reasons that keep a new replica of *partition* from starting; *is_found* tells
-    whether a stock broker finds an offset in an epoch.
-    """
+    """Report what keeps a new replica from starting; *is_found* answers as a stock broker."""
     if not segments:
         return [of_partition(NOT_TIERED, partition, "no segments")]
     local, start = (None, None) if offsets is None else (offsets.earliest_local, offsets.earliest)
@@ -149,10 +145,7 @@ def before_deletion(
     topic: str,
     parts: Sequence[tuple[Sequence[SegmentMetadata], PartitionOffsets | None]],
 ) -> list[Finding]:
-    """
-    Report the parts of the tier that a deletion of *topic* deletes, and those that it leaves
-    behind.
-    """
+    """Report the parts of the tier that a deletion of *topic* deletes, or leaves behind."""
     segments = [one for those, _ in parts for one in those]
     if not segments:
         return [Finding(NOT_TIERED, topic, "no segments", fields={"topic": topic})]

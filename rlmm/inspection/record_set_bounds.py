@@ -1,7 +1,4 @@
-"""
-The bounds of a record set: the part that the engine trusts, and where a question that ends inside
-it cuts it. Pure.
-"""
+"""The bounds of a record set: the part that the engine trusts, and a question's end in it. Pure."""
 
 from __future__ import annotations
 
@@ -32,10 +29,7 @@ class ReadableEnd(NamedTuple):
 
 
 def judged_batches(record_set: RecordSet, position: int) -> Iterator[Batch | DamagedBatch]:
-    """
-    Return the batches of *record_set* for a shard at *position*: sound ones, and damaged ones.
-    Batches below the position are left out. The engine judges offsets in the same way.
-    """
+    """Return sound and damaged batches from *position* on, judged as the engine does."""
     opened = OpenRecordSet(record_set)
     while (found := opened.next_found(position)) is not None:
         if isinstance(found, Batch):
@@ -58,9 +52,10 @@ def cut_of(
     record_set: RecordSet, position: int, end: int, limit_ms: int | None
 ) -> ReadableEnd | None:
     """
-    Return where *record_set* ends for a reader at *position* that reads up to *end*, exclusive, and
-    not beyond the first record later than *limit_ms*; None where all of it counts. A record that
-    cannot be read has no time: it counts where the one before it does.
+    Return where *record_set* ends for a reader at *position*; None where all of it counts.
+
+    It ends at *end*, exclusive, or at the first record later than *limit_ms*. An unreadable record
+    has no time: it counts where the one before it does.
     """
     if not _may_be_cut(record_set, end, limit_ms):
         return None

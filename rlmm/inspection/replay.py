@@ -1,9 +1,7 @@
 """
 A log read from its start up to a bound: the state there, and every event with its verdict.
 
-Needs nothing but reading: the log of a service, of Kafka or of copied folders. Verdicts come from
-the engine that applies each record set as it would in a service. What is bounded by an offset or a
-time ends inside a batch where need be.
+Verdicts come from the engine, as in a service. A bound may end inside a batch.
 """
 
 from __future__ import annotations
@@ -77,8 +75,7 @@ class EventLog(Protocol):
 @dataclass(frozen=True, slots=True)
 class ReplayEnd:
     """
-    Up to where a log counts: the last offset of a metadata partition that does, and the last
-    millisecond. Where neither is said, to the end that the log has when it is asked.
+    Up to where a log counts: the last offset by place, the last millisecond, else its end.
 
     By time it ends before the first record that is later, even if older ones follow it.
     """
@@ -114,8 +111,9 @@ class PartitionReplay:
         shard: Shard | None = None, bytes_max: int = READ_BYTES,
     ) -> None:  # fmt: skip
         """
-        *shard* is a state to go on from. All is read anew where the log starts behind it or ends
-        before it. `NotReady` is raised when the log gives nothing for *timeout_s*.
+        Go on from *shard*; all is read anew where the log starts behind it or ends before it.
+
+        `NotReady` is raised when the log gives nothing for *timeout_s*.
         """
         self._log = log
         self._place = place
@@ -131,10 +129,7 @@ class PartitionReplay:
         """Where it is read to, exclusive."""
 
     async def begin(self) -> None:
-        """
-        Ask for the bounds. Raises the error that prevents them, and `LogTruncated` where the log
-        holds nothing below the bound any more.
-        """
+        """Ask for the bounds; `LogTruncated` if nothing is below the bound any more."""
         found = (await self._log.bounds([self._place], timeout_s=self._timeout_s))[self._place]
         if isinstance(found, LogError):
             raise found
@@ -162,9 +157,9 @@ class PartitionReplay:
 
     def go_on(self, bound: ReplayEnd) -> None:
         """
-        Read on, from where it stands up to *bound*, with the next `chunks`. These raise
-        `InvalidArgument` where *bound* lies before, `LogTruncated` where the log does not reach
-        back to where it stands, or ends before.
+        Read on up to *bound* with the next `chunks`.
+
+        These raise `InvalidArgument` where *bound* lies before, `LogTruncated` for a gap.
         """
         self._bound, self._given, self._must_go_on = bound, self.shard, True
 
@@ -237,9 +232,7 @@ class PartitionReplay:
     def _set_aside(
         self, damage: DamagedBatch, record_set: RecordSet, on: int, entries: dict[int, Entry]
     ) -> None:
-        """
-        Pass a batch that cannot be trusted, up to *on*; the rest of it, if any, may come later.
-        """
+        """Pass a batch that cannot be trusted, up to *on*; its rest may come later."""
         if on <= self.shard.position:
             return
         # A copy, also of all of it: the engine never looks again at bytes that were set aside.

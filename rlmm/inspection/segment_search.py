@@ -152,10 +152,7 @@ def epochs_of(shard: Shard, partition: TopicIdPartition) -> tuple[int, ...]:
 def holding(
     shard: Shard, partition: TopicIdPartition, offset: int, epoch: int | None = None
 ) -> SegmentMatches:
-    """
-    Return every segment of *partition* with *offset* in its range, those first that look-ups find:
-    in *epoch*, or in any leader epoch.
-    """
+    """Return every segment with *offset*, those first that look-ups find in *epoch*, or in any."""
     epochs = epochs_of(shard, partition)
     answers: dict[Uuid, list[int]] = {}
     for one in epochs if epoch is None else (epoch,):
@@ -185,11 +182,7 @@ def holding(
 def newest_from(
     shard: Shard, partition: TopicIdPartition, time_ms: int, epoch: int | None = None
 ) -> SegmentMatches:
-    """
-    Return the first segment of *partition* with a record of *time_ms* or later. The segment's time
-    index would give the record. Segments that no look-up finds are left out: not finished, being
-    deleted, hidden.
-    """
+    """Return the first segment that look-ups find with a record of *time_ms* or later."""
     epochs = epochs_of(shard, partition)
     for segment in _segments(shard, partition, epoch):
         if segment.max_timestamp_ms >= time_ms:

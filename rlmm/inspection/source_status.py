@@ -25,9 +25,7 @@ class StateSourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetadataPartitionStatus:
-    """
-    Tells the status of one metadata partition, in the words of every source; None: cannot be known.
-    """
+    """The status of a place in the words of every source; None: cannot be known."""
 
     metadata_partition: int
     state: str

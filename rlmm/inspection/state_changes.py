@@ -80,10 +80,7 @@ Change = SegmentChange | WatermarkChange | DeleteChange | NewPartition
 
 
 def changes_of(before: Shard, after: Shard, partition: TopicIdPartition) -> Iterator[Change]:
-    """
-    Yield the differences of *partition*, which is alone in each shard: first its own, then those of
-    its segments by start offset and id. Each segment comes once.
-    """
+    """Yield the changes of *partition*, then those of its segments by start offset and id."""
     if not before.knows(partition) and after.knows(partition):
         yield NewPartition()
     deletes = before.partition_delete(partition), after.partition_delete(partition)
@@ -125,10 +122,7 @@ def _kind(old: SegmentMetadata | None, new: SegmentMetadata | None) -> ChangeKin
 def _pairs(
     before: Shard, after: Shard, partition: TopicIdPartition
 ) -> Iterator[tuple[SegmentMetadata | None, SegmentMetadata | None]]:
-    """
-    Return every segment of either shard with its counterpart: by start offset, with the old one
-    where that has changed, and by id.
-    """
+    """Return every segment of either shard with its counterpart, by start offset and id."""
     olds, news = _segments(before, partition), _segments(after, partition)
     old, new = next(olds, None), next(news, None)
     while old is not None or new is not None:

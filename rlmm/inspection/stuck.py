@@ -1,9 +1,8 @@
 """
 Stuck copies and deletions: started, never finished, with the probable cause. Pure.
 
-A copy that is open for long either never ends, and its partition is not tiered any further, or was
-given up and repeated under another id, and is waste. The copies that were finished since tell the
-two apart. This module takes no decision: each finding names a remedy for operators.
+An open copy either never ends, and its partition is not tiered any further, or was repeated under
+another id, and is waste: the copies that were finished since tell the two apart.
 """
 
 from __future__ import annotations
@@ -125,9 +124,7 @@ def half_deleted(
     summaries: Iterable[PartitionSummary], last_event_ms: Mapping[TopicIdPartition, int],
     known: StuckFacts,
 ) -> list[Finding]:  # fmt: skip
-    """
-    Report topics that are being deleted, or are gone, and still have segments; one for each id.
-    """
+    """Report deleted or vanishing topics that still have segments; one finding for each id."""
     by_topic: dict[tuple[str, Uuid], list[PartitionSummary]] = defaultdict(list)
     for one in summaries:
         by_topic[one.partition.topic, one.partition.topic_id].append(one)

@@ -1,10 +1,8 @@
 """
-The verification of the tier's metadata: segments without gaps, that look-ups find, and where the
-log needs them. Pure.
+The verification of the tier's metadata: gaps, look-ups, and the ends of the log. Pure.
 
 Stock brokers are the measure: a hole is one that a consumer meets, an overlap does no harm, and an
-epoch that was replaced is history. Where the cluster can be asked, the tiered offsets are compared
-with the ends of the log.
+epoch that was replaced is history.
 """
 
 from __future__ import annotations
@@ -164,10 +162,7 @@ def verify_partition(
 def verify_places(
     summaries: Iterable[PartitionSummary], place_of: Mapping[TopicIdPartition, int]
 ) -> list[Finding]:
-    """
-    Report user partitions in a wrong metadata partition, and names with several ids; *place_of* is
-    right.
-    """
+    """Report partitions in a wrong place by *place_of*, and names with several ids."""
     found = []
     ids: dict[str, set[str]] = {}
     for one in summaries:
@@ -256,10 +251,7 @@ def hidden_of(shard: Shard, partition: TopicIdPartition) -> list[SegmentMetadata
 def _hidden(
     shard: Shard, partition: TopicIdPartition, lineage: Lineage, finished: Sequence[SegmentMetadata]
 ) -> list[Finding]:
-    """
-    Report the segments that stock brokers forget; a change of leaders alone displaces segments,
-    too.
-    """
+    """Report segments that stock brokers forget; a change of leaders displaces segments, too."""
     return [
         of_partition(
             HIDDEN_SEGMENT, partition,

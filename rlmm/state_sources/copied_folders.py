@@ -1,9 +1,8 @@
 """
-Copied folders of the metadata topic: which partitions they hold, and which cluster they belong to.
+Copied folders of the metadata topic: which partitions they hold, and of which cluster.
 
-A given folder is a metadata partition, or the folder above several: a broker's log folder, or a
-copy of it. Several folders may hold the same partition of different brokers; folders of different
-topics are refused. Every function blocks; nothing is opened, changed or locked.
+A given folder is a metadata partition, or the folder above several. Every function blocks; nothing
+is opened, changed or locked.
 """
 
 from __future__ import annotations
@@ -56,10 +55,7 @@ class CopiedFolders:
 
 
 def find_copies(given: Sequence[Path]) -> CopiedFolders:
-    """
-    Find the partitions in the folders *given*. Raises `ConfigError`, one line, for a folder that is
-    not of the metadata topic, and for folders of several topics.
-    """
+    """Find the partitions in *given*; `ConfigError` for folders of other or several topics."""
     found: dict[int, dict[Path, Path]] = {}
     for path in given:
         try:

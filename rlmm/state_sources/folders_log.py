@@ -1,9 +1,8 @@
 """
 Log of copied folders, read-only; see `rlmm.inspection.replay.EventLog`.
 
-If replicas of several brokers were copied, the longest one is read. A folder is opened as it is:
-nothing is created, changed or locked, and the log ends where it ended at the opening, without a
-torn tail.
+Of several replicas the longest is read. Nothing is created, changed or locked, and the log ends
+where it ended at the opening, without a torn tail.
 """
 
 from __future__ import annotations
@@ -32,9 +31,7 @@ _COMPARED_BYTES = 1 << 20
 
 
 class _Chosen(NamedTuple):
-    """
-    The readable replicas of one metadata partition, longest first; or the reason why there is none.
-    """
+    """The readable replicas of one place, longest first; or the reason why there is none."""
 
     logs: tuple[PartitionLog, ...]
     trouble: LogError | None
@@ -176,10 +173,7 @@ class FoldersLog:
 
 
 async def first_difference(one: PartitionLog, other: PartitionLog) -> int | None:
-    """
-    Return the first offset from which two replicas differ, up to the end of the shorter one; None
-    if they agree. Records that retention removed from one of them are no difference.
-    """
+    """Return the first offset from which replicas differ up to the shorter end, or None."""
     position = max(one.log_start, other.log_start)
     end = min(one.next_offset, other.next_offset)
     while position < end:

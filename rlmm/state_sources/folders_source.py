@@ -1,10 +1,4 @@
-"""
-Source of copied folders, replayed for one command: no cluster is needed, and the folders are not
-changed.
-
-A copy may lack metadata partitions. Questions about the others are answered; a question that needs
-a missing one raises `NotReady` with its number.
-"""
+"""Source of copied folders, replayed for one command; a missing partition raises `NotReady`."""
 
 from __future__ import annotations
 
@@ -65,8 +59,7 @@ class FoldersSource:
         progress: Progress | None = None,
     ) -> Self:
         """
-        Open *folders*: metadata partitions, or folders above them. If neither they nor
-        *partition_count* tell the number of partitions, all of them are read to find it out.
+        Open *folders*; without *partition_count* all may be read to find it out.
 
         Raises `ConfigError`, one line, for folders that are not of one metadata topic.
         """
@@ -140,10 +133,7 @@ class FoldersSource:
         ]
 
     def _judge_count(self) -> list[str]:
-        """
-        Compare the number of partitions with the records. Raises `ConfigError` if the user's number
-        is wrong and another one fits: no partition would be found where it is.
-        """
+        """Compare the count with the records; `ConfigError` for a wrong one if another fits."""
         count = self.log.partition_count
         astray = self._states.astray(count)
         if not astray:
@@ -193,10 +183,7 @@ class FoldersSource:
         wait_s: float = 0.0,
         progress: Progress | None = None,
     ) -> ShardsMoment:
-        """
-        See `StateSource`: the state when the folders were copied. Waiting does not help, so
-        `NotReady` for missing partitions is raised at once.
-        """
+        """See `StateSource`. Waiting does not help: `NotReady` is raised at once."""
         del wait_s
         count = self.log.partition_count
         asked = range(count) if places is None else sorted(set(places))

@@ -1,9 +1,4 @@
-"""
-Partition count of a metadata topic, derived from where its records are. Pure.
-
-The count decides which metadata partition holds a user partition, and copied folders do not contain
-it. Every user partition that was found narrows down the possible counts.
-"""
+"""Partition count of a metadata topic, derived from where its records are. Pure."""
 
 from __future__ import annotations
 
@@ -29,11 +24,10 @@ def fitting_count(
     first: int | None = PARTITION_COUNT,
 ) -> int | None:
     """
-    Return the partition count that places each user partition where it was *found*, at least
-    *least*: *first*, Kafka's default, if it fits, else the smallest that fits; None if none does.
+    Return the count that places each partition where it was *found*, at least *least*.
 
-    The default is tried first because a count that is too small hides missing partitions, while one
-    that is too large shows them.
+    *first*, Kafka's default, is preferred, else the smallest that fits, because a count that is too
+    small hides missing partitions, while one that is too large shows them. None if none fits.
     """
     hashes = {
         (metadata_partition_for(one.topic_id, one.partition, _WHOLE), place) for one, place in found

@@ -1,8 +1,8 @@
 """
-Replayed states of a log's metadata partitions, and the status of each, for one command.
+Replayed states of a log's metadata partitions, and their status, for one command.
 
-A later question continues where the last one stopped, so that watch mode reads only new records.
-Invariant: a state that was handed out never changes.
+A later question continues where the last one stopped. Invariant: a state that was handed out never
+changes.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ _log = logging.getLogger("rlmm.sources.replayed")
 
 
 class MisplacedPartition(NamedTuple):
-    """
-    A user partition with events in another metadata partition than the one where brokers look.
-    """
+    """A user partition with events where no broker looks for it."""
 
     partition: TopicIdPartition
     place: int
@@ -81,10 +79,7 @@ class ReplayedStates:
         first_answer_s: float = math.inf,
         cache: SnapshotCache | None = None,
     ) -> None:
-        """
-        *timeout_s* is the deadline of each request, *first_answer_s* that of the first one if it is
-        shorter.
-        """
+        """*timeout_s* limits each request, *first_answer_s* the first one if shorter."""
         self._log = log
         self._timeout_s = timeout_s
         self._first_answer_s = first_answer_s

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """
-    Chooses one source of the tiered state. Folders come before a service, and a service before a
-    cluster; a cluster beside another source is asked for its own facts only.
-    """
+    """Chooses one source: folders before a service, a service before a cluster."""
 
     log_dirs: tuple[Path, ...] = ()
     """Copied folders of the metadata topic, or log folders that hold some."""

@@ -1,8 +1,4 @@
-"""
-Connection of one command to a running service.
-
-Invariant: every failure is one line that names the place and uses the words of the command line.
-"""
+"""Connection of one command to a running service; a failure is one line that names the place."""
 
 from __future__ import annotations
 

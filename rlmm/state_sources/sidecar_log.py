@@ -1,8 +1,7 @@
 """
 Log of the metadata topic, read through a running service by pages of record batches.
 
-The service answers from the log, not from its state, so the log is available also while the service
-is not caught up. It contains the events of every partition, so reading it requires the admin role.
+It is available also while the service is not caught up, and requires the admin role.
 """
 
 from __future__ import annotations

@@ -53,10 +53,7 @@ class ServiceStateSource:
 
     @classmethod
     async def open(cls, settings: SourceSettings, *, cluster: Brokers | None = None) -> Self:
-        """
-        Connect to the service that *settings* name. Raises the obstacle as one line; *cluster* then
-        still belongs to the caller.
-        """
+        """Connect to the service; on failure *cluster* still belongs to the caller."""
         hello = ClientHello(VERSIONS, CLIENT, token_of(settings), settings.cluster_id or None)
         read_hello(hello_value(hello))
         link = await SidecarLink.open(address_of(settings), hello, settings.timeout_s)
@@ -74,10 +71,7 @@ class ServiceStateSource:
     # -------------------------------------------------------------------------- how it stands
 
     async def standing(self) -> SourceStatus:
-        """
-        See `StateSource`. The age of the last record of a lagging partition requires the admin
-        role.
-        """
+        """See `StateSource`. The age of a lagging partition requires the admin role."""
         found = await self._standing()
         if not self.log.may_read:
             return found
@@ -119,10 +113,7 @@ class ServiceStateSource:
         wait_s: float = 0.0,
         progress: Progress | None = None,
     ) -> SidecarMoment:
-        """
-        See `StateSource`. Metadata partitions that are not assigned to the service are not waited
-        for.
-        """
+        """See `StateSource`. Unassigned metadata partitions are not waited for."""
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + wait_s
         while True:

@@ -1,8 +1,4 @@
-"""
-Status of a running service in the form that all sources share. Pure.
-
-Fields that an older service does not send are unknown, and nothing else follows from that.
-"""
+"""Status of a running service in the form that all sources share; missing is unknown. Pure."""
 
 from __future__ import annotations
 
@@ -61,10 +57,7 @@ def standing_of(said: Said, where: str, mode: str) -> SourceStatus:
 
 
 def _unread_as(is_assignment_known: object) -> tuple[str, str]:
-    """
-    Return state and reason of partitions that the service does not read; an older service does not
-    tell.
-    """
+    """Return state and reason of partitions that are not read; an older service does not tell."""
     if is_assignment_known is True:
         return NOT_ASSIGNED, NOT_ASSIGNED
     return ABSENT, "assignment-unknown" if is_assignment_known is False else ABSENT

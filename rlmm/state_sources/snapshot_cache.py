@@ -1,10 +1,8 @@
 """
 Cache of snapshots, so that the next command does not read the whole topic again.
 
-The files are the service's own snapshots with the same checks: checksum, cluster, topic, partition
-count, and the bounds of the log. Other files are ignored. Each file is written aside and renamed,
-so a folder never holds a partial one. Invariant: a folder that another process uses for snapshots
-is neither read nor written.
+The files have the service's form and checks; each is written aside and renamed. Invariant: a folder
+that another process uses for snapshots is neither read nor written.
 """
 
 from __future__ import annotations
@@ -53,11 +51,7 @@ class SnapshotCache:
 
     @classmethod
     async def open(cls, folder: Path, clock: Clock = SYSTEM_CLOCK) -> Self:
-        """
-        Lock the folder and create it if necessary; a folder in use is left alone.
-
-        Raises `ConfigError` for a folder that cannot be a cache.
-        """
+        """Lock the folder, made if necessary; `ConfigError` if it can be no cache."""
         made = cls(folder, clock)
         await in_own_thread("snapshot-cache", made._take)
         return made
@@ -91,8 +85,9 @@ class SnapshotCache:
 
     async def keep(self, shard: Shard, history: ReplayHistory) -> bool:
         """
-        Write the state of *shard* unless the newest snapshot is nearly equal; true if it was
-        written. A failure is a note and no error, because the command has its answer already.
+        Write *shard* unless the newest snapshot is nearly equal; true if written.
+
+        A failure is a note, because the command has its answer already.
         """
         if self._store is None:
             return False

@@ -86,10 +86,7 @@ async def all_segments(moment: Moment, partition: TopicIdPartition) -> list[Segm
 async def partitions_in_place(
     moment: Moment, notes: list[str] | None = None
 ) -> list[PartitionSummary]:
-    """
-    Return every user partition that is in the metadata partition where brokers look for it; *notes*
-    count the others, which no question can reach.
-    """
+    """Return the user partitions where brokers look for them; *notes* count the others."""
     count = moment.identity.partition_count
     summaries = await moment.user_partitions()
     found = [one for one in summaries if place_of(one.partition, count) == one.metadata_partition]

@@ -1,9 +1,4 @@
-"""
-Options of commands that load a configuration, and `rlmm config`.
-
-A command with `config_options` receives the loaded configuration. A command with `source_options`
-receives its sources instead and can load it repeatedly.
-"""
+"""Options of commands that load a configuration, and `rlmm config`."""
 
 from __future__ import annotations
 
@@ -76,12 +71,7 @@ class ConfigurationSources:
 
 
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """
-    Add a flag for every key; *command* receives `configuration`, a `LoadedConfiguration`.
-
-    Properties of a Java file without an equivalent are listed on standard error, one line for each
-    file.
-    """
+    """Add a flag for every key; *command* receives `configuration`, a `LoadedConfiguration`."""
 
     @functools.wraps(command)
     def configured(*, sources: ConfigurationSources, **parameters: Any) -> Any:

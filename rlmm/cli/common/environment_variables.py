@@ -12,12 +12,7 @@ if TYPE_CHECKING:
 
 
 class CalledAsFlag(click.Option):
-    """
-    A flag whose parameter has another name: its variable is named after the flag.
-
-    Click would derive the variable from the parameter's name and ignore the one named after the
-    flag.
-    """
+    """A flag whose variable has the flag's name, which click would take from the parameter."""
 
     def resolve_envvar_value(self, ctx: Context) -> str | None:
         if ctx.auto_envvar_prefix is None:
@@ -27,10 +22,7 @@ class CalledAsFlag(click.Option):
 
 
 class ExplicitFlag(CalledAsFlag):
-    """
-    A flag that destroys or publishes: it counts only on the command line, never as a variable. A
-    variable that was left in a container must not delete.
-    """
+    """A flag that only counts on the command line: a leftover variable must not delete."""
 
     def resolve_envvar_value(self, ctx: Context) -> str | None:
         del ctx

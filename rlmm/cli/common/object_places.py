@@ -50,11 +50,10 @@ class ObjectCheckView(ViewObject):
 
 def object_places(segment: SegmentMetadata, prefix: str = "") -> ObjectKeys | None:
     """
-    Return the keys of a segment's objects; None where no broker can have made any, for a topic
-    with such a name.
+    Return the keys of a segment's objects; None for a topic name that no broker can have.
 
-    *prefix* is the prefix that brokers are configured with. Custom metadata with another prefix or
-    key overrides it for log and indexes; the manifest is always under *prefix*.
+    *prefix* is that of the brokers. Custom metadata overrides it for log and indexes, while the
+    manifest is always under *prefix*.
     """
     custom = stored_fields(segment) or CustomMetadata()
     try:

@@ -68,10 +68,7 @@ async def _run(asked: SourceChoice, ask: Ask) -> int:
 
 @contextmanager
 def _said_once() -> Iterator[None]:
-    """
-    Mute the log of the Kafka client until the first answer. The first failure ends the command with
-    a message, or the next attempt succeeds; later failures are logged.
-    """
+    """Mute the Kafka client's log until the first answer: a failure ends the command anyway."""
     begin_s = time.monotonic()
 
     def is_later(record: logging.LogRecord) -> bool:
@@ -109,10 +106,7 @@ def looking_of(asked: SourceChoice, source: StateSource, progress: Progress | No
 
 
 def discard_output() -> None:
-    """
-    Redirect standard output to nowhere after its reader has gone, so that the interpreter's flush
-    at exit does not fail.
-    """
+    """Discard standard output when its reader has gone, so that the flush at exit works."""
     if sys.stdout is None:
         return
     with suppress(OSError, ValueError):

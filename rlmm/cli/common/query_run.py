@@ -1,8 +1,4 @@
-"""
-Run of a query: open the source, ask one question, print the answer.
-
-Imports little, so that help and completion stay fast.
-"""
+"""Run of a query: open the source, ask one question, print the answer. Imports little, for help."""
 
 from __future__ import annotations
 
@@ -60,10 +56,7 @@ class QueryContext:
         return self.bound.is_now and self.offset is None
 
     def bound_of(self, places: Collection[int] | None = None) -> ReplayEnd:
-        """
-        Return up to where *places*, or all metadata partitions, are read. Raises `InvalidArgument`
-        for an offset without a partition if there are several.
-        """
+        """Return the bound for *places*, or all. `InvalidArgument` for a bare offset of several."""
         from rlmm.inspection.replay import ReplayEnd  # noqa: PLC0415  # not for help and completion
 
         if self.offset is None:
@@ -78,8 +71,9 @@ class QueryContext:
 
     async def partition(self, label: PartitionLabel) -> TopicIdPartition:
         """
-        Return the user partition that *label* names now, whatever moment the query is about. Raises
-        `UnknownPartition`, or `InvalidArgument` if several topics had the name.
+        Return the partition that *label* names now, whatever moment the query is about.
+
+        Raises `UnknownPartition`, or `InvalidArgument` if several topics had the name.
         """
         from rlmm.inspection.selectors import resolve  # noqa: PLC0415
         from rlmm.metadata.assignment import place_of  # noqa: PLC0415  # as above
@@ -98,8 +92,10 @@ class QueryContext:
         self, label: PartitionLabel, places: Collection[int] | None = None
     ) -> list[PartitionSummary]:
         """
-        Return every user partition that is known now in *places*, or in all. If some are not ready,
-        the ready ones answer as long as *label* names a partition there; else raises `NotReady`.
+        Return every user partition that is known now in *places*, or in all.
+
+        If some are not ready, the ready ones answer if *label* names a partition there; else raises
+        `NotReady`.
         """
         from rlmm.cli.partial_metadata.ready_partitions import knows, of_ready  # noqa: PLC0415  # as above
 
@@ -121,19 +117,16 @@ class QueryContext:
 
     async def moment(self, places: Collection[int] | None = None) -> Moment:
         """
-        Return the requested state of *places*, or of all metadata partitions that the source
-        serves; a note tells if that is not every one. Raises `NotReady` if the source is not caught
-        up to it.
+        Return the requested state of *places*, or of all that the source serves.
+
+        A note tells if those are not all. Raises `NotReady` if the source is not caught up.
         """
         from rlmm.cli.partial_metadata.assigned_partitions import of_assigned  # noqa: PLC0415  # as above
 
         return await (of_assigned(self) if places is None else self.whole(places))
 
     async def whole(self, places: Collection[int] | None = None) -> Moment:
-        """
-        Return the requested state of *places*, or of every metadata partition, for queries that
-        conclude from absence. Raises `NotReady` if the source is not caught up to it.
-        """
+        """Return the state of *places*, or of all, for conclusions from absence; or `NotReady`."""
         from rlmm.inspection.replay import replay  # noqa: PLC0415  # as above
 
         if self.is_now:
@@ -144,10 +137,7 @@ class QueryContext:
         )  # fmt: skip
 
     async def moment_with(self, holds: Holds) -> Moment:
-        """
-        Return the requested state of all metadata partitions. If some are not ready, return the
-        state of the others as long as it *holds* the requested item; else raises `NotReady`.
-        """
+        """Return the state of all, or of the ready ones if it *holds* the item; or `NotReady`."""
         from rlmm.cli.partial_metadata.ready_partitions import of_ready  # noqa: PLC0415  # as above
 
         return await of_ready(self, self.whole, holds)

@@ -1,9 +1,4 @@
-"""
-Options of every query: the source, the moment, and the output. The command receives them as one
-`SourceChoice`.
-
-Imports nothing heavy: help and completion come from here.
-"""
+"""Options of every query: source, moment and output. Help imports this: keep it light."""
 
 from __future__ import annotations
 
@@ -147,8 +142,8 @@ def _with(options: tuple[Any, ...], function: Callable[..., Any]) -> Any:
     """
     Add *options* to *function*, listed in the help after its own.
 
-    If several of these decorators meet, each outer one passes its values to the next inner one, and
-    the innermost builds the argument from all of them.
+    Each outer decorator passes its values inwards; the innermost builds the argument from all of
+    them.
     """
     is_innermost = not hasattr(function, _PASSED_ON)
 
@@ -200,10 +195,7 @@ _OF_ONE_KIND = (
 
 
 def _of_one_source(flags: dict[str, Any], context: click.Context) -> dict[str, Any]:
-    """
-    Drop sources from the environment if the command line names another one. A cluster from the
-    environment stays beside a source: it is asked for its own facts.
-    """
+    """Drop sources of the environment if the command line names one; a cluster stays beside it."""
     said = {
         name
         for name in ("sidecar", "log_dirs", "bootstrap_server")
@@ -241,10 +233,7 @@ def _settings_of(flags: Mapping[str, Any]) -> SourceSettings:
 
 
 def local_sidecar(environ: Mapping[str, str]) -> str:
-    """
-    Return the address of the service on this machine: from its own variables, else in its default
-    data folder, or as the package configures it.
-    """
+    """Return the local service's address: by its variables, its data folder, or the package."""
     said = environ.get("RLMM_SIDECAR_UNIX_PATH")
     if said:
         return said

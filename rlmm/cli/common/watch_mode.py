@@ -1,7 +1,4 @@
-"""
-Watch mode: a query repeated at an interval, as a screen on a terminal, else as one line of JSON per
-answer. Errors that may pass are shown, and the query is repeated.
-"""
+"""Watch mode repeats a query, as a screen or as lines of JSON; errors that may pass are shown."""
 
 from __future__ import annotations
 
@@ -81,9 +78,7 @@ class WatchView:
 
 
 def watch(asked: SourceChoice, ask: Ask, interval_s: float) -> None:
-    """
-    Repeat the query every *interval_s* until Ctrl-C, or until the reader of the output has gone.
-    """
+    """Repeat the query every *interval_s* until Ctrl-C, or until the reader has gone."""
     try:
         asyncio.run(_watch(asked, ask, interval_s))
     except ReaderGone:

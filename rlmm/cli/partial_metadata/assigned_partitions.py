@@ -1,10 +1,7 @@
 """
-Assigned partitions: a query about everything, asked of a service that follows only some metadata
-partitions.
+Assigned partitions: a query about everything, asked of a service that follows only some.
 
-A service beside a broker follows those that hold its broker's user partitions. The answer covers
-what the service follows, and a note tells what is left out. A query about one named partition uses
-`ready_partitions`.
+The answer covers what the service follows, and a note tells what is left out.
 """
 
 from __future__ import annotations
@@ -19,10 +16,7 @@ if TYPE_CHECKING:
 
 
 async def of_assigned(looking: QueryContext) -> Moment:
-    """
-    Return the state of everything that the source serves. Raises `NotReady` if a part of it is not
-    ready, or not known yet.
-    """
+    """Return the state of all that the source serves; `NotReady` if a part is not ready."""
     try:
         return await looking.whole()
     except NotReady:

@@ -1,9 +1,8 @@
 """
-Readable partitions: a search in the log of a source where some metadata partitions cannot be read,
-because they were not copied or have no leader.
+Readable partitions: a search in a log where some metadata partitions cannot be read.
 
-The search covers the others, and a note names those that were skipped. An item that was not found
-may be in a skipped partition, so the error is `NotReady`, never "not found".
+A note names the skipped ones. An item that was not found may be there, so the error is `NotReady`,
+never "not found".
 """
 
 from __future__ import annotations
@@ -55,8 +54,10 @@ async def readable(
     looking: QueryContext, places: Collection[int], *, may_lack: bool
 ) -> ReadablePartitions:
     """
-    Find out which of *places* can be read. Raises the obstacle of an unreadable one, unless the
-    search *may lack* some and others are readable; `NotReady` if it was not copied.
+    Return the readable ones of *places*.
+
+    Raises the obstacle of an unreadable one, unless the search *may lack* some and others are
+    readable; `NotReady` if it was not copied.
     """
     found = await looking.source.log.bounds(places, timeout_s=looking.timeout_s)
     troubles = {place: one for place, one in sorted(found.items()) if isinstance(one, LogError)}

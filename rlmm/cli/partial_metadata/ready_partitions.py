@@ -1,9 +1,8 @@
 """
-Ready partitions: a query about one user partition or segment, asked of a source of which not all
-metadata partitions are ready.
+Ready partitions: a query about one item, asked of a source where some are not ready.
 
-The query is answered if the ready partitions contain the item, and a note names the others. An item
-that was not found may be in another partition, so the error is `NotReady`, never "not found".
+A note names the others. An item that was not found may be there, so the error is `NotReady`, never
+"not found".
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ not waited for a second time.
 
 def knows(names: Callable[[TopicIdPartition], bool]) -> Holds:
     """
-    Return whether one of the user partitions that *names* allows exists. A deleted one does not
-    count: a new topic of the same name may be in another metadata partition.
+    Return a test for a partition that *names* allows. A deleted one does not count: a new topic of
+    the same name may be in another metadata partition.
     """
 
     async def holds(moment: Moment) -> bool:
@@ -53,8 +52,8 @@ async def of_ready(
     places: Collection[int] | None = None,
 ) -> Moment:
     """
-    Return the answer of *ask* for *places*, or for all; if some are not ready, for the ready ones,
-    provided that the answer *holds* the item. Raises `NotReady` otherwise.
+    Return the answer of *ask* for *places*, or all; if some are not ready, that of the ready ones,
+    provided that it *holds* the item. Raises `NotReady` otherwise.
     """
     try:
         return await ask(places)
@@ -83,10 +82,7 @@ async def of_ready(
 async def _places(
     looking: QueryContext, asked: Collection[int] | None
 ) -> tuple[Sequence[int], Sequence[int], str]:
-    """
-    Return the *asked* metadata partitions that are ready, those that are not, and a note if some
-    are not assigned to the source.
-    """
+    """Return *asked* places that are ready, those that are not, and a note on unassigned ones."""
     try:
         await looking.source.log.identity(timeout_s=min(_ANSWERS_S, looking.timeout_s))
         standing = await looking.source.standing()

@@ -1,8 +1,7 @@
 """
 Answer of a command, in the form that every printer takes.
 
-Items are typed objects with stable names; columns tell how people see them. Each kind of answer has
-a version and a JSON schema (`rlmm.cli.answer_schemas`): names are an interface.
+Each kind has a version and a JSON schema (`rlmm.cli.answer_schemas`): names are an interface.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 Documents for programs: JSON, JSON lines, YAML.
 
 A document is `{"schema": "rlmm/KIND/VERSION", ...head, "items": [...], ...foot}`; JSON lines are
-its items only. JSON has one item per line, in ASCII, for `grep` and old locales. YAML texts are
-quoted as in JSON unless they are certainly plain.
+its items only. JSON has one item per line, in ASCII, for `grep` and old locales.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
 Table for people: aligned columns, or one screen.
 
-Widths come from the titles and the first page; a later, wider value shifts only its own line. The
-last column wraps at the terminal's width if it is a text. No other value is cut or wrapped, so that
-ids can be copied.
+Widths come from titles and the first page; a later, wider value shifts its own line. Only the last
+column is wrapped, so that ids can be copied.
 """
 
 from __future__ import annotations
@@ -146,10 +145,7 @@ class ScreenPrinter:
 
 
 def wrapped(line: str, width: int) -> Iterator[str]:
-    """
-    Wrap *line* at *width*; continuation lines are indented by two, or to the gap after a short
-    name. Words, and so ids, stay whole.
-    """
+    """Wrap *line* at *width*, with an indent of two or that of a short name; words stay whole."""
     if len(line) <= width:
         yield f"{line}\n"
         return

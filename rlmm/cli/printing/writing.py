@@ -1,9 +1,8 @@
 """
 Writing of an answer, item by item, through a printer to a stream.
 
-Output is buffered for a moment at most, so that millions of lines are fast and single lines appear
-at once. After the reader has gone nothing more is written; the exit code is still determined from
-all items.
+Output is buffered for a moment at most. After the reader has gone nothing more is written; all
+items still determine the exit code.
 """
 
 from __future__ import annotations
@@ -86,10 +85,7 @@ async def write_answer(
     *,
     on_nobody: Callable[[], None] | None = None,
 ) -> int:
-    """
-    Print all of *answer* and return the exit code. Raises the errors of its items. Calls
-    *on_nobody* when the reader has gone.
-    """
+    """Print *answer* and return the exit code; *on_nobody* is called when the reader has gone."""
     printer, out = printer_for(answer, settings), AnswerStream(stream)
     async with aclosing(_each(answer.items)) as items:
         try:

@@ -74,10 +74,7 @@ def _concerns_us(topic: TopicFacts) -> bool:
 
 
 async def _keys(looking: QueryContext, topic: TopicFacts | None) -> tuple[int | None, int]:
-    """
-    Return how many of the first records of each metadata partition have no key, and how many were
-    read. Keys matter for a compacted topic alone.
-    """
+    """Count the first records of each place without a key, and all; keys matter for compaction."""
     if topic is None or "compact" not in (topic.setting("cleanup.policy") or ""):
         return None, 0
     log, without, seen = looking.source.log, 0, 0

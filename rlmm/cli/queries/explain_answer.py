@@ -179,8 +179,10 @@ async def _partition(
     looking: QueryContext, asking: ExplainQuestion, known: _Known
 ) -> TopicIdPartition | None:
     """
-    Return the user partition of the label: of several topics with the name that of the cluster,
-    else one that is not deleted, with the newest event. None where none is known.
+    Return the user partition of the label, None where none is known.
+
+    Of several topics with the name it is that of the cluster, else one that is not deleted, with
+    the newest event.
     """
     label = asking.label
     if label.whole is not None:
@@ -217,8 +219,8 @@ async def _of_name(
     looking: QueryContext, label: PartitionLabel, known: _Known, *, is_needed: bool
 ) -> list[PartitionSummary]:
     """
-    Return every user partition of that name. Where none is known and not all metadata partitions
-    are ready, raises `NotReady` if one *is needed*, and notes it otherwise.
+    Return every user partition of that name. Where none is known and some places are not ready,
+    raise `NotReady` if one *is needed*, else note it.
     """
     try:
         return [one for one in await looking.known(label) if label.names(one.partition)]

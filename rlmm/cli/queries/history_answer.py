@@ -105,10 +105,7 @@ async def history_answer(
     last: int | None = None,
     place: int | None = None,
 ) -> CommandAnswer:
-    """
-    Return every event about *what* in the order of offsets. Raises `NotFound` where the log has
-    none.
-    """
+    """Return every event about *what* by offset. Raises `NotFound` where the log has none."""
     looking, read = looking_up_to(looking, to), _Read()
     count = (await looking.source.log.identity(timeout_s=looking.timeout_s)).partition_count
     named = named_places(looking, begin)
@@ -172,10 +169,7 @@ async def _chronicles(
 
 
 async def _known_places(looking: QueryContext, label: PartitionLabel) -> list[int]:
-    """
-    Return the metadata partitions of user partitions with that name; none where some are not ready,
-    because the log itself has them all.
-    """
+    """Return the places of that name; none where some are not ready, as the log has them all."""
     try:
         now = await looking.source.now(wait_s=looking.wait_s, progress=looking.progress)
     except NotReady:
@@ -185,10 +179,7 @@ async def _known_places(looking: QueryContext, label: PartitionLabel) -> list[in
 
 
 async def _whole_id(looking: QueryContext, label: SegmentLabel) -> Uuid:
-    """
-    Return the whole id. The beginning of an id is looked up among the present segments: raises
-    `NotFound`, or `InvalidArgument` where several begin with it.
-    """
+    """Return the whole id of a present segment; `NotFound`, or `InvalidArgument` for several."""
     if label.uuid is not None:
         return label.uuid
     now = await looking.source.now(wait_s=looking.wait_s, progress=looking.progress)

@@ -117,10 +117,7 @@ FIND_COLUMNS = (
 async def describe_answer(
     looking: QueryContext, *, label: SegmentLabel, prefix: str
 ) -> CommandAnswer:
-    """
-    Describe the segment of *label*. Raises `NotFound`, and `InvalidArgument` where it names
-    several.
-    """
+    """Describe the segment of *label*; `NotFound`, or `InvalidArgument` if it names several."""
     moment, segment = await _meant(looking, label)
     shard = await moment.state(segment.id.partition)
     item = DescribedSegmentView(
@@ -163,10 +160,7 @@ async def _meant(looking: QueryContext, label: SegmentLabel) -> tuple[Moment, Se
 
 
 async def _with_segment(looking: QueryContext, label: SegmentLabel) -> Moment:
-    """
-    Return the moment of the segment. A whole id is searched until it is found; the beginning of an
-    id needs every metadata partition.
-    """
+    """Return the moment of the segment; the beginning of an id needs every metadata partition."""
 
     async def holds(moment: Moment) -> bool:
         return label.uuid is not None and bool(await _everywhere(moment, label))

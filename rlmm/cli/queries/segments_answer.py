@@ -101,10 +101,7 @@ async def _moment(looking: QueryContext, wanted: SegmentFilter) -> Moment:
 async def segments_of(
     moment: Moment, wanted: SegmentFilter, astray: list[TopicIdPartition] | None = None
 ) -> AsyncGenerator[SegmentMetadata, None]:
-    """
-    Yield every *wanted* segment. A user partition whose events lie where brokers do not look for
-    them has none; it is added to *astray*.
-    """
+    """Yield every *wanted* segment. Partitions where brokers do not look go to *astray*."""
     for summary in await moment.user_partitions():
         if not wanted.may_hold(summary):
             continue

@@ -63,10 +63,7 @@ COLUMNS = (
 
 
 async def status_answer(looking: QueryContext, *, is_waiting: bool = False) -> CommandAnswer:
-    """
-    Show the status of the source; with *is_waiting* when it is caught up, or after the time of
-    `--wait`.
-    """
+    """Show the status; with *is_waiting* when caught up, or after the time of `--wait`."""
     standing = await (_caught_up(looking) if is_waiting else looking.source.standing())
     items = [place_standing_view(place) for place in standing.places]
     return CommandAnswer(

@@ -65,10 +65,7 @@ async def stuck_findings(
     reads_history: bool,
     moment: Moment,
 ) -> tuple[list[Finding], list[str]]:
-    """
-    Return the stuck copies and deletions at *moment*, and notes on questions that could not be
-    asked.
-    """
+    """Return stuck copies and deletions at *moment*, and notes on what could not be asked."""
     notes: list[str] = []
     now_ms = looking.bound.time_ms or looking.now_ms
     known = StuckFacts(now_ms, copy_open_ms, delete_open_ms)
@@ -139,9 +136,7 @@ async def _with_cluster(
 async def _refused(
     looking: QueryContext, place: int, copies: Collection[SegmentMetadata], notes: list[str]
 ) -> dict[SegmentId, list[EventRecord]]:
-    """
-    Return the events of *copies* that the state machine refused, as far as the log may be read.
-    """
+    """Return the events of *copies* that were refused, as far as the log may be read."""
     ids = {one.id for one in copies}
     found: dict[SegmentId, list[EventRecord]] = defaultdict(list)
     replay = PartitionReplay(

@@ -163,10 +163,7 @@ class _Asked:
     def rules(
         self, partition: TopicIdPartition, segments: Sequence[SegmentMetadata] = ()
     ) -> RetentionSettings:
-        """
-        Return the retention of one user partition; a topic created later under its name does not
-        count.
-        """
+        """Return the retention of one partition; a later topic of its name does not count."""
         topic = self.topics.get(partition.topic)
         if topic is not None and topic.topic_id != partition.topic_id:
             topic = None

@@ -60,10 +60,7 @@ async def verify_answer(
 async def verify_findings(
     looking: QueryContext, *, topic: str | None, reads_history: bool = True
 ) -> tuple[list[Finding], VerifyHead]:
-    """
-    Return the findings and the head of the answer. Where it *reads_history* the log is read of
-    those metadata partitions that have two copies of the same offsets.
-    """
+    """Return findings and head. *reads_history* reads the log of places with overlapping copies."""
     notes: list[str] = []
     moment = await looking.moment()
     summaries = [
@@ -110,8 +107,9 @@ async def _look_again(
     notes: list[str],
 ) -> None:
     """
-    Judge those partitions again whose offsets seem to be nowhere. The log moves meanwhile: a
-    segment that left local disks before the first look is copied in a second one of the metadata,
+    Judge again the partitions whose offsets seem to be nowhere, because the log moves meanwhile.
+
+    A segment that left local disks before the first look is copied in a second one of the metadata,
     and an offset that has expired is below the log start in a second one of the log.
     """
     doubtful = [one for one, those in found.items() if any(each.kind is NOWHERE for each in those)]
@@ -148,10 +146,7 @@ async def _late(
 
 
 def _mentions(partitions: Collection[TopicIdPartition]) -> Wanted | None:
-    """
-    Return a test whether a record is about one of *partitions*; None, for all records, where these
-    are too many.
-    """
+    """Return a test whether a record is about one of *partitions*; None, for all, if too many."""
     if len(partitions) > _SOUGHT_MAX:
         return None
     parts = [bytes(one.topic_id) + one.partition.to_bytes(4) for one in partitions]

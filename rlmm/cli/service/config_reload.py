@@ -2,7 +2,7 @@
 Reload of the configuration on SIGHUP: the service applies `logging.*` while it runs.
 
 Other changes need a restart and are named in a log line. A configuration that cannot be loaded, and
-a file that hangs, are reported in one line and change nothing. Every reload writes a result.
+a file that hangs, change nothing. Every reload writes a result.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ class ConfigReload:
         early: EarlySignals | None = None,
     ) -> None:
         """
-        The service was started with *configuration*; *look* makes other components read their files
-        again; *telling* is entered at each reload, for the supervisor; *early* knows of an earlier
-        signal.
+        Keep the *configuration* of the start.
+
+        *look* makes other components read their files again, *telling* is entered at each reload,
+        for the supervisor, and *early* knows of an earlier signal.
         """
         self._sources = sources
         self._started_with = configuration
@@ -141,10 +142,7 @@ class ConfigReload:
 
 
 def changed_keys(before: LoadedConfiguration, after: LoadedConfiguration) -> list[str]:
-    """
-    Return the changed keys that need a restart. Keys that exist on one side only, for another kind
-    of log or a new cluster, count if they were set.
-    """
+    """Return changed keys that need a restart; keys of one side only count if they were set."""
     old, new = _not_taken_over(before), _not_taken_over(after)
     found = [
         path for path, setting in new.items() if path in old and old[path].value != setting.value

@@ -1,8 +1,8 @@
 """
 Data folder of a service: locked from before the first log is opened until all logs are closed.
 
-A disk that hangs may delay the lock for ever: then only components that need the folder wait, and a
-log line names the folder. Invariant: no such component starts before the folder is locked.
+A disk that hangs may delay the lock for ever: only components that need the folder wait then.
+Invariant: no such component starts before the folder is locked.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class DataFolder(AbstractAsyncContextManager["DataFolder"]):
     """
     Holds the lock inside the block.
 
-    Entering raises the errors of `folder_lock`. If locking takes longer than a moment, the waiting
-    components raise them instead.
+    Entering raises the errors of `folder_lock`. If locking takes long, the waiting components raise
+    them.
     """
 
     def __init__(self, path: Path, *, is_observer: bool) -> None:

@@ -1,8 +1,7 @@
 """
-`rlmm snapshot`: lists and verifies the snapshots of a folder, and exports and imports them.
+`rlmm snapshot`: lists, verifies, exports and imports the snapshots of a folder.
 
-These commands read and write files only and ask no service. None of them removes or overwrites a
-file. A data folder stands for the snapshot folders in it.
+These commands ask no service. None of them removes or overwrites a file.
 """
 
 from __future__ import annotations

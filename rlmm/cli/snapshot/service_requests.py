@@ -1,10 +1,8 @@
 """
-Requests to a running service to write snapshots: by a signal, answered in a file that only the
-service writes.
+Requests to a running service for snapshots: by a signal, answered in a file of the service.
 
-Invariant: the signal goes only to a process of this machine that holds the data folder and has
-declared that it handles the signal. The answer describes snapshots that were begun after the
-request.
+Invariant: the signal goes only to a process of this machine that holds the data folder and handles
+it. The answer describes snapshots that were begun after the request.
 """
 
 from __future__ import annotations
@@ -51,10 +49,7 @@ class SnapshotReports:
         self._latest: deque[dict[str, Any]] = deque(maxlen=REPORTS_MAX)
 
     async def add(self, done: Mapping[str, SnapshotOutcome], begun_ns: int) -> None:
-        """
-        Report the result to every requester from before *begun_ns*. A failed write is logged, and
-        serving goes on.
-        """
+        """Report to every requester from before *begun_ns*. A failed write is logged only."""
         engines = {name: plain(asked) for name, asked in done.items()}
         self._latest.append({"id": uuid4().hex, "begun_ns": begun_ns, "engines": engines})
         text = json.dumps({"reports": list(self._latest)})
@@ -86,8 +81,7 @@ def plain(asked: SnapshotOutcome) -> dict[str, Any]:
 
 def ask(data_dir: Path, pid: int, wait_s: float) -> Document:
     """
-    Make the service that holds *data_dir*, with process id *pid*, write snapshots, and wait for its
-    report.
+    Make process *pid* on *data_dir* write snapshots, and return its report.
 
     Raises `ConfigError` if *pid* is not known to hold the folder, `NotReady` after *wait_s*.
     """
@@ -130,10 +124,7 @@ def _wait(process: int, pid: int, end_s: float, what: str) -> None:
 
 
 def _require_holder(data_dir: Path, pid: int) -> None:
-    """
-    Refuse a process that does not hold the lock on *data_dir*: the process id in the lock file may
-    be of another machine or container.
-    """
+    """Refuse a process without the lock: the id in the file may be of another machine."""
     process = _PROCESSES / str(pid)
     try:
         lock = (data_dir / LOCK).stat()

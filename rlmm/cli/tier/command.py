@@ -1,8 +1,8 @@
 """
 The command group `rlmm tier`, with the commands of copy jobs: plan, run, status, pause, sweep.
 
-The flags become a `JobRequest` for `spark_tiering`. The maintenance commands are imported at their
-first use. All need the extras `tiering`, `s3` and `spark`.
+Maintenance commands are imported at their first use. All need the extras `tiering`, `s3` and
+`spark`.
 """
 
 from __future__ import annotations
@@ -353,10 +353,7 @@ def _read_plan(file: Path) -> CopyPlan:
 
 
 def _as_planned(request: JobRequest, plan: CopyPlan) -> JobRequest:
-    """
-    Return the request with the decisions of the plan; refuse another prefix, and flags that the
-    plan decides. Environment variables are ignored for these.
-    """
+    """Return the request with the plan's decisions; refuse another prefix, and such flags."""
     given = flags_given(DECIDED_BY_PLANS)
     if given:
         msg = f"a plan has decided about {', '.join(given)}: leave them out, or make another plan"

@@ -1,8 +1,4 @@
-"""
-The object check of one segment: whether its objects exist in their store, and are whole.
-
-It needs the extras `tiering` and `s3`.
-"""
+"""The object check of one segment: its objects exist and are whole. Needs `tiering` and `s3`."""
 
 from __future__ import annotations
 
@@ -66,10 +62,7 @@ class ObjectCheck:
 async def check_objects(
     asked: CheckedStore, segment: SegmentMetadata, *, is_sure: bool
 ) -> ObjectCheck:
-    """
-    Check the objects of *segment*; raises the errors of the store. *is_sure* reads them where the
-    store does not return their checksums.
-    """
+    """Check the objects of *segment*; *is_sure* reads them where the store has no checksums."""
     settings, prefix = asked.settings()
 
     def look() -> StoredSegmentState:

@@ -1,9 +1,4 @@
-"""
-The options of `rlmm tier`: where segments come from, where they go, which of them, and how fast.
-
-Each is an environment variable as well, `RLMM_TIER_...`. No flag takes a secret; secrets are in
-files, or where boto3 finds them.
-"""
+"""The options of `rlmm tier`: sources, places, topics and limits. No flag takes a secret."""
 
 from __future__ import annotations
 
@@ -183,9 +178,7 @@ DECIDED_BY_PLANS = (
 
 
 def _with(groups: tuple[tuple[Any, ...], ...], build: Callable[[dict[str, Any]], object]) -> Any:
-    """
-    Return a decorator that adds the flags of *groups*; the command gets the result of *build*.
-    """
+    """Return a decorator that adds the flags of *groups*; the command gets what *build* makes."""
 
     options = [option for group in groups for option in group]
     names = _names_of(options)

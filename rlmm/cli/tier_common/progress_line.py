@@ -1,7 +1,4 @@
-"""
-The progress line of a job: one line that is rewritten on a terminal, elsewhere a log line every few
-seconds. Both go to standard error.
-"""
+"""The progress line of a job, rewritten on a terminal, else a log line every few seconds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-`rlmm tier audit`: the store is compared with the metadata and the cluster, and orphans are deleted
-on request.
-"""
+"""`rlmm tier audit`: compares store, metadata and cluster, and deletes orphans on request."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""
-`rlmm tier export`: the bytes of the segments that hold a range of records, frozen into a plan.
-"""
+"""`rlmm tier export`: the bytes of the segments that hold a range of records, as a plan."""
 
 from __future__ import annotations
 

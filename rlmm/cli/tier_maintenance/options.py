@@ -60,10 +60,9 @@ def care_options(
     *, store: Wanted = "required", metadata: Wanted = "required", has_engine: bool = True
 ) -> Callable[[Callable[..., Any]], Any]:
     """
-    Return a decorator: the command gets a `CareRequest` first, and `output` and `report_file`.
+    Return a decorator: the command gets a `CareRequest`, and `output` and `report_file`.
 
-    *store* and *metadata* say whether they must be named; without an engine the command runs in
-    this process.
+    *store* and *metadata* say whether they must be named.
     """
     groups: list[Any] = []
     if metadata != "none":

@@ -189,10 +189,7 @@ def _require_lines(path: Path) -> None:
 
 
 def _snapshots_in(path: Path) -> list[tuple[str, Opener]]:
-    """
-    Return the newest good snapshot of each metadata partition in a folder, or those of a tar,
-    or the one that *path* is.
-    """
+    """Return the newest good snapshot of each place in a folder or a tar, or *path*."""
     if path.is_file():
         is_tar = path.name.endswith(TAR)
         one: list[tuple[str, Opener]] = [(str(path), partial(opened, SNAPSHOT_DISK, path))]
