@@ -1,7 +1,4 @@
-"""
-Ten incidents, each made of events and found by one command: the JSON answer, and the text that the
-runbook in docs/operating.md shows.
-"""
+"""Ten incidents of events, each found by one command: its JSON, and the text of the runbook."""
 
 from __future__ import annotations
 

@@ -40,9 +40,7 @@ def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
 def test_f78_history_when_an_event_was_refused_then_shows_it_with_place_and_reason(
     incident: Incident,
 ) -> None:
-    """
-    `history` shows the refused event, `status` counts it by reason, and later events are applied.
-    """
+    """`history` shows the refused event, `status` counts it, and later events are applied."""
     one = incident.copy("a", 0, 99)
     place = incident.records[0].place
     incident.put(update(one, SegmentState.DELETE_SEGMENT_FINISHED))
@@ -156,10 +154,7 @@ def test_f116_stuck_when_a_topic_is_gone_from_the_cluster_then_names_its_id_and_
 def test_f65_service_when_it_comes_from_its_snapshot_then_still_tells_what_it_never_knew(
     incident: Incident, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    After a restart from snapshots the counts of undecodable records and of updates without base
-    stay.
-    """
+    """A restart from snapshots keeps the counts of undecodable records and baseless updates."""
     monkeypatch.setenv("RLMM_PUMP_UNDECODABLE_SHARE_MAX", "1")
     for label in ("a", "b"):
         incident.begin(label, 0, 99)

@@ -187,10 +187,7 @@ async def test_kafka_when_the_protocol_is_another_then_says_which_port_that_is(
 async def test_kafka_when_a_reader_has_read_and_describe_then_that_is_enough(
     metadata_topic: SecuredKafka, tmp_path: Path
 ) -> None:
-    """
-    Two rights on one topic are enough for the state: the source produces nothing, joins no group
-    and reads no setting, and facts beyond these rights are unknown.
-    """
+    """Two rights on one topic are enough, and facts beyond these rights are unknown."""
     login = metadata_topic.powerless_login(Way.SCRAM_512)
     await asyncio.to_thread(metadata_topic.allow, POWERLESS, "Read", "Describe", topic=TOPIC)
     other = own_topic("hidden")

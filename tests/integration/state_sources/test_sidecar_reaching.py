@@ -141,10 +141,7 @@ async def test_service_when_it_is_silent_then_is_not_waited_for_long(
 
 
 async def test_service_when_the_token_is_wrong_or_missing_then_says_so(tmp_path: Path) -> None:
-    """
-    A wrong or missing token is refused, a known one is accepted, and no error shows the file's
-    text.
-    """
+    """A wrong or missing token is refused, and no error shows the file's text."""
     world = world_of(started(segment_id(1)))
     door = Authenticator(
         AccessSettings(tokens=Secret(TOKENS), unix_role=UnixRole.NONE), TlsSettings()

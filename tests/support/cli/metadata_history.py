@@ -45,9 +45,7 @@ class History:
         self.log = MemoryLog(self.topic)
 
     async def add(self, *events: Event | bytes, place: int | None = None) -> list[tuple[int, int]]:
-        """
-        Append events; return metadata partition and offset of each. Bytes are stored unchanged.
-        """
+        """Append events or bytes; return metadata partition and offset of each."""
         return [await self._append(event, place) for event in events]
 
     async def _append(self, event: Event | bytes, place: int | None) -> tuple[int, int]:

@@ -1,8 +1,4 @@
-"""
-One history with everything that can become of an event.
-
-Times and offsets are the same wherever it lies, so answers about it are, too.
-"""
+"""One history with every outcome of an event, at the same times and offsets wherever it lies."""
 
 from __future__ import annotations
 

@@ -144,10 +144,7 @@ def test_not_ready_when_numbers_are_known_says_them() -> None:
 def test_error_when_debugging_shows_where_it_comes_from(
     before: tuple[str, ...], words: list[str], environ: dict[str, str]
 ) -> None:
-    """
-    Debugging, by a flag before or behind the command or by a variable, prints a traceback before
-    the error line.
-    """
+    """A debug flag, anywhere, or variable prints a traceback before the error line."""
     result, _ = run(failing(NotReady("x")), *words, before=before, **environ)
     assert "Traceback" in result.stderr
     assert "ask_answer" in result.stderr
@@ -225,9 +222,7 @@ async def test_moment_when_the_present_is_meant_is_the_sources_own() -> None:
 
 
 async def test_partition_when_named_is_looked_for_at_the_present() -> None:
-    """
-    A partition's name is looked up at present, so it works for a past moment of a deleted topic.
-    """
+    """A partition's name is looked up at present, also for a past moment."""
     history = await history_of_two()
     looking = looking_at(history, bound=ReplayEnd(time_ms=0))
     assert await looking.partition(parse_partition("orders-7")) == tp()

@@ -86,9 +86,7 @@ async def test_lag_goes_by_the_log_and_by_finished_segments_not_by_the_leaders_w
 
 
 async def test_lag_of_disks_says_when_they_are_full() -> None:
-    """
-    The time until a disk is full follows from the copied bytes in the window and the lag since.
-    """
+    """The time to a full disk follows from the copied bytes in the window and the lag."""
     (disk,) = (await lag(shows_disks=True))["items"]
     rate = round((2_048 + 1_000) / (2 * DAY_MS / 1_000), 3)
     assert (disk["broker"], disk["rate_bytes_s"]) == (1, rate)
@@ -126,9 +124,7 @@ async def test_preflight_of_a_move_names_replicas_that_would_not_come_up() -> No
 
 
 async def test_preflight_of_a_move_when_stock_brokers_find_no_segment_then_says_so() -> None:
-    """
-    The check names offset 249 of the first segment, for which a stock broker asks the second one.
-    """
+    """The check names offset 249, for which a stock broker asks the second segment."""
     history = History()
     await history.add(started("a", 0, 299), finished("a"), started("b", 50, 199), finished("b"))
     looking = looking_at(history, cluster=a_cluster())

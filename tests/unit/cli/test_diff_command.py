@@ -61,10 +61,7 @@ def rows(document: Any) -> list[tuple[str, str, Any]]:
 
 
 async def test_diff_tells_every_change_and_counts_them() -> None:
-    """
-    The diff lists changes by metadata partition, user partition and offset, with the events
-    between.
-    """
+    """The diff lists changes by place, partition and offset, with the events between."""
     document = await asked(looking_at(await a_history()))
     assert sorted(rows(document), key=str) == sorted(
         [

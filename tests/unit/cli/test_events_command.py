@@ -49,9 +49,7 @@ def places(found: Any) -> list[str]:
 
 
 async def test_events_are_shown_by_their_time_with_verdicts() -> None:
-    """
-    The command shows the events of all metadata partitions by time, with undecodable bytes in hex.
-    """
+    """The command shows all events by time, with undecodable bytes in hex."""
     found = await document(looking_at(await a_history()), EventsQuestion(EVERYTHING))
     assert places(found) == ["0:0", "1:0", "0:1", "1:1", "0:2"]
     assert [one["verdict"] for one in found["items"]] == [
@@ -227,9 +225,7 @@ async def test_events_that_cannot_be_followed_say_why() -> None:
 
 
 async def test_events_of_no_partition_are_refused() -> None:
-    """
-    The command refuses a question without a partition, and an offset without a metadata partition.
-    """
+    """A question without a partition, or a bare offset of several, is refused."""
     history = await a_history()
     with pytest.raises(InvalidArgument, match="there is no metadata partition 3"):
         await document(looking_at(history), EventsQuestion(EVERYTHING, (3,)))

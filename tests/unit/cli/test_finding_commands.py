@@ -351,9 +351,7 @@ async def test_verify_when_the_log_moves_on_meanwhile_then_looks_a_second_time(
 
 
 async def test_f117_usage_when_size_is_limited_then_counts_what_only_local_disks_have() -> None:
-    """
-    The size limit counts local bytes as a leader does, and a note says when sizes are unknown.
-    """
+    """The size limit counts local bytes as a leader does; a note names unknown sizes."""
     history = await a_history()
     cluster = a_cluster(retention_ms="-1", retention_bytes="3000")
     # Of 180 local offsets 180 are not tiered; with them the two segments are too much by one.

@@ -41,9 +41,7 @@ def begun(label: str, start: int, last: int, at_ms: int) -> SegmentMetadata:
 
 
 async def a_history() -> History:
-    """
-    Return a hole, a segment that a shorter one hides, a copy that never ends, a rejected event.
-    """
+    """Return a hole, a hidden segment, a copy that never ends, a rejected event."""
     history = History()
     history.topic.cluster_id = CLUSTER_ID
     history.topic.topic_id = METADATA_TOPIC_ID

@@ -101,10 +101,7 @@ async def test_history_golden_table_of_a_segment() -> None:
 
 
 async def test_history_golden_table_of_a_displaced_segment() -> None:
-    """
-    The table names the segment that replaced this one, and an undecodable event that contains its
-    id.
-    """
+    """The table names the replacing segment, and undecodable bytes with the id."""
     history = await a_history()
     await history.add(encode(finished(2))[:-3], place=2)
     what = parse_subject(str(segment_id(2).uuid))
@@ -205,10 +202,7 @@ async def test_history_of_a_segment_with_its_partition_is_of_that_one_alone() ->
 
 
 async def test_history_of_the_beginning_of_an_id_is_of_the_segment_that_is_there() -> None:
-    """
-    A beginning of an id selects a living segment if it is the only one, and a gone one needs its
-    whole id.
-    """
+    """A beginning of an id selects the only living segment; a gone one needs all of it."""
     history = History()
     await history.add(started("a", 0, 9), started("b", 10, 19), started("c"), finished("c"),
                       delete_started("c"), delete_finished("c"))  # fmt: skip

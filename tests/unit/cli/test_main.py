@@ -127,10 +127,7 @@ def test_root_flags_import_no_library_of_an_extra(flag: str) -> None:
 
 
 def test_file_that_cannot_be_opened_is_wrong_usage(failing: list[BaseException]) -> None:
-    """
-    A file named on the command line that cannot be opened ends with 2, never with the code for
-    findings.
-    """
+    """A named file that cannot be opened ends with 2, never with the findings' code."""
     failing.append(click.FileError("x.json", "gone"))
     assert CliRunner().invoke(main.cli, ["fail"]).exit_code == 2
 

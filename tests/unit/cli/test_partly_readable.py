@@ -67,9 +67,7 @@ async def copied(tmp_path: Path) -> Copied:
 def test_one_when_its_place_is_copied_then_answered_with_a_note(
     copied: Copied, words: tuple[str, ...]
 ) -> None:
-    """
-    The answer is complete, and standard error names the metadata partitions that were not read.
-    """
+    """The answer is complete, and a note names the unread metadata partitions."""
     result = copied.asked(*words)
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
@@ -161,9 +159,7 @@ def test_explain_when_another_place_is_not_copied_then_answered_with_a_note(
 async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
     copied: Copied,
 ) -> None:
-    """
-    The metadata partition of the topic is read and has no event of it, and one note names the rest.
-    """
+    """The topic's place is read and has no event of it, and a note names the rest."""
     new = next(
         one for one in (user_partition(number, "new") for number in NUMBERS)
         if place_of(one, COUNT) == 1

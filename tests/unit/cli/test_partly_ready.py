@@ -92,9 +92,7 @@ def test_one_when_it_may_be_where_nobody_looked_then_not_ready(
 
 
 async def test_one_when_what_is_found_was_deleted_then_not_ready(tmp_path: Path) -> None:
-    """
-    A deleted topic is answered with not ready, because a newer one may lie in an unread partition.
-    """
+    """A deleted topic is not ready, because a newer one may lie in an unread partition."""
     mark = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, user_partition(HERE))
     await write_ours(tmp_path / "all", [*events_of(NUMBERS), mark], COUNT)
     copy_partition(tmp_path / "all", 1, tmp_path / "some")

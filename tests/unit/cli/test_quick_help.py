@@ -64,10 +64,7 @@ def test_command_when_asked_for_help_imports_nothing_heavy(words: list[str]) -> 
 def test_completion_when_a_shell_asks_offers_values_and_imports_nothing_heavy(
     shell: str, index: str, offered: str
 ) -> None:
-    """
-    Completion offers values without heavy imports, because each press of the tab key starts the
-    program.
-    """
+    """Completion is light, because each press of the tab key starts the program."""
     text, modules = imported(
         _RLMM_COMPLETE=f"{shell}_complete",
         COMP_WORDS="rlmm segments list --output ",
@@ -78,9 +75,7 @@ def test_completion_when_a_shell_asks_offers_values_and_imports_nothing_heavy(
 
 
 def test_asking_a_service_imports_no_client_of_kafka_and_no_configuration() -> None:
-    """
-    A command that asks a service imports no Kafka client and prints its first line within a second.
-    """
+    """A command that asks a service imports no Kafka client, to answer within a second."""
     done = subprocess.run(
         [sys.executable, "-c", "import rlmm.cli.common.query_command, sys; "
          "import rlmm.state_sources.sidecar_source; print(*sys.modules)"],

@@ -78,9 +78,7 @@ def test_reload_when_reading_fails_in_a_way_of_its_own_then_is_told_each_time(
 def test_reload_when_the_file_hangs_then_is_given_up_and_named(
     stream: io.StringIO, lines: LogLines
 ) -> None:
-    """
-    A reload gives up a pipe without a writer, names it, and starts no second thread meanwhile.
-    """
+    """A reload gives up a pipe without a writer, and starts no second thread."""
     released, loads = threading.Event(), []
 
     def hanging() -> LoadedConfiguration:

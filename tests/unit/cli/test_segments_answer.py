@@ -1,6 +1,4 @@
-"""
-`rlmm segments list`: the memory it uses while it lists, and its findings about astray segments.
-"""
+"""`rlmm segments list`: its memory while it lists, and its astray segments."""
 
 from __future__ import annotations
 

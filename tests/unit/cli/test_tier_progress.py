@@ -58,9 +58,7 @@ def test_line_on_a_terminal_when_much_comes_back_at_once_then_is_not_written_eac
 def test_line_elsewhere_when_shown_then_is_one_of_the_log_every_few_seconds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    Without a terminal the progress is one log line every few seconds, and the last line is printed.
-    """
+    """Without a terminal the progress is a log line every few seconds, and the last."""
     out, clock = io.StringIO(), Clock()
     line = ProgressLine(out, clock)
     with caplog.at_level(logging.INFO, "rlmm.cli.tier.progress"):

@@ -181,8 +181,6 @@ def test_doctor_when_the_metadata_topic_is_absent_then_says_what_may_be_the_reas
 def test_f70_doctor_when_metadata_outlives_all_tiered_data_then_finite_retention_is_fine(
     days: int, *, is_found: bool
 ) -> None:
-    """
-    Finite retention is no finding when it exceeds that of all tiered data by the advised week.
-    """
+    """Finite retention is fine when it exceeds tiered data by the advised week."""
     found = examine(with_metadata(retention_ms=str(days * 86_400_000)))
     assert bool(found) is is_found

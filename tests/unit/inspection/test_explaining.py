@@ -81,9 +81,7 @@ async def test_explain_where_a_slot_has_it_then_says_so_and_nothing_else() -> No
 
 
 async def test_f75_explain_where_only_cover_lookup_finds_it_then_names_the_rule() -> None:
-    """
-    The finding says that a stock broker finds nothing, because a late, shorter copy has the slot.
-    """
+    """A stock broker finds nothing, because a late, shorter copy has the slot."""
     events = (started("a", 0, 200), finished("a"), started("b", 0, 100), finished("b"))
     found = await explained(150, *events)
     assert codes(found) == ["STOCK-LOOKUP-EMPTY", "HIDDEN-SEGMENT"]
@@ -97,9 +95,7 @@ async def test_f75_explain_where_only_cover_lookup_finds_it_then_names_the_rule(
 
 
 async def test_f74_explain_where_another_took_its_place_then_shows_the_hidden_one_as_well() -> None:
-    """
-    KAFKA-20932: the answer has the segment found and the hidden one that also holds the offset.
-    """
+    """KAFKA-20932: the answer has the found segment and the hidden one."""
     found = await explained(50, *TWO, started("c", 0, 150), finished("c"))
     assert codes(found) == []
     assert [(one.segment.id, one.epochs) for one in found.held.held] == [

@@ -98,9 +98,7 @@ async def test_history_tells_who_lost_its_place_to_whom() -> None:
 
 
 async def test_f79_history_of_a_repeated_finish_tells_whom_it_has_displaced() -> None:
-    """
-    The repeated finish is a duplicate for its writer, and the history names the displaced segment.
-    """
+    """The repeated finish is a duplicate, and the history names the displaced segment."""
     events = (
         started("a", 0, 100), finished("a"), started("b", 0, 200), finished("b"), finished("a"),
     )  # fmt: skip

@@ -22,10 +22,7 @@ SEGMENTS = [
 
 
 def test_lag_is_what_is_stable_and_in_no_finished_segment() -> None:
-    """
-    The lag counts stable records in no finished segment, and the rate counts all records of the
-    window.
-    """
+    """The lag counts stable records in no finished segment; the rate counts all."""
     lag = lag_of(tp(), SEGMENTS, ENDS, 1_000, WINDOW)
     assert lag.lag_offsets == 190
     assert (lag.tier_start, lag.tier_end, lag.open_copies) == (0, 199, 1)
@@ -102,10 +99,7 @@ DIRS = [
 
 
 def test_disk_is_full_when_what_comes_in_has_used_up_what_is_free() -> None:
-    """
-    The time follows from all tiered partitions on the disk, and is unknown without a broker's
-    answer.
-    """
+    """The time follows from all tiered partitions on the disk, else it is unknown."""
     one, two = disks(DIRS, {("orders", 7): 50.0})
     assert (one.tiered_bytes, one.rate_bytes_s, one.full_in_s) == (600, 50.0, 20.0)
     assert (two.usable_bytes, two.full_in_s) == (None, None)

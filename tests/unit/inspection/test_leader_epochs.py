@@ -78,9 +78,7 @@ def test_epochs_when_the_log_starts_before_all_that_is_known_then_stay() -> None
 
 
 def test_epochs_of_segments_when_some_are_finished_then_those_alone_tell_them() -> None:
-    """
-    Finished segments define the epochs, and open ones do only when there are no finished ones.
-    """
+    """Finished segments define the epochs, open ones only if there are no others."""
     finished = started("a", 0, 99, {1: 0, 2: 50}, state=CF)
     opened = started("b", 100, 199, {9: 100})
     assert LogLeaderEpochs.of_segments([finished, opened]).entries == ((1, 0), (2, 50))

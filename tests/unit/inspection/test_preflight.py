@@ -53,9 +53,7 @@ def test_reassignment_when_copies_are_open_or_behind_then_says_so() -> None:
 
 
 def test_reassignment_to_a_broker_that_does_not_tier_is_an_error() -> None:
-    """
-    A reassignment to a broker without tiering is an error, and an unknown broker is not judged.
-    """
+    """A broker without tiering is an error, and an unknown one is not judged."""
     found = targets_without_tier({1: True, 2: False, 3: None}, [1, 2, 3, 4])
     assert [one.subject for one in found] == ["broker 2"]
 

@@ -28,9 +28,7 @@ def test_redaction_takes_topics_hosts_paths_and_opaque_bytes_out_of_any_text() -
 
 
 def test_redaction_gives_one_name_one_stand_in_and_another_bundle_another() -> None:
-    """
-    A name has one stand-in in a bundle and another in the next, so trying names does not reveal it.
-    """
+    """Stand-ins differ between bundles, so trying names does not reveal one."""
     one = NAMES.of(["orders-3", {"topic": "orders"}, "of orders."])
     assert isinstance(one, list)
     standin = one[1]["topic"]

@@ -58,10 +58,7 @@ async def test_replay_when_bounded_by_offset_or_time_then_is_the_state_of_what_l
 
 
 async def test_happened_when_read_then_has_place_time_and_verdict_of_each() -> None:
-    """
-    Each event has place, time and verdict, a rejected one its reason, and an undecodable one its
-    bytes.
-    """
+    """Each event has place, time and verdict, with the reason or the bytes."""
     history, place = await the_history()
     await history.add(b"\x01\xff", place=place)
     one = PartitionReplay(history.log, place, ReplayEnd(), timeout_s=5)

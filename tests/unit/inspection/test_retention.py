@@ -108,10 +108,7 @@ def test_rules_of_a_topic_are_what_the_cluster_tells() -> None:
 
 
 def kafka_case(**states: SegmentState) -> list:  # type: ignore[type-arg]
-    """
-    Return the case of Kafka's own test for KAFKA-17062: failed copies, and eleven good ones of 100
-    bytes each.
-    """
+    """Return the case of KAFKA-17062: failed copies, and eleven good ones of 100 bytes each."""
     open_state = SegmentState.COPY_SEGMENT_STARTED
     again = SegmentState.DELETE_SEGMENT_STARTED
     return [
@@ -134,9 +131,7 @@ def gone(segments: list, rules: RetentionSettings, **more: object) -> list[str]:
 
 
 def test_f117_size_when_copies_failed_then_good_segments_do_not_go_early() -> None:
-    """
-    With eleven segments for a limit of ten the unfinished copy goes, and the first good one stays.
-    """
+    """Of eleven segments for ten the unfinished goes, and the first good one stays."""
     found = gone(kafka_case(), RetentionSettings(retention_bytes=1_000))
     assert set(found) == {"s3", min("s1", "f0", key=lambda label: segment_id(label).uuid)}
     # Now there are twelve, of which two have to go.
@@ -145,10 +140,7 @@ def test_f117_size_when_copies_failed_then_good_segments_do_not_go_early() -> No
 
 
 def test_f120_scan_when_a_copy_is_at_work_then_stops_there() -> None:
-    """
-    Like a leader, the scan stops at a copy that is at work and goes on with deletions that have
-    begun.
-    """
+    """The scan stops at a copy at work and goes on with deletions that have begun."""
     found = three(a=SegmentState.COPY_SEGMENT_STARTED, c=SegmentState.DELETE_SEGMENT_STARTED)
     at_work = [found[0].id]
     rules = RetentionSettings(retention_ms=0)
@@ -159,10 +151,7 @@ def test_f120_scan_when_a_copy_is_at_work_then_stops_there() -> None:
 
 
 def test_retention_when_the_log_start_has_moved_over_epochs_then_all_before_it_goes() -> None:
-    """
-    Retention deletes every segment below the log start, also those of epochs that the leader
-    dropped.
-    """
+    """Every segment below the log start goes, also those of dropped epochs."""
     found = [
         started("old", 0, 99, {0: 0}, state=CF),
         started("over", 100, 199, {1: 100, 2: 150}, state=CF),

@@ -114,8 +114,7 @@ def test_moment_when_it_is_none_is_refused(text: str) -> None:
 def test_topic_partitions_when_written_as_kafkas_tool_has_them_mean_the_same(
     pattern: str, allowed: list[str], refused: list[str]
 ) -> None:
-    """Names are expressions for the whole name, upper bounds are exclusive, an empty name is any;
-    empty rules are read as kafka-get-offsets reads them: at the end not at all, else as all."""
+    """Rules are read as kafka-get-offsets reads them, also empty ones."""
     found = parse_topic_partitions(pattern)
     assert all(found.allows(_partition(one)) for one in allowed)
     assert not any(found.allows(_partition(one)) for one in refused)

@@ -39,9 +39,7 @@ async def story_of(offset: int, *events: Event) -> OffsetHistory:
 
 
 async def test_story_tells_each_copy_that_ever_held_the_offset() -> None:
-    """
-    The story has every copy that held the offset, also deleted ones with their end, and no others.
-    """
+    """The story has every copy that held the offset, deleted ones with their end."""
     story = await story_of(
         50,
         started("a", 0, 99), finished("a"), started("b", 100, 199), finished("b"),

@@ -50,9 +50,7 @@ async def segments_of(*events: object) -> list:  # type: ignore[type-arg]
 async def test_f102_copy_that_never_ends_when_nothing_followed_then_is_stalled(
     leader: int | None, brokers: set[int], why: str
 ) -> None:
-    """
-    An open copy with no later event is stalled, and the finding says why by leader and brokers.
-    """
+    """An open copy with no later event is stalled, with the reason."""
     segments = await segments_of(
         started("before", 0, 99), finished("before"), started("open", 100, 199)
     )
@@ -85,9 +83,7 @@ async def test_f102_copy_when_it_was_made_again_then_is_abandoned_and_says_by_wh
 
 
 async def test_f102_copy_when_the_clock_of_the_next_broker_is_behind_then_is_abandoned() -> None:
-    """
-    A copy is abandoned when a copy of the same or a later epoch went further, whatever its clock.
-    """
+    """A copy is abandoned when one of its or a later epoch went further."""
     for epoch, code in ((3, "COPY-ABANDONED"), (2, "COPY-ABANDONED"), (1, "COPY-STALLED")):
         segments = await segments_of(
             started("open", 100, 199, {2: 100}, event_timestamp_ms=HOUR_MS),
@@ -164,10 +160,7 @@ def summary(segments: int) -> PartitionSummary:
 def test_f116_topic_id_that_the_cluster_does_not_know_then_is_gone(
     topics: dict[str, TopicFacts] | None, codes: list[str]
 ) -> None:
-    """
-    A topic id unknown to the cluster is gone, also if a new topic has its name; without answer it
-    is not.
-    """
+    """An unknown topic id is gone, unless the cluster gave no answer."""
     found = half_deleted([summary(3)], {}, replace(KNOWN, topics=topics))
     assert [one.kind.code for one in found] == codes
     assert half_deleted([summary(0)], {}, replace(KNOWN, topics=topics)) == []

@@ -76,9 +76,7 @@ async def test_verify_when_a_range_is_missing_then_names_the_hole_and_its_epoch(
 
 
 async def test_verify_when_a_segment_is_displaced_then_it_is_hidden_and_overlaps() -> None:
-    """
-    KAFKA-20932: 0-150 hides 0-100 and overlaps 101-200, and offsets of 0-100 are still covered.
-    """
+    """KAFKA-20932: 0-150 hides 0-100 and overlaps 101-200; 0-100 stays covered."""
     found = await found_in(copied("a", 0, 100), copied("b", 101, 200), copied("c", 0, 150))
     assert codes(found) == ["HIDDEN-SEGMENT", "OVERLAP", "OVERLAP"]
     assert found[0].fields["segment_id"] == str(segment_id("a").uuid)
@@ -113,10 +111,7 @@ async def test_verify_after_an_unclean_election_then_the_replaced_epoch_is_no_ho
 async def test_verify_against_the_log_then_names_what_nobody_has(
     offsets: PartitionOffsets, expected: list[tuple[object, ...]]
 ) -> None:
-    """
-    The check names offsets that neither log nor tier has, and skips partitions the cluster left
-    out.
-    """
+    """The check names offsets in neither log nor tier, and skips unknown partitions."""
     found = await found_in(copied("a", 0, 99), copied("b", 100, 199), offsets=offsets)
     told = [
         (one.kind.code, *(one.fields[name] for name in ("first_offset", "last_offset")
@@ -156,9 +151,7 @@ async def test_verify_when_an_epoch_begins_inside_a_segment_then_the_log_start_t
 
 
 async def test_verify_when_all_that_is_missing_lies_before_the_log_start_then_is_no_hole() -> None:
-    """
-    A hole below the log start is no finding, and one across it is named from the log start on.
-    """
+    """A hole is a finding from the log start on only."""
     copies = copied("a", 0, 99), copied("b", 200, 299)
     holes = [
         [(one.fields["first_offset"], one.fields["last_offset"]) for one in found
@@ -182,9 +175,7 @@ async def test_verify_when_a_new_leader_copies_what_was_copied_then_is_a_note() 
 async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_brokers_miss(
     late: tuple[int, int],
 ) -> None:
-    """
-    The finding names the offsets that KAFKA-20932 hides although a finished segment holds them.
-    """
+    """The finding names offsets that KAFKA-20932 hides."""
     found = await found_in(copied("a", 0, 200), copied("b", *late))
     (lacking,) = [one for one in found if one.kind.code == "STOCK-LOOKUP-EMPTY"]
     assert (lacking.fields["first_offset"], lacking.fields["last_offset"]) == (101, 200)
@@ -197,10 +188,7 @@ async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_b
 async def test_verify_when_what_took_the_first_slot_is_deleted_then_the_log_start_tells(
     earliest: int | None, expected: list[tuple[int, int]]
 ) -> None:
-    """
-    The check names offsets with an empty look-up from the log start on, and none without a log
-    start.
-    """
+    """Empty look-ups count from the log start on, and not without one."""
     found = await found_in(
         copied("a", 0, 100), copied("b", 0, 200), (delete_started("b"),), copied("c", 201, 300),
         copied("d", 101, 200), offsets=PartitionOffsets(earliest=earliest),

@@ -71,9 +71,7 @@ async def test_folder_of_ours_when_looked_at_then_answers_and_stands_open(tmp_pa
 async def test_folder_of_a_broker_when_looked_at_then_its_count_is_found_out_and_noted(
     tmp_path: Path,
 ) -> None:
-    """
-    The count of a broker's folder is computed, and a note has the number of user partitions used.
-    """
+    """The count is computed, and a note has the number of user partitions used."""
     await write_brokers(tmp_path, events_of(NUMBERS), 7)
     async with opened_folders(tmp_path) as source:
         assert len(await segment_counts(await source.now())) == len(NUMBERS)
@@ -155,10 +153,7 @@ async def test_count_when_the_topic_was_enlarged_then_it_must_be_said_and_is_not
 async def test_f39_partitions_when_some_were_not_copied_then_the_others_are_answered(
     tmp_path: Path,
 ) -> None:
-    """
-    A question about one user partition needs one folder; one about all is not ready and names the
-    missing ones.
-    """
+    """One user partition needs one folder; a question about all names the missing ones."""
     await write_brokers(tmp_path / "broker", events_of(NUMBERS))
     here, there = (place_of(user_partition(number), 50) for number in (0, 1))
     folder = copy_partition(tmp_path / "broker", here, tmp_path / "copy")
@@ -212,9 +207,7 @@ async def test_poison_when_in_a_copy_then_is_counted_and_noted(
 async def test_count_when_it_stands_on_little_then_answers_say_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    A count from few user partitions has a note in answers, and one from many only in the standing.
-    """
+    """A count from few user partitions has a note in answers, else in the status only."""
     for numbers, expected in ((range(1), 1), (NUMBERS, 0)):
         folder = tmp_path / str(len(numbers))
         await write_brokers(folder, events_of(numbers), 50)

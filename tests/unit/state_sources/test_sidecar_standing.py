@@ -27,9 +27,7 @@ def test_standing_when_the_service_says_little_then_the_rest_is_not_known() -> N
 
 
 def test_standing_when_the_service_was_not_given_all_then_what_it_has_is_what_counts() -> None:
-    """
-    A service beside a broker is complete with the partitions that the broker leads and follows.
-    """
+    """A service is complete with the partitions of its broker."""
     place = {"metadata_partition": 1, "state": "open", "position": 3, "segments": {}}
     said = {**SAID, "metadata_partitions": [place], "is_assignment_known": True}
     found = standing_of(said, "here", "serve")

@@ -53,9 +53,7 @@ async def test_json_when_there_is_nothing_has_an_empty_list() -> None:
 
 
 async def test_json_when_a_value_is_bytes_or_not_ascii_is_ascii() -> None:
-    """
-    JSON holds bytes as hex and escapes every character that is not ASCII, whatever the locale.
-    """
+    """JSON holds bytes as hex and escapes every character that is not ASCII."""
     text = await printed(answer_of([{"name": "ä\u2028", "raw": b"\x00\xff"}]), "json")
     assert text.isascii()
     assert json.loads(text)["items"] == [{"name": "ä\u2028", "raw": "00ff"}]

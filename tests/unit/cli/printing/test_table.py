@@ -145,9 +145,7 @@ def test_line_when_it_is_too_long_goes_on_below_itself(line: str, lines: list[st
 
 
 async def test_table_when_a_word_of_ours_is_too_long_goes_on_behind_a_hyphen() -> None:
-    """
-    A table hyphenates only words of small letters; any other word may be an id and stays whole.
-    """
+    """A table hyphenates words of small letters; any other may be an id."""
     item: View = {
         "name": "n" * 40,
         "size": 1,

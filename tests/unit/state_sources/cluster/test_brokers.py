@@ -80,9 +80,7 @@ async def asking(kafka: FakeTopics, timeout_s: float = TIMEOUT_S) -> AsyncIterat
 
 
 def two_topics() -> AskedCluster:
-    """
-    Return a cluster with a tiered topic that two brokers lead, and one hidden from the client.
-    """
+    """Return a cluster with a tiered topic of two leaders, and a hidden one."""
     return AskedCluster(
         a=FakeTopic([FakeLog(0), FakeLog(1)], {"remote.storage.enable": "true"}),
         hidden=FakeTopic([FakeLog(0)], code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),

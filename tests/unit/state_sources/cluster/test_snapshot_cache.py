@@ -122,9 +122,7 @@ def damage_one(folder: Path) -> int:
 async def test_f6_cache_when_it_is_foreign_stale_or_damaged_then_is_not_used(
     tmp_path: Path,
 ) -> None:
-    """
-    The cache is not used for another topic, behind the log end, before its start, or when damaged.
-    """
+    """A cache of another topic, beyond the log, or damaged is not used."""
     kafka = cluster_of(events_of(NUMBERS))
     async with opened_source(kafka, snapshot_cache=tmp_path) as source:
         await source.now()
