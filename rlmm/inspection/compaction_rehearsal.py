@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rlmm.inspection.event_record import EventRecord
-    from rlmm.inspection.replay import EventLog, Progress
+    from rlmm.inspection.replay import EventLog, PartitionReplay, Progress
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.shard import Shard
 
@@ -209,10 +208,11 @@ async def rehearse(
     timeout_s: float,
     progress: Progress | None = None,
 ) -> CleaningRehearsal:
-    maker, first = (
-        KeyMaker(level.keys),
-        PartitionReplay(log, place, topic.bound, timeout_s=timeout_s),
-    )
+    from rlmm.inspection.replay import PartitionReplay  # noqa: PLC0415  # not for --help
+    from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415
+
+    maker = KeyMaker(level.keys)
+    first = PartitionReplay(log, place, topic.bound, timeout_s=timeout_s)
     cleaner, records = LogCleaner(_INT64_MAX if level.number else 0), 0
     reach_ms = _reach_ms(level, topic)
     async for happened in _all(first, progress):

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogError, LogTruncated, LogUnavailable, NotReady
 from rlmm.inspection.log_scan import LogScan
-from rlmm.inspection.replay import READ_BYTES, PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import READ_BYTES, PartitionReplay
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence

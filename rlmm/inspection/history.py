@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate, Remark
 
@@ -88,6 +87,8 @@ class EventHistory:
     """Collects the history of the subject *sought* from the events of one metadata partition."""
 
     def __init__(self, sought: HistorySubject) -> None:
+        from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415  # not for --help
+
         self._sought = sought
         self._shard = PythonShard(0)
         self._pattern = sought.pattern()

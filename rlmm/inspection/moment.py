@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -16,6 +16,22 @@ if TYPE_CHECKING:
 
 PAGE = 1_000
 """Segments that are handed on at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayEnd:
+    """
+    Up to where a log counts: the last offset by place, the last millisecond, else its end.
+
+    By time it ends before the first record that is later, even if older ones follow it.
+    """
+
+    offsets: Mapping[int, int] = field(default_factory=dict)
+    time_ms: int | None = None
+
+    @property
+    def is_now(self) -> bool:
+        return not self.offsets and self.time_ms is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from rlmm.inspection.event_filter import words_of
 from rlmm.inspection.moment import PartitionSummary, in_order, summary_of
-from rlmm.metadata.python_shard import PythonShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rlmm.inspection.event_record import EventRecord
-    from rlmm.inspection.replay import PartitionReplay, Progress, ReplayEnd
+    from rlmm.inspection.moment import ReplayEnd
+    from rlmm.inspection.replay import PartitionReplay, Progress
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.shard import Shard
 
@@ -86,6 +86,8 @@ class MomentDiff:
 
 
 def _alone(place: int, image: bytes | None) -> Shard:
+    from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415  # not for --help
+
     shard = PythonShard(place)
     if image is not None:
         shard.import_partition(image)

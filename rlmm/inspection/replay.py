@@ -7,7 +7,7 @@ Verdicts come from the engine, as in a service. A bound may end inside a batch.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.base.time_text import moment_text
@@ -20,7 +20,7 @@ from rlmm.errors import (
     first_of,
 )
 from rlmm.inspection.event_record import happened_in
-from rlmm.inspection.moment import PAGE, PartitionSummary, in_order, summary_of
+from rlmm.inspection.moment import PAGE, PartitionSummary, ReplayEnd, in_order, summary_of
 from rlmm.inspection.record_set_bounds import cut_of
 from rlmm.log.request_checks import require_partition
 from rlmm.metadata.assignment import place_of
@@ -70,22 +70,6 @@ class EventLog(Protocol):
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayEnd:
-    """
-    Up to where a log counts: the last offset by place, the last millisecond, else its end.
-
-    By time it ends before the first record that is later, even if older ones follow it.
-    """
-
-    offsets: Mapping[int, int] = field(default_factory=dict)
-    time_ms: int | None = None
-
-    @property
-    def is_now(self) -> bool:
-        return not self.offsets and self.time_ms is None
 
 
 @dataclass(frozen=True, slots=True)

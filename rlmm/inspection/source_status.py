@@ -85,3 +85,25 @@ class SourceStatus:
     @property
     def is_caught_up(self) -> bool:
         return self.identity is not None and all(one.is_caught_up for one in self.assigned)
+
+
+def unread(
+    place: int,
+    state: str,
+    why: str,
+    detail: str,
+    *,
+    position: int | None = None,
+    target: int | None = None,
+) -> MetadataPartitionStatus:
+    """Return the status of a metadata partition that was not read."""
+    return MetadataPartitionStatus(
+        place, state, why, detail, None, position, target, None, None, None, None, None, None
+    )
+
+
+def lost_note(place: int, undecodable: int, records: int) -> str:
+    return (
+        f"metadata partition {place}: {undecodable} of {records} records could not be understood: "
+        "what they said is not in any answer"
+    )

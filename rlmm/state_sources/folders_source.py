@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Self
 
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, NotReady
+from rlmm.inspection.source_status import unread
 from rlmm.log.files.log_folder import PARTITION_COUNT, UNKNOWN_CLUSTER_ID
 from rlmm.log.request_checks import PARTITION_COUNT_MAX, require_count, require_partition
 from rlmm.state_sources.copied_folders import find_copies
 from rlmm.state_sources.folders_log import FoldersLog
 from rlmm.state_sources.partition_count import fitting_count
 from rlmm.state_sources.protocol import SourceStatus, StateSourceKind
-from rlmm.state_sources.replayed_states import ReplayedStates, unread
+from rlmm.state_sources.replayed_states import ReplayedStates
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

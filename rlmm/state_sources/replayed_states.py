@@ -22,11 +22,12 @@ from rlmm.errors import (
     first_of,
 )
 from rlmm.gate.state import GateState
-from rlmm.inspection.replay import PLACES_AT_ONCE, PartitionReplay, ReplayEnd, ShardsMoment
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PLACES_AT_ONCE, PartitionReplay, ShardsMoment
+from rlmm.inspection.source_status import MetadataPartitionStatus, lost_note, unread
 from rlmm.log.replay_progress import NotReadyReason, ReplayHistory
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.verdicts import COUNTED_APART, RejectReason
-from rlmm.state_sources.protocol import MetadataPartitionStatus
 from rlmm.views.status import segments_by_state
 
 if TYPE_CHECKING:
@@ -278,21 +279,6 @@ def standing_of_trouble(place: int, error: RlmmError) -> MetadataPartitionStatus
     return unread(place, state.value, why.value, str(error), position=position, target=target)
 
 
-def unread(
-    place: int,
-    state: str,
-    why: str,
-    detail: str,
-    *,
-    position: int | None = None,
-    target: int | None = None,
-) -> MetadataPartitionStatus:
-    """Return the status of a metadata partition that was not read."""
-    return MetadataPartitionStatus(
-        place, state, why, detail, None, position, target, None, None, None, None, None, None
-    )
-
-
 def history_of(base: ReplayHistory, figures: ShardStatistics) -> ReplayHistory:
     """Return the history of a state that began with *base* and has counted *figures* since."""
     undecodable = figures.undecodable_by_reason
@@ -304,10 +290,3 @@ def history_of(base: ReplayHistory, figures: ShardStatistics) -> ReplayHistory:
     found.records += tally.applied + tally.duplicate + tally.rejected + lost
     found.without_base += figures.rejected_by_reason.get(RejectReason.UNKNOWN_SEGMENT, 0)
     return found
-
-
-def lost_note(place: int, undecodable: int, records: int) -> str:
-    return (
-        f"metadata partition {place}: {undecodable} of {records} records could not be understood: "
-        "what they said is not in any answer"
-    )

@@ -18,7 +18,6 @@ from rlmm.errors import (
 )
 from rlmm.inspection.moment import PAGE, PartitionSummary, in_order
 from rlmm.metadata.assignment import place_of
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.state_sources import sidecar_calls as calls
 from rlmm.wire.operator_queries import PIECE_BYTES_MAX
 
@@ -86,6 +85,8 @@ class SidecarMoment:
 
     async def state(self, partition: TopicIdPartition) -> Shard:
         """See `Moment`: the state at the time of this call."""
+        from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415  # not for `rlmm status`
+
         place = self._require_read(partition)
         for _ in range(_ATTEMPTS):
             head = await self._link.ask(calls.open_image(partition, PIECE_BYTES_MAX))

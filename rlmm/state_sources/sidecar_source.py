@@ -9,8 +9,6 @@ from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.version import __version__
 from rlmm.errors import InvalidArgument, NotReady, RlmmError
 from rlmm.inspection.source_status import SourceStatus, StateSourceKind
-from rlmm.records.batch import Batch, walk
-from rlmm.records.damage import DamagedRecords
 from rlmm.state_sources.sidecar_access import address_of, token_of
 from rlmm.state_sources.sidecar_calls import status
 from rlmm.state_sources.sidecar_link import SidecarLink
@@ -168,6 +166,9 @@ def _asked(found: SourceStatus, places: Collection[int] | None) -> list[Metadata
 
 def _timestamp_ms(found: RecordSet, offset: int) -> int | None:
     """Return the timestamp of the record at *offset*, or of its batch if it was compacted away."""
+    from rlmm.records.batch import Batch, walk  # noqa: PLC0415  # for a partition that lags
+    from rlmm.records.damage import DamagedRecords  # noqa: PLC0415
+
     for batch in walk(found.data, verify_crc=False):
         if not isinstance(batch, Batch) or batch.next_offset <= offset:
             continue

@@ -10,10 +10,11 @@ from rlmm.inspection.source_status import (
     MetadataPartitionStatus,
     SourceStatus,
     StateSourceKind,
+    lost_note,
+    unread,
 )
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
-from rlmm.state_sources.replayed_states import lost_note, unread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.moment_diff import compare
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.inspection.state_changes import (
     ChangeKind,
     DeleteChange,

@@ -16,6 +16,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `output`: The printing of answers in one piece.
 - `parameter_types`: Types of command line parameters.
 - `query_command`: A command that looks at the state, from its flags to its exit code.
+- `query_options`: Options that several queries have in common.
 - `query_run`: The run of a command that queries the state.
 - `shared_flags`: The flags that all commands share which look at the tiered state, and their
   variables.

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -19,7 +19,7 @@ from rlmm.cli.common.exit_codes import error_line
 from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.printing.writing import write_answer
 from rlmm.errors import RlmmError
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.state_sources.opening import open_source
 from rlmm.state_sources.replay_bar import replay_bar
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rlmm.cli.common.source_options import SourceChoice
     from rlmm.cli.partial_metadata.ready_partitions import Holds
     from rlmm.cli.printing.answer import CommandAnswer
-    from rlmm.inspection.moment import Moment, PartitionSummary
-    from rlmm.inspection.replay import Progress, ReplayEnd
+    from rlmm.inspection.moment import Moment, PartitionSummary, ReplayEnd
+    from rlmm.inspection.replay import Progress
     from rlmm.inspection.selectors import PartitionLabel
     from rlmm.state_sources.protocol import StateSource
 
@@ -28,7 +28,7 @@ _log = logging.getLogger("rlmm.cli.asking")
 
 
 def _up_to_now() -> ReplayEnd:
-    from rlmm.inspection.replay import ReplayEnd  # noqa: PLC0415  # not for help and completion
+    from rlmm.inspection.moment import ReplayEnd  # noqa: PLC0415  # not for help and completion
 
     return ReplayEnd()
 
@@ -57,7 +57,7 @@ class QueryContext:
 
     def bound_of(self, places: Collection[int] | None = None) -> ReplayEnd:
         """Return the bound for *places*, or all. `InvalidArgument` for a bare offset of several."""
-        from rlmm.inspection.replay import ReplayEnd  # noqa: PLC0415  # not for help and completion
+        from rlmm.inspection.moment import ReplayEnd  # noqa: PLC0415  # not for help and completion
 
         if self.offset is None:
             return self.bound
@@ -143,8 +143,10 @@ class QueryContext:
         return await of_ready(self, self.whole, holds)
 
 
-def answer(asked: SourceChoice, ask: Ask) -> None:
-    """Run the query, print the answer, and exit with its code."""
+def answer(
+    asked: SourceChoice, ask: Callable[..., Awaitable[CommandAnswer]], **flags: object
+) -> None:
+    """Ask with *flags*, print the answer, and exit with its code."""
     from rlmm.cli.common.query_command import run  # noqa: PLC0415  # as above
 
-    run(asked, ask)
+    run(asked, partial(ask, **flags))

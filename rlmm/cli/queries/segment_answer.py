@@ -11,8 +11,8 @@ from rlmm.cli.common.answer_header import MomentHead, moment_fields
 from rlmm.cli.common.object_places import ObjectKeys, object_places, stored_fields
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import epochs_text, partition_label, size_text
-from rlmm.cli.queries.segments_answer import COLUMNS as LIST_COLUMNS
-from rlmm.cli.queries.segments_answer import segments_of
+from rlmm.cli.queries.segments import COLUMNS as LIST_COLUMNS
+from rlmm.cli.queries.segments import segments_of
 from rlmm.errors import InvalidArgument, NotFound
 from rlmm.inspection.segment_search import SegmentFilter, holding, newest_from
 from rlmm.metadata.ids import SegmentId

@@ -18,7 +18,7 @@ from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.export_question import asked_question, named_plan
 from rlmm.cli.tier_maintenance.options import attach, care_options
 from rlmm.errors import ConfigError
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from spark_tiering.maintenance.new_file import new_file, require_free
 from spark_tiering.maintenance.wiring import only_looking, open_tier
 from spark_tiering.read_plan.document import format_plan

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.log.files.files_log import FilesLog
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE, Applied, Rejected, RejectReason, Remark
 from rlmm_demo.world.service import DemoService

@@ -11,7 +11,8 @@ import pytest
 
 from rlmm.errors import LogUnavailable
 from rlmm.inspection.cluster_facts import PartitionOffsets
-from rlmm.inspection.replay import ReplayEnd, replay
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import replay
 from rlmm.kafka_client.settings import TOPIC
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.python_shard import PythonShard

@@ -18,7 +18,8 @@ from rlmm.errors import (
     NotReady,
     UnknownPartition,
 )
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd, ShardsMoment, replay
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay, ShardsMoment, replay
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.log.protocol import LogBounds
 from rlmm.metadata.assignment import Assignment, place_of

@@ -15,7 +15,8 @@ from rlmm.cli.common import query_command as answering
 from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.printing.settings import PrintSettings
 from rlmm.cli.printing.writing import write_answer
-from rlmm.inspection.replay import ReplayEnd, replay
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import replay
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.metadata.ids import Uuid
 from rlmm.state_sources.protocol import SourceStatus, StateSourceKind

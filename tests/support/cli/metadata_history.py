@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
-from rlmm.inspection.replay import ReplayEnd, replay
+from rlmm.inspection.replay import replay
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import place_of
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractAsyncContextManager
 
+    from rlmm.inspection.moment import ReplayEnd
     from rlmm.inspection.replay import ShardsMoment
     from rlmm.metadata.events import Event
 

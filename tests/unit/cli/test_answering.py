@@ -24,7 +24,7 @@ from rlmm.errors import (
     SidecarUnavailable,
     UnknownPartition,
 )
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.selectors import parse_partition
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import TOPIC_ID, finished, started, tp

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.bundle_answer import bundle_answer
-from rlmm.cli.queries.lag_answer import lag_answer, offsets_answer
-from rlmm.cli.queries.preflight_answer import delete_answer, reassign_answer
+from rlmm.cli.queries.lag import lag_answer, offsets_answer
+from rlmm.cli.queries.preflight import delete_answer, reassign_answer
+from rlmm.cli.queries.support_bundle import bundle_answer
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from tests.support.builders import TOPIC_ID, finished, started, tp

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.diff_answer import diff_answer
+from rlmm.cli.queries.diff import diff_answer
 from rlmm.errors import InvalidArgument, LogTruncated
 from rlmm.inspection.selectors import EVERYTHING, MomentSelector, partition_filter
 from rlmm.metadata.segment import PartitionDeleteState

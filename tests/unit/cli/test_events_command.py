@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.events_answer import EventsQuestion, events_answer
+from rlmm.cli.queries.events import EventsQuestion, events_answer
 from rlmm.errors import ConfigError, InvalidArgument, LogTruncated
 from rlmm.inspection.event_filter import EventFilter, EventKind
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.selectors import MomentSelector, partition_filter
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.segment import PartitionDeleteState

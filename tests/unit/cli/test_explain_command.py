@@ -9,7 +9,7 @@ import pytest
 from rlmm.cli.queries.explain_answer import ExplainQuestion, explain_answer
 from rlmm.errors import NotPermitted, NotReady
 from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.selectors import parse_position
 from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus, StateSourceKind
 from rlmm.metadata.ids import Uuid

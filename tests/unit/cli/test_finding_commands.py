@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.check_answer import check_answer
-from rlmm.cli.queries.doctor_answer import doctor_answer
-from rlmm.cli.queries.lag_answer import offsets_answer
-from rlmm.cli.queries.preflight_answer import delete_answer
-from rlmm.cli.queries.rehearsal_answer import rehearsal_answer
-from rlmm.cli.queries.stuck_answer import stuck_answer
-from rlmm.cli.queries.usage_answer import usage_answer
-from rlmm.cli.queries.verify_answer import verify_answer
+from rlmm.cli.queries.check import check_answer
+from rlmm.cli.queries.doctor import doctor_answer
+from rlmm.cli.queries.lag import offsets_answer
+from rlmm.cli.queries.preflight import delete_answer
+from rlmm.cli.queries.rehearse_compaction import rehearsal_answer
+from rlmm.cli.queries.stuck import stuck_answer
+from rlmm.cli.queries.usage import usage_answer
+from rlmm.cli.queries.verify import verify_answer
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.check_thresholds import Thresholds
 from rlmm.inspection.cluster_facts import (
@@ -23,7 +23,7 @@ from rlmm.inspection.cluster_facts import (
     Rights,
     TopicFacts,
 )
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from tests.support.builders import TOPIC_ID, finished, segment_id, started, tp
 from tests.support.cli.json_schemas import require_valid
 from tests.support.cli.memory_source import document_of as read_document

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.check_answer import check_answer
-from rlmm.cli.queries.doctor_answer import doctor_answer
-from rlmm.cli.queries.lag_answer import lag_answer, offsets_answer
-from rlmm.cli.queries.preflight_answer import delete_answer, reassign_answer
-from rlmm.cli.queries.rehearsal_answer import rehearsal_answer
-from rlmm.cli.queries.stuck_answer import stuck_answer
-from rlmm.cli.queries.usage_answer import usage_answer
-from rlmm.cli.queries.verify_answer import verify_answer
+from rlmm.cli.queries.check import check_answer
+from rlmm.cli.queries.doctor import doctor_answer
+from rlmm.cli.queries.lag import lag_answer, offsets_answer
+from rlmm.cli.queries.preflight import delete_answer, reassign_answer
+from rlmm.cli.queries.rehearse_compaction import rehearsal_answer
+from rlmm.cli.queries.stuck import stuck_answer
+from rlmm.cli.queries.usage import usage_answer
+from rlmm.cli.queries.verify import verify_answer
 from rlmm.inspection.check_thresholds import Thresholds
 from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from rlmm.log.memory.memory_log import MemoryLog

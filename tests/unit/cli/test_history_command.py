@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.history_answer import history_answer
+from rlmm.cli.queries.history import history_answer
 from rlmm.errors import InvalidArgument, NotFound
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.selectors import MomentSelector, PartitionLabel, SegmentLabel, parse_subject
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.encoding import encode

@@ -11,7 +11,7 @@ import pytest
 from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.partial_metadata.readable_partitions import readable
 from rlmm.cli.queries.explain_answer import ExplainQuestion, explain_answer
-from rlmm.cli.queries.history_answer import history_answer
+from rlmm.cli.queries.history import history_answer
 from rlmm.errors import LogNotPermitted, LogUnavailable, NotReady
 from rlmm.inspection.cluster_facts import TopicFacts
 from rlmm.inspection.selectors import parse_position, parse_subject

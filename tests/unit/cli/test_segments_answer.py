@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rlmm.cli.queries.segments_answer import list_answer, segments_of
+from rlmm.cli.queries.segments import list_answer, segments_of
 from rlmm.inspection.moment import PartitionSummary
 from rlmm.inspection.segment_search import SegmentFilter
 from rlmm.log.protocol import LogIdentity

@@ -16,7 +16,7 @@ from rlmm.inspection.compaction_rehearsal import (
     rehearse,
 )
 from rlmm.inspection.event_record import EventRecord
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.metadata.verdicts import APPLIED
 from tests.support.builders import delete_finished, delete_started, finished, started
 from tests.support.cli.metadata_history import START_MS, History

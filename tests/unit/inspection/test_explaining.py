@@ -14,8 +14,9 @@ from rlmm.inspection.explain_facts import ExplainFacts, of_topic, of_unknown
 from rlmm.inspection.explain_findings import KINDS
 from rlmm.inspection.history import EventHistory, HistorySubject
 from rlmm.inspection.lookup_trace import LookupMiss, LookupRule
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.offset_history import OffsetHistory
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.retention.retention import RetentionFate

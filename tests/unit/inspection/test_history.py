@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.inspection.history import SLOTS_MAX, EventHistory, HistoryPart, HistorySubject
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.ids import Uuid

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rlmm.errors import InvalidArgument, LogTruncated, UnknownPartition
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd, replay
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay, replay
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard

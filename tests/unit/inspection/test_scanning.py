@@ -9,7 +9,7 @@ import pytest
 from rlmm.errors import LogUnavailable, NotReady
 from rlmm.inspection.history import HistorySubject
 from rlmm.inspection.log_scan import LogScan, PartitionMention, find_mention
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.metadata.encoding import encode, encode_any
 from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.segment import SegmentState

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from rlmm.inspection import offset_history as story_module
 from rlmm.inspection.history import EventHistory, HistoryPart, HistorySubject
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.offset_history import COPIES_MAX, LINES_MAX, REFUSED_MAX, OffsetHistory
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from tests.support.builders import (
     delete_finished,

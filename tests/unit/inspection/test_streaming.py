@@ -11,7 +11,8 @@ import pytest
 from rlmm.errors import LogTruncated, LogUnavailable
 from rlmm.inspection import event_stream as streaming
 from rlmm.inspection.event_stream import followed, merged, readers_of
-from rlmm.inspection.replay import READ_BYTES, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import READ_BYTES
 from rlmm.metadata.verdicts import Rejected
 from tests.support.builders import finished, segment_id, started
 from tests.support.cli.metadata_history import START_MS, History

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from rlmm.inspection.cluster_facts import PartitionPlace, TopicFacts
-from rlmm.inspection.moment import PartitionSummary
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import PartitionSummary, ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.inspection.stuck import StuckFacts, half_deleted, stuck_in
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState

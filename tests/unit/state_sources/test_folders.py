@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.errors import ConfigError, InvalidArgument, NotReady
-from rlmm.inspection.replay import ReplayEnd, replay
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import replay
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.metadata.assignment import place_of
