@@ -15,6 +15,7 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `object_places`: The keys of a segment's objects, in the layout of the storage plugin.
 - `output`: The printing of answers in one piece.
 - `parameter_types`: Types of command line parameters.
+- `option_kinds`: Kinds of options: switches, files, times, counts.
 - `query_command`: A command that looks at the state, from its flags to its exit code.
 - `query_options`: Options that several queries have in common.
 - `query_run`: The run of a command that queries the state.

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from rlmm.cli.common.parameter_types import MOMENT, POSITIVE_TIME, SEGMENT, TIME
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+from rlmm.cli.common.option_kinds import switch
+from rlmm.cli.common.parameter_types import MOMENT, SEGMENT
 
 TOPIC = click.option("--topic", metavar="REGEX", help="Of these topics alone.")
 TOPIC_PARTITIONS = click.option(
@@ -32,22 +27,4 @@ PREFIX = click.option(
     "--prefix", default="", metavar="PREFIX",
     help="What brokers put before the keys of objects, `key.prefix` of the storage plugin.",
 )  # fmt: skip
-STRICT = click.option("--strict", "is_strict", is_flag=True, help="Exit code 1 for notes, too.")
-
-
-def time_option(
-    flag: str, name: str, default: str | None, text: str, *, is_positive: bool = False
-) -> Callable[[Any], Any]:
-    """Return a flag of a duration, in milliseconds; a default is shown."""
-    kind = POSITIVE_TIME if is_positive else TIME
-    return click.option(
-        flag, name, type=kind, default=default, show_default=True, metavar="TIME", help=text
-    )
-
-
-def count_option(flag: str, name: str, default: int | None, text: str) -> Callable[[Any], Any]:
-    """Return a flag of a number from 0 on; a default is shown."""
-    kind = click.IntRange(min=0)
-    return click.option(
-        flag, name, type=kind, default=default, show_default=True, metavar="COUNT", help=text
-    )
+STRICT = switch("--strict", "Exit code 1 for notes, too.", "is_strict")

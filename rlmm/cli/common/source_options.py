@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.parameter_types import POSITIVE_TIME, TIME
 from rlmm.cli.common.shared_flags import SharedOption
 from rlmm.cli.printing.settings import OUTPUTS, PrintSettings
@@ -55,7 +56,7 @@ _SOURCE = (
     click.option(
         "--token-file", cls=SharedOption, type=_FILE, help="File with the token for the service.",
     ),
-    click.option("--tls", cls=SharedOption, is_flag=True, help="Connect to HOST:PORT with TLS."),
+    switch("--tls", "Connect to HOST:PORT with TLS.", cls=SharedOption),
     click.option(
         "--ca-file", cls=SharedOption, type=_FILE, help="CA certificates, PEM. Implies TLS.",
     ),
@@ -109,12 +110,10 @@ _OUTPUT = (
         "--output", cls=SharedOption, type=click.Choice(OUTPUTS),
         help="The default is table on a terminal, else json.",
     ),
-    click.option("--wide", cls=SharedOption, is_flag=True, help="Show more columns."),
-    click.option("--no-headers", cls=SharedOption, is_flag=True, help="Print no header line."),
-    click.option("--quiet", cls=SharedOption, is_flag=True, help="Print data only."),
-    click.option(
-        "--debug", cls=SharedOption, is_flag=True, help="Print the traceback of an error.",
-    ),
+    switch("--wide", "Show more columns.", cls=SharedOption),
+    switch("--no-headers", "Print no header line.", cls=SharedOption),
+    switch("--quiet", "Print data only.", cls=SharedOption),
+    switch("--debug", "Print the traceback of an error.", cls=SharedOption),
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import click
 from msgspec import UNSET
 
 from rlmm.cli.common.answer_header import Notes, SourceHead
-from rlmm.cli.common.query_options import count_option, time_option
+from rlmm.cli.common.option_kinds import count_option, switch, time_option
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import output_options, source_options
 from rlmm.cli.queries.finding_answer import finding_answer
@@ -58,8 +58,7 @@ async def check_answer(
 )
 @count_option("--max-undecodable", "undecodable", 0, "How many unreadable records of one are.")
 @time_option("--max-snapshot-age", "snapshot_ms", None, "How old its last snapshot may be.")
-@click.option("--whole-history", is_flag=True,
-              help="A metadata topic whose first records are gone is a finding.")  # fmt: skip
+@switch("--whole-history", "A metadata topic whose first records are gone is a finding.")
 def check(
     asked: SourceChoice, lag_ms: int, lag_records: int | None, rejected: int | None,
     undecodable: int, snapshot_ms: int | None, whole_history: bool, **open_ms: int,

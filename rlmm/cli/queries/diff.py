@@ -12,6 +12,7 @@ from msgspec import Meta
 from rlmm.cli.common.answer_header import LogHead, log_fields, offsets_before
 from rlmm.cli.common.item_streams import with_first
 from rlmm.cli.common.log_range import bound_from, looking_up_to, named_places, require_places
+from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.parameter_types import MOMENT
 from rlmm.cli.common.query_options import PLACES, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
@@ -272,7 +273,7 @@ def _summary(document: View) -> Sequence[str]:
 @PLACES
 @TOPIC
 @TOPIC_PARTITIONS
-@click.option("--summary", "is_summary", is_flag=True, help="One line for each user partition.")
+@switch("--summary", "One line for each user partition.", "is_summary")
 def diff(
     asked: SourceChoice, topic: str | None, topic_partitions: str | None, **flags: Any
 ) -> None:

@@ -13,6 +13,7 @@ from msgspec import Meta
 from rlmm.cli.common.answer_header import LogHead, log_fields, offsets_before
 from rlmm.cli.common.item_streams import first_of, with_first
 from rlmm.cli.common.log_range import first_offsets, looking_up_to, named_places, require_places
+from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.parameter_types import SEGMENT
 from rlmm.cli.common.query_options import BEGIN, END, PLACES, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
@@ -287,7 +288,7 @@ _STATES = (
 @BEGIN
 @END
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="No more than these.")
-@click.option("--follow", is_flag=True, help="Follow new events.")
+@switch("--follow", "Follow new events.")
 @click.option(
     "--no-verdicts", is_flag=True,
     help="Begin at once: do not find out what became of events, which takes all that was before.",

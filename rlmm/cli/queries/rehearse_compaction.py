@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from rlmm.cli.common.answer_header import LogHead, Notes, log_fields, note_lines
 from rlmm.cli.common.exit_codes import EXIT_FOUND
-from rlmm.cli.common.query_options import time_option
+from rlmm.cli.common.option_kinds import switch, time_option
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
@@ -227,9 +227,7 @@ def _harm_view(level: FeatureLevel, harm: CompactionHarm) -> HarmView:
     None,
     "`retention.ms` of the metadata topic; else as the cluster says, else unlimited.",
 )
-@click.option(
-    "--segments", "shows_segments", is_flag=True, help="One row for each segment that is harmed."
-)
+@switch("--segments", "One row for each segment that is harmed.", "shows_segments")
 def rehearse_compaction(asked: SourceChoice, **flags: Any) -> None:
     """
     Play the log cleaner through, before anyone turns compaction on.

@@ -17,7 +17,8 @@ from rlmm.cli.common.answer_header import (
     moment_fields,
     partitions_in_place,
 )
-from rlmm.cli.common.query_options import TOPIC, time_option
+from rlmm.cli.common.option_kinds import switch, time_option
+from rlmm.cli.common.query_options import TOPIC
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 from rlmm.cli.queries.finding_answer import finding_answer
@@ -173,9 +174,8 @@ async def _refused(
     "1h",
     "A deletion that is open for longer is stuck, of a segment or of a topic.",
 )
-@click.option(
-    "--no-history", is_flag=True,
-    help="Do not read the log for refused events: quicker, with less about the cause.",
+@switch(
+    "--no-history", "Do not read the log for refused events: quicker, with less about the cause."
 )  # fmt: skip
 def stuck(asked: SourceChoice, *, no_history: bool, **flags: Any) -> None:
     """

@@ -19,6 +19,7 @@ from msgspec import UNSET
 from rlmm.base.version import __version__
 from rlmm.cli.common.answer_header import Notes
 from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
+from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.shared_flags import is_of_commands
 from rlmm.cli.common.source_options import output_options, source_options
@@ -256,17 +257,12 @@ def _pack(path: Path, texts: dict[str, str], mtime_s: int) -> dict[str, int]:
     default=Path("rlmm-support.tar.gz"), show_default=True,
     help="Where it goes; an existing file is not replaced.",
 )  # fmt: skip
-@click.option(
-    "--keep-names",
-    "keeps_names",
-    is_flag=True,
-    help="Leave names of topics, hosts and paths in it.",
-)
+@switch("--keep-names", "Leave names of topics, hosts and paths in it.", "keeps_names")
 @click.option(
     "--events", "events_max", type=click.IntRange(min=0), default=1_000, show_default=True,
     help="Most events that were not simply applied, the latest.",
 )  # fmt: skip
-@click.option("--no-history", is_flag=True, help="Do not read the log for these.")
+@switch("--no-history", "Do not read the log for these.")
 def support_bundle(asked: SourceChoice, *, no_history: bool, **flags: Any) -> None:
     """
     Pack the documents that support needs.

@@ -18,6 +18,7 @@ import click
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.output import OUTPUTS, print_table
 from rlmm.cli.common.parameter_types import POSITIVE_TIME
 from rlmm.cli.common.shared_flags import name_variables
@@ -149,7 +150,7 @@ def plan_command(request: JobRequest, *, save_file: Path | None, output: str) ->
     help="For topics that brokers tier: copying and retention of each named topic are turned off "
     "while it is copied, and restored afterwards. See docs/tiering.md.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Only show the plan, as `tier plan`.")
+@switch("--dry-run", "Only show the plan, as `tier plan`.")
 @click.option(
     "--report", "report_file", cls=CalledAsFlag, type=_NEW_FILE, help="Write the report to a file."
 )
@@ -283,12 +284,8 @@ def pause_command(choice: StoreChoice, *, job_id: str) -> None:
     "--older-than", type=POSITIVE_TIME, default="7d", show_default=True, metavar="TIME",
     help="Choose a time that no upload exceeds: the store does not tell whether one is running.",
 )  # fmt: skip
-@click.option(
-    "--end",
-    "is_ending",
-    cls=ExplicitFlag,
-    is_flag=True,
-    help="Abort the uploads; without this flag they are listed.",
+@switch(
+    "--end", "Abort the uploads; without this flag they are listed.", "is_ending", cls=ExplicitFlag
 )
 @_OUTPUT
 def sweep_command(choice: StoreChoice, *, older_than: int, is_ending: bool, output: str) -> None:

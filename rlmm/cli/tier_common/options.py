@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from rlmm.cli.common.environment_variables import CalledAsFlag
+from rlmm.cli.common.option_kinds import file_option, rate_option, switch, text_option
 from rlmm.cli.common.parameter_types import POSITIVE_SIZE, POSITIVE_TIME, SIZE, TIME
 from rlmm.cli.tier_common.object_store import STORE, store_of
 from rlmm.errors import ConfigError
@@ -47,46 +48,25 @@ _SOURCE = (
         help="https://host:port of a sidecar that serves the segments of its broker. May be "
         "repeated.",
     ),
-    click.option(
-        "--source-token-file", type=_FILE, default="",
-        help="The file with the token for them.",
-    ),
-    click.option("--source-ca-file", type=_FILE, default="", help="CA certificates for them."),
-    click.option(
-        "--source-cert-file", type=_FILE, default="",
-        help="The client certificate for them.",
-    ),
-    click.option("--source-key-file", type=_FILE, default="", help="The key of that certificate."),
+    file_option("--source-token-file", "The file with the token for them."),
+    file_option("--source-ca-file", "CA certificates for them."),
+    file_option("--source-cert-file", "The client certificate for them."),
+    file_option("--source-key-file", "The key of that certificate."),
     click.option(
         "--bootstrap-server", default="", metavar="HOST:PORT,...",
         help="The cluster: it answers last stable offsets, and which topics are tiered.",
     ),
-    click.option(
-        "--command-config", type=_FILE, default="", help="A client.properties file of Kafka."
-    ),
-    click.option(
-        "--offline", is_flag=True,
-        help="Ask no cluster: for copied directories, and brokers that are down.",
-    ),
+    file_option("--command-config", "A client.properties file of Kafka."),
+    switch("--offline", "Ask no cluster: for copied directories, and brokers that are down."),
 )  # fmt: skip
 _METADATA = (
-    click.option(
-        "--sidecar", default="", metavar="SOCKET|HOST:PORT",
-        help="The service with the metadata: a Unix socket, or TCP.",
+    text_option(
+        "--sidecar", "SOCKET|HOST:PORT", "The service with the metadata: a Unix socket, or TCP."
     ),
-    click.option(
-        "--sidecar-token-file", type=_FILE, default="",
-        help="The file with the token for it.",
-    ),
-    click.option(
-        "--sidecar-ca-file", type=_FILE, default="",
-        help="CA certificates; turns TLS on.",
-    ),
-    click.option(
-        "--sidecar-cert-file", type=_FILE, default="",
-        help="The client certificate for it.",
-    ),
-    click.option("--sidecar-key-file", type=_FILE, default="", help="The key of that certificate."),
+    file_option("--sidecar-token-file", "The file with the token for it."),
+    file_option("--sidecar-ca-file", "CA certificates; turns TLS on."),
+    file_option("--sidecar-cert-file", "The client certificate for it."),
+    file_option("--sidecar-key-file", "The key of that certificate."),
     click.option(
         "--embedded", default="", type=_FOLDER, metavar="FOLDER",
         help="Keep the metadata log in FOLDER. Without this and --sidecar it is the topic of the "
@@ -135,12 +115,12 @@ _ENGINE = (
         help="local[4], spark://host:7077, yarn, k8s://..., sc://host. By default Spark runs on "
         "this machine, with a task for each processor; under spark-submit as that says.",
     ),
-    click.option("--no-spark", is_flag=True, help="Run in this process, one unit after the other."),
+    switch("--no-spark", "Run in this process, one unit after the other."),
     click.option(
         "--spark-conf", multiple=True, metavar="NAME=VALUE",
         help="A Spark setting. May be repeated.",
     ),
-    click.option("--spark-log", type=_FILE, default="", help="The file for the log of Spark."),
+    file_option("--spark-log", "The file for the log of Spark."),
 )  # fmt: skip
 _RUNNING = (
     *_ENGINE,
@@ -149,18 +129,9 @@ _RUNNING = (
         "--chunk-size", type=POSITIVE_SIZE, metavar="SIZE",
         help="The size of a chunk; 4MiB by default.",
     ),
-    click.option(
-        "--max-mb-per-s", type=click.FloatRange(0, min_open=True),
-        help="The throughput limit of the job.",
-    ),
-    click.option(
-        "--max-requests-per-s", type=click.FloatRange(0, min_open=True),
-        help="The limit of requests to the store, of the job.",
-    ),
-    click.option(
-        "--stop-file", type=_FILE, default="",
-        help="Stop between segments when this file exists.",
-    ),
+    rate_option("--max-mb-per-s", "The throughput limit of the job."),
+    rate_option("--max-requests-per-s", "The limit of requests to the store, of the job."),
+    file_option("--stop-file", "Stop between segments when this file exists."),
     click.option(
         "--time-limit", type=POSITIVE_TIME, metavar="TIME",
         help="Begin no segment after this time.",

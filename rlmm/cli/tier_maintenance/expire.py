@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
+from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.parameter_types import POSITION, SIZE, TIME
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import conclude, quiet_log, require_new, stopping_signals
@@ -74,10 +75,7 @@ _LIMITS = (
         "--min-age", type=TIME, default="1d", show_default=True, metavar="TIME",
         help="A younger open copy may have a writer: it stays, and so do the segments behind it.",
     ),
-    click.option(
-        "--end-open-copies", is_flag=True,
-        help="Delete open copies without a writer, also above the limits.",
-    ),
+    switch("--end-open-copies", "Delete open copies without a writer, also above the limits."),
     click.option(
         "--old-epochs", is_flag=True,
         help="Delete segments whose leader epochs were all replaced by later ones, by the other "
@@ -96,10 +94,7 @@ _LIMITS = (
         "--objects-gone", is_flag=True,
         help="The objects are already deleted: delete the metadata although none is found.",
     ),
-    click.option(
-        "--offline", is_flag=True,
-        help="Ask no cluster: you guarantee that no broker expires these topics.",
-    ),
+    switch("--offline", "Ask no cluster: you guarantee that no broker expires these topics."),
     click.option(
         "--apply", "is_applied", cls=ExplicitFlag, is_flag=True,
         help="Delete; without this flag the command is a dry run.",

@@ -10,6 +10,7 @@ import click
 
 from rlmm.cli.common.environment_variables import CalledAsFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.parameter_types import MOMENT, WHEN
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import conclude, print_and_keep, quiet_log, require_new
@@ -91,10 +92,7 @@ _ASKED = (
         help="The metadata as it was at a TIME, or at PARTITION:OFFSET,...: as for `rlmm "
         "segments`.",
     ),
-    click.option(
-        "--from-manifests", is_flag=True,
-        help="Use the manifests in --store instead of the metadata.",
-    ),
+    switch("--from-manifests", "Use the manifests in --store instead of the metadata."),
     click.option(
         "--check", "check_file", cls=CalledAsFlag, type=_OLD_FILE, metavar="FILE",
         help="Make no plan: report the segments of that plan that are deleted, or being deleted.",
@@ -107,10 +105,7 @@ _ASKED = (
         "--save", "save_file", cls=CalledAsFlag, type=_NEW_FILE, metavar="FILE",
         help="Write the plan to a new file; - writes it alone to standard output.",
     ),
-    click.option(
-        "--fail-on-gap", is_flag=True,
-        help="Exit with 1 when some of the range is not in the tier.",
-    ),
+    switch("--fail-on-gap", "Exit with 1 when some of the range is not in the tier."),
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
+from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.snapshot.folders import snapshot_roots
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
@@ -61,12 +62,11 @@ _THERE = click.Path(exists=True, path_type=Path)
     metavar="FILE",
     help="Publish the events of a saved and reviewed FILE that the metadata lacks.",
 )
-@click.option("--dry-run", is_flag=True, help="With --apply: only show the events to publish.")
-@click.option(
+@switch("--dry-run", "With --apply: only show the events to publish.")
+@switch(
     "--other-log",
+    "With --apply: allow a FILE that was made for another cluster or topic.",
     "is_other_log",
-    is_flag=True,
-    help="With --apply: allow a FILE that was made for another cluster or topic.",
 )
 @click.option(
     "--custom-metadata",
