@@ -36,7 +36,6 @@ May be imported by `rlmm.cli`, `rlmm.state_sources`, `rlmm.views`, `spark_tierin
 - `moment_diff`: The difference of one metadata partition between two moments.
 - `offset_history`: The copies that ever held one offset.
 - `preflight`: The preflight of a partition's move or a topic's deletion.
-- `record_set_bounds`: The sound batches of a record set, and its cut at a bound.
 - `replay`: A log that is read from its start up to a bound.
 - `segment_search`: Searches for segments: by what they are, by an offset or a time that they hold.
 - `selectors`: Times, moments, partitions and segments as they are typed.

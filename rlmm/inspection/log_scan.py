@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogError, LogTruncated, NotReady
-from rlmm.inspection.event_record import happened_in
+from rlmm.inspection.event_record import cut_of, happened_in, judged_batches
 from rlmm.inspection.moment import ReplayEnd
-from rlmm.inspection.record_set_bounds import cut_of, judged_batches
 from rlmm.inspection.replay import READ_BYTES
 from rlmm.metadata.opened import INFLATED_BYTES_MAX
 from rlmm.metadata.report import Entry

@@ -19,9 +19,8 @@ from rlmm.errors import (
     UnknownPartition,
     first_of,
 )
-from rlmm.inspection.event_record import happened_in
+from rlmm.inspection.event_record import cut_of, happened_in
 from rlmm.inspection.moment import PAGE, PartitionSummary, ReplayEnd, in_order, summary_of
-from rlmm.inspection.record_set_bounds import cut_of
 from rlmm.log.request_checks import require_partition
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.decoding import decode
@@ -43,8 +42,7 @@ if TYPE_CHECKING:
         Mapping,
     )
 
-    from rlmm.inspection.event_record import EventRecord, Wanted
-    from rlmm.inspection.record_set_bounds import ReadableEnd
+    from rlmm.inspection.event_record import EventRecord, ReadableEnd, Wanted
     from rlmm.log.protocol import LogBounds, LogIdentity
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata

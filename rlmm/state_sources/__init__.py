@@ -11,7 +11,6 @@ May be imported by `rlmm.cli`, `spark_tiering.data_source`, `spark_tiering.maint
 
 - `protocol`: What every source gives: a log to read, the state now, its status.
 - `settings`: The settings of a source, as plain values.
-- `sidecar_access`: Access to a running service, from the command line.
 - `sidecar_calls`: Calls of a running service beside those of brokers.
 - `sidecar_link`: The connection of one command to a running service.
 - `sidecar_log`: The log of a running service, read through it.
@@ -23,7 +22,6 @@ May be imported by `rlmm.cli`, `spark_tiering.data_source`, `spark_tiering.maint
 - `brokers`: The cluster's own facts: topics, settings, offsets, disks, rights.
 - `kafka_source`: The metadata topic of a cluster, replayed for one answer.
 - `copied_folders`: Copied folders: which there are, and of which cluster.
-- `partition_count`: The partition count of a topic, by where its records lie.
 - `folders_log`: The records of copied folders as one log, read-only.
 - `folders_source`: Copied folders of the metadata topic, replayed for one answer.
 - `replay_bar`: The progress of a replay, for people.

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Self
 
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, NotReady
 from rlmm.inspection.source_status import unread
 from rlmm.log.files.log_folder import PARTITION_COUNT, UNKNOWN_CLUSTER_ID
 from rlmm.log.request_checks import PARTITION_COUNT_MAX, require_count, require_partition
+from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.state_sources.copied_folders import find_copies
 from rlmm.state_sources.folders_log import FoldersLog
-from rlmm.state_sources.partition_count import fitting_count
 from rlmm.state_sources.protocol import SourceStatus, StateSourceKind
 from rlmm.state_sources.replayed_states import ReplayedStates
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
     from rlmm.inspection.replay import Progress, ShardsMoment
@@ -219,3 +220,27 @@ def _listed(places: Sequence[int]) -> str:
     """Return numbers for a message, cut if there are many."""
     shown = ", ".join(map(str, places[:_NAMED_MAX]))
     return shown if len(places) <= _NAMED_MAX else f"{shown} and {len(places) - _NAMED_MAX} more"
+
+
+_WHOLE: Final = 1 << 31
+"""A topic of so many partitions shows Kafka's hash as it is, whatever the number is really."""
+
+
+def fitting_count(
+    found: Iterable[tuple[TopicIdPartition, int]],
+    least: int,
+    first: int | None = PARTITION_COUNT,
+) -> int | None:
+    """
+    Return the count that places each partition where it was *found*, at least *least*.
+
+    *first*, Kafka's default, is preferred, else the smallest that fits, because a count that is too
+    small hides missing partitions, while one that is too large shows them. None if none fits.
+    """
+    hashes = {
+        (metadata_partition_for(one.topic_id, one.partition, _WHOLE), place) for one, place in found
+    }
+    for count in chain((first or least,), range(least, PARTITION_COUNT_MAX + 1)):
+        if count >= least and all(number % count == place for number, place in hashes):
+            return count
+    return None

@@ -7,16 +7,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rlmm.cli.common.partial_metadata import knows, of_assigned, of_ready
 from rlmm.errors import InvalidArgument
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.selectors import resolve
+from rlmm.metadata.assignment import place_of
 from rlmm.metadata.ids import TopicIdPartition
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
+    from rlmm.cli.common.partial_metadata import Holds
     from rlmm.cli.common.source_options import SourceChoice
-    from rlmm.cli.partial_metadata.ready_partitions import Holds
     from rlmm.cli.printing.answer import CommandAnswer
-    from rlmm.inspection.moment import Moment, PartitionSummary, ReplayEnd
+    from rlmm.inspection.moment import Moment, PartitionSummary
     from rlmm.inspection.replay import Progress
     from rlmm.inspection.selectors import PartitionLabel
     from rlmm.state_sources.protocol import StateSource
@@ -27,12 +31,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.cli.asking")
 
 
-def _up_to_now() -> ReplayEnd:
-    from rlmm.inspection.moment import ReplayEnd  # noqa: PLC0415  # not for help and completion
-
-    return ReplayEnd()
-
-
 @dataclass(frozen=True, slots=True)
 class QueryContext:
     """The context of a query: a source, the requested moment, and the current time."""
@@ -40,7 +38,7 @@ class QueryContext:
     source: StateSource
     now_ms: int
     """The wall clock, looked up once for the whole command."""
-    bound: ReplayEnd = field(default_factory=_up_to_now)
+    bound: ReplayEnd = field(default_factory=ReplayEnd)
     """Of `--at`; nothing set means now. See `bound_of`."""
     wait_s: float = 0.0
     timeout_s: float = 30.0
@@ -57,8 +55,6 @@ class QueryContext:
 
     def bound_of(self, places: Collection[int] | None = None) -> ReplayEnd:
         """Return the bound for *places*, or all. `InvalidArgument` for a bare offset of several."""
-        from rlmm.inspection.moment import ReplayEnd  # noqa: PLC0415  # not for help and completion
-
         if self.offset is None:
             return self.bound
         if places is None or len(set(places)) != 1:
@@ -75,9 +71,6 @@ class QueryContext:
 
         Raises `UnknownPartition`, or `InvalidArgument` if several topics had the name.
         """
-        from rlmm.inspection.selectors import resolve  # noqa: PLC0415
-        from rlmm.metadata.assignment import place_of  # noqa: PLC0415  # as above
-
         if label.whole is not None:
             return label.whole
         places = None
@@ -97,15 +90,11 @@ class QueryContext:
         If some are not ready, the ready ones answer if *label* names a partition there; else raises
         `NotReady`.
         """
-        from rlmm.cli.partial_metadata.ready_partitions import knows, of_ready  # noqa: PLC0415  # as above
-
         now = partial(self.source.now, wait_s=self.wait_s, progress=self.progress)
         return await (await of_ready(self, now, knows(label.names), places)).user_partitions()
 
     async def place_of(self, partition: TopicIdPartition) -> int:
         """Return the metadata partition of *partition*."""
-        from rlmm.metadata.assignment import place_of  # noqa: PLC0415  # as above
-
         identity = await self.source.log.identity(timeout_s=self.timeout_s)
         return place_of(partition, identity.partition_count)
 
@@ -121,16 +110,14 @@ class QueryContext:
 
         A note tells if those are not all. Raises `NotReady` if the source is not caught up.
         """
-        from rlmm.cli.partial_metadata.assigned_partitions import of_assigned  # noqa: PLC0415  # as above
-
         return await (of_assigned(self) if places is None else self.whole(places))
 
     async def whole(self, places: Collection[int] | None = None) -> Moment:
         """Return the state of *places*, or of all, for conclusions from absence; or `NotReady`."""
-        from rlmm.inspection.replay import replay  # noqa: PLC0415  # as above
-
         if self.is_now:
             return await self.source.now(places, wait_s=self.wait_s, progress=self.progress)
+        from rlmm.inspection.replay import replay  # noqa: PLC0415  # not for --help
+
         return await replay(
             self.source.log, places, self.bound_of(places),
             timeout_s=self.timeout_s, progress=self.progress,
@@ -138,8 +125,6 @@ class QueryContext:
 
     async def moment_with(self, holds: Holds) -> Moment:
         """Return the state of all, or of the ready ones if it *holds* the item; or `NotReady`."""
-        from rlmm.cli.partial_metadata.ready_partitions import of_ready  # noqa: PLC0415  # as above
-
         return await of_ready(self, self.whole, holds)
 
 

@@ -13,10 +13,9 @@ import sys
 import time
 from collections.abc import AsyncIterable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, Protocol, TextIO
 
 from rlmm.cli.printing.documents import document_head, json_text
-from rlmm.cli.printing.printers import printer_for
 from rlmm.errors import ConfigError
 from rlmm.views.values import plain
 
@@ -24,9 +23,50 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
     from rlmm.cli.printing.answer import CommandAnswer
-    from rlmm.cli.printing.printers import Printer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View, ViewObject
+
+
+class Printer(Protocol):
+    """Converts one answer to text. Each call returns the text that can be written now."""
+
+    def begin(self) -> Iterable[str]:
+        """Return the text before the items."""
+        ...
+
+    def item(self, item: View) -> Iterable[str]: ...
+
+    def pause(self) -> Iterable[str]:
+        """Return text that was held back; the next item may take long."""
+        ...
+
+    def end(self, foot: View) -> Iterable[str]: ...
+
+
+def printer_for(answer: CommandAnswer, settings: PrintSettings) -> Printer:
+    from rlmm.cli.printing.documents import (  # noqa: PLC0415  # one of them is needed
+        JsonLines,
+        JsonPrinter,
+        YamlPrinter,
+    )
+    from rlmm.cli.printing.separated import CsvPrinter, TsvPrinter  # noqa: PLC0415
+    from rlmm.cli.printing.table import ScreenPrinter, TablePrinter  # noqa: PLC0415
+
+    match settings.output:
+        case "json":
+            return JsonPrinter(answer)
+        case "jsonl":
+            return JsonLines()
+        case "yaml":
+            return YamlPrinter(answer)
+        case "csv":
+            return CsvPrinter(answer, settings)
+        case "tsv":
+            return TsvPrinter(answer, settings)
+    if answer.text is not None:
+        return ScreenPrinter(answer, settings)
+    return TablePrinter(answer, settings)
+
 
 HELD_S: Final = 0.1
 """Longest time that what is known is not written."""

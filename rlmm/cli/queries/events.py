@@ -15,10 +15,10 @@ from rlmm.cli.common.item_streams import first_of, with_first
 from rlmm.cli.common.log_range import first_offsets, looking_up_to, named_places, require_places
 from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.parameter_types import SEGMENT
+from rlmm.cli.common.partial_metadata import readable
 from rlmm.cli.common.query_options import BEGIN, END, PLACES, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
-from rlmm.cli.partial_metadata.readable_partitions import readable
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.event_text import EXTRAS, segment_or_partition, time_text, whole_text
 from rlmm.errors import ConfigError, InvalidArgument, LogError
@@ -31,9 +31,9 @@ from rlmm.views.values import Count, PlaceOffsets, ViewObject, choice
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Iterator, Mapping, Sequence
 
+    from rlmm.cli.common.partial_metadata import ReadablePartitions
     from rlmm.cli.common.query_run import QueryContext
     from rlmm.cli.common.source_options import SourceChoice
-    from rlmm.cli.partial_metadata.readable_partitions import ReadablePartitions
     from rlmm.inspection.event_record import EventRecord
     from rlmm.inspection.event_stream import EventReader
     from rlmm.inspection.selectors import MomentSelector, SegmentLabel

@@ -14,10 +14,10 @@ from rlmm.cli.common.answer_header import LogHead, log_fields, offsets_before
 from rlmm.cli.common.item_streams import first_of, last_of, with_first
 from rlmm.cli.common.log_range import first_offsets, looking_up_to, named_places, require_places
 from rlmm.cli.common.parameter_types import MOMENT, SUBJECT
+from rlmm.cli.common.partial_metadata import ReadablePartitions, readable
 from rlmm.cli.common.query_options import END, SEGMENT_ID
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
-from rlmm.cli.partial_metadata.readable_partitions import ReadablePartitions, readable
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.event_text import EXTRAS, time_text, whole_text
 from rlmm.cli.queries.events import EventsFoot, events_summary

@@ -18,10 +18,10 @@ from rlmm.cli.common.answer_header import (
     partitions_in_place,
 )
 from rlmm.cli.common.option_kinds import time_option
+from rlmm.cli.common.partial_metadata import is_of_all
 from rlmm.cli.common.query_options import TOPIC
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
-from rlmm.cli.partial_metadata.assigned_partitions import is_of_all
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text
 from rlmm.cli.queries.doctor import required_cluster

@@ -11,10 +11,10 @@ from msgspec import Meta
 from rlmm.cli.common.answer_header import MomentHead, moment_fields
 from rlmm.cli.common.item_streams import first_of
 from rlmm.cli.common.parameter_types import PARTITION, SEGMENT, SIZE, WHEN
+from rlmm.cli.common.partial_metadata import knows
 from rlmm.cli.common.query_options import PREFIX, SEGMENT_ID, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
-from rlmm.cli.partial_metadata.ready_partitions import knows
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import partition_label, size_text, states_text
 from rlmm.errors import UnknownPartition

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import click
 
 from rlmm.base.clock import SYSTEM_CLOCK
-from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
-from rlmm.cli.common.option_kinds import switch
+from rlmm.cli.common.option_kinds import CalledAsFlag, ExplicitFlag, switch
 from rlmm.cli.common.output import OUTPUTS, print_table
 from rlmm.cli.common.parameter_types import POSITIVE_TIME
 from rlmm.cli.common.shared_flags import name_variables

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from rlmm.cli.common.environment_variables import CalledAsFlag
-from rlmm.cli.common.option_kinds import file_option, rate_option, switch, text_option
+from rlmm.cli.common.option_kinds import CalledAsFlag, file_option, rate_option, switch, text_option
 from rlmm.cli.common.parameter_types import POSITIVE_SIZE, POSITIVE_TIME, SIZE, TIME
 from rlmm.cli.tier_common.object_store import STORE, store_of
 from rlmm.errors import ConfigError

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
-from rlmm.cli.common.option_kinds import switch
+from rlmm.cli.common.option_kinds import CalledAsFlag, switch
 from rlmm.cli.common.parameter_types import MOMENT, WHEN
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import conclude, print_and_keep, quiet_log, require_new

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag
+from rlmm.cli.common.option_kinds import CalledAsFlag
 from rlmm.cli.common.output import OUTPUTS
 from rlmm.cli.common.source_options import asked_of, source_flags
 from rlmm.cli.tier_common.object_store import store_flags, store_of

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
-from rlmm.cli.common.option_kinds import switch
+from rlmm.cli.common.option_kinds import CalledAsFlag, ExplicitFlag, switch
 from rlmm.cli.snapshot.folders import snapshot_roots
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag
-from rlmm.cli.common.option_kinds import rate_option, switch, text_option
+from rlmm.cli.common.option_kinds import CalledAsFlag, rate_option, switch, text_option
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
     conclude,

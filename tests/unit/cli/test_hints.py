@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm import errors
-from rlmm.cli.common.error_hints import hint_of
+from rlmm.cli.common.query_command import hint_of
 
 
 @pytest.mark.parametrize(

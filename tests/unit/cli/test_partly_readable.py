@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rlmm.cli.common.partial_metadata import readable
 from rlmm.cli.common.query_run import QueryContext
-from rlmm.cli.partial_metadata.readable_partitions import readable
 from rlmm.cli.queries.explain_answer import ExplainQuestion, explain_answer
 from rlmm.cli.queries.history import history_answer
 from rlmm.errors import LogNotPermitted, LogUnavailable, NotReady

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.ids import TopicIdPartition, Uuid
-from rlmm.state_sources.partition_count import fitting_count
+from rlmm.state_sources.folders_source import fitting_count
 from tests.support.logs.copied_folders import user_partition
 
 PARTITIONS = [user_partition(number) for number in range(40)]

@@ -9,7 +9,7 @@ import pytest
 from broker_adapter.address import TcpAddress, UnixAddress
 from rlmm.errors import ConfigError
 from rlmm.state_sources.settings import SourceSettings
-from rlmm.state_sources.sidecar_access import address_of, token_of
+from rlmm.state_sources.sidecar_source import address_of, token_of
 
 if TYPE_CHECKING:
     from pathlib import Path
