@@ -6,7 +6,6 @@ import pytest
 
 from rlmm.inspection.cluster_facts import PartitionOffsets
 from rlmm.inspection.preflight import (
-    KINDS,
     before_deletion,
     before_reassignment,
     targets_without_tier,
@@ -68,8 +67,3 @@ def test_deletion_names_what_only_the_tier_has_and_what_would_stay_behind() -> N
     assert [one.kind.code for one in both] == ["DATA-ONLY-REMOTE", "LEFTOVERS-LIKELY"]
     assert both[0].fields["segments"] == 2
     assert [one.kind.code for one in before_deletion("orders", [([], ends)])] == ["NOT-TIERED"]
-
-
-def test_kinds_have_codes_of_their_own() -> None:
-    """Each kind has its own code, because codes are an interface."""
-    assert len({kind.code for kind in KINDS}) == len(KINDS)

@@ -114,31 +114,26 @@ async def test_replay_when_the_log_begins_at_its_beginning_then_may_be_asked_bef
     assert await found.user_partitions() == []
 
 
-async def test_replay_when_it_is_to_go_on_to_an_earlier_moment_then_refuses() -> None:
-    """The replay refuses an earlier moment, because it cannot take back events."""
-    history, place = await the_history()
-    one = PartitionReplay(history.log, place, ReplayEnd({place: 4}), timeout_s=5)
-    await one.run()
-    one.go_on(ReplayEnd({place: 2}))
-    with pytest.raises(InvalidArgument, match="the second moment before the first"):
-        await one.run()
-
-
-@pytest.mark.parametrize("cut", ["head", "tail"])
-async def test_replay_when_the_log_does_not_hold_where_it_stands_any_more_then_refuses(
-    cut: str,
+@pytest.mark.parametrize(
+    ("change", "end", "error", "said"),
+    [
+        (None, 2, InvalidArgument, "the second moment before the first"),
+        ("truncate_head", None, LogTruncated, "offset 4 is reached"),
+        ("truncate_tail", None, LogTruncated, "offset 4 is reached"),
+    ],
+    ids=["earlier-moment", "head", "tail"],
+)
+async def test_replay_when_it_cannot_go_on_then_refuses(
+    change: str | None, end: int | None, error: type[Exception], said: str
 ) -> None:
-    """The replay refuses to go on when the log no longer has its position."""
+    """The replay cannot take back events, and needs its own position in the log."""
     history, place = await the_history()
-    one = PartitionReplay(history.log, place, ReplayEnd({place: 2}), timeout_s=5)
+    one = PartitionReplay(history.log, place, ReplayEnd({place: 3}), timeout_s=5)
     await one.run()
-    held = history.topic.partitions[place]
-    if cut == "head":
-        held.truncate_head(5)
-    else:
-        held.truncate_tail(1)
-    one.go_on(ReplayEnd())
-    with pytest.raises(LogTruncated, match="offset 3 is reached"):
+    if change is not None:
+        getattr(history.topic.partitions[place], change)({"truncate_head": 5}.get(change, 1))
+    one.go_on(ReplayEnd() if end is None else ReplayEnd({place: end}))
+    with pytest.raises(error, match=said):
         await one.run()
 
 

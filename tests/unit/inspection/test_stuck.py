@@ -108,16 +108,12 @@ async def test_f80_copy_whose_finish_came_first_then_is_told_so() -> None:
     assert found.kind.code == "COPY-STALLED"
 
 
-async def test_f114_deletion_that_was_begun_when_open_for_long_then_is_stalled() -> None:
-    """Deletions have a limit of their own."""
+async def test_f114_what_is_open_for_less_than_its_own_threshold_is_no_finding() -> None:
+    """Deletions have a limit of their own; a healthy copy takes its time."""
     segments = await segments_of(started("a"), finished("a"), delete_started("a"))
     (found,) = stuck_in(segments, KNOWN)
     assert found.kind.code == "DELETE-STALLED"
     assert stuck_in(segments, replace(KNOWN, delete_open_ms=10 * HOUR_MS)) == []
-
-
-async def test_what_is_open_for_less_than_the_threshold_is_no_finding() -> None:
-    """A healthy copy takes its time; a finished one is never open."""
     segments = await segments_of(started("open", 0, 99), started("a", 100, 199), finished("a"))
     assert stuck_in(segments, replace(KNOWN, now_ms=HOUR_MS)) == []
 
@@ -149,25 +145,19 @@ def summary(segments: int) -> PartitionSummary:
 
 
 @pytest.mark.parametrize(
-    ("topics", "codes"),
+    ("known", "codes"),
     [
-        (None, []),
-        (orders(1), []),
-        (orders(1, Uuid.of(0, 1)), ["TOPIC-GONE"]),
-        ({}, ["TOPIC-GONE"]),
+        (replace(KNOWN, topics=None), []),
+        (replace(KNOWN, topics=orders(1)), []),
+        (replace(KNOWN, topics=orders(1, Uuid.of(0, 1))), ["TOPIC-GONE"]),
+        (replace(KNOWN, topics={}), ["TOPIC-GONE"]),
+        (replace(KNOWN, topics={}, untold=frozenset({"orders"})), []),
     ],
+    ids=["no-answer", "there", "another-id", "gone", "without-the-right-to-describe-it"],
 )
 def test_f116_topic_id_that_the_cluster_does_not_know_then_is_gone(
-    topics: dict[str, TopicFacts] | None, codes: list[str]
+    known: StuckFacts, codes: list[str]
 ) -> None:
-    """An unknown topic id is gone, unless the cluster gave no answer."""
-    found = half_deleted([summary(3)], {}, replace(KNOWN, topics=topics))
-    assert [one.kind.code for one in found] == codes
-    assert half_deleted([summary(0)], {}, replace(KNOWN, topics=topics)) == []
-
-
-def test_f116_topic_that_we_may_not_see_is_not_called_gone() -> None:
-    """A topic may look gone to a client without the right to DESCRIBE it."""
-    known = replace(KNOWN, topics={})
-    assert half_deleted([summary(1)], {}, known) != []
-    assert half_deleted([summary(1)], {}, replace(known, untold=frozenset({"orders"}))) == []
+    """An unknown topic id is gone, unless the cluster gave no answer or may not show it."""
+    assert [one.kind.code for one in half_deleted([summary(3)], {}, known)] == codes
+    assert half_deleted([summary(0)], {}, known) == []

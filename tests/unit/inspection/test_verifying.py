@@ -12,7 +12,6 @@ from rlmm.findings.finding import Severity
 from rlmm.inspection.cluster_facts import PartitionOffsets
 from rlmm.inspection.moment import PartitionSummary
 from rlmm.inspection.verify import (
-    KINDS,
     PartitionStart,
     broken_rules,
     verify_heads,
@@ -97,38 +96,49 @@ async def test_verify_after_an_unclean_election_then_the_replaced_epoch_is_no_ho
     }  # fmt: skip
 
 
+def ranges(found: list[Finding], code: str) -> list[tuple[object, object]]:
+    """Return the first and the last offset of each finding with *code*."""
+    return [
+        (one.fields["first_offset"], one.fields["last_offset"])
+        for one in found
+        if one.kind.code == code
+    ]
+
+
+TWO = copied("a", 0, 99), copied("b", 100, 199)
+HOLE = copied("a", 0, 99), copied("b", 200, 299)
+
+
 @pytest.mark.parametrize(
-    ("offsets", "expected"),
+    ("copies", "ends", "code", "expected"),
     [
-        (PartitionOffsets(earliest=0, earliest_local=150, latest=500), []),
-        (PartitionOffsets(earliest=0, earliest_local=260, latest=500), [("NOWHERE", 200, 259)]),
-        (PartitionOffsets(earliest=0, earliest_local=200, latest=500), []),
-        (PartitionOffsets(earliest=120, earliest_local=200, latest=500), [("BELOW-LOG-START",)]),
-        (PartitionOffsets(earliest=0, earliest_local=150, latest=180), [("BEYOND-LOG-END",)]),
-        (PartitionOffsets(), []),
+        (TWO, (0, 150, 500), "", []),
+        (TWO, (0, 260, 500), "NOWHERE", [(200, 259)]),
+        (TWO, (0, 200, 500), "", []),
+        (TWO, (120, 200, 500), "BELOW-LOG-START", None),
+        (TWO, (0, 150, 180), "BEYOND-LOG-END", None),
+        (TWO, (None, None, None), "", []),
+        ((copied("b", 100, 199),), (0, 150, 500), "NOWHERE", [(0, 99)]),
+        (((started("open", 0, 99),),), (0, 150, 500), "NOWHERE", [(0, 149)]),
+        (HOLE, (0, None, None), "LOOKUP-HOLE", [(100, 199)]),
+        (HOLE, (150, None, None), "LOOKUP-HOLE", [(150, 199)]),
+        (HOLE, (200, None, None), "BELOW-LOG-START", None),
     ],
 )
 async def test_verify_against_the_log_then_names_what_nobody_has(
-    offsets: PartitionOffsets, expected: list[tuple[object, ...]]
-) -> None:
-    """The check names offsets in neither log nor tier, and skips unknown partitions."""
-    found = await found_in(copied("a", 0, 99), copied("b", 100, 199), offsets=offsets)
-    told = [
-        (one.kind.code, *(one.fields[name] for name in ("first_offset", "last_offset")
-                          if name in one.fields))
-        for one in found
-    ]  # fmt: skip
-    assert told == expected
-
-
-async def test_verify_when_the_tier_begins_late_then_what_is_before_it_is_nowhere() -> None:
-    """The finding says that the offsets before the tier are neither tiered nor local."""
-    at = PartitionOffsets(earliest=0, earliest_local=150, latest=500)
-    found = await found_in(copied("b", 100, 199), offsets=at)
-    assert codes(found) == ["NOWHERE"]
-    assert (found[0].fields["first_offset"], found[0].fields["last_offset"]) == (0, 99)
-    nothing = await found_in((started("open", 0, 99),), offsets=at)
-    assert (nothing[0].fields["first_offset"], nothing[0].fields["last_offset"]) == (0, 149)
+    copies: tuple[tuple[Event, ...], ...], ends: tuple[int | None, ...], code: str,
+    expected: list[tuple[int, int]] | None,
+) -> None:  # fmt: skip
+    """Offsets in neither log nor tier are named from the log start on; unknown ends are skipped."""
+    offsets = PartitionOffsets(earliest=ends[0], earliest_local=ends[1], latest=ends[2])
+    found = await found_in(*copies, offsets=offsets)
+    if copies is not HOLE:
+        assert codes(found) == ([code] if code else [])
+    else:
+        assert code in codes(found)
+        assert ("LOOKUP-HOLE" in codes(found)) is (code == "LOOKUP-HOLE")
+    if expected is not None:
+        assert ranges(found, code) == expected
 
 
 async def test_verify_when_epochs_do_not_fit_then_the_segment_is_named() -> None:
@@ -150,18 +160,6 @@ async def test_verify_when_an_epoch_begins_inside_a_segment_then_the_log_start_t
     assert {code} <= set(codes(found)) <= {code, "BELOW-LOG-START"}
 
 
-async def test_verify_when_all_that_is_missing_lies_before_the_log_start_then_is_no_hole() -> None:
-    """A hole is a finding from the log start on only."""
-    copies = copied("a", 0, 99), copied("b", 200, 299)
-    holes = [
-        [(one.fields["first_offset"], one.fields["last_offset"]) for one in found
-         if one.kind.code == "LOOKUP-HOLE"]
-        for at in (0, 150, 200)
-        for found in [await found_in(*copies, offsets=PartitionOffsets(earliest=at))]
-    ]  # fmt: skip
-    assert holes == [[(100, 199)], [(150, 199)], []]
-
-
 async def test_verify_when_a_new_leader_copies_what_was_copied_then_is_a_note() -> None:
     """The overlap of a new leader's copy with the old leader's last one is a note."""
     found = await found_in(
@@ -177,8 +175,7 @@ async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_b
 ) -> None:
     """The finding names offsets that KAFKA-20932 hides."""
     found = await found_in(copied("a", 0, 200), copied("b", *late))
-    (lacking,) = [one for one in found if one.kind.code == "STOCK-LOOKUP-EMPTY"]
-    assert (lacking.fields["first_offset"], lacking.fields["last_offset"]) == (101, 200)
+    assert ranges(found, "STOCK-LOOKUP-EMPTY") == [(101, 200)]
     assert ("HIDDEN-SEGMENT" in codes(found)) is (late[0] == 0)
 
 
@@ -193,12 +190,7 @@ async def test_verify_when_what_took_the_first_slot_is_deleted_then_the_log_star
         copied("a", 0, 100), copied("b", 0, 200), (delete_started("b"),), copied("c", 201, 300),
         copied("d", 101, 200), offsets=PartitionOffsets(earliest=earliest),
     )  # fmt: skip
-    told = [
-        (one.fields["first_offset"], one.fields["last_offset"])
-        for one in found
-        if one.kind.code == "STOCK-LOOKUP-EMPTY"
-    ]
-    assert told == expected
+    assert ranges(found, "STOCK-LOOKUP-EMPTY") == expected
 
 
 def test_f44_partition_in_another_place_than_brokers_look_then_is_named() -> None:
@@ -225,12 +217,6 @@ def test_f65_metadata_that_does_not_begin_at_its_beginning_is_named() -> None:
     (found,) = verify_heads([PartitionStart(0, 0, 0), PartitionStart(4, 40, 3)])
     assert found.subject == "__remote_log_metadata-4"
     assert (found.fields["log_start"], found.fields["updates_without_base"]) == (40, 3)
-
-
-def test_kinds_have_codes_of_their_own_and_a_way_out() -> None:
-    """Each kind has its own code and a fix, because codes are an interface."""
-    assert len({kind.code for kind in KINDS}) == len(KINDS)
-    assert all(kind.fix and kind.reason and kind.title for kind in KINDS)
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), min_size=1, max_size=8))

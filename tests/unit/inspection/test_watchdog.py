@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rlmm.inspection.check_thresholds import KINDS, Thresholds, judge
+from rlmm.inspection.check_thresholds import Thresholds, judge
 from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus, StateSourceKind
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
@@ -62,8 +62,3 @@ def test_check_when_the_log_was_never_reached_then_is_not_ready() -> None:
     """A log that was never reached is not ready, because its partitions are unknown."""
     (found,) = judge(SourceStatus(StateSourceKind.SIDECAR, "here", None, ()), Thresholds())
     assert (found.kind.code, found.subject) == ("NOT-READY", "here")
-
-
-def test_kinds_have_codes_of_their_own() -> None:
-    """Each kind has its own code, because codes are an interface."""
-    assert len({kind.code for kind in KINDS}) == len(KINDS)
