@@ -8,8 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from rlmm import errors
 from rlmm.cli import main
 from rlmm.cli.common import commands as commands_table
+from rlmm.cli.common.query_command import hint_of
 from rlmm.cli.common.query_run import QueryContext, answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 from rlmm.cli.printing.answer import Column, CommandAnswer
@@ -231,3 +233,25 @@ async def test_partition_when_named_is_looked_for_at_the_present() -> None:
     assert await looking.partition(other) == other.whole
     with pytest.raises(UnknownPartition):
         await looking.partition(parse_partition("absent-1"))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (errors.NotReady("behind", reason="replaying"), "--wait 30s"),
+        (errors.NotReady("no folder", reason="absent"), "--log-dirs"),
+        (errors.NotReady("not ours", reason="not-assigned"), "--bootstrap-server"),
+        (errors.NotReady("poison", reason="not-understood"), "--verdict undecodable"),
+        (errors.SidecarUnavailable("nobody"), "--sidecar"),
+        (errors.NotPermitted("no"), "--token-file"),
+        (errors.InvalidArgument("no"), ""),
+    ],
+)
+def test_hint_names_what_helps_and_nothing_where_nothing_does(
+    error: errors.RlmmError, said: str
+) -> None:
+    """The hint does not advise waiting where it does not help."""
+    hint = hint_of(error)
+    assert said in hint
+    assert bool(hint) == bool(said)
+    assert ("--wait" in hint) == (said == "--wait 30s")
