@@ -48,16 +48,11 @@ class PartitionLag:
     @property
     def only_local_bytes(self) -> int | None:
         """Estimate the local bytes that are not tiered by their share of the local offsets."""
-        if None in {self.local_bytes, self.local_start, self.log_end, self.lag_offsets}:
+        local, start, end = self.local_bytes, self.local_start, self.log_end
+        if local is None or start is None or end is None or self.lag_offsets is None:
             return None
-        assert self.local_bytes is not None
-        assert self.local_start is not None
-        assert self.log_end is not None
-        held = self.log_end - self.local_start
-        first = self.local_start if self.tier_end is None else max(
-            self.local_start, self.tier_end + 1
-        )  # fmt: skip
-        return self.local_bytes * max(0, self.log_end - first) // held if held > 0 else 0
+        first = start if self.tier_end is None else max(start, self.tier_end + 1)
+        return local * max(0, end - first) // (end - start) if end > start else 0
 
     @property
     def is_told_otherwise(self) -> bool:

@@ -46,6 +46,11 @@ class MomentHead(LogHead):
     ]
 
 
+def shared_fields(view: type[ViewObject], value: object) -> dict[str, Any]:
+    """Return the attributes of *value* that are fields of *view*."""
+    return {name: getattr(value, name) for name in view.__struct_fields__ if hasattr(value, name)}
+
+
 def source_fields(looking: QueryContext) -> dict[str, Any]:
     """Return the fields of `SourceHead`."""
     return {"source": looking.source.kind, "where": looking.source.where}

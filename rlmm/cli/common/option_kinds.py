@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import click
 from rlmm.cli.common.parameter_types import POSITIVE_TIME, TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from click import Context
@@ -34,6 +35,33 @@ class ExplicitFlag(CalledAsFlag):
     def resolve_envvar_value(self, ctx: Context) -> str | None:
         del ctx
         return None
+
+
+def attach(options: Sequence[Any]) -> Option:
+    """Return a decorator that adds *options* to a command, in their order."""
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def with_options(options: Sequence[Any], build: Callable[[dict[str, Any]], object]) -> Option:
+    """Return a decorator that adds *options*; the command gets what *build* makes of them first."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        @functools.wraps(function)
+        def called(**given: Any) -> Any:
+            return function(build({name: given.pop(name) for name in names}), **given)
+
+        own = {one.name for one in getattr(function, "__click_params__", ())}
+        command = attach(options)(called)
+        names = [one.name for one in command.__click_params__ if one.name not in own]
+        return command
+
+    return decorate
 
 
 def switch(flag: str, text: str, name: str | None = None, **attributes: Any) -> Option:

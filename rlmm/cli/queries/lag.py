@@ -16,6 +16,7 @@ from rlmm.cli.common.answer_header import (
     moment_fields,
     note_lines,
     partitions_in_place,
+    shared_fields,
 )
 from rlmm.cli.common.option_kinds import time_option
 from rlmm.cli.common.partial_metadata import is_of_all
@@ -285,22 +286,9 @@ def _looked_at(partitions: Sequence[TopicIdPartition], moment: Moment) -> list[T
 
 def _lag_view(lag: PartitionLag, now_ms: int) -> LagView:
     return LagView(
-        **partition_fields(lag.partition),
-        log_start=lag.log_start,
-        local_start=lag.local_start,
-        log_end=lag.log_end,
-        last_stable=lag.last_stable,
-        tier_start=lag.tier_start,
-        tier_end=lag.tier_end,
-        tier_end_of_broker=lag.tier_end_of_broker,
+        **{**shared_fields(LagView, lag), **partition_fields(lag.partition)},
         leader_differs=lag.is_told_otherwise,
-        lag_offsets=lag.lag_offsets,
         lag_s=age_ms_s(lag.last_copied_ms, now_ms) if lag.lag_offsets else None,
-        last_copied_ms=lag.last_copied_ms,
-        open_copies=lag.open_copies,
-        local_bytes=lag.local_bytes,
-        only_local_bytes=lag.only_local_bytes,
-        rate_bytes_s=lag.rate_bytes_s,
     )
 
 

@@ -14,6 +14,7 @@ from rlmm.cli.common.answer_header import (
     moment_fields,
     note_lines,
     partitions_in_place,
+    shared_fields,
 )
 from rlmm.cli.common.option_kinds import time_option
 from rlmm.cli.common.partial_metadata import is_of_all
@@ -245,19 +246,15 @@ def _retention_text(safe_ms: int | None) -> str:
 
 
 def _view(group: GroupUsage, prices: Prices) -> UsageView:
-    sums: dict[str, int] = {}
+    sums: dict[str, Any] = {}
     for name in ("finished", "open", "being_deleted", "abandoned", "displaced", "due"):
         part = getattr(group, name)
         sums |= {f"{name}_segments": part.segments, f"{name}_bytes": part.size_bytes}
     return UsageView(
-        name=group.name,
+        **shared_fields(UsageView, group),
         segments=group.all.segments,
         size_bytes=group.all.size_bytes,
         mean_segment_bytes=group.mean_bytes,
-        is_small=group.is_small,
-        waste_bytes=group.waste_bytes,
-        oldest_ms=group.oldest_ms,
-        newest_ms=group.newest_ms,
         **sums,
         cost_month=group.cost(prices) if prices.is_known else None,
         cost_written=group.put_cost(prices) if prices.is_known else None,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
 
-from rlmm.cli.common.option_kinds import CalledAsFlag, file_option, rate_option, switch, text_option
+from rlmm.cli.common.option_kinds import (
+    CalledAsFlag,
+    file_option,
+    rate_option,
+    switch,
+    text_option,
+    with_options,
+)
 from rlmm.cli.common.parameter_types import POSITIVE_SIZE, POSITIVE_TIME, SIZE, TIME
 from rlmm.cli.tier_common.object_store import STORE, store_of
 from rlmm.errors import ConfigError
@@ -26,7 +32,7 @@ from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from spark_tiering.segment_sources.opening import SourceSettings
     from spark_tiering.tier_metadata.opening import AccessSettings
@@ -147,35 +153,6 @@ DECIDED_BY_PLANS = (
 """Names of flags that a saved plan decides; `tier run --plan` refuses them."""
 
 
-def _with(groups: tuple[tuple[Any, ...], ...], build: Callable[[dict[str, Any]], object]) -> Any:
-    """Return a decorator that adds the flags of *groups*; the command gets what *build* makes."""
-
-    options = [option for group in groups for option in group]
-    names = _names_of(options)
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        @functools.wraps(function)
-        def called(**given: Any) -> Any:
-            flags = {name: given.pop(name) for name in names}
-            return function(build(flags), **given)
-
-        command: Any = called
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def _names_of(options: list[Any]) -> list[str]:
-    def nothing() -> None: ...
-
-    command: Any = nothing
-    for option in options:
-        command = option(command)
-    return [parameter.name for parameter in command.__click_params__]
-
-
 def topic_flags() -> list[Any]:
     return [
         click.option(
@@ -191,16 +168,6 @@ def topic_flags() -> list[Any]:
 
 def running_flags() -> list[Any]:
     return list(_ENGINE)
-
-
-def store_options(function: Callable[..., Any]) -> Any:
-    """Add the flags of a store; the command gets a `StoreChoice`."""
-    return _with((STORE,), store_of)(function)
-
-
-def job_options(function: Callable[..., Any]) -> Any:
-    """Add the flags of a whole job; the command gets a `JobRequest`."""
-    return _with((_SOURCE, _METADATA, STORE, _WANTED, _RUNNING), request_of)(function)
 
 
 def request_of(flags: dict[str, Any]) -> JobRequest:
@@ -324,3 +291,9 @@ def only_looking(request: JobRequest) -> JobRequest:
 
 def adopting(request: JobRequest) -> JobRequest:
     return replace(request, mode=CopyMode.ADOPT)
+
+
+store_options: Final = with_options(STORE, store_of)
+"""Adds the flags of a store; the command gets a `StoreChoice`."""
+job_options: Final = with_options((*_SOURCE, *_METADATA, *STORE, *_WANTED, *_RUNNING), request_of)
+"""Adds the flags of a whole job; the command gets a `JobRequest`."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.common.option_kinds import CalledAsFlag, ExplicitFlag, switch
+from rlmm.cli.common.option_kinds import CalledAsFlag, ExplicitFlag, attach, switch
 from rlmm.cli.common.parameter_types import POSITION, SIZE, TIME
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import conclude, quiet_log, require_new, stopping_signals
 from rlmm.cli.tier_common.progress_line import progress_line
-from rlmm.cli.tier_maintenance.options import attach, care_options
+from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.expire.job import expire
 from spark_tiering.maintenance.expire.options import ExpireOptions

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlmm.cli.common.exit_codes import EXIT_FOUND
-from rlmm.cli.common.option_kinds import CalledAsFlag, switch
+from rlmm.cli.common.option_kinds import CalledAsFlag, attach, switch
 from rlmm.cli.common.parameter_types import MOMENT, WHEN
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import conclude, print_and_keep, quiet_log, require_new
 from rlmm.cli.tier_common.options import flags_given
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.export_question import asked_question, named_plan
-from rlmm.cli.tier_maintenance.options import attach, care_options
+from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
 from rlmm.inspection.moment import ReplayEnd
 from spark_tiering.maintenance.new_file import new_file, require_free

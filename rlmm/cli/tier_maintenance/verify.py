@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.common.option_kinds import CalledAsFlag, rate_option, switch, text_option
+from rlmm.cli.common.option_kinds import CalledAsFlag, attach, rate_option, switch, text_option
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
     conclude,
@@ -17,7 +17,7 @@ from rlmm.cli.tier_common.job_context import (
     stopping_signals,
 )
 from rlmm.cli.tier_common.progress_line import progress_line
-from rlmm.cli.tier_maintenance.options import attach, care_options
+from rlmm.cli.tier_maintenance.options import care_options
 from spark_tiering.executor.throttle import PaceLimits
 from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 from spark_tiering.maintenance.verify.verification import verify_tier

@@ -34,7 +34,7 @@ SIZE = 1_048_576
 @pytest.fixture
 def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
     stop_the_clock(monkeypatch, NOW_MS)
-    return Incident(tmp_path / "log")
+    return Incident(folder=tmp_path / "log")
 
 
 def test_f78_history_when_an_event_was_refused_then_shows_it_with_place_and_reason(
@@ -64,7 +64,7 @@ def test_f79_commands_when_the_whole_log_comes_twice_then_the_state_is_the_same(
     gone = incident.copy("b", 100, 199)
     incident.put(delete_started(gone, event_timestamp_ms=incident.now_ms))
     incident.put(delete_finished(gone, event_timestamp_ms=incident.now_ms))
-    twice = Incident(tmp_path / "twice", records=[*incident.records, *incident.records])
+    twice = Incident(folder=tmp_path / "twice", records=[*incident.records, *incident.records])
     once = incident.ask("segments", "list").document
     again = twice.ask("segments", "list").document
     assert once is not None

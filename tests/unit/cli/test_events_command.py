@@ -99,47 +99,34 @@ async def test_events_when_a_reason_is_wider_than_its_column_then_within_80_colu
     assert max(map(len, table.splitlines())) <= 80, table
 
 
-@pytest.mark.parametrize(
-    ("asking", "expected"),
-    [
-        pytest.param(EventsQuestion(EVERYTHING, (1,)), ["1:0", "1:1"], id="partition"),
-        pytest.param(
-            EventsQuestion(EventFilter(partition_filter("oth.*", None))), ["1:0"], id="topic"
-        ),
-        pytest.param(
-            EventsQuestion(EventFilter(kinds=frozenset([EventKind.UNREADABLE]))), ["1:1"], id="kind"
-        ),
-        pytest.param(
-            EventsQuestion(EventFilter(verdicts=frozenset(["rejected"]))), ["0:2"], id="verdict"
-        ),
-        pytest.param(
-            EventsQuestion(EVERYTHING, begin=MomentSelector(time_ms=START_MS + 2_000)),
-            ["0:1", "1:1", "0:2"],
-            id="from a time",
-        ),
-        pytest.param(
-            EventsQuestion(EVERYTHING, (0,), begin=MomentSelector(offset=1)),
-            ["0:1", "0:2"],
-            id="from",
-        ),
-        pytest.param(
-            EventsQuestion(EVERYTHING, begin=MomentSelector(offsets={0: 2, 1: 1})),
-            ["1:1", "0:2"],
-            id="from several",
-        ),
-        pytest.param(
-            EventsQuestion(EVERYTHING, to=MomentSelector(time_ms=START_MS + 1_000)),
-            ["0:0", "1:0"],
-            id="to",
-        ),
-        pytest.param(EventsQuestion(EVERYTHING, limit=2), ["0:0", "1:0"], id="limit"),
-        pytest.param(
-            EventsQuestion(EVERYTHING, (0,), begin=MomentSelector(offset=1), knows_verdicts=False),
-            ["0:1", "0:2"],
-            id="without verdicts",
-        ),
-    ],
-)
+SECOND = MomentSelector(offset=1)
+OTHERS = EventFilter(partition_filter("oth.*", None))
+UNREADABLE = EventFilter(kinds=frozenset([EventKind.UNREADABLE]))
+REFUSED = EventFilter(verdicts=frozenset(["rejected"]))
+SHOWN: dict[str, tuple[EventsQuestion, list[str]]] = {
+    "partition": (EventsQuestion(EVERYTHING, (1,)), ["1:0", "1:1"]),
+    "topic": (EventsQuestion(OTHERS), ["1:0"]),
+    "kind": (EventsQuestion(UNREADABLE), ["1:1"]),
+    "verdict": (EventsQuestion(REFUSED), ["0:2"]),
+    "from a time": (
+        EventsQuestion(EVERYTHING, begin=MomentSelector(time_ms=START_MS + 2_000)),
+        ["0:1", "1:1", "0:2"],
+    ),
+    "from": (EventsQuestion(EVERYTHING, (0,), begin=SECOND), ["0:1", "0:2"]),
+    "from several": (
+        EventsQuestion(EVERYTHING, begin=MomentSelector(offsets={0: 2, 1: 1})), ["1:1", "0:2"]
+    ),
+    "to": (
+        EventsQuestion(EVERYTHING, to=MomentSelector(time_ms=START_MS + 1_000)), ["0:0", "1:0"]
+    ),
+    "limit": (EventsQuestion(EVERYTHING, limit=2), ["0:0", "1:0"]),
+    "without verdicts": (
+        EventsQuestion(EVERYTHING, (0,), begin=SECOND, knows_verdicts=False), ["0:1", "0:2"]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("asking", "expected"), SHOWN.values(), ids=SHOWN)
 async def test_events_that_are_asked_for_are_shown(
     asking: EventsQuestion, expected: list[str]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.metadata.segment import SegmentMetadata
 
 HOUR_MS = 3_600_000
@@ -85,72 +84,38 @@ def a_cluster() -> FakeCluster:
     )  # fmt: skip
 
 
-async def _stuck(looking: QueryContext) -> CommandAnswer:
-    return await stuck_answer(
-        looking, topic=None, copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS, reads_history=True
-    )
+LIMITS: dict[str, Any] = {"copy_open_ms": HOUR_MS, "delete_open_ms": HOUR_MS}
 
 
-async def _verify(looking: QueryContext) -> CommandAnswer:
-    return await verify_answer(looking, topic=None, is_strict=False, reads_history=True)
-
-
-async def _check(looking: QueryContext) -> CommandAnswer:
-    return await check_answer(
-        looking, thresholds=Thresholds(), copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS
-    )
-
-
-async def _doctor(looking: QueryContext) -> CommandAnswer:
-    return await doctor_answer(looking, is_strict=False)
-
-
-async def _usage(looking: QueryContext) -> CommandAnswer:
-    return await usage_answer(
-        looking, topic=None, grouping="topic", due_within_ms=HOUR_MS, copy_open_ms=HOUR_MS,
+ANSWERS = {
+    "stuck": partial(stuck_answer, topic=None, reads_history=True, **LIMITS),
+    "verify": partial(verify_answer, topic=None, is_strict=False, reads_history=True),
+    "check": partial(check_answer, thresholds=Thresholds(), **LIMITS),
+    "doctor": partial(doctor_answer, is_strict=False),
+    "usage": partial(
+        usage_answer, topic=None, grouping="topic", due_within_ms=HOUR_MS, copy_open_ms=HOUR_MS,
         gib_month=1_000.0, put_thousand=0.0,
-    )  # fmt: skip
+    ),
+    "lag": partial(lag_answer, topic=None, window_ms=2 * DAY_MS, shows_disks=False),
+    "disks": partial(lag_answer, topic=None, window_ms=2 * DAY_MS, shows_disks=True),
+    "offsets": partial(offsets_answer, topic=None),
+    "preflight-reassign": partial(
+        reassign_answer, topic="orders", partitions=None, to_brokers="2"
+    ),
+    "preflight-delete": partial(delete_answer, topic="orders"),
+    "rehearsal": partial(
+        rehearsal_answer, partitions=None, retention_ms=None, shows_segments=False
+    ),
+    "rehearsal-segments": partial(
+        rehearsal_answer, partitions=None, retention_ms=None, shows_segments=True
+    ),
+}  # fmt: skip
 
 
-async def _lag(looking: QueryContext) -> CommandAnswer:
-    return await lag_answer(looking, topic=None, window_ms=2 * DAY_MS, shows_disks=False)
-
-
-async def _disks(looking: QueryContext) -> CommandAnswer:
-    return await lag_answer(looking, topic=None, window_ms=2 * DAY_MS, shows_disks=True)
-
-
-async def _offsets(looking: QueryContext) -> CommandAnswer:
-    return await offsets_answer(looking, topic=None)
-
-
-async def _preflight_reassign(looking: QueryContext) -> CommandAnswer:
-    return await reassign_answer(looking, topic="orders", partitions=None, to_brokers="2")
-
-
-async def _preflight_delete(looking: QueryContext) -> CommandAnswer:
-    return await delete_answer(looking, topic="orders")
-
-
-async def _rehearsal(looking: QueryContext) -> CommandAnswer:
-    return await rehearsal_answer(looking, partitions=None, retention_ms=None, shows_segments=False)
-
-
-async def _rehearsal_segments(looking: QueryContext) -> CommandAnswer:
-    return await rehearsal_answer(looking, partitions=None, retention_ms=None, shows_segments=True)
-
-
-ANSWERS = (
-    _stuck, _verify, _check, _doctor, _usage, _lag, _disks, _offsets, _preflight_reassign,
-    _preflight_delete, _rehearsal, _rehearsal_segments,
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("ask", ANSWERS, ids=lambda ask: ask.__name__.strip("_"))
-async def test_answer_when_printed_is_what_was_printed_before(ask: Any) -> None:
+@pytest.mark.parametrize(("name", "ask"), ANSWERS.items(), ids=ANSWERS)
+async def test_answer_when_printed_is_what_was_printed_before(name: str, ask: Any) -> None:
     """The table and the document of each, with the cluster beside the source."""
     looking = looking_at(await a_history(), cluster=a_cluster(), now_ms=NOW_MS)
-    name = ask.__name__.strip("_").replace("_", "-")
     require_golden(f"{name}.txt", await printed(await ask(looking)))
     whole = await printed(await ask(looking), "json")
     require_valid(json.loads(whole))

@@ -19,9 +19,10 @@ from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import TopicIdPartition, Uuid
-from rlmm.state_sources.folders_source import fitting_count
+from rlmm.state_sources.folders_source import FoldersSource, fitting_count
 from rlmm.state_sources.protocol import StateSourceKind
 from tests.support.builders import finished
+from tests.support.cli.shared_history import SharedHistory, write_folder
 from tests.support.logs.copied_folders import (
     CLUSTER_ID,
     METADATA_TOPIC_ID,
@@ -372,3 +373,21 @@ def test_count_when_it_is_found_then_everything_fits_and_none_smaller_does(
     assert fits(told)
     if told != 50:
         assert told == next(number for number in range(least, count + 1) if fits(number))
+
+
+async def test_standing_when_all_was_read_then_counts_of_the_history_are_those_by_reason(
+    tmp_path: Path,
+) -> None:
+    """Tombstones are counted apart from undecodable records."""
+    await write_folder(tmp_path, SharedHistory())
+    source = await FoldersSource.open([tmp_path], timeout_s=5.0)
+    try:
+        standing = await source.standing()
+    finally:
+        await source.close()
+    for place in standing.places:
+        apart = place.undecodable.get("tombstone", 0)
+        assert place.lost_records == sum(place.undecodable.values()) - apart
+        assert place.without_base == place.rejected.get("unknown-segment", 0)
+    assert [place.lost_records for place in standing.places] == [4, 0, 0]
+    assert [place.without_base for place in standing.places] == [2, 2, 0]
