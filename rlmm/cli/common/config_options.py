@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
+from rlmm.cli.common.option_kinds import attach
 from rlmm.cli.common.output import OUTPUTS, print_table
 from rlmm.cli.common.shared_flags import is_of_commands
 from rlmm.config.keys import KEYS
@@ -26,18 +27,6 @@ if TYPE_CHECKING:
     from rlmm.config.loading import LoadedConfiguration
 
 _PARAMETER = "setting_"
-_SHOWN_IN_HELP = {
-    "data_dir",
-    "mode",
-    "assignment",
-    "log_kind",
-    "kafka_bootstrap_servers",
-    "kafka_command_config",
-    "kafka_server_properties",
-    "logging_format",
-    "logging_level",
-}
-"""The flags that --help shows. A list of all keys would be too long to read."""
 _HELP = {
     "data_dir": "Folder of the embedded log and of the snapshots.",
     "mode": "Accept writes (serve), or only read (observer).",
@@ -49,6 +38,17 @@ _HELP = {
     "logging_format": "Format of log lines.",
     "logging_level": "Minimum level of log lines.",
 }
+"""Help of the flags that --help shows. A list of all keys would be too long to read."""
+_FILES = (
+    click.option(
+        "--config", "config_file", type=click.Path(path_type=Path), metavar="FILE",
+        help="Configuration file in TOML. The default is the file that RLMM_CONFIG names.",
+    ),
+    click.option(
+        "--command-property", "command_properties", multiple=True, metavar="KEY=VALUE",
+        help="A property of a Java client. Repeatable.",
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +104,8 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         sources = ConfigurationSources(given, environ, config_file, command_properties)
         return command(sources=sources, **parameters)
 
-    decorated: Callable[..., Any] = configured
-    for key in reversed(KEYS.values()):
-        decorated = _option(key)(decorated)
-    decorated = click.option(
-        "--command-property",
-        "command_properties",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="A property of a Java client. Repeatable.",
-    )(decorated)
-    return click.option(
-        "--config",
-        "config_file",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Configuration file in TOML. The default is the file that RLMM_CONFIG names.",
-    )(decorated)
+    decorated: Callable[..., Any] = attach([*_FILES, *map(_option, KEYS.values())])(configured)
+    return decorated
 
 
 def _option(key: Key) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -131,7 +116,7 @@ def _option(key: Key) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         key.flag,
         f"{_PARAMETER}{key.name}",
         metavar="|".join(kind) if is_choice else words.get(kind, "TEXT"),
-        hidden=key.name not in _SHOWN_IN_HELP,
+        hidden=key.name not in _HELP,
         help=_HELP.get(key.name),
     )
 

@@ -87,3 +87,23 @@ class CommandAnswer:
         """Return the foot as plain values; all items must be out."""
         fields: View = {} if self.foot is None else plain(self.foot())
         return fields
+
+
+class Printer:
+    """Converts one answer to text. Each call returns the text that can be written now."""
+
+    def begin(self) -> Iterable[str]:
+        """Return the text before the items."""
+        return ()
+
+    def item(self, item: View) -> Iterable[str]:
+        raise NotImplementedError
+
+    def pause(self) -> Iterable[str]:
+        """Return text that was held back; the next item may take long."""
+        return ()
+
+    def end(self, foot: View) -> Iterable[str]:
+        """Return the text behind the items."""
+        del foot
+        return ()

@@ -11,6 +11,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from rlmm.cli.printing.answer import Printer
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -49,7 +51,7 @@ def document_head(answer: CommandAnswer) -> View:
     return {**head, "notes": [*answer.told, *(notes if isinstance(notes, list) else ())]}
 
 
-class JsonPrinter:
+class JsonPrinter(Printer):
     def __init__(self, answer: CommandAnswer) -> None:
         self._answer = answer
         self._has_items = False
@@ -65,29 +67,17 @@ class JsonPrinter:
         self._has_items = True
         return [before, json_text(item)]
 
-    def pause(self) -> Iterable[str]:
-        return ()
-
     def end(self, foot: View) -> Iterable[str]:
         rest = "".join(f",\n {json_text(k)}: {json_text(v)}" for k, v in foot.items())
         return ["\n ]" if self._has_items else "]", rest, "}\n"]
 
 
-class JsonLines:
-    def begin(self) -> Iterable[str]:
-        return ()
-
+class JsonLines(Printer):
     def item(self, item: View) -> Iterable[str]:
         return [json_text(item), "\n"]
 
-    def pause(self) -> Iterable[str]:
-        return ()
 
-    def end(self, foot: View) -> Iterable[str]:
-        return ()
-
-
-class YamlPrinter:
+class YamlPrinter(Printer):
     """Prints one document of YAML 1.2 that YAML 1.1 readers understand equally."""
 
     def __init__(self, answer: CommandAnswer) -> None:
@@ -101,9 +91,6 @@ class YamlPrinter:
         before = "" if self._has_items else "items:\n"
         self._has_items = True
         return [before, "".join(_entry(item, ""))]
-
-    def pause(self) -> Iterable[str]:
-        return ()
 
     def end(self, foot: View) -> Iterable[str]:
         return ["" if self._has_items else "items: []\n", "".join(yaml_lines(foot))]

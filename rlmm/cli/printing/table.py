@@ -11,7 +11,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from rlmm.cli.printing.answer import ValueFormat
+from rlmm.cli.printing.answer import Printer, ValueFormat
 from rlmm.cli.printing.cells import RIGHT, cell, value_at, visible
 from rlmm.cli.printing.documents import head_of
 
@@ -34,16 +34,13 @@ _LONG_WORD = re.compile(r"(?<!\S)[a-z]+(?:-[a-z]+)+[:;,.]?(?!\S)")
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
-class TablePrinter:
+class TablePrinter(Printer):
     def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
         self._answer = answer
         self._settings = settings
         self._columns = [one for one in answer.columns if settings.is_wide or not one.is_extra]
         self._page: list[list[str]] = []
         self._widths: list[int] | None = None
-
-    def begin(self) -> Iterable[str]:
-        return ()
 
     def item(self, item: View) -> Iterable[str]:
         row = [cell(_value(item, one), one.form) for one in self._columns]
@@ -119,7 +116,7 @@ def summary_lines(answer: CommandAnswer, foot: View) -> Iterable[str]:
     return answer.summary({**answer.head_fields(), **foot})
 
 
-class ScreenPrinter:
+class ScreenPrinter(Printer):
     """Prints one screen from the whole document; long lines wrap."""
 
     def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
@@ -127,14 +124,8 @@ class ScreenPrinter:
         self._width = settings.width
         self._items: list[View] = []
 
-    def begin(self) -> Iterable[str]:
-        return ()
-
     def item(self, item: View) -> Iterable[str]:
         self._items.append(item)
-        return ()
-
-    def pause(self) -> Iterable[str]:
         return ()
 
     def end(self, foot: View) -> Iterable[str]:

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import AsyncIterable
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final, Protocol, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from rlmm.cli.printing.documents import document_head, json_text
 from rlmm.errors import ConfigError
@@ -22,50 +22,27 @@ from rlmm.views.values import plain
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
-    from rlmm.cli.printing.answer import CommandAnswer
+    from rlmm.cli.printing.answer import CommandAnswer, Printer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View, ViewObject
 
 
-class Printer(Protocol):
-    """Converts one answer to text. Each call returns the text that can be written now."""
-
-    def begin(self) -> Iterable[str]:
-        """Return the text before the items."""
-        ...
-
-    def item(self, item: View) -> Iterable[str]: ...
-
-    def pause(self) -> Iterable[str]:
-        """Return text that was held back; the next item may take long."""
-        ...
-
-    def end(self, foot: View) -> Iterable[str]: ...
-
-
 def printer_for(answer: CommandAnswer, settings: PrintSettings) -> Printer:
-    from rlmm.cli.printing.documents import (  # noqa: PLC0415  # one of them is needed
-        JsonLines,
-        JsonPrinter,
-        YamlPrinter,
-    )
-    from rlmm.cli.printing.separated import CsvPrinter, TsvPrinter  # noqa: PLC0415
-    from rlmm.cli.printing.table import ScreenPrinter, TablePrinter  # noqa: PLC0415
+    from rlmm.cli.printing import documents, separated, table  # noqa: PLC0415  # one is needed
 
     match settings.output:
         case "json":
-            return JsonPrinter(answer)
+            return documents.JsonPrinter(answer)
         case "jsonl":
-            return JsonLines()
+            return documents.JsonLines()
         case "yaml":
-            return YamlPrinter(answer)
+            return documents.YamlPrinter(answer)
         case "csv":
-            return CsvPrinter(answer, settings)
+            return separated.SeparatedPrinter(answer, settings, ",", separated.csv_field)
         case "tsv":
-            return TsvPrinter(answer, settings)
-    if answer.text is not None:
-        return ScreenPrinter(answer, settings)
-    return TablePrinter(answer, settings)
+            return separated.SeparatedPrinter(answer, settings, "\t", separated.tsv_field)
+    kind = table.TablePrinter if answer.text is None else table.ScreenPrinter
+    return kind(answer, settings)
 
 
 HELD_S: Final = 0.1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -80,15 +79,14 @@ def explain(
     kept = None
     if check_objects:
         try:
-            from rlmm.cli.tier_common.object_check import CheckedStore  # noqa: PLC0415  # needs its extras
+            from rlmm.cli.tier_common.object_check import checked_store  # noqa: PLC0415  # needs its extras
         except ImportError as error:
             raise click.UsageError(f"--check-objects needs rlmm[tiering,s3]: {error}.") from error
-        kept = CheckedStore(
-            store, prefix, str(bucket["endpoint"]), str(bucket["region"]), str(bucket["profile"]),
-            bool(bucket["path_style"]), str(bucket["store_ca_file"]),
-            bool(bucket["requester_pays"]),
+        kept = checked_store(
+            store, prefix, endpoint=bucket["endpoint"], region=bucket["region"],
+            profile=bucket["profile"], is_path_style=bucket["path_style"],
+            ca_file=bucket["store_ca_file"], is_requester_pays=bucket["requester_pays"],
         )  # fmt: skip
-        kept.settings()
     label, offset = position
     asking = ExplainQuestion(label, offset, epoch, prefix, not no_history, kept, read_objects)
-    answer(asked, partial(explain_answer, asking=asking))
+    answer(asked, explain_answer, asking=asking)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.tier_common.object_check import CheckedStore
+    from rlmm.cli.tier_common.object_store import StoreChoice
     from rlmm.inspection.explain import Explanation
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.inspection.selectors import PartitionLabel
@@ -88,7 +88,7 @@ class ExplainQuestion:
     epoch: int | None = None
     prefix: str = ""
     reads_history: bool = True
-    store: CheckedStore | None = None
+    store: StoreChoice | None = None
     """Where the objects are looked at; None: they are not."""
     is_sure: bool = False
     """Whether they are read where the store does not tell their checksums."""
@@ -354,7 +354,7 @@ async def _objects(
         return object_places(segment, asking.prefix), None
     from rlmm.cli.tier_common.object_check import check_objects  # noqa: PLC0415  # needs its extras
 
-    prefix = asking.store.settings()[1]
+    prefix = asking.store.prefix
     places = object_places(segment, prefix)
     try:
         checked = await check_objects(asking.store, segment, is_sure=asking.is_sure)
