@@ -61,6 +61,18 @@ class FindingView(Struct, forbid_unknown_fields=True):
     ] = UNSET
 
 
+def error(code: str, title: str, reason: str, fix: str) -> FindingKind:
+    return FindingKind(code, Severity.ERROR, title, reason, fix)
+
+
+def warning(code: str, title: str, reason: str, fix: str) -> FindingKind:
+    return FindingKind(code, Severity.WARNING, title, reason, fix)
+
+
+def note(code: str, title: str, reason: str, fix: str) -> FindingKind:
+    return FindingKind(code, Severity.NOTE, title, reason, fix)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was found."""

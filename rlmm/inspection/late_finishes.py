@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.findings.finding import Finding, FindingKind, Severity
+from rlmm.findings.finding import Finding, warning
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     Pair = tuple[SegmentMetadata, SegmentMetadata, EpochStretch]
     """Two finished segments with the same offsets, see `lineage.overlaps_in`."""
 
-LATE_FINISH = FindingKind(
+LATE_FINISH = warning(
     "LATE-FINISH",
-    Severity.WARNING,
     "a copy was finished late, over the copy of another broker",
     "a leader that was replaced ended its upload after its successor had copied the same: look-ups "
     "find the late segment, and stock brokers nothing where it is shorter (KAFKA-20932); one of "

@@ -8,11 +8,11 @@ another id, and is waste: the copies that were finished since tell the two apart
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rlmm.base.time_text import duration_text
-from rlmm.findings.finding import Finding, FindingKind, Severity
+from rlmm.findings.finding import Finding, FindingKind, error, of_partition, warning
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import Rejected, RejectReason
 
@@ -25,49 +25,43 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
 
-COPY_STALLED = FindingKind(
+COPY_STALLED = error(
     "COPY-STALLED",
-    Severity.ERROR,
     "a copy never ends, and nothing behind it is tiered",
     "the partition keeps all that follows on local disks, which fill up",
     "look for errors of the storage plugin in the log of the broker that copies; moving the "
     "leadership of the partition, or restarting that broker, begins a new copy under a new id",
 )
-COPY_ABANDONED = FindingKind(
+COPY_ABANDONED = warning(
     "COPY-ABANDONED",
-    Severity.WARNING,
     "a copy was given up and made again under another id",
     "its objects, if any, are paid for and never read; brokers end it only when it expires",
     "nothing is lost: leave it to retention, or find its objects with `rlmm explain` and have them "
     "ended by their writer; copies of `rlmm tier run` are ended by its next run",
 )
-COPY_FINISHED_FIRST = FindingKind(
+COPY_FINISHED_FIRST = error(
     "COPY-FINISHED-FIRST",
-    Severity.ERROR,
     "the end of a copy came before its beginning, and was refused",
     "brokers do not know the segment as finished and never will; its data is not read",
     "the log still has these records if no other copy covers them: have the copy made again by a "
     "change of leadership; this one stays open until it expires",
 )
-DELETE_STALLED = FindingKind(
+DELETE_STALLED = warning(
     "DELETE-STALLED",
-    Severity.WARNING,
     "a deletion was begun and never finished",
     "no look-up finds the segment any more, and its objects are still paid for",
     "the leader of the partition tries again at each run of retention: look there for errors of "
     "the storage plugin, and whether there is a leader at all",
 )
-TOPIC_DELETE_UNFINISHED = FindingKind(
+TOPIC_DELETE_UNFINISHED = warning(
     "TOPIC-DELETE-UNFINISHED",
-    Severity.WARNING,
     "a topic was deleted and its remote data is still there",
     "bytes that were to be deleted are kept, and paid for, and no broker deletes them any more",
     "`rlmm tier expire --deleted-topics --apply` deletes what is left and ends its metadata: the "
     "topic id, its bytes and its last event are named here",
 )
-TOPIC_GONE = FindingKind(
+TOPIC_GONE = warning(
     "TOPIC-GONE",
-    Severity.WARNING,
     "the cluster does not know the topic id, and its segments are still there",
     "a topic that was deleted while brokers or the store were away is never cleaned up",
     "make sure that the topic is really gone, then `rlmm tier expire --deleted-topics` shows what "
@@ -229,23 +223,13 @@ def _who(segment: SegmentMetadata, known: StuckFacts) -> str:
 
 def _finding(kind: FindingKind, segment: SegmentMetadata, known: StuckFacts, why: str) -> Finding:
     age_s = max(0, known.now_ms - segment.event_timestamp_ms) // 1_000
-    partition = segment.id.partition
-    return Finding(
-        kind,
-        f"{partition.topic}-{partition.partition} {segment.id.uuid}",
+    uuid = str(segment.id.uuid)
+    found = of_partition(
+        kind, segment.id.partition,
         f"offsets {segment.start_offset} to {segment.last_offset}, open for "
         f"{duration_text(age_s)}: {why}",
-        fields={
-            "topic": partition.topic,
-            "topic_id": str(partition.topic_id),
-            "partition": partition.partition,
-            "segment_id": str(segment.id.uuid),
-            "state": segment.state.name,
-            "start_offset": segment.start_offset,
-            "last_offset": segment.last_offset,
-            "size_bytes": segment.size_bytes,
-            "broker_id": segment.broker_id,
-            "event_timestamp_ms": segment.event_timestamp_ms,
-            "age_s": age_s,
-        },
-    )
+        segment_id=uuid, state=segment.state.name, start_offset=segment.start_offset,
+        last_offset=segment.last_offset, size_bytes=segment.size_bytes,
+        broker_id=segment.broker_id, event_timestamp_ms=segment.event_timestamp_ms, age_s=age_s,
+    )  # fmt: skip
+    return replace(found, subject=f"{found.subject} {uuid}")
