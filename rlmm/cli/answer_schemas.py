@@ -76,7 +76,6 @@ TYPES: Final[Mapping[str, AnswerTypes]] = {
     "usage": ("usage", UsageHead, UsageView, UsageFoot),
     "verify": ("verify", VerifyHead, FindingView, FindingsFoot),
 }
-"""By kind of answer, all of version 1."""
 _NOTES: Final = {"type": "array", "items": {"type": "string"}}
 
 

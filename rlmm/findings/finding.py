@@ -41,9 +41,7 @@ class FindingKind:
     severity: Severity
     title: str
     reason: str
-    """Why it matters."""
     fix: str
-    """What the operator does, with the command where there is one."""
 
 
 class FindingView(Struct, forbid_unknown_fields=True):
@@ -81,11 +79,9 @@ class Finding:
     subject: str
     """The subject in Kafka's spelling: `orders-3`, a segment id, a setting."""
     detail: str
-    """The observation, with its numbers."""
     fix: str = ""
-    """The way out for this very one, where it can be said better than by its kind."""
+    """A remedy for this very case, in place of that of its kind."""
     fields: Mapping[str, object] = field(default_factory=dict)
-    """The same for programs: plain values by name."""
 
     def view(self) -> dict[str, object]:
         view = FindingView(

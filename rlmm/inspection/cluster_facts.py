@@ -38,7 +38,6 @@ class TopicFacts:
     topic_id: Uuid
     partitions: Mapping[int, PartitionPlace]
     settings: Mapping[str, ClusterSetting] | None = None
-    """None where they are unknown."""
     is_internal: bool = False
 
     def setting(self, name: str) -> str | None:
@@ -73,7 +72,6 @@ class LogDir:
     total_bytes: int | None
     usable_bytes: int | None
     sizes: Mapping[tuple[str, int], int]
-    """By topic name and partition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,10 @@ class RecordKeys(StrEnum):
     """Names the keys that the records are taken to have."""
 
     AS_WRITTEN = "as-written"
-    """Those that they have: none, of every broker that there is."""
     PER_OFFSET = "per-offset"
-    """As in apache/kafka pull request 22459: topic, partition, end offset, leader epoch; updates
-    have a key of their own."""
+    """Apache Kafka pull request 22459: topic, partition, end offset, leader epoch."""
     PER_STATE = "per-state"
-    """As in apache/kafka pull request 22774: topic id, partition, segment id, state."""
+    """Apache Kafka pull request 22774: topic id, partition, segment id, state."""
 
 
 class KeyMaker:
@@ -95,9 +93,7 @@ class LogCleaner:
         self._bound = bound
         self._last: dict[bytes, int] = {}
         self.without_key = 0
-        """Records below the bound that have no key."""
         self.last_without_key_ms: int | None = None
-        """The time of the youngest of these."""
 
     def see(self, happened: EventRecord, key: bytes | None) -> None:
         if happened.offset >= self._bound:
@@ -117,7 +113,6 @@ class LogCleaner:
 
 
 FOR_EVER = -1
-"""As Kafka says that nothing is ever too old."""
 
 
 class CleaningEffect(StrEnum):
@@ -196,7 +191,6 @@ class RehearsalTopic:
     now_ms: int
     retention_ms: int = FOR_EVER
     bound: ReplayEnd = field(default_factory=ReplayEnd)
-    """Up to where its records count."""
 
 
 async def rehearse(

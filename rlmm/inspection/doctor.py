@@ -67,13 +67,11 @@ class DoctorFacts:
 
     metadata_topic: TopicFacts | None
     topics: Mapping[str, TopicFacts]
-    """All others that are tiered, or were."""
     brokers: Mapping[int, Mapping[str, ClusterSetting] | None] = field(default_factory=dict)
     rights: Rights | None = None
     null_keys: int | None = None
     """Records of the metadata topic that have no key, of those that were looked at."""
     keys_seen: int = 0
-    """How many were looked at."""
 
 
 def examine(facts: DoctorFacts) -> list[Finding]:

@@ -76,7 +76,6 @@ class EventFilter:
     partitions: PartitionFilter = EVERYTHING
     kinds: frozenset[EventKind] = frozenset()
     states: frozenset[str] = frozenset()
-    """Names of the states that an event asks for."""
     verdicts: frozenset[str] = frozenset()
     brokers: frozenset[int] = frozenset()
     segment: Uuid | None = None

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rlmm.records.records import Record
 
     Wanted = Callable[[bytes], bool]
-    """Whether a record is worth decoding, by the bytes of its value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,9 @@ if TYPE_CHECKING:
     from rlmm.inspection.replay import EventLog, Progress
 
 HELD_BYTES = 16 * 1024 * 1024
-"""Of the log that is held at a time, for all metadata partitions together."""
 LOOK_S = 1.0
-"""How often is looked whether any of several metadata partitions has grown: with one question."""
 POLL_S = 30.0
-"""How long the log is asked to wait for more of a single one."""
 AWAY_S = 60.0
-"""How long a log may be away while it is followed."""
 
 
 class EventReader(Protocol):

@@ -51,7 +51,6 @@ class Explanation:
     partition: TopicIdPartition
     offset: int
     epoch: int | None
-    """The leader epoch that it was looked up in; None where none is known."""
     is_epoch_said: bool
     look_up: LookUp | None
     others: tuple[LookUp, ...]
@@ -59,7 +58,6 @@ class Explanation:
     held: SegmentMatches
     findings: tuple[Finding, ...]
     due: RetentionDecision | None
-    """What retention does with the segment that was found."""
     ahead: int
     """Finished segments that retention deletes before it comes to that one."""
     rules: RetentionSettings

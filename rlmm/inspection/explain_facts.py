@@ -27,9 +27,7 @@ class ExplainFacts:
     story: OffsetHistory | None = None
     """What the log tells; None where it was not read."""
     log_start: int | None = None
-    """Where the log of the metadata partition begins."""
     topic: TopicFacts | None = None
-    """The topic of that name in the cluster."""
     is_cluster_known: bool = False
     """Whether the cluster was asked; a topic that is None is then not there."""
     offsets: PartitionOffsets | None = None

@@ -30,7 +30,6 @@ class HistoryPart(StrEnum):
     """Tells why a line belongs to a history."""
 
     OWN = "own"
-    """The event is about the subject."""
     DISPLACED = "displaced"
     """Another segment took its place in look-ups."""
     PARTITION_DELETED = "partition-deleted"
@@ -79,8 +78,7 @@ class HistoryLine:
     """The state of what the event is about, before it and behind it; None where nothing was."""
     after: SegmentState | PartitionDeleteState | None = None
     displaced: Mapping[Uuid, tuple[int, ...]] | None = None
-    """Finished segments that lost their place to this one, with the leader epochs where they did;
-    None where that was not found out."""
+    """The finished segments that lost their place, with the epochs; None: not found out."""
 
 
 class EventHistory:

@@ -120,9 +120,7 @@ class DiskOutlook:
     total_bytes: int | None
     usable_bytes: int | None
     tiered_bytes: int
-    """Of partitions of tiered topics."""
     rate_bytes_s: float
-    """What comes in for these."""
 
     @property
     def full_in_s(self) -> float | None:

@@ -35,7 +35,7 @@ class PartitionMention:
 
     metadata_partition: int
     partition: TopicIdPartition | None
-    """The user partition of the first event about it; None where none can be decoded."""
+    """The user partition of the first event; None where none can be decoded."""
 
 
 class LogScan:

@@ -30,7 +30,6 @@ class LookupRule(StrEnum):
     COVER_LOOKUP = "cover-lookup"
     """A finished segment without that slot; a stock broker answers nothing."""
     NONE = "none"
-    """There is no answer."""
 
 
 class LookupMiss(StrEnum):
@@ -55,7 +54,6 @@ class LookUp:
     offset: int
     rule: LookupRule
     why: LookupMiss
-    """Of the slots."""
     found: SegmentMetadata | None
     highest: int | None
     """The largest offset of the epoch that any finished copy reached."""

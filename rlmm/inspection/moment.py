@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
 
 PAGE = 1_000
-"""Segments that are handed on at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +38,9 @@ class PartitionSummary:
     partition: TopicIdPartition
     metadata_partition: int
     started: int
-    """Segments in state COPY_SEGMENT_STARTED, and so on."""
     finished: int
     being_deleted: int
     size_bytes: int
-    """Of all segments in whatever state."""
     delete: PartitionDelete | None = None
 
     @property

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
 
     Part = Callable[[], bytes]
-    """Makes the state image of one user partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,6 @@ class MomentDiff:
     next_offset: int = 0
     """The next offset at the second."""
     verdicts: Counter[str] = field(default_factory=Counter)
-    """Events in between, by what became of them."""
     _parts: dict[TopicIdPartition, Part] = field(default_factory=dict)
     _touched: set[TopicIdPartition] = field(default_factory=set)
     _after: Shard | None = None

@@ -57,7 +57,6 @@ class SegmentCopy:
     """Its first record, as it was last repeated."""
     events: BoundedEvents = field(default_factory=BoundedEvents)
     is_there: bool = True
-    """Whether it is in the state now."""
 
     @property
     def refused_finish(self) -> HistoryLine | None:
@@ -93,7 +92,6 @@ class OffsetHistory:
         self.copies: dict[Uuid, SegmentCopy] = {}
         """By id, in the order in which they were started."""
         self.deletes: deque[HistoryLine] = deque(maxlen=LINES_MAX)
-        """The partition's own deletion."""
         self.without_base = 0
         """Updates of segments that were not there when they came."""
         self.events = 0

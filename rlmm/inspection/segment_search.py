@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
 
 STATES = tuple(state for state in SegmentState if state is not SegmentState.DELETE_SEGMENT_FINISHED)
-"""Those that a segment can be found in."""
 
 _KEYS: dict[str, Callable[[SegmentMetadata], Any]] = {
     "size": attrgetter("size_bytes"),
@@ -50,7 +49,6 @@ class SegmentFilter:
     brokers: frozenset[int] = frozenset()
     """Those that wrote the last event; empty means all."""
     epoch: int | None = None
-    """A leader epoch that the segment lists."""
     has_custom_metadata: bool | None = None
 
     def __post_init__(self) -> None:
@@ -114,7 +112,6 @@ class SegmentTotals:
 
 
 _PIECE = 1_000
-"""Segments of a listing that are taken at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +120,7 @@ class SegmentMatch:
 
     segment: SegmentMetadata
     epochs: tuple[int, ...]
-    """Leader epochs in which a look-up finds it; none for a copy that is not finished, is being
-    deleted, or is hidden by another one."""
+    """Leader epochs in which a look-up finds it; none for an open, deleted or hidden copy."""
 
 
 @dataclass(frozen=True, slots=True)

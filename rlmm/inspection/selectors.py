@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 TIME_DIGITS_MIN = 12
-"""
-A bare number of so many digits is a time in milliseconds, a shorter one an offset: such a time is
-later than 1973, and no metadata topic has so many records.
-"""
+"""A bare number of so many digits is a time: it is later than 1973, and no offset is so large."""
 _UNITS_MS = {
     "ms": 1,
     "s": 1_000,
@@ -31,15 +28,12 @@ _OFFSETS = re.compile(r"\s*\d+\s*:\s*\d+\s*(?:,\s*\d+\s*:\s*\d+\s*)*")
 _RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 """Of a topic and its partitions, as Kafka's own tool reads it."""
 _NAME = re.compile(r"(?:[A-Za-z0-9._-]|\\\.)+", re.ASCII)
-"""
-The name of a topic, and no expression for several: a dot is in many names and stands for itself.
-"""
+"""A topic name, where a dot stands for itself."""
 _ID = r"[A-Za-z0-9_-]{22}"
 _LABEL = re.compile(rf"(?:(?P<id>{_ID}):)?(?P<topic>.+)-(?P<partition>\d{{1,10}})", re.ASCII)
 _BY_ID = re.compile(rf"(?P<id>{_ID}):(?P<partition>\d{{1,10}})", re.ASCII)
 _SEGMENT = re.compile(r"[A-Za-z0-9_-]{1,22}")
 _LISTED_MAX = 10
-"""Most names that a message lists."""
 _TIMES = "2026-01-31T14:05:00Z, 1769868300000, -7d or now"
 
 
@@ -69,7 +63,6 @@ class MomentSelector:
     offset: int | None = None
     """The last offset that counts, of the one metadata partition that a question is about."""
     offsets: Mapping[int, int] = field(default_factory=dict)
-    """The same by metadata partition."""
     time_ms: int | None = None
 
 

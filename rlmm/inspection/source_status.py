@@ -29,10 +29,7 @@ class MetadataPartitionStatus:
 
     metadata_partition: int
     state: str
-    """
-    As the gate names it; of a replay `open`, of a folder that is not there `absent`, of what a
-    service was not given to answer for `not-assigned`.
-    """
+    """The gate's word; `open` for a replay, `absent` for a missing folder, or `not-assigned`."""
     why: str | None
     detail: str
     log_start: int | None
@@ -44,7 +41,6 @@ class MetadataPartitionStatus:
     """How old the last applied record is, where there are later ones; 0 where there are none."""
     user_partitions: int | None
     segments: Mapping[str, int] | None
-    """By state, in Kafka's names."""
     size_bytes: int | None
     rejected: Mapping[str, int] = field(default_factory=dict)
     """By reason, of what was read since the start: a state from a snapshot begins to count anew."""
@@ -70,7 +66,6 @@ class MetadataPartitionStatus:
 class SourceStatus:
     kind: StateSourceKind
     where: str
-    """An address, or folders."""
     identity: LogIdentity | None
     places: tuple[MetadataPartitionStatus, ...]
     notes: tuple[str, ...] = ()

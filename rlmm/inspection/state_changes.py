@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
 
 _PIECE = 1_000
-"""Segments of a listing that are taken at a time."""
 
 
 class ChangeKind(StrEnum):

@@ -81,16 +81,13 @@ class StuckFacts:
 
     now_ms: int
     copy_open_ms: int
-    """How long a copy may be open."""
     delete_open_ms: int
     topics: Mapping[str, TopicFacts] | None = None
     """Of the cluster, by name; None where it was not asked."""
     untold: frozenset[str] = frozenset()
     """Topics that are not among them, and may be there: our rights do not reach so far."""
     brokers: frozenset[int] | None = None
-    """Those that are there."""
     refused: Mapping[SegmentId, Sequence[EventRecord]] = field(default_factory=dict)
-    """Events of open segments that the state machine refused."""
 
 
 def is_overdue(segment: SegmentMetadata, known: StuckFacts) -> bool:

@@ -58,7 +58,6 @@ class Prices:
 
     gib_month: float = 0.0
     put_thousand: float = 0.0
-    """Of a thousand writing requests."""
 
     @property
     def is_known(self) -> bool:
@@ -73,14 +72,12 @@ class GroupUsage:
     all: SegmentSum = field(default_factory=SegmentSum)
     finished: SegmentSum = field(default_factory=SegmentSum)
     open: SegmentSum = field(default_factory=SegmentSum)
-    """Copies that are not finished."""
     being_deleted: SegmentSum = field(default_factory=SegmentSum)
     abandoned: SegmentSum = field(default_factory=SegmentSum)
     """Of the open copies those that are open for too long: waste."""
     displaced: SegmentSum = field(default_factory=SegmentSum)
     """Finished, and found by no look-up: waste."""
     due: SegmentSum = field(default_factory=SegmentSum)
-    """What retention deletes within the time that was asked for."""
     oldest_ms: int | None = None
     newest_ms: int | None = None
 
@@ -109,7 +106,6 @@ class PriceClock:
 
     now_ms: int
     copy_open_ms: int
-    """A copy that is open for longer is waste."""
 
 
 class UsageSums:

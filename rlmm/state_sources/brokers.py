@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TOPICS_MAX = 500
-"""Topics in one question about settings: their answer is to stay small."""
 
 
 class Brokers:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 _OURS = "log"
-"""Where a service keeps its log, in its data folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,6 @@ class CopiedFolders:
     """The copies of one topic."""
 
     folders: Mapping[int, tuple[Path, ...]]
-    """By metadata partition: where a replica of it lies."""
     cluster_id: str
     """`UNKNOWN_CLUSTER_ID` where none of the folders says it."""
     topic_id: Uuid

@@ -42,7 +42,6 @@ class FoldersLog:
 
     def __init__(self, copies: CopiedFolders) -> None:
         self.notes: list[str] = []
-        """What else there is to know of the folders."""
         self._copies = copies
         self._count = copies.partition_count or copies.highest + 1
         self._chosen: dict[int, _Chosen] = {}

@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from rlmm.state_sources.brokers import Brokers
 
 ABSENT = "absent"
-"""How a metadata partition stands that was not copied."""
 _EVIDENCE = 3
-"""User partitions of which all lie where a number of partitions has them by chance once in
-thousands of topics; some number fits one or two of them nearly always."""
+"""So many user partitions fit a wrong count by chance once in thousands of topics."""
 _NAMED_MAX = 10
 
 
@@ -45,7 +43,6 @@ class FoldersSource:
         self.cluster = cluster
         self._states = ReplayedStates(log, timeout_s=timeout_s)
         self._said: int | None = None
-        """The number of partitions that the user says there are."""
         self._notes: list[str] = []
         self._is_doubtful = False
         """Whether another number of partitions may well be the right one."""

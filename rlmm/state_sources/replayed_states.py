@@ -49,7 +49,6 @@ class MisplacedPartition(NamedTuple):
     partition: TopicIdPartition
     place: int
     wanted: int
-    """Where brokers and we look for them."""
 
 
 @dataclass(slots=True)

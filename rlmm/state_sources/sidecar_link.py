@@ -34,12 +34,10 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 CONNECT_S: Final = 5.0
-"""By then whoever says nothing at all is not there."""
 _REPEATED: Final = RetryPolicy(
     "looking", (TooBusy, LogUnavailable), Pauses(0.05, 1.0), attempts_max=100, last_s=0.05
 )
 _REFUSED: Final = (NotPermitted, WrongCluster, UnsupportedVersion, TooBusy)
-"""What a service says to who may not come in."""
 
 
 class SidecarLink:

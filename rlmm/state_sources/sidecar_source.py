@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 CLIENT: Final = f"rlmm/{__version__}"
 _LOOK_S: Final = 0.5
-"""How often is looked whether a service has caught up."""
 _RECORD_S: Final = 2.0
-"""What is waited for one record of a partition that lags."""
 
 
 class ServiceStateSource:

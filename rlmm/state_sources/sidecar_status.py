@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     Said = Mapping[object, object]
 
 ABSENT: Final = "absent"
-"""How a metadata partition stands that the service does not read, before it knows what is its own;
-then it is not assigned."""
+"""A metadata partition that the service does not read, before its assignment is known."""
 OBSERVER: Final = "observer"
 
 

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.sources.cache")
 
 _SHARE = 10
-"""A snapshot is as much work as its segments: it is written anew once a tenth as many records came
-behind the last one, so that a command that reads little writes nothing."""
+"""A snapshot is written anew once this share of records came behind the last one."""
 
 
 class SnapshotCache:
@@ -47,7 +46,6 @@ class SnapshotCache:
         self._store: SnapshotStore | None = None
         self._identity: LogIdentity | None = None
         self.trouble: str | None = None
-        """Why nothing is kept, where nothing is."""
 
     @classmethod
     async def open(cls, folder: Path, clock: Clock = SYSTEM_CLOCK) -> Self:

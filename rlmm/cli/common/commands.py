@@ -24,7 +24,7 @@ SUBCOMMANDS = {
     "usage": "rlmm.cli.queries.usage:usage",
     "verify": "rlmm.cli.queries.verify:verify",
 }
-"""Name of each subcommand -> where its click command stands, as module:attribute."""
+"""Subcommand -> its click command, as module:attribute."""
 SHORT_HELP = {
     "check": "Judge thresholds once: exit code 0 when all is well, 1 when not.",
     "config": "Show the configuration.",
@@ -49,11 +49,8 @@ SHORT_HELP = {
     "usage": "Sum up bytes and segments, waste, what goes soon, and cost.",
     "verify": "Look for holes, overlaps and segments that no look-up finds.",
 }
-"""
-The line that help has of each, as the command itself says it: a list of commands imports none. A
-command that has no line here is asked for it.
-"""
+"""The help line of each, so that a list of commands imports none; one without a line is asked."""
 WITH_OWN_VARIABLES = frozenset({"config", "conformance", "demo", "serve", "snapshot", "tier"})
-"""Those that say themselves which variables of the environment they take, or take none."""
+"""Commands that name their own variables of the environment, or take none."""
 COMMANDS_OF_VARIABLES = (SUBCOMMANDS.keys() - WITH_OWN_VARIABLES) | {"tier"}
-"""Whose flags are variables of the environment that a configuration does not mean."""
+"""Commands whose flags are variables that a configuration does not mean."""

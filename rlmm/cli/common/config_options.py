@@ -56,7 +56,6 @@ class ConfigurationSources:
     """The sources of a command's configuration."""
 
     flags: Mapping[str, str]
-    """Texts by the names of their keys."""
     environ: Mapping[str, str]
     file: Path | None
     command_properties: tuple[str, ...]

@@ -23,17 +23,13 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
     Holds = Callable[[Moment], Awaitable[bool]]
-    """Whether what is meant is there."""
 
 _ready_log = logging.getLogger("rlmm.cli.partly.ready")
 _readable_log = logging.getLogger("rlmm.cli.partly.readable")
 
 _LISTED_MAX: Final = 10
 _ANSWERS_S: Final = 1.0
-"""
-Within that a log says who it is that was reached a moment ago; one that was not reached at all is
-not waited for a second time.
-"""
+"""A log that was just reached answers in this time; an unreachable one is not waited for again."""
 
 
 def knows(names: Callable[[TopicIdPartition], bool]) -> Holds:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rlmm.state_sources.protocol import StateSource
 
     Ask = Callable[["QueryContext"], Awaitable[CommandAnswer]]
-    """A question; see `rlmm.cli.printing.answer`."""
 
 _log = logging.getLogger("rlmm.cli.asking")
 
@@ -37,7 +36,6 @@ class QueryContext:
 
     source: StateSource
     now_ms: int
-    """The wall clock, looked up once for the whole command."""
     bound: ReplayEnd = field(default_factory=ReplayEnd)
     """Of `--at`; nothing set means now. See `bound_of`."""
     wait_s: float = 0.0
@@ -46,7 +44,7 @@ class QueryContext:
     offset: int | None = None
     """Of `--at` with a bare offset: of the one metadata partition that is asked about."""
     notes: list[str] = field(default_factory=list)
-    """What was said on standard error of all that is answered; see `tell`."""
+    """Notes that standard error has already; see `tell`."""
 
     @property
     def is_now(self) -> bool:

@@ -24,7 +24,6 @@ class ValueFormat(StrEnum):
     TEXT = "text"
     NUMBER = "number"
     SIZE = "size"
-    """Bytes: 1.5 GiB."""
     TIME = "time"
     """Milliseconds since the epoch: 2026-01-01T00:00:00.000Z."""
     DURATION = "duration"
@@ -48,10 +47,7 @@ class Column:
     is_extra: bool = False
     """Only for CSV, TSV and wide tables: what has no room in 80 columns."""
     made_of: Callable[[View], object] | None = None
-    """
-    Makes the cell of the whole item: `orders-3`. Such a column is for tables alone; CSV and TSV
-    have its parts, by columns of their own.
-    """
+    """Makes the cell from the whole item, in tables alone; CSV and TSV have its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +59,7 @@ class CommandAnswer:
     columns: Sequence[Column]
     items: Iterable[ViewObject | View] | AsyncIterable[ViewObject | View]
     head: ViewObject | Mapping[str, object] = field(default_factory=dict)
-    """The fields before the items: the source, the moment."""
     foot: Callable[[], ViewObject | View] | None = None
-    """The fields behind the items: totals."""
     text: Callable[[View], Iterable[str]] | None = None
     """One screen for people in place of a table, made of the whole document (head, items, foot)."""
     summary: Callable[[View], Iterable[str]] | None = None
@@ -74,10 +68,7 @@ class CommandAnswer:
     """0, or 1 where something was found; asked when all is printed."""
     version: int = 1
     told: Sequence[str] = ()
-    """
-    Notes that were on standard error before: documents have them among their own, and people are
-    not told twice.
-    """
+    """Notes that standard error has already: documents repeat them, tables do not."""
 
     def head_fields(self) -> View:
         fields: View = plain(self.head)

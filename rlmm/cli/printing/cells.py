@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NOTHING = "-"
-"""Where there is no value."""
 RIGHT = frozenset({ValueFormat.NUMBER, ValueFormat.SIZE, ValueFormat.DURATION})
-"""Forms that stand to the right."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")

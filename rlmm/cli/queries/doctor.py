@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rlmm.inspection.cluster_facts import ClusterFacts, ClusterSetting, TopicFacts
 
 _LOOKED_BYTES = 64 * 1024
-"""Of each metadata partition, where keys are looked for."""
 
 
 class DoctorHead(SourceHead):

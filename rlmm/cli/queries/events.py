@@ -68,7 +68,6 @@ class EventsFoot(ViewObject):
 class EventsQuestion:
     wanted: EventFilter
     places: tuple[int, ...] = ()
-    """Metadata partitions; all where none is said."""
     begin: MomentSelector | None = None
     to: MomentSelector | None = None
     limit: int | None = None

@@ -89,7 +89,6 @@ class ExplainQuestion:
     prefix: str = ""
     reads_history: bool = True
     store: StoreChoice | None = None
-    """Where the objects are looked at; None: they are not."""
     is_sure: bool = False
     """Whether they are read where the store does not tell their checksums."""
 

@@ -36,7 +36,6 @@ COLUMNS = (
     Column("fix", "FIX", is_extra=True),
 )
 _SHOWN_MAX = 20
-"""Findings of one kind that people are shown; programs get them all."""
 
 
 def finding_answer(

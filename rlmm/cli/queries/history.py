@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import Uuid
 
 _NAMED_MAX = 5
-"""Ids that a message names."""
 
 OF_SEGMENT = (
     Column("", "TIME", made_of=time_text),
@@ -73,7 +72,6 @@ class _Read:
     """The offset behind the last that was read, by metadata partition."""
     log_starts: dict[int, int] = field(default_factory=dict)
     there: ReadablePartitions = field(default_factory=lambda: ReadablePartitions(()))
-    """Where it was looked for."""
     is_mentioned: bool = False
     """Whether any event is about the subject, shown or not."""
     counts: dict[str, int] = field(default_factory=dict)

@@ -99,7 +99,6 @@ class FindFoot(ViewObject):
 
 
 _NAMED_MAX = 10
-"""Most segments that a message names."""
 DESCRIBE_COLUMNS = (
     *LIST_COLUMNS,
     Column("metadata_partition", "METADATA PARTITION", ValueFormat.NUMBER, is_extra=True),

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 
 OPEN: Final = "open"
 _SHOWN_MAX: Final = 10
-"""Metadata partitions that are explained below the table."""
 LOOK_S: Final = 0.25
-"""Between two looks at a source that is waited for."""
 
 
 class StatusFoot(ViewObject):

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.cli.reloading")
 
 RELOAD_SIGNAL = signal.SIGHUP
-"""Asks for the configuration to be read again."""
 _SECTION = "logging"
-"""What is taken over."""
 _THREAD = "configuration"
 READ_S_MAX = 10.0
 """Longest time that reading may take: a named pipe, or a server that is away, hangs for ever."""

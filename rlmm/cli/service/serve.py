@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.cli.serve")
 
 _POOL_S = 2.0
-"""What work in threads has to end when all else has."""
+"""Time for threads to end after all else has."""
 
 
 @click.command(

@@ -30,13 +30,11 @@ if TYPE_CHECKING:
     from rlmm.engine.service import SnapshotOutcome
 
     Document = dict[str, dict[str, Any]]
-    """What became of the snapshots of each engine, by its name."""
 
 _log = logging.getLogger("rlmm.cli.snapshot.asking")
 
 REPORT = "snapshot-report.json"
 REPORTS_MAX = 16
-"""Answers that are kept, for who looks late."""
 _LOOK_S = 0.05
 _PROCESSES = Path("/proc")
 

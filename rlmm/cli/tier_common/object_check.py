@@ -37,7 +37,6 @@ def checked_store(address: str, prefix: str = "", **of_bucket: Any) -> StoreChoi
 class ObjectCheck:
     view: ObjectCheckView
     kind: FindingKind | None
-    """None where all is whole."""
     detail: str
 
 

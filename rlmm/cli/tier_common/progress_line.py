@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.cli.tier.progress")
 
 LINE_S: Final = 10.0
-"""Time between two log lines."""
 REDRAW_S: Final = 0.1
 TICK_S: Final = 1.0
 """The line is shown again so often while a large segment takes minutes."""
