@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class Severity(IntEnum):
-    """Ranks findings; rising."""
-
     NOTE = 1
     """Worth knowing; nothing is wrong."""
     WARNING = 2
@@ -45,8 +43,6 @@ class FindingKind:
 
 
 class FindingView(Struct, forbid_unknown_fields=True):
-    """A finding as it is shown to programs."""
-
     code: Annotated[str, Meta(pattern="^[A-Z0-9]+(-[A-Z0-9]+)*$")]
     severity: Annotated[str, Meta(extra_json_schema={"enum": [str(level) for level in Severity]})]
     subject: str
@@ -73,8 +69,6 @@ def note(code: str, title: str, reason: str, fix: str) -> FindingKind:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found."""
-
     kind: FindingKind
     subject: str
     """The subject in Kafka's spelling: `orders-3`, a segment id, a setting."""

@@ -28,8 +28,6 @@ _NO_LEADER_EPOCH = -1
 
 
 class RecordKeys(StrEnum):
-    """Names the keys that the records are taken to have."""
-
     AS_WRITTEN = "as-written"
     PER_OFFSET = "per-offset"
     """Apache Kafka pull request 22459: topic, partition, end offset, leader epoch."""
@@ -157,8 +155,6 @@ LEVELS = (
 
 @dataclass(frozen=True, slots=True)
 class CompactionHarm:
-    """Describes one segment that the cleaner would change or lose."""
-
     metadata_partition: int
     segment: SegmentMetadata
     """As it is now; where it is resurrected, as it would be."""

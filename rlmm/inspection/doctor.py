@@ -63,8 +63,6 @@ _AS_TOTAL = -2
 
 @dataclass(frozen=True, slots=True)
 class DoctorFacts:
-    """Facts of the cluster and of the log."""
-
     metadata_topic: TopicFacts | None
     topics: Mapping[str, TopicFacts]
     brokers: Mapping[int, Mapping[str, ClusterSetting] | None] = field(default_factory=dict)

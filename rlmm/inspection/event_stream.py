@@ -40,9 +40,7 @@ class EventReader(Protocol):
         """Return the log start offset, once the log was read."""
         ...
 
-    def happened(self) -> AsyncIterator[EventRecord]:
-        """Yield every record up to the bound."""
-        ...
+    def happened(self) -> AsyncIterator[EventRecord]: ...
 
     def go_on(self) -> None:
         """Read on with the next `happened`, to the end that the log has then."""
@@ -50,8 +48,6 @@ class EventReader(Protocol):
 
 
 class JudgedEventReader:
-    """Reads events with the verdict of each."""
-
     def __init__(
         self, replay: PartitionReplay, place: int, progress: Progress | None = None
     ) -> None:

@@ -128,8 +128,6 @@ def _due(
 
 
 class _Judge:
-    """Judges one offset."""
-
     def __init__(
         self,
         shard: Shard,

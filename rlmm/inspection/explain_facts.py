@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExplainFacts:
-    """Facts beside the state; None or empty where unknown."""
-
     now_ms: int
     story: OffsetHistory | None = None
     """What the log tells; None where it was not read."""

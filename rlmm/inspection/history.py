@@ -27,8 +27,6 @@ SLOTS_MAX = 50_000
 
 
 class HistoryPart(StrEnum):
-    """Tells why a line belongs to a history."""
-
     OWN = "own"
     DISPLACED = "displaced"
     """Another segment took its place in look-ups."""

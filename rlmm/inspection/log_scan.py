@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMention:
-    """A metadata partition with events about the subject."""
-
     metadata_partition: int
     partition: TopicIdPartition | None
     """The user partition of the first event; None where none can be decoded."""

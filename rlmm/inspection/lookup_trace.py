@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class LookupRule(StrEnum):
-    """Names the rule that found the answer."""
-
     SLOT = "slot"
     """The slot at or before the offset, as in a stock broker."""
     COVER_LOOKUP = "cover-lookup"

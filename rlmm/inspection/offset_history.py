@@ -51,8 +51,6 @@ class BoundedEvents:
 
 @dataclass(slots=True)
 class SegmentCopy:
-    """Describes one segment that holds the offset, or held it."""
-
     started: SegmentMetadata
     """Its first record, as it was last repeated."""
     events: BoundedEvents = field(default_factory=BoundedEvents)

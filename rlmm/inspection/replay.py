@@ -146,7 +146,6 @@ class PartitionReplay:
         self._bound, self._given, self._must_go_on = bound, self.shard, True
 
     async def chunks(self) -> AsyncGenerator[AppliedChunk]:
-        """Read and apply, up to the bound."""
         await self.begin()
         limit_ms = self._bound.time_ms
         while self.shard.position < self.end:
@@ -226,7 +225,6 @@ class PartitionReplay:
     def _apply_singly(
         self, batch: Batch, record_set: RecordSet, end: int, entries: dict[int, Entry]
     ) -> None:
-        """Apply the records of *batch* before *end*."""
         for record in batch.records(inflated_bytes_max=INFLATED_BYTES_MAX):
             if isinstance(record, DamagedRecords):
                 first, on = record.first_offset, min(end, record.next_offset)
@@ -253,8 +251,6 @@ class PartitionReplay:
 
 
 class ShardsMoment:
-    """A `Moment` whose shards are here."""
-
     def __init__(self, identity: LogIdentity, replays: Mapping[int, PartitionReplay]) -> None:
         self.identity = identity
         self.replays = replays

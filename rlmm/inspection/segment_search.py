@@ -99,8 +99,6 @@ def sort_key(order: str) -> tuple[Callable[[SegmentMetadata], Any], bool]:
 
 @dataclass(slots=True)
 class SegmentTotals:
-    """Sums over the segments that were shown."""
-
     segments: int = 0
     size_bytes: int = 0
     by_state: dict[str, int] = field(default_factory=lambda: {one.name: 0 for one in STATES})
@@ -116,8 +114,6 @@ _PIECE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SegmentMatch:
-    """A segment with the offset or the time."""
-
     segment: SegmentMetadata
     epochs: tuple[int, ...]
     """Leader epochs in which a look-up finds it; none for an open, deleted or hidden copy."""
@@ -125,8 +121,6 @@ class SegmentMatch:
 
 @dataclass(frozen=True, slots=True)
 class SegmentMatches:
-    """The segments that were found, and their neighbours."""
-
     held: tuple[SegmentMatch, ...]
     epochs: tuple[int, ...]
     """Leader epochs in which any copy of the user partition was ever finished."""

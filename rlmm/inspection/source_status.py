@@ -16,8 +16,6 @@ NOT_ASSIGNED: Final = "not-assigned"
 
 
 class StateSourceKind(StrEnum):
-    """The kind of source."""
-
     SIDECAR = "sidecar"
     KAFKA = "kafka"
     FOLDERS = "folders"
@@ -91,7 +89,6 @@ def unread(
     position: int | None = None,
     target: int | None = None,
 ) -> MetadataPartitionStatus:
-    """Return the status of a metadata partition that was not read."""
     return MetadataPartitionStatus(
         place, state, why, detail, None, position, target, None, None, None, None, None, None
     )

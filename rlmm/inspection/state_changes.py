@@ -70,8 +70,6 @@ class DeleteChange:
 
 @dataclass(frozen=True, slots=True)
 class NewPartition:
-    """The partition is new."""
-
     kind: ChangeKind = ChangeKind.PARTITION_APPEARED
 
 

@@ -77,8 +77,6 @@ _OPEN = {SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED}
 
 @dataclass(frozen=True, slots=True)
 class StuckFacts:
-    """Facts beside the state: of the clock, of the cluster, refused events."""
-
     now_ms: int
     copy_open_ms: int
     delete_open_ms: int

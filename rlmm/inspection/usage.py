@@ -32,8 +32,6 @@ _AGES_MS = (
 
 
 class Grouping(StrEnum):
-    """Names the key that sums are grouped by."""
-
     TOPIC = "topic"
     STATE = "state"
     EPOCH = "epoch"
@@ -42,8 +40,6 @@ class Grouping(StrEnum):
 
 @dataclass(slots=True)
 class SegmentSum:
-    """Segments and their bytes."""
-
     segments: int = 0
     size_bytes: int = 0
 
@@ -54,8 +50,6 @@ class SegmentSum:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Holds the user's prices, in any currency."""
-
     gib_month: float = 0.0
     put_thousand: float = 0.0
 
@@ -66,8 +60,6 @@ class Prices:
 
 @dataclass(slots=True)
 class GroupUsage:
-    """Sums one topic, state, epoch or age."""
-
     name: str
     all: SegmentSum = field(default_factory=SegmentSum)
     finished: SegmentSum = field(default_factory=SegmentSum)
@@ -102,8 +94,6 @@ class GroupUsage:
 
 @dataclass(frozen=True, slots=True)
 class PriceClock:
-    """The times that sums are made by."""
-
     now_ms: int
     copy_open_ms: int
 

@@ -119,8 +119,6 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
-    """Tells how a metadata partition begins, and what follows from that."""
-
     metadata_partition: int
     log_start: int
     updates_without_base: int

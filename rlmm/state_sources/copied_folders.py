@@ -36,8 +36,6 @@ _OURS = "log"
 
 @dataclass(frozen=True, slots=True)
 class CopiedFolders:
-    """The copies of one topic."""
-
     folders: Mapping[int, tuple[Path, ...]]
     cluster_id: str
     """`UNKNOWN_CLUSTER_ID` where none of the folders says it."""
@@ -48,7 +46,6 @@ class CopiedFolders:
 
     @property
     def highest(self) -> int:
-        """Return the highest number of a metadata partition found."""
         return max(self.folders)
 
 
@@ -91,7 +88,6 @@ def _partitions_of(path: Path) -> dict[int, Path]:
 
 
 def _place_of(folder: Path) -> int | None:
-    """Return the metadata partition in the name of a folder."""
     name = parse_folder(folder.name)
     if name is None or name.topic != TOPIC or not folder.is_dir():
         return None

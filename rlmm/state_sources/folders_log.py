@@ -82,25 +82,20 @@ class FoldersLog:
             self.notes += _notes_of(place, logs, troubles)
 
     def settle(self, partition_count: int) -> None:
-        """Fix the number of partitions of the topic."""
         self._count = partition_count
 
     @property
     def partition_count(self) -> int:
-        """Return the assumed number of partitions."""
         return self._count
 
     @property
     def highest(self) -> int:
-        """Return the highest number of a metadata partition that has a folder."""
         return self._copies.highest
 
     def missing(self, places: Collection[int]) -> list[int]:
-        """Return those of *places* without a folder."""
         return sorted(set(places) - self._copies.folders.keys())
 
     def path_of(self, place: int) -> Path | None:
-        """Return the folder that a metadata partition is read from."""
         chosen = self._chosen.get(place)
         return chosen.logs[0].path if chosen is not None and chosen.logs else None
 

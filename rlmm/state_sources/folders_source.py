@@ -82,7 +82,6 @@ class FoldersSource:
     async def _settle(
         self, kept: int | None, said: int | None, highest: int, progress: Progress | None
     ) -> None:
-        """Find out the number of partitions of the topic."""
         if kept is not None and said not in {None, kept}:
             msg = f"the folders were made with {kept} partitions, --partition-count says {said}"
             raise ConfigError(msg)
@@ -153,7 +152,6 @@ class FoldersSource:
     # ------------------------------------------------------------------------ as any source
 
     async def standing(self) -> SourceStatus:
-        """See `StateSource`; reads everything."""
         every = range(self.log.partition_count)
         missing = self.log.missing(every)
         there = [place for place in every if place not in set(missing)]

@@ -50,7 +50,6 @@ class ReplayBar:
 
     @property
     def total(self) -> int:
-        """Return the known number of records to read."""
         return sum(end - self._starts[place] for place, (_, end) in self._reached.items())
 
     def _draw(self) -> None:

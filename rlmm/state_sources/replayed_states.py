@@ -53,8 +53,6 @@ class MisplacedPartition(NamedTuple):
 
 @dataclass(slots=True)
 class ReplayedPartition:
-    """Holds one metadata partition and the progress of its replay."""
-
     replay: PartitionReplay
     base: ReplayHistory
     """What its state was made of before this process read on."""
@@ -141,7 +139,6 @@ class ReplayedStates:
             await self._advance(places, self._timeout_s, progress)
 
     async def keep(self) -> None:
-        """Write the states into the cache, if there is one."""
         if self._cache is not None:
             for one in self._held.values():
                 await self._cache.keep(one.shard, one.history)

@@ -65,7 +65,6 @@ class SidecarLink:
 
     @property
     def server(self) -> HelloAnswer:
-        """Return the latest hello answer of the service."""
         assert self._server is not None, "it is open"
         return self._server
 

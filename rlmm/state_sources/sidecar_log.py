@@ -42,7 +42,6 @@ class SidecarLog:
 
     @property
     def may_read(self) -> bool:
-        """Return whether the client's role may read the log."""
         return self._link.server.role == ADMIN
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:

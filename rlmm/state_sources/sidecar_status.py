@@ -64,7 +64,6 @@ def _unread_as(is_assignment_known: object) -> tuple[str, str]:
 
 
 def _not_understood(found: Mapping[int, Said]) -> list[str]:
-    """Return notes on records that are in no answer."""
     notes = []
     for place, one in sorted(found.items()):
         history = _map(one.get("history"))

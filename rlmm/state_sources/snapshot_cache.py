@@ -77,7 +77,6 @@ class SnapshotCache:
         return await self._store.restore(place, bounds.log_start_offset, bounds.high_watermark)
 
     def age_s(self, place: int) -> float | None:
-        """Return the age of the newest snapshot of a metadata partition."""
         saved = None if self._store is None else self._store.saved(place)
         return None if saved is None else max(0, self._clock.now_ms() - saved.written_ms) / 1_000
 

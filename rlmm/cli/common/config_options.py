@@ -53,8 +53,6 @@ _FILES = (
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationSources:
-    """The sources of a command's configuration."""
-
     flags: Mapping[str, str]
     environ: Mapping[str, str]
     file: Path | None

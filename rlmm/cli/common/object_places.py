@@ -16,16 +16,12 @@ if TYPE_CHECKING:
 
 
 class ObjectKeys(ViewObject):
-    """Keys of the objects of a segment."""
-
     log: str
     indexes: str
     manifest: str
 
 
 class StoredObjectView(ViewObject):
-    """Describes one object as its store does."""
-
     size_bytes: Count
     crc64nvme: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")] | None
     modified_ms: int
@@ -41,8 +37,6 @@ class StoredObjectsView(ViewObject):
 
 
 class ObjectCheckView(ViewObject):
-    """The objects of a segment in their store."""
-
     found: Annotated[str, choice(["none", "partial", "whole", "damaged", "unknown"])]
     objects: StoredObjectsView
     findings: list[str]

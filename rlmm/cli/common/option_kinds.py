@@ -38,8 +38,6 @@ class ExplicitFlag(CalledAsFlag):
 
 
 def attach(options: Sequence[Any]) -> Option:
-    """Return a decorator that adds *options* to a command, in their order."""
-
     def decorate(command: Any) -> Any:
         for option in reversed(options):
             command = option(command)
@@ -65,13 +63,11 @@ def with_options(options: Sequence[Any], build: Callable[[dict[str, Any]], objec
 
 
 def switch(flag: str, text: str, name: str | None = None, **attributes: Any) -> Option:
-    """Return a flag without a value."""
     names = (flag,) if name is None else (flag, name)
     return click.option(*names, is_flag=True, help=text, **attributes)
 
 
 def text_option(flag: str, metavar: str | None, text: str) -> Option:
-    """Return a flag of a text that is empty by default."""
     return click.option(flag, default="", metavar=metavar, help=text)
 
 
@@ -82,7 +78,6 @@ def file_option(flag: str, text: str) -> Option:
 
 
 def rate_option(flag: str, text: str) -> Option:
-    """Return a flag of a number above 0; None by default."""
     return click.option(flag, type=click.FloatRange(0, min_open=True), help=text)
 
 
@@ -97,7 +92,6 @@ def time_option(
 
 
 def count_option(flag: str, name: str, default: int | None, text: str) -> Option:
-    """Return a flag of a number from 0 on; a default is shown."""
     kind = click.IntRange(min=0)
     return click.option(
         flag, name, type=kind, default=default, show_default=True, metavar="COUNT", help=text

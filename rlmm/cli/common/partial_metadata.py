@@ -107,13 +107,10 @@ def listed(places: Sequence[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReadablePartitions:
-    """The readable metadata partitions, and the obstacles of the others."""
-
     places: tuple[int, ...]
     troubles: Mapping[int, LogError] = field(default_factory=dict)
 
     def notes(self) -> list[str]:
-        """Return notes on skipped partitions."""
         if not self.troubles:
             return []
         first = next(iter(self.troubles.values()))

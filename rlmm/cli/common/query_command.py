@@ -90,7 +90,6 @@ def run(asked: SourceChoice, ask: Ask) -> None:
 
 
 def tell(error: RlmmError, *, is_debug: bool = False) -> None:
-    """Print one line on standard error: the error, and the way out."""
     if is_debug or click.get_current_context().find_root().params.get("is_debug"):
         traceback.print_exception(error)
     line = "; ".join(filter(None, (error_line(error), place_of(error), hint_of(error))))

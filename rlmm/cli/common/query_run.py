@@ -48,7 +48,6 @@ class QueryContext:
 
     @property
     def is_now(self) -> bool:
-        """Return whether the query is about the present."""
         return self.bound.is_now and self.offset is None
 
     def bound_of(self, places: Collection[int] | None = None) -> ReplayEnd:
@@ -92,7 +91,6 @@ class QueryContext:
         return await (await of_ready(self, now, knows(label.names), places)).user_partitions()
 
     async def place_of(self, partition: TopicIdPartition) -> int:
-        """Return the metadata partition of *partition*."""
         identity = await self.source.log.identity(timeout_s=self.timeout_s)
         return place_of(partition, identity.partition_count)
 
@@ -129,7 +127,6 @@ class QueryContext:
 def answer(
     asked: SourceChoice, ask: Callable[..., Awaitable[CommandAnswer]], **flags: object
 ) -> None:
-    """Ask with *flags*, print the answer, and exit with its code."""
     from rlmm.cli.common.query_command import run  # noqa: PLC0415  # as above
 
     run(asked, partial(ask, **flags))

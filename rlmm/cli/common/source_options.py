@@ -133,7 +133,6 @@ def at_option(function: Callable[..., Any]) -> Any:
 
 
 def output_options(function: Callable[..., Any]) -> Any:
-    """Add the options of printing; part of `asked`."""
     return _with(_OUTPUT, function)
 
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 
 class AnswerScreen(Protocol):
-    """Shows answers one after the other."""
-
     async def show(self, answer: CommandAnswer, now_ms: int) -> None: ...
 
     def trouble(self, error: RlmmError) -> None: ...

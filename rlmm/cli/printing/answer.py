@@ -37,8 +37,6 @@ class ValueFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table, and of CSV and TSV."""
-
     key: str
     """Where the value stands in an item; a dot goes into an object."""
     title: str
@@ -84,7 +82,6 @@ class Printer:
     """Converts one answer to text. Each call returns the text that can be written now."""
 
     def begin(self) -> Iterable[str]:
-        """Return the text before the items."""
         return ()
 
     def item(self, item: View) -> Iterable[str]:
@@ -95,6 +92,5 @@ class Printer:
         return ()
 
     def end(self, foot: View) -> Iterable[str]:
-        """Return the text behind the items."""
         del foot
         return ()

@@ -110,7 +110,6 @@ def _value(item: View, column: Column) -> object:
 
 
 def summary_lines(answer: CommandAnswer, foot: View) -> Iterable[str]:
-    """Return the lines below a table."""
     if answer.summary is None:
         return ()
     return answer.summary({**answer.head_fields(), **foot})

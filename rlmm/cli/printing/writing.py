@@ -65,7 +65,6 @@ class AnswerStream:
 
     @property
     def is_due(self) -> bool:
-        """Return whether the buffer is old enough to be written."""
         return bool(self._held) and (
             self._characters >= HELD_CHARACTERS or time.monotonic() - self._since_s >= HELD_S
         )

@@ -130,8 +130,6 @@ class DiffFoot(ViewObject):
 
 @dataclass(slots=True)
 class _Sums:
-    """Over all that was compared."""
-
     first_offsets: dict[int, int] = field(default_factory=dict)
     next_offsets: dict[int, int] = field(default_factory=dict)
     log_starts: dict[int, int] = field(default_factory=dict)

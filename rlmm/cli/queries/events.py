@@ -54,8 +54,6 @@ class EventsHead(LogHead):
 
 
 class EventsFoot(ViewObject):
-    """The sums of `rlmm events` and `rlmm history`."""
-
     as_of_offsets: Annotated[
         PlaceOffsets, Meta(description="The last offset that was read, -1 for none.")
     ]
@@ -91,7 +89,6 @@ class _Shown:
     counts: dict[str, int] = field(default_factory=dict)
 
     def view(self, happened: EventRecord) -> EventView:
-        """Return *happened* as it is shown, and count it."""
         item = event_view(happened, knows_verdict=self.knows_verdicts)
         word = item.verdict or "not-judged"
         self.counts[word] = self.counts.get(word, 0) + 1
@@ -160,7 +157,6 @@ async def events_answer(looking: QueryContext, *, asking: EventsQuestion) -> Com
 
 
 def _require_meaning(looking: QueryContext, asking: EventsQuestion) -> QueryContext:
-    """Refuse a question that contradicts itself."""
     if asking.follows and not looking.is_now:
         msg = "--follow goes on from the present, and --to or --at ends before: leave one out"
         raise InvalidArgument(msg)

@@ -81,8 +81,6 @@ class ExplainHead(SourceHead):
 
 @dataclass(frozen=True, slots=True)
 class ExplainQuestion:
-    """The offset to explain, and the sources to read for it."""
-
     label: PartitionLabel
     offset: int
     epoch: int | None = None
@@ -95,8 +93,6 @@ class ExplainQuestion:
 
 @dataclass(slots=True)
 class _Known:
-    """The facts that were collected, and notes for the operator."""
-
     facts: ExplainFacts
     notes: list[str] = field(default_factory=list)
 

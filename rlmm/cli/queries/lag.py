@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 
 class LagView(PartitionView):
-    """Tells how far the copies of a user partition are behind its log."""
-
     log_start: int | None
     local_start: int | None
     log_end: int | None
@@ -279,7 +277,6 @@ async def _tiered(
 
 
 def _looked_at(partitions: Sequence[TopicIdPartition], moment: Moment) -> list[TopicIdPartition]:
-    """Return those of *partitions* that *moment* covers."""
     count = moment.identity.partition_count
     return [one for one in partitions if place_of(one, count) in moment.positions]
 

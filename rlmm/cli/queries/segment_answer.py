@@ -33,16 +33,12 @@ if TYPE_CHECKING:
 
 
 class StoredFieldsView(ViewObject):
-    """The custom metadata of a segment, as the storage plugin writes it."""
-
     remote_size_bytes: int | None
     object_prefix: str | None
     object_key: str | None
 
 
 class PlacedSegmentView(SegmentView):
-    """A segment with the places of its metadata and of its objects."""
-
     metadata_partition: Count
     objects: Annotated[
         ObjectKeys | None, Meta(description="Null for a topic that no broker can have.")
@@ -53,8 +49,6 @@ class PlacedSegmentView(SegmentView):
 
 
 class EpochLookupView(ViewObject):
-    """Tells whether look-ups find the segment in one of its leader epochs."""
-
     epoch: int
     first_offset: int
     last_offset: int
@@ -201,7 +195,6 @@ def _is_found(shard: Shard, segment: SegmentMetadata, epoch: int, offset: int) -
 
 
 def _segment(segment: SegmentMetadata, place: int, prefix: str) -> dict[str, Any]:
-    """Return the fields of `PlacedSegmentView`."""
     custom = stored_fields(segment)
     return {
         **asdict(segment_view(segment)),

@@ -62,7 +62,6 @@ class BundledFile(ViewObject):
 async def bundle_answer(
     looking: QueryContext, *, path: Path, keeps_names: bool, events_max: int, reads_history: bool
 ) -> CommandAnswer:
-    """Ask everything that can be asked, and pack it."""
     _require_free(path)
     gathered = _Gathered()
     gathered.documents["configuration.json"] = _configuration()

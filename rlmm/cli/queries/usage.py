@@ -54,8 +54,6 @@ if TYPE_CHECKING:
 
 
 class UsageView(ViewObject):
-    """Sums over the segments of one group."""
-
     name: str
     segments: int
     size_bytes: int

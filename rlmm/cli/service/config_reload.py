@@ -125,7 +125,6 @@ class ConfigReload:
             )
 
     async def _read(self) -> LoadedConfiguration | str:
-        """Load the configuration, or return the error."""
         if _THREAD in left_behind():
             return "it still hangs from the last time"
         try:

@@ -46,7 +46,6 @@ class DataFolder(AbstractAsyncContextManager["DataFolder"]):
 
     @property
     def is_held(self) -> bool:
-        """Return whether the lock is held."""
         taking = self._taking
         return taking is not None and taking.done() and not taking.cancelled()
 

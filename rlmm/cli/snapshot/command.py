@@ -245,7 +245,6 @@ def _print(judged: Sequence[CheckedSnapshot]) -> None:
 
 
 def _fault(found: CheckedSnapshot) -> str:
-    """Return one line: code, path, fault."""
     error = found.error
     code = error.code if isinstance(error, RlmmError) else "unreadable"
     message = " ".join(str(error).split())

@@ -40,8 +40,6 @@ _PROCESSES = Path("/proc")
 
 
 class SnapshotReports:
-    """The file of answers to snapshot requests."""
-
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self._latest: deque[dict[str, Any]] = deque(maxlen=REPORTS_MAX)

@@ -53,8 +53,6 @@ _ENCRYPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class StoreChoice:
-    """A store, and the prefix of keys in it."""
-
     settings: StoreSettings
     prefix: str
 

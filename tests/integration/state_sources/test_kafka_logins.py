@@ -38,7 +38,6 @@ SCRAM, PLAIN = (
 
 
 def properties_of(login: Login, *more: str) -> list[str]:
-    """Return the properties of Java's own tools for a login by password."""
     module = PLAIN if login.mechanism == "PLAIN" else SCRAM
     return [
         f"security.protocol={login.protocol}",
@@ -54,7 +53,6 @@ def properties_of(login: Login, *more: str) -> list[str]:
 async def opened(
     folder: Path, login: Login, lines: list[str], **said: Any
 ) -> AsyncIterator[StateSource]:
-    """Open the cluster of *login* with a file of *lines*."""
     file = folder / "client.properties"
     await asyncio.to_thread(file.write_text, "\n".join(lines))
     source = await open_source(
@@ -70,7 +68,6 @@ async def opened(
 
 @pytest.fixture
 async def metadata_topic(secured_kafka: SecuredKafka) -> SecuredKafka:
-    """Return the broker, whose metadata topic has a few events."""
     login = secured_kafka.admin_login
     try:
         await create_topic(login, TOPIC, partitions=1)

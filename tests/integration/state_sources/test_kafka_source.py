@@ -47,7 +47,6 @@ async def opened(**said: Any) -> AsyncIterator[StateSource]:
 
 
 async def tiered_topic(kafka: TieredKafka, partitions: int = 1) -> str:
-    """Create a topic with segments of each partition in the tier."""
     topic = own_topic("looked-at")
     await kafka.create_topic(topic, partitions=partitions)
     for partition in range(partitions):
@@ -81,7 +80,6 @@ def images_of(moment: Any) -> dict[int, bytes]:
 
 
 async def segments_of(moment: Moment, kafka: TieredKafka, topic: str) -> list[int]:
-    """Return the start offsets of a topic's segments."""
     pages = [page async for page in moment.segments(kafka.user_partition(topic))]
     return [segment.start_offset for page in pages for segment in page]
 

@@ -75,7 +75,6 @@ async def listener(told: Callable[[asyncio.StreamWriter], None]) -> AsyncIterato
 
 
 async def free_port() -> int:
-    """Return a port without a listener."""
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port: int = server.sockets[0].getsockname()[1]
     server.close()
@@ -296,7 +295,6 @@ async def test_service_when_it_is_started_anew_then_is_asked_on_another_connecti
 
 
 def hang_up(served: Any) -> None:
-    """End all connections of the service."""
     for connection in list(served.sidecar._connections):
         connection.abort()
 

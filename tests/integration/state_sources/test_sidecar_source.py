@@ -59,7 +59,6 @@ async def pages(moment: Moment, partition: Any, epoch: int | None = None) -> lis
 
 
 def random_world(seed: int, count: int) -> World:
-    """Make a history of every possible event in random order."""
     world, history = World(PLACES), DenseHistory(Random(seed))
     for _ in range(count):
         world.store(history.event())

@@ -314,8 +314,6 @@ async def test_f44_commands_when_events_lie_where_nobody_looks_then_leave_them_o
 
 
 class MovingCluster(FakeCluster):
-    """A cluster whose offsets change after the first question."""
-
     later: PartitionOffsets = PartitionOffsets(earliest=150, earliest_local=400, latest=500)
 
     async def offsets(

@@ -39,8 +39,6 @@ ELSEWHERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) 
 
 
 class Copied(NamedTuple):
-    """A copy of metadata partition 1 of three."""
-
     folder: Path
 
     def asked(self, *words: str) -> Result:

@@ -41,8 +41,6 @@ SETTINGS = LoggingSettings(format=LogFormat.JSON, repeats_max=1)
 
 
 class Said:
-    """A configuration with the result of *load*."""
-
     def __init__(self, load: Callable[[], LoadedConfiguration]) -> None:
         self.load = load
 

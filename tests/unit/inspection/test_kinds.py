@@ -75,8 +75,6 @@ def test_kinds_when_looked_for_in_the_tests_then_each_is_met() -> None:
 
 
 class Contradicting:
-    """A shard whose own check finds a fault."""
-
     partition = 7
 
     def validate(self) -> list[str]:

@@ -97,7 +97,6 @@ async def test_verify_after_an_unclean_election_then_the_replaced_epoch_is_no_ho
 
 
 def ranges(found: list[Finding], code: str) -> list[tuple[object, object]]:
-    """Return the first and the last offset of each finding with *code*."""
     return [
         (one.fields["first_offset"], one.fields["last_offset"])
         for one in found

@@ -273,7 +273,6 @@ class Watched:
         sys.addaudithook(self.hear)
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Note each operation other than reading."""
         if not self.is_on:
             return
         if event == "open":
@@ -326,7 +325,6 @@ PARTITIONS = [user_partition(number) for number in range(40)]
 
 
 def found_in(count: int) -> list[tuple[TopicIdPartition, int]]:
-    """Return the metadata partition of every user partition's events in a topic of so many."""
     return [(one, place_of(one, count)) for one in PARTITIONS]
 
 

@@ -36,8 +36,6 @@ STATUS = {"cluster_id": "c", "topic_id": str(TOPIC), "partition_count": 9_999}
 
 @dataclass
 class Link:
-    """A service with the answers of the test."""
-
     told: Callable[[str, list[Any]], object]
     where: str = "somewhere"
     server: HelloAnswer = field(
@@ -54,7 +52,6 @@ class Link:
 
 
 def log_of(told: Callable[[str, list[Any]], object]) -> tuple[SidecarLog, Link]:
-    """Return a log whose service gives these answers."""
     link = Link(told)
     return SidecarLog(cast("SidecarLink", link)), link
 

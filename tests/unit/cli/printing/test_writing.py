@@ -25,8 +25,6 @@ OUTPUTS = ["table", "json", "jsonl", "csv", "tsv", "yaml"]
 
 
 class Watched(StringIO):
-    """A stream that notes each write."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self._text = text

@@ -36,7 +36,6 @@ def listing(folder: Path) -> list[Path]:
 
 
 def newest_in(folder: Path) -> dict[int, SnapshotHeader]:
-    """Return the newest snapshot of each metadata partition, all of them whole."""
     found: dict[int, SnapshotHeader] = {}
     for one in stored_below(folder):
         header = examine(one).header
@@ -46,7 +45,6 @@ def newest_in(folder: Path) -> dict[int, SnapshotHeader]:
 
 
 async def kept_in(folder: Path) -> dict[int, int]:
-    """Return the position of the newest snapshot of each metadata partition."""
     newest = await asyncio.to_thread(newest_in, folder)
     return {place: header.position for place, header in newest.items()}
 
@@ -112,7 +110,6 @@ async def test_cache_when_hardly_anything_came_then_is_left_as_it_is(tmp_path: P
 
 
 def damage_one(folder: Path) -> int:
-    """Damage the end of a snapshot; return its metadata partition."""
     stored = next(iter(stored_below(folder)))
     content = stored.path.read_bytes()
     stored.path.write_bytes(content[:-40] + bytes(40))
