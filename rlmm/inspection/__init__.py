@@ -40,7 +40,6 @@ May be imported by `rlmm.cli`, `rlmm.state_sources`, `rlmm.views`, `spark_tierin
 - `segment_search`: Searches for segments: by what they are, by an offset or a time that they hold.
 - `selectors`: Times, moments, partitions and segments as they are typed.
 - `source_status`: The status of a source of the tiered state.
-- `state_changes`: The differences between two states of one user partition.
 - `stuck`: Copies and deletions that were started and never finished.
 - `usage`: The bytes of the tier: in use, waste, due for deletion, and their cost.
 - `verify`: Contradictions in the metadata, and with the log.

@@ -11,7 +11,6 @@ May be imported by `rlmm.cli`, `spark_tiering.data_source`, `spark_tiering.maint
 
 - `protocol`: What every source gives: a log to read, the state now, its status.
 - `settings`: The settings of a source, as plain values.
-- `sidecar_calls`: Calls of a running service beside those of brokers.
 - `sidecar_link`: The connection of one command to a running service.
 - `sidecar_log`: The log of a running service, read through it.
 - `sidecar_moment`: The state of a running service, piece by piece.

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from broker_adapter.calls import status
 from rlmm.errors import LogRecreated, LogUnavailable, NotPermitted, NotReady
 from rlmm.log.protocol import LogBounds
 from rlmm.records.record_set import RecordSet
-from rlmm.state_sources.sidecar_calls import log_bounds, read_log, status
+from rlmm.state_sources.sidecar_link import log_bounds, read_log
 from rlmm.state_sources.sidecar_status import identity_of
 from rlmm.wire.operator_queries import LogEnds
 

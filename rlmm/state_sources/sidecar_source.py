@@ -6,11 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Final, Self
 
 from broker_adapter.address import TcpAddress, UnixAddress, tls_context, token_in
+from broker_adapter.calls import status
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.version import __version__
 from rlmm.errors import ConfigError, InvalidArgument, NotReady, RlmmError
 from rlmm.inspection.source_status import SourceStatus, StateSourceKind
-from rlmm.state_sources.sidecar_calls import status
 from rlmm.state_sources.sidecar_link import SidecarLink
 from rlmm.state_sources.sidecar_log import SidecarLog
 from rlmm.state_sources.sidecar_moment import SidecarMoment

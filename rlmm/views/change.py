@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.state_changes import ChangeKind, DeleteChange, SegmentChange, WatermarkChange
+from rlmm.inspection.moment_diff import ChangeKind, DeleteChange, SegmentChange, WatermarkChange
 from rlmm.views.segment import (
     DeleteStateName,
     PartitionView,
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.inspection.moment import PartitionSummary
-    from rlmm.inspection.moment_diff import PartitionPair
-    from rlmm.inspection.state_changes import Change
+    from rlmm.inspection.moment_diff import Change, PartitionPair
 
 
 class ChangeView(PartitionView):

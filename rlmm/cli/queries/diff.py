@@ -20,9 +20,8 @@ from rlmm.cli.common.source_options import output_options, source_options
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import NOTHING, partition_label, size_text, state_text
 from rlmm.errors import InvalidArgument
-from rlmm.inspection.moment_diff import compare
+from rlmm.inspection.moment_diff import changes_of, compare
 from rlmm.inspection.selectors import partition_filter
-from rlmm.inspection.state_changes import changes_of
 from rlmm.views.change import (
     ChangeCounts,
     ChangeView,
