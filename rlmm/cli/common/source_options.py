@@ -136,6 +136,16 @@ def output_options(function: Callable[..., Any]) -> Any:
     return _with(_OUTPUT, function)
 
 
+def query(function: Callable[..., Any]) -> Any:
+    """Add the options of a query about the present."""
+    return source_options(output_options(function))
+
+
+def past_query(function: Callable[..., Any]) -> Any:
+    """Add the options of a query that can be about a past moment, too."""
+    return source_options(at_option(output_options(function)))
+
+
 def _with(options: tuple[Any, ...], function: Callable[..., Any]) -> Any:
     """
     Add *options* to *function*, listed in the help after its own.

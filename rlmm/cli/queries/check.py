@@ -10,7 +10,7 @@ from msgspec import UNSET
 from rlmm.cli.common.answer_header import Notes, SourceHead
 from rlmm.cli.common.option_kinds import count_option, switch, time_option
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import output_options, source_options
+from rlmm.cli.common.source_options import query
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.cli.queries.stuck import stuck_findings
 from rlmm.inspection.check_thresholds import Thresholds, judge
@@ -45,8 +45,7 @@ async def check_answer(
 
 
 @click.command("check")
-@source_options
-@output_options
+@query
 @time_option(
     "--max-lag", "lag_ms", "5m", "How old the last applied event may be where there are later ones."
 )

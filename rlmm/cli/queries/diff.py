@@ -16,7 +16,7 @@ from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.parameter_types import MOMENT
 from rlmm.cli.common.query_options import PLACES, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import output_options, source_options
+from rlmm.cli.common.source_options import query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import NOTHING, partition_label, size_text, state_text
 from rlmm.errors import InvalidArgument
@@ -259,8 +259,7 @@ def _summary(document: View) -> Sequence[str]:
 
 
 @click.command("diff")
-@source_options
-@output_options
+@query
 @click.option(
     "--from", "begin", type=MOMENT, metavar="OFFSET|TIME", required=True,
     help="The first moment: a time, or once the event at OFFSET of the metadata partition was "

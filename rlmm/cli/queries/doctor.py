@@ -10,7 +10,7 @@ from msgspec import UNSET
 from rlmm.cli.common.answer_header import Notes, SourceHead, source_fields
 from rlmm.cli.common.query_options import STRICT
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import output_options, source_options
+from rlmm.cli.common.source_options import query
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import ConfigError, LogError
 from rlmm.inspection.doctor import METADATA_TOPIC, DoctorFacts, examine
@@ -103,8 +103,7 @@ async def _keys(looking: QueryContext, topic: TopicFacts | None) -> tuple[int | 
 
 
 @click.command("doctor")
-@source_options
-@output_options
+@query
 @STRICT
 def doctor(asked: SourceChoice, is_strict: bool) -> None:
     """

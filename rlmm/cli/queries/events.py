@@ -18,7 +18,7 @@ from rlmm.cli.common.parameter_types import SEGMENT
 from rlmm.cli.common.partial_metadata import readable
 from rlmm.cli.common.query_options import BEGIN, END, PLACES, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.event_text import EXTRAS, segment_or_partition, time_text, whole_text
 from rlmm.errors import ConfigError, InvalidArgument, LogError
@@ -256,9 +256,7 @@ _STATES = (
 
 
 @click.command("events")
-@source_options
-@at_option
-@output_options
+@past_query
 @PLACES
 @TOPIC
 @TOPIC_PARTITIONS

@@ -9,7 +9,7 @@ import click
 from rlmm.cli.common.option_kinds import file_option, switch, text_option
 from rlmm.cli.common.parameter_types import POSITION
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query
 
 if TYPE_CHECKING:
     from rlmm.cli.common.source_options import SourceChoice
@@ -19,9 +19,7 @@ _OF_BUCKETS = ("endpoint", "region", "profile", "path_style", "store_ca_file", "
 
 
 @click.command("explain")
-@source_options
-@at_option
-@output_options
+@past_query
 @click.argument("position", type=POSITION, metavar="TOPIC-PARTITION@OFFSET")
 @click.option("--epoch", type=click.IntRange(0), help="Looked up in this leader epoch.")
 @text_option(

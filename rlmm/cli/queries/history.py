@@ -17,7 +17,7 @@ from rlmm.cli.common.parameter_types import MOMENT, SUBJECT
 from rlmm.cli.common.partial_metadata import ReadablePartitions, readable
 from rlmm.cli.common.query_options import END, SEGMENT_ID
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.event_text import EXTRAS, time_text, whole_text
 from rlmm.cli.queries.events import EventsFoot, events_summary
@@ -275,9 +275,7 @@ async def _counted(
 
 
 @click.command("history")
-@source_options
-@at_option
-@output_options
+@past_query
 @click.argument("what", type=SUBJECT, required=False, metavar="SEGMENT|TOPIC-PARTITION")
 @SEGMENT_ID
 @click.option(

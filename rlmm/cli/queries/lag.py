@@ -22,7 +22,7 @@ from rlmm.cli.common.option_kinds import time_option
 from rlmm.cli.common.partial_metadata import is_of_all
 from rlmm.cli.common.query_options import TOPIC
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query, query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text
 from rlmm.cli.queries.doctor import required_cluster
@@ -290,8 +290,7 @@ def _lag_view(lag: PartitionLag, now_ms: int) -> LagView:
 
 
 @click.command("lag")
-@source_options
-@output_options
+@query
 @TOPIC
 @time_option(
     "--rate-window",
@@ -321,9 +320,7 @@ def lag(asked: SourceChoice, **flags: Any) -> None:
 
 
 @click.command("offsets")
-@source_options
-@at_option
-@output_options
+@past_query
 @TOPIC
 def offsets(asked: SourceChoice, topic: str | None) -> None:
     """

@@ -16,7 +16,7 @@ from rlmm.cli.common.answer_header import (
     partitions_in_place,
 )
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query, query
 from rlmm.cli.queries.doctor import required_cluster
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import InvalidArgument, LogError, NotReady
@@ -152,8 +152,7 @@ def preflight() -> None:
 
 
 @preflight.command("reassign")
-@source_options
-@output_options
+@query
 @click.argument("topic")
 @click.option("--partitions", metavar="0,1,2", help="These alone; else all of the topic.")
 @click.option("--to-brokers", metavar="1,2,3", help="Brokers that are to get replicas.")
@@ -174,9 +173,7 @@ def reassign(asked: SourceChoice, **flags: Any) -> None:
 
 
 @preflight.command("delete")
-@source_options
-@at_option
-@output_options
+@past_query
 @click.argument("topic")
 def delete(asked: SourceChoice, topic: str) -> None:
     """

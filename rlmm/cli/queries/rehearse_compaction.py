@@ -11,7 +11,7 @@ from rlmm.cli.common.answer_header import LogHead, Notes, log_fields, note_lines
 from rlmm.cli.common.exit_codes import EXIT_FOUND
 from rlmm.cli.common.option_kinds import switch, time_option
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.errors import InvalidArgument, LogError
 from rlmm.inspection.compaction_rehearsal import (
@@ -215,9 +215,7 @@ def _harm_view(level: FeatureLevel, harm: CompactionHarm) -> HarmView:
 
 
 @click.command("rehearse-compaction")
-@source_options
-@at_option
-@output_options
+@past_query
 @click.option(
     "--partitions", metavar="0,1,2", help="These metadata partitions alone; else all of them."
 )

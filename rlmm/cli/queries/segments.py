@@ -14,7 +14,7 @@ from rlmm.cli.common.parameter_types import PARTITION, SEGMENT, SIZE, WHEN
 from rlmm.cli.common.partial_metadata import knows
 from rlmm.cli.common.query_options import PREFIX, SEGMENT_ID, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import partition_label, size_text, states_text
 from rlmm.errors import UnknownPartition
@@ -174,9 +174,7 @@ def segments() -> None:
 
 
 @segments.command("list")
-@source_options
-@at_option
-@output_options
+@past_query
 @TOPIC
 @TOPIC_PARTITIONS
 @click.option(
@@ -242,9 +240,7 @@ def _filter_of(
 
 
 @segments.command("describe")
-@source_options
-@at_option
-@output_options
+@past_query
 @click.argument("segment", type=SEGMENT, required=False)
 @SEGMENT_ID
 @PREFIX
@@ -274,9 +270,7 @@ def describe_command(
 
 
 @segments.command("find")
-@source_options
-@at_option
-@output_options
+@past_query
 @click.argument("label", type=PARTITION, metavar="TOPIC-PARTITION")
 @click.option("--offset", type=click.IntRange(0), help="The segment that holds it.")
 @click.option(

@@ -11,7 +11,7 @@ from rlmm.base.time_text import duration_text
 from rlmm.cli.common.answer_header import note_lines
 from rlmm.cli.common.option_kinds import switch, time_option
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import output_options, source_options
+from rlmm.cli.common.source_options import query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text, states_text
 from rlmm.errors import NotReady
@@ -183,8 +183,7 @@ def _held(totals: View) -> Iterator[str]:
 
 
 @click.command("status")
-@source_options
-@output_options
+@query
 @switch("--watch", "Again and again, until Ctrl-C.")
 @time_option("--interval", "interval_ms", "2s", "Between two looks of --watch.", is_positive=True)
 def status(asked: SourceChoice, *, watch: bool, interval_ms: int) -> None:

@@ -20,7 +20,7 @@ from rlmm.cli.common.answer_header import (
 from rlmm.cli.common.option_kinds import switch, time_option
 from rlmm.cli.common.query_options import TOPIC
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.errors import InvalidArgument, LogError, NotPermitted
 from rlmm.inspection.stuck import StuckFacts, half_deleted, is_overdue, stuck_in
@@ -163,9 +163,7 @@ async def _refused(
 
 
 @click.command("stuck")
-@source_options
-@at_option
-@output_options
+@past_query
 @TOPIC
 @time_option("--copy-older-than", "copy_open_ms", "1h", "A copy that is open for longer is stuck.")
 @time_option(

@@ -22,7 +22,7 @@ from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
 from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.shared_flags import is_of_commands
-from rlmm.cli.common.source_options import output_options, source_options
+from rlmm.cli.common.source_options import query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.queries.doctor import doctor_findings
 from rlmm.cli.queries.stuck import stuck_findings
@@ -249,8 +249,7 @@ def _pack(path: Path, texts: dict[str, str], mtime_s: int) -> dict[str, int]:
 
 
 @click.command("support-bundle")
-@source_options
-@output_options
+@query
 @click.option(
     "--file", "path", type=click.Path(dir_okay=False, path_type=Path),
     default=Path("rlmm-support.tar.gz"), show_default=True,

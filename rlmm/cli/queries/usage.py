@@ -20,7 +20,7 @@ from rlmm.cli.common.option_kinds import time_option
 from rlmm.cli.common.partial_metadata import is_of_all
 from rlmm.cli.common.query_options import TOPIC
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import size_text
 from rlmm.cli.queries.stuck import is_chosen
@@ -293,9 +293,7 @@ async def _metadata_topic(
 
 
 @click.command("usage")
-@source_options
-@at_option
-@output_options
+@past_query
 @TOPIC
 @click.option(
     "--by", "grouping", type=click.Choice(["topic", "state", "epoch", "age"]), default="topic",

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from rlmm.cli.common.answer_header import MomentHead, Notes, moment_fields
 from rlmm.cli.common.query_options import STRICT, TOPIC
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query
 from rlmm.cli.queries.finding_answer import finding_answer
 from rlmm.cli.queries.stuck import is_chosen
 from rlmm.errors import LogError, NotPermitted, UnknownPartition
@@ -188,9 +188,7 @@ async def _offsets(
 
 
 @click.command("verify")
-@source_options
-@at_option
-@output_options
+@past_query
 @TOPIC
 @STRICT
 @click.option(
