@@ -1,7 +1,6 @@
 """
-The JSON schemas of answers, generated from their types.
-
-`python -m rlmm.cli.answer_schemas` names them, and prints those that it is given by name.
+The JSON schemas of answers, generated from their types. `python -m rlmm.cli.answer_schemas` names
+them, and prints those that it is given by name.
 """
 
 from __future__ import annotations

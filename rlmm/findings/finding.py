@@ -1,7 +1,6 @@
 """
-A finding of a check: a stable code, the subject, why it matters, and what to do. Pure.
-
-Codes are an interface: each is registered once and never changes its meaning.
+A finding of a check: a stable code, the subject, why it matters, and what to do. Pure. Codes are an
+interface: each is registered once and never changes its meaning.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """
-Topics, brokers, settings and offsets, as far as a cluster tells them. Pure.
-
-Missing is unknown, never zero: an absent fact is left out or None, and checks that need it say so.
+Topics, brokers, settings and offsets, as far as a cluster tells them. Pure. Missing is unknown,
+never zero: an absent fact is left out or None, and checks that need it say so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-The records that the log cleaner leaves at each feature level of KIP-1266, by simulation.
-
-The log is read twice for each level; only the last offset of each key and the two states are held.
-Segments that are not yet rolled and tombstones that are not yet gone are taken as in the end.
+The records that the log cleaner leaves at each feature level of KIP-1266, by simulation. The log is
+read twice for each level; only the last offset of each key and the two states are held. Segments
+that are not yet rolled and tombstones that are not yet gone are taken as in the end.
 """
 
 from __future__ import annotations

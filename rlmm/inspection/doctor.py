@@ -1,7 +1,6 @@
 """
-Settings of the metadata topic, brokers and tiered topics that contradict or hurt. Pure.
-
-Unknown settings are not judged: a note names each check that credentials do not allow.
+Settings of the metadata topic, brokers and tiered topics that contradict or hurt. Pure. Unknown
+settings are not judged: a note names each check that credentials do not allow.
 """
 
 from __future__ import annotations

@@ -32,10 +32,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class EventRecord:
     """
-    Holds one record, or all records lost in a damaged batch: [offset, next_offset).
-
-    *event* is None where the value could not be understood; *verdict* is then `Undecodable`, and
-    *value* has the bytes, of the whole batch where that is damaged.
+    Holds one record, or all records lost in a damaged batch: [offset, next_offset). *event* is None
+    where the value could not be understood; *verdict* is then `Undecodable`, and *value* has the
+    bytes, of the whole batch where that is damaged.
     """
 
     metadata_partition: int
@@ -77,10 +76,9 @@ def happened_in(
     wanted: Wanted | None = None,
 ) -> Iterator[EventRecord]:
     """
-    Return the records of *record_set* at [position, next_offset), in order.
-
-    A record without one of the report's *entries* was applied. Control records are left out.
-    Records whose bytes are not *wanted* are not decoded; losses are always returned.
+    Return the records of *record_set* at [position, next_offset), in order. A record without one of
+    the report's *entries* was applied. Control records are left out. Records whose bytes are not
+    *wanted* are not decoded; losses are always returned.
     """
     place = record_set.partition
     lost = [one for one in entries.values() if _is_lost(one)]
@@ -161,10 +159,9 @@ def cut_of(
     record_set: RecordSet, position: int, end: int, limit_ms: int | None
 ) -> ReadableEnd | None:
     """
-    Return where *record_set* ends for a reader at *position*; None where all of it counts.
-
-    It ends at *end*, exclusive, or at the first record later than *limit_ms*. An unreadable record
-    has no time: it counts where the one before it does.
+    Return where *record_set* ends for a reader at *position*; None where all of it counts. It ends
+    at *end*, exclusive, or at the first record later than *limit_ms*. An unreadable record has no
+    time: it counts where the one before it does.
     """
     if not _may_be_cut(record_set, end, limit_ms):
         return None

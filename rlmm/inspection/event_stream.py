@@ -1,7 +1,6 @@
 """
-Events of several metadata partitions as one stream by record time, then as they arrive.
-
-Each partition is read only as fast as the caller takes its events, so memory does not grow.
+Events of several metadata partitions as one stream by record time, then as they arrive. Each
+partition is read only as fast as the caller takes its events, so memory does not grow.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-The explanation of an offset: why the tier has it or not, and how long it stays. Pure.
-
-Every statement is the engine's answer, an event, or a fact of the cluster; a missing fact is said
-to be unknown. Findings come in the order in which they matter.
+The explanation of an offset: why the tier has it or not, and how long it stays. Pure. Every
+statement is the engine's answer, an event, or a fact of the cluster; a missing fact is said to be
+unknown. Findings come in the order in which they matter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """
-The history of one segment, or of one user partition, event by event by offset. Pure.
-
-The effect of an event on other segments is found by replaying the events into a separate shard.
+The history of one segment, or of one user partition, event by event by offset. Pure. The effect of
+an event on other segments is found by replaying the events into a separate shard.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """
-The lag of copies behind the log, computed from offsets, and when disks are full. Pure.
-
-The lag is the part of the log that is stable and in no finished segment; the active segment counts.
-Brokers have a figure of their own, which is wrong at times. Rates are of recent appends, copied or
-not: operators need them most when copies stand still.
+The lag of copies behind the log, computed from offsets, and when disks are full. Pure. The lag is
+the part of the log that is stable and in no finished segment; the active segment counts. Brokers
+have a figure of their own, which is wrong at times. Rates are of recent appends, copied or not:
+operators need them most when copies stand still.
 """
 
 from __future__ import annotations
@@ -100,9 +99,8 @@ def lag_of(
 
 def _rate_bytes_s(lag: PartitionLag, copied: int, now_ms: int, span_ms: int) -> float:
     """
-    Return the rate of copied and waiting bytes of the last *span_ms*.
-
-    Waiting bytes count evenly since the last tiered record; without one their age is unknown.
+    Return the rate of copied and waiting bytes of the last *span_ms*. Waiting bytes count evenly
+    since the last tiered record; without one their age is unknown.
     """
     span_ms, waiting = max(1, span_ms), 0.0
     if lag.last_copied_ms is not None and lag.only_local_bytes:

@@ -1,8 +1,7 @@
 """
-Copies that a lost leader finished late, over the copy of its successor. Pure.
-
-Only the log tells which of two segments was begun first and ended last. Kafka looks up by the copy
-that ended last, so look-ups find the segment of the replaced leader.
+Copies that a lost leader finished late, over the copy of its successor. Pure. Only the log tells
+which of two segments was begun first and ended last. Kafka looks up by the copy that ended last, so
+look-ups find the segment of the replaced leader.
 """
 
 from __future__ import annotations

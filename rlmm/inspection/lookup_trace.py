@@ -1,7 +1,6 @@
 """
-The trace of a look-up: its steps, and what a stock broker would answer. Pure.
-
-A stock broker uses the slots alone and misses a segment that only the rule `cover-lookup` finds.
+The trace of a look-up: its steps, and what a stock broker would answer. Pure. A stock broker uses
+the slots alone and misses a segment that only the rule `cover-lookup` finds.
 """
 
 from __future__ import annotations
@@ -157,10 +156,9 @@ def shadowed_in(
     is_front_judged: bool,
 ) -> list[EpochStretch]:  # fmt: skip
     """
-    Return the parts that *finished* segments hold and slots do not give.
-
-    The part before the first slot only counts if *is_front_judged*: retention, which deletes from
-    the front, leaves it for a moment.
+    Return the parts that *finished* segments hold and slots do not give. The part before the first
+    slot only counts if *is_front_judged*: retention, which deletes from the front, leaves it for a
+    moment.
     """
     held: dict[int, list[EpochStretch]] = {}
     for one in finished:

@@ -20,9 +20,8 @@ PAGE = 1_000
 @dataclass(frozen=True, slots=True)
 class ReplayEnd:
     """
-    Up to where a log counts: the last offset by place, the last millisecond, else its end.
-
-    By time it ends before the first record that is later, even if older ones follow it.
+    Up to where a log counts: the last offset by place, the last millisecond, else its end. By time
+    it ends before the first record that is later, even if older ones follow it.
     """
 
     offsets: Mapping[int, int] = field(default_factory=dict)
@@ -71,9 +70,8 @@ class Moment(Protocol):
 
     async def state(self, partition: TopicIdPartition) -> Shard:
         """
-        Return a shard with all state of *partition*, not to be changed.
-
-        Raises `UnknownPartition` without any applied event, `NotReady` if it was not read.
+        Return a shard with all state of *partition*, not to be changed. Raises `UnknownPartition`
+        without any applied event, `NotReady` if it was not read.
         """
         ...
 

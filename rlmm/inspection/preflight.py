@@ -1,7 +1,6 @@
 """
-The preflight of a partition's move or a topic's deletion: how both depend on the tier. Pure.
-
-A replica that begins empty copies the leader's local part, and needs epochs and producers from the
+The preflight of a partition's move or a topic's deletion: how both depend on the tier. Pure. A
+replica that begins empty copies the leader's local part, and needs epochs and producers from the
 segment that ends right before it: without that segment it never comes up. A deleted topic takes its
 tier with it; its open copies and deletions stay behind.
 """

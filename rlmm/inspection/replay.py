@@ -1,7 +1,6 @@
 """
-A log read from its start up to a bound: the state there, and every event with its verdict.
-
-Verdicts come from the engine, as in a service. A bound may end inside a batch.
+A log read from its start up to a bound: the state there, and every event with its verdict. Verdicts
+come from the engine, as in a service. A bound may end inside a batch.
 """
 
 from __future__ import annotations
@@ -94,7 +93,6 @@ class PartitionReplay:
     ) -> None:  # fmt: skip
         """
         Go on from *shard*; all is read anew where the log starts behind it or ends before it.
-
         `NotReady` is raised when the log gives nothing for *timeout_s*.
         """
         self._log = log
@@ -139,9 +137,8 @@ class PartitionReplay:
 
     def go_on(self, bound: ReplayEnd) -> None:
         """
-        Read on up to *bound* with the next `chunks`.
-
-        These raise `InvalidArgument` where *bound* lies before, `LogTruncated` for a gap.
+        Read on up to *bound* with the next `chunks`. These raise `InvalidArgument` where *bound*
+        lies before, `LogTruncated` for a gap.
         """
         self._bound, self._given, self._must_go_on = bound, self.shard, True
 

@@ -133,9 +133,8 @@ def topic_pattern(text: str) -> re.Pattern[str]:
 
 def parse_topic_partitions(text: str) -> PartitionFilter:
     """
-    Read `t1:1,t2:0-3,t3,t4:5-,t5:-3,:0` as kafka-get-offsets does.
-
-    Names are expressions for the whole name, an empty one is any; upper bounds are exclusive.
+    Read `t1:1,t2:0-3,t3,t4:5-,t5:-3,:0` as kafka-get-offsets does. Names are expressions for the
+    whole name, an empty one is any; upper bounds are exclusive.
     """
     said = text.split(",")
     while len(said) > 1 and not said[-1]:
@@ -225,10 +224,8 @@ def parse_position(text: str) -> tuple[PartitionLabel, int]:
 
 def resolve(label: PartitionLabel, known: Iterable[TopicIdPartition]) -> TopicIdPartition:
     """
-    Return the only *known* partition of the label.
-
-    Raises `UnknownPartition` for none, `InvalidArgument` with all ids of a topic that was made
-    again.
+    Return the only *known* partition of the label. Raises `UnknownPartition` for none,
+    `InvalidArgument` with all ids of a topic that was made again.
     """
     every = sorted(known, key=lambda one: (one.topic, one.partition, one.topic_id))
     found = [one for one in every if label.names(one)]

@@ -1,8 +1,7 @@
 """
-Stuck copies and deletions: started, never finished, with the probable cause. Pure.
-
-An open copy either never ends, and its partition is not tiered any further, or was repeated under
-another id, and is waste: the copies that were finished since tell the two apart.
+Stuck copies and deletions: started, never finished, with the probable cause. Pure. An open copy
+either never ends, and its partition is not tiered any further, or was repeated under another id,
+and is waste: the copies that were finished since tell the two apart.
 """
 
 from __future__ import annotations

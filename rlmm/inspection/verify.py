@@ -1,8 +1,7 @@
 """
-The verification of the tier's metadata: gaps, look-ups, and the ends of the log. Pure.
-
-Stock brokers are the measure: a hole is one that a consumer meets, an overlap does no harm, and an
-epoch that was replaced is history.
+The verification of the tier's metadata: gaps, look-ups, and the ends of the log. Pure. Stock
+brokers are the measure: a hole is one that a consumer meets, an overlap does no harm, and an epoch
+that was replaced is history.
 """
 
 from __future__ import annotations

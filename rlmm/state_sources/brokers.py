@@ -1,8 +1,7 @@
 """
-Facts of the cluster, asked of its brokers: topics, settings, offsets, disks, rights.
-
-Nothing is changed, and every request has a deadline. Missing facts are left out or None; only a
-cluster that cannot be reached, or refuses access, is an error.
+Facts of the cluster, asked of its brokers: topics, settings, offsets, disks, rights. Nothing is
+changed, and every request has a deadline. Missing facts are left out or None; only a cluster that
+cannot be reached, or refuses access, is an error.
 """
 
 from __future__ import annotations

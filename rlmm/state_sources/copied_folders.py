@@ -1,8 +1,7 @@
 """
-Copied folders of the metadata topic: which partitions they hold, and of which cluster.
-
-A given folder is a metadata partition, or the folder above several. Every function blocks; nothing
-is opened, changed or locked.
+Copied folders of the metadata topic: which partitions they hold, and of which cluster. A given
+folder is a metadata partition, or the folder above several. Every function blocks; nothing is
+opened, changed or locked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-Log of copied folders, read-only; see `rlmm.inspection.replay.EventLog`.
-
-Of several replicas the longest is read. Nothing is created, changed or locked, and the log ends
-where it ended at the opening, without a torn tail.
+Log of copied folders, read-only; see `rlmm.inspection.replay.EventLog`. Of several replicas the
+longest is read. Nothing is created, changed or locked, and the log ends where it ended at the
+opening, without a torn tail.
 """
 
 from __future__ import annotations

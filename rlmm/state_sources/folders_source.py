@@ -58,9 +58,8 @@ class FoldersSource:
         progress: Progress | None = None,
     ) -> Self:
         """
-        Open *folders*; without *partition_count* all may be read to find it out.
-
-        Raises `ConfigError`, one line, for folders that are not of one metadata topic.
+        Open *folders*; without *partition_count* all may be read to find it out. Raises
+        `ConfigError`, one line, for folders that are not of one metadata topic.
         """
         require_count(partition_count)
         copies = await in_own_thread("copies", partial(find_copies, folders))
@@ -227,10 +226,9 @@ def fitting_count(
     first: int | None = PARTITION_COUNT,
 ) -> int | None:
     """
-    Return the count that places each partition where it was *found*, at least *least*.
-
-    *first*, Kafka's default, is preferred, else the smallest that fits, because a count that is too
-    small hides missing partitions, while one that is too large shows them. None if none fits.
+    Return the count that places each partition where it was *found*, at least *least*. *first*,
+    Kafka's default, is preferred, else the smallest that fits, because a count that is too small
+    hides missing partitions, while one that is too large shows them. None if none fits.
     """
     hashes = {
         (metadata_partition_for(one.topic_id, one.partition, _WHOLE), place) for one, place in found

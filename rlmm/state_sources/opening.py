@@ -20,10 +20,9 @@ NODE_ID = "cli"
 
 async def open_source(settings: SourceSettings, *, progress: Progress | None = None) -> StateSource:
     """
-    Open the source that *settings* name; the caller closes it.
-
-    Raises `ConfigError` for contradicting settings, and the connection error of a service; a
-    cluster is connected at the first question.
+    Open the source that *settings* name; the caller closes it. Raises `ConfigError` for
+    contradicting settings, and the connection error of a service; a cluster is connected at the
+    first question.
     """
     if settings.partition_count is not None and settings.kind is not StateSourceKind.FOLDERS:
         msg = "--partition-count is for --log-dirs: whoever holds the topic knows it"

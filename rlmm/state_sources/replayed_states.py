@@ -1,8 +1,6 @@
 """
-Replayed states of a log's metadata partitions, and their status, for one command.
-
-A later question continues where the last one stopped. Invariant: a state that was handed out never
-changes.
+Replayed states of a log's metadata partitions, and their status, for one command. A later question
+continues where the last one stopped. Invariant: a state that was handed out never changes.
 """
 
 from __future__ import annotations

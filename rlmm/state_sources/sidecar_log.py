@@ -1,7 +1,6 @@
 """
-Log of the metadata topic, read through a running service by pages of record batches.
-
-It is available also while the service is not caught up, and requires the admin role.
+Log of the metadata topic, read through a running service by pages of record batches. It is
+available also while the service is not caught up, and requires the admin role.
 """
 
 from __future__ import annotations

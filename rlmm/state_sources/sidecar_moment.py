@@ -1,8 +1,7 @@
 """
-State of a running service, read piece by piece.
-
-Each page, and each user partition as a whole, is as it was at its request, and never older than the
-reported positions. Only the latest answer is kept here.
+State of a running service, read piece by piece. Each page, and each user partition as a whole, is
+as it was at its request, and never older than the reported positions. Only the latest answer is
+kept here.
 """
 
 from __future__ import annotations

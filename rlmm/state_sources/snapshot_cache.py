@@ -1,8 +1,7 @@
 """
-Cache of snapshots, so that the next command does not read the whole topic again.
-
-The files have the service's form and checks; each is written aside and renamed. Invariant: a folder
-that another process uses for snapshots is neither read nor written.
+Cache of snapshots, so that the next command does not read the whole topic again. The files have the
+service's form and checks; each is written aside and renamed. Invariant: a folder that another
+process uses for snapshots is neither read nor written.
 """
 
 from __future__ import annotations
@@ -82,9 +81,8 @@ class SnapshotCache:
 
     async def keep(self, shard: Shard, history: ReplayHistory) -> bool:
         """
-        Write *shard* unless the newest snapshot is nearly equal; true if written.
-
-        A failure is a note, because the command has its answer already.
+        Write *shard* unless the newest snapshot is nearly equal; true if written. A failure is a
+        note, because the command has its answer already.
         """
         if self._store is None:
             return False

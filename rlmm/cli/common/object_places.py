@@ -44,10 +44,9 @@ class ObjectCheckView(ViewObject):
 
 def object_places(segment: SegmentMetadata, prefix: str = "") -> ObjectKeys | None:
     """
-    Return the keys of a segment's objects; None for a topic name that no broker can have.
-
-    *prefix* is that of the brokers. Custom metadata overrides it for log and indexes, while the
-    manifest is always under *prefix*.
+    Return the keys of a segment's objects; None for a topic name that no broker can have. *prefix*
+    is that of the brokers. Custom metadata overrides it for log and indexes, while the manifest is
+    always under *prefix*.
     """
     custom = stored_fields(segment) or CustomMetadata()
     try:

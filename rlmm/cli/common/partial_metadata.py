@@ -1,9 +1,7 @@
 """
 Partial metadata: answers of a source where some metadata partitions are not assigned, ready or
-readable.
-
-A note names the others. An item that was not found may be there, so the error is `NotReady`, never
-"not found".
+readable. A note names the others. An item that was not found may be there, so the error is
+`NotReady`, never "not found".
 """
 
 from __future__ import annotations
@@ -133,10 +131,8 @@ async def readable(
     looking: QueryContext, places: Collection[int], *, may_lack: bool
 ) -> ReadablePartitions:
     """
-    Return the readable ones of *places*.
-
-    Raises the obstacle of an unreadable one, unless the search *may lack* some and others are
-    readable; `NotReady` if it was not copied.
+    Return the readable ones of *places*. Raises the obstacle of an unreadable one, unless the
+    search *may lack* some and others are readable; `NotReady` if it was not copied.
     """
     found = await looking.source.log.bounds(places, timeout_s=looking.timeout_s)
     troubles = {place: one for place, one in sorted(found.items()) if isinstance(one, LogError)}

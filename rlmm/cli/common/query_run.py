@@ -64,9 +64,8 @@ class QueryContext:
 
     async def partition(self, label: PartitionLabel) -> TopicIdPartition:
         """
-        Return the partition that *label* names now, whatever moment the query is about.
-
-        Raises `UnknownPartition`, or `InvalidArgument` if several topics had the name.
+        Return the partition that *label* names now, whatever moment the query is about. Raises
+        `UnknownPartition`, or `InvalidArgument` if several topics had the name.
         """
         if label.whole is not None:
             return label.whole
@@ -82,10 +81,8 @@ class QueryContext:
         self, label: PartitionLabel, places: Collection[int] | None = None
     ) -> list[PartitionSummary]:
         """
-        Return every user partition that is known now in *places*, or in all.
-
-        If some are not ready, the ready ones answer if *label* names a partition there; else raises
-        `NotReady`.
+        Return every user partition that is known now in *places*, or in all. If some are not ready,
+        the ready ones answer if *label* names a partition there; else raises `NotReady`.
         """
         now = partial(self.source.now, wait_s=self.wait_s, progress=self.progress)
         return await (await of_ready(self, now, knows(label.names), places)).user_partitions()
@@ -102,9 +99,8 @@ class QueryContext:
 
     async def moment(self, places: Collection[int] | None = None) -> Moment:
         """
-        Return the requested state of *places*, or of all that the source serves.
-
-        A note tells if those are not all. Raises `NotReady` if the source is not caught up.
+        Return the requested state of *places*, or of all that the source serves. A note tells if
+        those are not all. Raises `NotReady` if the source is not caught up.
         """
         return await (of_assigned(self) if places is None else self.whole(places))
 

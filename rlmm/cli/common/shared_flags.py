@@ -1,8 +1,7 @@
 """
-Flags that all queries share, and their environment variables: names only.
-
-They may precede the command. Every flag is a variable as well: a shared one by its own name,
-`RLMM_SIDECAR`; `RLMM_SEGMENTS_LIST_OUTPUT` applies to that command only and takes precedence.
+Flags that all queries share, and their environment variables: names only. They may precede the
+command. Every flag is a variable as well: a shared one by its own name, `RLMM_SIDECAR`;
+`RLMM_SEGMENTS_LIST_OUTPUT` applies to that command only and takes precedence.
 """
 
 from __future__ import annotations

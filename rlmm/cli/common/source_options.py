@@ -148,10 +148,8 @@ def past_query(function: Callable[..., Any]) -> Any:
 
 def _with(options: tuple[Any, ...], function: Callable[..., Any]) -> Any:
     """
-    Add *options* to *function*, listed in the help after its own.
-
-    Each outer decorator passes its values inwards; the innermost builds the argument from all of
-    them.
+    Add *options* to *function*, listed in the help after its own. Each outer decorator passes its
+    values inwards; the innermost builds the argument from all of them.
     """
     is_innermost = not hasattr(function, _PASSED_ON)
 

@@ -1,7 +1,6 @@
 """
-Answer of a command, in the form that every printer takes.
-
-Each kind has a version and a JSON schema (`rlmm.cli.answer_schemas`): names are an interface.
+Answer of a command, in the form that every printer takes. Each kind has a version and a JSON schema
+(`rlmm.cli.answer_schemas`): names are an interface.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-Documents for programs: JSON, JSON lines, YAML.
-
-A document is `{"schema": "rlmm/KIND/VERSION", ...head, "items": [...], ...foot}`; JSON lines are
-its items only. JSON has one item per line, in ASCII, for `grep` and old locales.
+Documents for programs: JSON, JSON lines, YAML. A document is `{"schema": "rlmm/KIND/VERSION",
+...head, "items": [...], ...foot}`; JSON lines are its items only. JSON has one item per line, in
+ASCII, for `grep` and old locales.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """
-Table for people: aligned columns, or one screen.
-
-Widths come from titles and the first page; a later, wider value shifts its own line. Only the last
-column is wrapped, so that ids can be copied.
+Table for people: aligned columns, or one screen. Widths come from titles and the first page; a
+later, wider value shifts its own line. Only the last column is wrapped, so that ids can be copied.
 """
 
 from __future__ import annotations

@@ -174,10 +174,8 @@ async def _partition(
     looking: QueryContext, asking: ExplainQuestion, known: _Known
 ) -> TopicIdPartition | None:
     """
-    Return the user partition of the label, None where none is known.
-
-    Of several topics with the name it is that of the cluster, else one that is not deleted, with
-    the newest event.
+    Return the user partition of the label, None where none is known. Of several topics with the
+    name it is that of the cluster, else one that is not deleted, with the newest event.
     """
     label = asking.label
     if label.whole is not None:

@@ -111,9 +111,8 @@ async def _look_again(
     notes: list[str],
 ) -> None:
     """
-    Judge again the partitions whose offsets seem to be nowhere, because the log moves meanwhile.
-
-    A segment that left local disks before the first look is copied in a second one of the metadata,
+    Judge again the partitions whose offsets seem to be nowhere, because the log moves meanwhile. A
+    segment that left local disks before the first look is copied in a second one of the metadata,
     and an offset that has expired is below the log start in a second one of the log.
     """
     doubtful = [one for one, those in found.items() if any(each.kind is NOWHERE for each in those)]

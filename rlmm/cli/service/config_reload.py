@@ -1,8 +1,7 @@
 """
-Reload of the configuration on SIGHUP: the service applies `logging.*` while it runs.
-
-Other changes need a restart and are named in a log line. A configuration that cannot be loaded, and
-a file that hangs, change nothing. Every reload writes a result.
+Reload of the configuration on SIGHUP: the service applies `logging.*` while it runs. Other changes
+need a restart and are named in a log line. A configuration that cannot be loaded, and a file that
+hangs, change nothing. Every reload writes a result.
 """
 
 from __future__ import annotations
@@ -64,10 +63,9 @@ class ConfigReload:
         early: EarlySignals | None = None,
     ) -> None:
         """
-        Keep the *configuration* of the start.
-
-        *look* makes other components read their files again, *telling* is entered at each reload,
-        for the supervisor, and *early* knows of an earlier signal.
+        Keep the *configuration* of the start. *look* makes other components read their files again,
+        *telling* is entered at each reload, for the supervisor, and *early* knows of an earlier
+        signal.
         """
         self._sources = sources
         self._started_with = configuration

@@ -1,7 +1,6 @@
 """
-Data folder of a service: locked from before the first log is opened until all logs are closed.
-
-A disk that hangs may delay the lock for ever: only components that need the folder wait then.
+Data folder of a service: locked from before the first log is opened until all logs are closed. A
+disk that hangs may delay the lock for ever: only components that need the folder wait then.
 Invariant: no such component starts before the folder is locked.
 """
 
@@ -32,10 +31,8 @@ _PATIENCE_S = 1.0
 
 class DataFolder(AbstractAsyncContextManager["DataFolder"]):
     """
-    Holds the lock inside the block.
-
-    Entering raises the errors of `folder_lock`. If locking takes long, the waiting components raise
-    them.
+    Holds the lock inside the block. Entering raises the errors of `folder_lock`. If locking takes
+    long, the waiting components raise them.
     """
 
     def __init__(self, path: Path, *, is_observer: bool) -> None:

@@ -1,7 +1,6 @@
 """
-`rlmm snapshot`: lists, verifies, exports and imports the snapshots of a folder.
-
-These commands ask no service. None of them removes or overwrites a file.
+`rlmm snapshot`: lists, verifies, exports and imports the snapshots of a folder. These commands ask
+no service. None of them removes or overwrites a file.
 """
 
 from __future__ import annotations

@@ -56,10 +56,9 @@ def chosen_root(folder: Path, cluster_id: str | None, topic_id: str | None) -> P
 
 def root_to_fill(folder: Path) -> Path:
     """
-    Return the folder for snapshots in *folder*, a snapshot folder or a data folder.
-
-    Raises `ConfigError` for a log or a folder in one, for a data folder of several clusters, and
-    for other content.
+    Return the folder for snapshots in *folder*, a snapshot folder or a data folder. Raises
+    `ConfigError` for a log or a folder in one, for a data folder of several clusters, and for other
+    content.
     """
     place = folder.resolve()
     _require_no_log(place)

@@ -1,6 +1,5 @@
 """
 Requests to a running service for snapshots: by a signal, answered in a file of the service.
-
 Invariant: the signal goes only to a process of this machine that holds the data folder and handles
 it. The answer describes snapshots that were begun after the request.
 """
@@ -77,9 +76,8 @@ def plain(asked: SnapshotOutcome) -> dict[str, Any]:
 
 def ask(data_dir: Path, pid: int, wait_s: float) -> Document:
     """
-    Make process *pid* on *data_dir* write snapshots, and return its report.
-
-    Raises `ConfigError` if *pid* is not known to hold the folder, `NotReady` after *wait_s*.
+    Make process *pid* on *data_dir* write snapshots, and return its report. Raises `ConfigError` if
+    *pid* is not known to hold the folder, `NotReady` after *wait_s*.
     """
     end_s = time.monotonic() + wait_s
     try:

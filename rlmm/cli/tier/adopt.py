@@ -1,6 +1,5 @@
 """
 `rlmm tier run --adopt` and `rlmm tier adopt`: copies that the brokers of a live cluster adopt.
-
 Copying and retention of the topic are off meanwhile. Only `resume` and `abort` close a window that
 a job has left open.
 """

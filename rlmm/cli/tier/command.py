@@ -1,6 +1,5 @@
 """
 The command group `rlmm tier`, with the commands of copy jobs: plan, run, status, pause, sweep.
-
 Maintenance commands are imported at their first use. All need the extras `tiering`, `s3` and
 `spark`.
 """

@@ -49,9 +49,8 @@ def care_options(
     *, store: Wanted = "required", metadata: Wanted = "required", has_engine: bool = True
 ) -> Callable[[Callable[..., Any]], Any]:
     """
-    Return a decorator: the command gets a `CareRequest`, and `output` and `report_file`.
-
-    *store* and *metadata* say whether they must be named.
+    Return a decorator: the command gets a `CareRequest`, and `output` and `report_file`. *store*
+    and *metadata* say whether they must be named.
     """
     groups: list[Any] = []
     if metadata != "none":
