@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, aclosing
 from heapq import heapify, heappop, heapreplace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogError, LogTruncated, LogUnavailable, NotReady
@@ -26,24 +26,6 @@ HELD_BYTES = 16 * 1024 * 1024
 LOOK_S = 1.0
 POLL_S = 30.0
 AWAY_S = 60.0
-
-
-class EventReader(Protocol):
-    """Reads one metadata partition up to an offset; it can read on."""
-
-    @property
-    def position(self) -> int: ...
-
-    @property
-    def log_start(self) -> int:
-        """Return the log start offset, once the log was read."""
-        ...
-
-    def happened(self) -> AsyncIterator[EventRecord]: ...
-
-    def go_on(self) -> None:
-        """Read on with the next `happened`, to the end that the log has then."""
-        ...
 
 
 class JudgedEventReader:
@@ -71,6 +53,10 @@ class JudgedEventReader:
 
     def go_on(self) -> None:
         self._replay.go_on(ReplayEnd())
+
+
+EventReader = JudgedEventReader | LogScan
+"""Reads one metadata partition up to an offset; it can read on."""
 
 
 def readers_of(

@@ -1,28 +1,18 @@
 """Subcommands of `rlmm`: where each is defined, and its line of help. Imports none of them."""
 
+_QUERIES = (
+    "check", "diff", "doctor", "events", "explain", "history", "lag", "preflight",
+    "rehearse_compaction", "segments", "status", "stuck", "support_bundle", "usage", "verify",
+)  # fmt: skip
 SUBCOMMANDS = {
-    "check": "rlmm.cli.queries.check:check",
+    **{name.replace("_", "-"): f"rlmm.cli.queries.{name}:{name}" for name in _QUERIES},
     "config": "rlmm.cli.common.config_options:config",
     "conformance": "rlmm_conformance.command:conformance",
     "demo": "rlmm_demo.command:demo",
-    "diff": "rlmm.cli.queries.diff:diff",
-    "doctor": "rlmm.cli.queries.doctor:doctor",
-    "events": "rlmm.cli.queries.events:events",
-    "explain": "rlmm.cli.queries.explain:explain",
-    "history": "rlmm.cli.queries.history:history",
-    "lag": "rlmm.cli.queries.lag:lag",
     "offsets": "rlmm.cli.queries.lag:offsets",
-    "preflight": "rlmm.cli.queries.preflight:preflight",
-    "rehearse-compaction": "rlmm.cli.queries.rehearse_compaction:rehearse_compaction",
-    "segments": "rlmm.cli.queries.segments:segments",
     "serve": "rlmm.cli.service.serve:serve_command",
     "snapshot": "rlmm.cli.snapshot.write:snapshot",
-    "status": "rlmm.cli.queries.status:status",
-    "stuck": "rlmm.cli.queries.stuck:stuck",
-    "support-bundle": "rlmm.cli.queries.support_bundle:support_bundle",
     "tier": "rlmm.cli.tier.command:tier",
-    "usage": "rlmm.cli.queries.usage:usage",
-    "verify": "rlmm.cli.queries.verify:verify",
 }
 """Subcommand -> its click command, as module:attribute."""
 SHORT_HELP = {

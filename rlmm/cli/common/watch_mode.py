@@ -8,7 +8,7 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from io import StringIO
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.state_sources.protocol import StateSource
-
-
-class AnswerScreen(Protocol):
-    async def show(self, answer: CommandAnswer, now_ms: int) -> None: ...
-
-    def trouble(self, error: RlmmError) -> None: ...
 
 
 class JsonAnswerLines:
@@ -89,7 +83,7 @@ def watch(asked: SourceChoice, ask: Ask, interval_s: float) -> None:
 async def _watch(asked: SourceChoice, ask: Ask, interval_s: float) -> None:
     async with AsyncExitStack() as stack:
         source = await stack.enter_async_context(opened(asked, None))
-        screen: AnswerScreen = JsonAnswerLines()
+        screen: JsonAnswerLines | WatchView = JsonAnswerLines()
         if asked.printing.output == "table" and sys.stdout.isatty():
             from rich.console import Console  # noqa: PLC0415  # for who watches on a terminal
             from rich.live import Live  # noqa: PLC0415
@@ -103,7 +97,7 @@ async def keep_asking(
     asked: SourceChoice,
     ask: Ask,
     source: StateSource,
-    screen: AnswerScreen,
+    screen: JsonAnswerLines | WatchView,
     interval_s: float,
     times: int | None = None,
 ) -> None:

@@ -18,7 +18,12 @@ from rlmm.cli.common.query_options import PLACES, TOPIC, TOPIC_PARTITIONS
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
-from rlmm.cli.printing.cells import NOTHING, partition_label, size_text, state_text
+from rlmm.cli.printing.cells import (
+    NOTHING,
+    PARTITION_COLUMNS,
+    size_text,
+    state_text,
+)
 from rlmm.errors import InvalidArgument
 from rlmm.inspection.moment_diff import changes_of, compare
 from rlmm.inspection.selectors import partition_filter
@@ -73,10 +78,7 @@ def _or_nothing(value: object) -> object:
 
 
 COLUMNS = (
-    Column("", "PARTITION", made_of=partition_label),
-    Column("topic", "TOPIC", is_extra=True),
-    Column("partition", "P", ValueFormat.NUMBER, is_extra=True),
-    Column("topic_id", "TOPIC ID", is_extra=True),
+    *PARTITION_COLUMNS,
     Column("", "CHANGE", made_of=_change_text),
     Column("change", "KIND", is_extra=True),
     Column("segment_id", "SEGMENT ID"),
@@ -95,10 +97,7 @@ COLUMNS = (
     Column("metadata_partition", "METADATA", ValueFormat.NUMBER, is_extra=True),
 )
 SUMMARY_COLUMNS = (
-    Column("", "PARTITION", made_of=partition_label),
-    Column("topic", "TOPIC", is_extra=True),
-    Column("partition", "P", ValueFormat.NUMBER, is_extra=True),
-    Column("topic_id", "TOPIC ID", is_extra=True),
+    *PARTITION_COLUMNS,
     Column("changes.segment-appeared", "APPEARED", ValueFormat.NUMBER),
     Column("changes.segment-finished", "FINISHED", ValueFormat.NUMBER),
     Column("changes.segment-being-deleted", "DELETING", ValueFormat.NUMBER),

@@ -16,7 +16,7 @@ from rlmm.cli.common.query_options import PREFIX, SEGMENT_ID, TOPIC, TOPIC_PARTI
 from rlmm.cli.common.query_run import answer
 from rlmm.cli.common.source_options import past_query
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
-from rlmm.cli.printing.cells import partition_label, size_text, states_text
+from rlmm.cli.printing.cells import PARTITION_COLUMNS, size_text, states_text
 from rlmm.errors import UnknownPartition
 from rlmm.inspection.segment_search import STATES, SegmentFilter, SegmentTotals, sort_key
 from rlmm.inspection.selectors import partition_filter
@@ -58,10 +58,7 @@ class SegmentsFoot(ViewObject):
 
 
 COLUMNS = (
-    Column("", "PARTITION", made_of=partition_label),
-    Column("topic", "TOPIC", is_extra=True),
-    Column("partition", "P", ValueFormat.NUMBER, is_extra=True),
-    Column("topic_id", "TOPIC ID", is_extra=True),
+    *PARTITION_COLUMNS,
     Column("segment_id", "SEGMENT ID"),
     Column("state", "STATE", ValueFormat.STATE),
     Column("start_offset", "START", ValueFormat.NUMBER),
@@ -93,13 +90,12 @@ async def list_answer(
         COLUMNS,
         _views(found, totals),
         MomentHead(**moment_fields(looking, moment)),
-        foot=lambda: SegmentsFoot(_totals_view(totals), [str(one) for one in astray]),
+        foot=lambda: SegmentsFoot(
+            SegmentTotalsView(totals.segments, totals.size_bytes, dict(totals.by_state)),
+            [str(one) for one in astray],
+        ),
         summary=_summary,
     )
-
-
-def _totals_view(totals: SegmentTotals) -> SegmentTotalsView:
-    return SegmentTotalsView(totals.segments, totals.size_bytes, dict(totals.by_state))
 
 
 async def _moment(looking: QueryContext, wanted: SegmentFilter) -> Moment:

@@ -93,7 +93,7 @@ def test_readers_of_many_partitions_hold_little_of_each() -> None:
     log = History(1).log
     for count in (1, 50, 5_000):
         readers = readers_of(log, dict.fromkeys(range(count), NOWHERE), timeout_s=5)
-        sizes = {reader._replay._bytes_max for reader in readers.values()}  # type: ignore[attr-defined]
+        sizes = {reader._replay._bytes_max for reader in readers.values()}  # type: ignore[union-attr]
         assert sizes == {min(READ_BYTES, max(65_536, 16 * 1024 * 1024 // count))}
 
 
