@@ -14,16 +14,14 @@ from rlmm.cli.queries.support_bundle import bundle_answer
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from tests.support.builders import TOPIC_ID, finished, started, tp
-from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import document_of as read_document
-from tests.support.cli.memory_source import looking_at
+from tests.support.cli.memory_source import exit_code, looking_at
+from tests.support.cli.memory_source import valid_document_of as document_of
 from tests.support.cli.metadata_history import START_MS, History
 from tests.support.kafka.fake_cluster import FakeCluster, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.cli.printing.answer import CommandAnswer
 
 DAY_MS = 86_400_000
 
@@ -54,16 +52,6 @@ def a_cluster() -> FakeCluster:
          2: settings(remote_log_storage_system_enable="false")},
         [LogDir(1, "/a", 10_000, 4_096, {("orders", 7): 1_000})],
     )  # fmt: skip
-
-
-async def document_of(answer: CommandAnswer) -> Any:
-    document = await read_document(answer)
-    require_valid(document)
-    return document
-
-
-def exit_code(answer: CommandAnswer) -> int:
-    return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
 
 
 async def lag(*, shows_disks: bool) -> Any:

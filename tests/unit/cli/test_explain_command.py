@@ -24,8 +24,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import document_of, looking_at, printed
+from tests.support.cli.memory_source import looking_at, printed, valid_document_of
 from tests.support.cli.metadata_history import START_MS, History
 from tests.support.kafka.fake_cluster import FakeCluster, settings
 
@@ -60,9 +59,7 @@ async def answered(looking: QueryContext, text: str, **more: Any) -> CommandAnsw
 
 
 async def explained(looking: QueryContext, text: str, **more: Any) -> Any:
-    document = await document_of(await answered(looking, text, **more))
-    require_valid(document)
-    return document
+    return await valid_document_of(await answered(looking, text, **more))
 
 
 def codes(document: Any) -> list[str]:

@@ -25,9 +25,8 @@ from rlmm.inspection.cluster_facts import (
 )
 from rlmm.inspection.moment import ReplayEnd
 from tests.support.builders import TOPIC_ID, finished, segment_id, started, tp
-from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import document_of as read_document
-from tests.support.cli.memory_source import looking_at, printed
+from tests.support.cli.memory_source import exit_code, looking_at, printed
+from tests.support.cli.memory_source import valid_document_of as document_of
 from tests.support.cli.metadata_history import START_MS, History
 from tests.support.kafka.fake_cluster import FakeCluster, settings
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.metadata.ids import TopicIdPartition
 
 HOUR_MS = 3_600_000
@@ -60,16 +58,6 @@ def a_cluster(**of_topic: str) -> FakeCluster:
     )
     ends = {tp(): PartitionOffsets(earliest=0, earliest_local=220, latest=400)}
     return FakeCluster({"orders": orders}, ends)
-
-
-async def document_of(answer: CommandAnswer) -> Any:
-    document = await read_document(answer)
-    require_valid(document)
-    return document
-
-
-def exit_code(answer: CommandAnswer) -> int:
-    return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
 
 
 async def stuck(

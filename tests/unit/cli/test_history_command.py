@@ -22,8 +22,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import document_of, looking_at, printed
+from tests.support.cli.memory_source import looking_at, printed, valid_document_of
 from tests.support.cli.metadata_history import START_MS, History
 
 if TYPE_CHECKING:
@@ -46,9 +45,7 @@ async def a_history() -> History:
 
 async def asked(looking: QueryContext, text: str, **more: Any) -> Any:
     answer = await history_answer(looking, what=parse_subject(text), **more)
-    document = await document_of(answer)
-    require_valid(document)
-    return document
+    return await valid_document_of(answer)
 
 
 def offsets(document: Any) -> list[int]:

@@ -22,7 +22,12 @@ from tests.support.builders import (
     tp,
 )
 from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import command_on, document_of, looking_at, printed
+from tests.support.cli.memory_source import (
+    command_on,
+    looking_at,
+    printed,
+    valid_document_of,
+)
 from tests.support.cli.metadata_history import START_MS, History
 from tests.support.cli.recorded_outputs import require_golden
 
@@ -51,9 +56,7 @@ async def asked(
     **more: Any,
 ) -> Any:
     answer = await diff_answer(looking, begin=begin, to=to, wanted=EVERYTHING, **more)
-    document = await document_of(answer)
-    require_valid(document)
-    return document
+    return await valid_document_of(answer)
 
 
 def rows(document: Any) -> list[tuple[str, str, Any]]:

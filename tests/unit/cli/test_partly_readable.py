@@ -26,7 +26,7 @@ from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import partition_delete, segment_id
 from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import document_of, looking_at
+from tests.support.cli.memory_source import document_of, looking_at, valid_document_of
 from tests.support.cli.metadata_history import History
 from tests.support.cli.service_source import looking_into
 from tests.support.cli.state_commands import called
@@ -336,8 +336,7 @@ async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
             QueryContext(source, 0), asking=ExplainQuestion(label, offset)
         )
         source.cluster = None
-    document = await document_of(answer)
-    require_valid(document)
+    document = await valid_document_of(answer)
     assert [note[:36] for note in document["notes"]] == ["other topics of the same name were n"]
     assert document["items"]
 
