@@ -9,7 +9,6 @@ May be imported by `rlmm.__main__`.
 - `main`: The command `rlmm`.
 - `answer_schemas`: The JSON schemas of answers, generated from their types.
 - `common`: The common part of all commands.
-- `partial_metadata`: Answers of commands from partial metadata.
 - `printing`: The printing of answers.
 - `queries`: Commands that query the tiered state.
 - `service`: `rlmm serve`.

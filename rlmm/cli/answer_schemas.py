@@ -1,7 +1,6 @@
 """
-The JSON schemas of answers, generated from their types.
-
-`python -m rlmm.cli.answer_schemas` names them, and prints those that it is given by name.
+The JSON schemas of answers, generated from their types. `python -m rlmm.cli.answer_schemas` names
+them, and prints those that it is given by name.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.cli.common.answer_header import LogHead, MomentHead
-from rlmm.cli.queries.bundle_answer import BundledFile, BundleHead
-from rlmm.cli.queries.check_answer import CheckHead
-from rlmm.cli.queries.diff_answer import DiffFoot
-from rlmm.cli.queries.doctor_answer import DoctorHead
-from rlmm.cli.queries.events_answer import EventsFoot, EventsHead
+from rlmm.cli.queries.check import CheckHead
+from rlmm.cli.queries.diff import DiffFoot
+from rlmm.cli.queries.doctor import DoctorHead
+from rlmm.cli.queries.events import EventsFoot, EventsHead
 from rlmm.cli.queries.explain_answer import ExplainHead
 from rlmm.cli.queries.finding_answer import FindingsFoot
-from rlmm.cli.queries.history_answer import HistoryHead
-from rlmm.cli.queries.lag_answer import (
+from rlmm.cli.queries.history import HistoryHead
+from rlmm.cli.queries.lag import (
     DiskView,
     LagFoot,
     LagHead,
@@ -27,19 +25,20 @@ from rlmm.cli.queries.lag_answer import (
     OffsetsHead,
     OffsetsView,
 )
-from rlmm.cli.queries.preflight_answer import PreflightHead
-from rlmm.cli.queries.rehearsal_answer import HarmView, LevelView, RehearsalHead
+from rlmm.cli.queries.preflight import PreflightHead
+from rlmm.cli.queries.rehearse_compaction import HarmView, LevelView, RehearsalHead
 from rlmm.cli.queries.segment_answer import (
     DescribedSegmentView,
     FindFoot,
     FindHead,
     FoundSegmentView,
 )
-from rlmm.cli.queries.segments_answer import SegmentsFoot
-from rlmm.cli.queries.status_answer import StatusFoot
-from rlmm.cli.queries.stuck_answer import StuckHead
-from rlmm.cli.queries.usage_answer import UsageFoot, UsageHead, UsageView
-from rlmm.cli.queries.verify_answer import VerifyHead
+from rlmm.cli.queries.segments import SegmentsFoot
+from rlmm.cli.queries.status import StatusFoot
+from rlmm.cli.queries.stuck import StuckHead
+from rlmm.cli.queries.support_bundle import BundledFile, BundleHead
+from rlmm.cli.queries.usage import UsageFoot, UsageHead, UsageView
+from rlmm.cli.queries.verify import VerifyHead
 from rlmm.findings.finding import FindingView
 from rlmm.views.change import ChangeView, PartitionChangeView
 from rlmm.views.event import EventView, HistoryLineView
@@ -76,7 +75,6 @@ TYPES: Final[Mapping[str, AnswerTypes]] = {
     "usage": ("usage", UsageHead, UsageView, UsageFoot),
     "verify": ("verify", VerifyHead, FindingView, FindingsFoot),
 }
-"""By kind of answer, all of version 1."""
 _NOTES: Final = {"type": "array", "items": {"type": "string"}}
 
 

@@ -1,8 +1,7 @@
 """
-The command `rlmm`: imports a subcommand when it is used, and turns errors into exit codes.
-
-Exit codes: 0 fine, 1 findings, 2 wrong usage or configuration, 3 cannot connect, 4 not ready, 5 a
-part of the service failed, 6 a part did not stop in time.
+The command `rlmm`: imports a subcommand when it is used, and turns errors into exit codes. Exit
+codes: 0 fine, 1 findings, 2 wrong usage or configuration, 3 cannot connect, 4 not ready, 5 a part
+of the service failed, 6 a part did not stop in time.
 """
 
 from __future__ import annotations

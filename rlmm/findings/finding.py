@@ -1,8 +1,6 @@
 """
-A finding of a check: a stable code, the subject, why it matters, and what to do. Pure.
-
-Codes are an interface, as names of metrics are: scripts and runbooks match them, so each code is
-registered once and never changes its meaning.
+A finding of a check: a stable code, the subject, why it matters, and what to do. Pure. Codes are an
+interface: each is registered once and never changes its meaning.
 """
 
 from __future__ import annotations
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class Severity(IntEnum):
-    """Ranks findings; rising."""
-
     NOTE = 1
     """Worth knowing; nothing is wrong."""
     WARNING = 2
@@ -42,14 +38,10 @@ class FindingKind:
     severity: Severity
     title: str
     reason: str
-    """Why it matters."""
     fix: str
-    """What the operator does, with the command where there is one."""
 
 
 class FindingView(Struct, forbid_unknown_fields=True):
-    """A finding as it is shown to programs."""
-
     code: Annotated[str, Meta(pattern="^[A-Z0-9]+(-[A-Z0-9]+)*$")]
     severity: Annotated[str, Meta(extra_json_schema={"enum": [str(level) for level in Severity]})]
     subject: str
@@ -62,19 +54,27 @@ class FindingView(Struct, forbid_unknown_fields=True):
     ] = UNSET
 
 
+def error(code: str, title: str, reason: str, fix: str) -> FindingKind:
+    return FindingKind(code, Severity.ERROR, title, reason, fix)
+
+
+def warning(code: str, title: str, reason: str, fix: str) -> FindingKind:
+    return FindingKind(code, Severity.WARNING, title, reason, fix)
+
+
+def note(code: str, title: str, reason: str, fix: str) -> FindingKind:
+    return FindingKind(code, Severity.NOTE, title, reason, fix)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found."""
-
     kind: FindingKind
     subject: str
     """The subject in Kafka's spelling: `orders-3`, a segment id, a setting."""
     detail: str
-    """The observation, with its numbers."""
     fix: str = ""
-    """The way out for this very one, where it can be said better than by its kind."""
+    """A remedy for this very case, in place of that of its kind."""
     fields: Mapping[str, object] = field(default_factory=dict)
-    """The same for programs: plain values by name."""
 
     def view(self) -> dict[str, object]:
         view = FindingView(

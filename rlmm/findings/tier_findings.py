@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rlmm.findings import expire_findings as expire_kinds
-from rlmm.findings.finding import FindingKind, Severity
+from rlmm.findings.finding import FindingKind, error, note, warning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,72 +17,62 @@ _RESTORE = (
 
 # ---------------------------------------------------------------------------- objects of a segment
 
-OBJECT_MISSING: Final = FindingKind(
+OBJECT_MISSING: Final = error(
     "TIER-OBJECT-MISSING",
-    Severity.ERROR,
     "an object of a finished segment is not there",
     "readers of these offsets get an error: the metadata says that the segment is whole",
     _RESTORE,
 )
-OBJECT_LENGTH: Final = FindingKind(
+OBJECT_LENGTH: Final = error(
     "TIER-OBJECT-LENGTH",
-    Severity.ERROR,
     "an object has another length than its manifest says",
     "brokers read ranges by the manifest: they get other bytes, or none",
     _RESTORE,
 )
-OBJECT_DAMAGED: Final = FindingKind(
+OBJECT_DAMAGED: Final = error(
     "TIER-OBJECT-DAMAGED",
-    Severity.ERROR,
     "an object is not what was written",
     "its checksum, or a frame in it, differs from what its manifest says",
     _RESTORE,
 )
-MANIFEST_MALFORMED: Final = FindingKind(
+MANIFEST_MALFORMED: Final = error(
     "TIER-MANIFEST-MALFORMED",
-    Severity.ERROR,
     "a manifest that no broker could read",
     "without its manifest a segment cannot be read, whole as its log may be",
     _RESTORE,
 )
-MANIFEST_MISMATCH: Final = FindingKind(
+MANIFEST_MISMATCH: Final = error(
     "TIER-MANIFEST-MISMATCH",
-    Severity.ERROR,
     "a manifest and the metadata contradict each other",
     "one of the two is of another segment, or was changed: readers get wrong ranges",
     "compare `rlmm segments describe` with the manifest, and restore whichever is wrong",
 )
-OBJECT_ENCRYPTED: Final = FindingKind(
+OBJECT_ENCRYPTED: Final = warning(
     "TIER-OBJECT-ENCRYPTED",
-    Severity.WARNING,
     "a segment can be read only with a key that is not here",
     "its objects are there, with the right lengths; what is in them could not be looked at",
     "name a key ring with the keys that brokers have: --key-ring FILE",
 )
-OBJECT_ARCHIVED: Final = FindingKind(
+OBJECT_ARCHIVED: Final = warning(
     "TIER-OBJECT-ARCHIVED",
-    Severity.WARNING,
     "an object lies in a storage class that cannot be read at once",
     "brokers get an error until it is restored",
     "restore it, and keep lifecycle rules of the bucket off the prefix of the tier",
 )
-UNREADABLE: Final = FindingKind(
+UNREADABLE: Final = warning(
     "TIER-UNREADABLE",
-    Severity.WARNING,
     "something could not be looked at",
     "nothing is known of it: it is neither whole nor missing",
     "see what the store said, and run the command again",
 )
-BATCH_DAMAGED: Final = FindingKind(
+BATCH_DAMAGED: Final = error(
     "TIER-BATCH-DAMAGED",
-    Severity.ERROR,
     "record batches of a segment are damaged, or are not those that it should hold",
     "consumers stop there with a corrupt record",
     _RESTORE,
 )
-INDEX_WRONG: Final = FindingKind(
+INDEX_WRONG: Final = error(
     "TIER-INDEX-WRONG",
-    Severity.ERROR,
     "an index of a segment leads astray",
     "brokers look up positions, times and aborted transactions by it: they read from the wrong"
     " place, or give aborted records to who reads committed ones",
@@ -91,37 +81,32 @@ INDEX_WRONG: Final = FindingKind(
 
 # ------------------------------------------------------------------------- segments side by side
 
-EXTENT_GAP: Final = FindingKind(
+EXTENT_GAP: Final = error(
     "TIER-EXTENT-GAP",
-    Severity.ERROR,
     "offsets between two segments are in none",
     "nobody finds them in the tier",
     "look whether a broker has them: `rlmm tier plan` offers to copy them",
 )
-EXTENT_OVERLAP: Final = FindingKind(
+EXTENT_OVERLAP: Final = note(
     "TIER-EXTENT-OVERLAP",
-    Severity.NOTE,
     "two segments hold the same offsets",
     "each is paid for; which one is read is a matter of leader epochs",
     "after a change of leaders this is as it should be; `rlmm verify` tells the harmless ones",
 )
-NEXT_OFFSET: Final = FindingKind(
+NEXT_OFFSET: Final = error(
     "TIER-NEXT-OFFSET",
-    Severity.ERROR,
     "a segment's records end elsewhere than its metadata says",
     "offsets at its end are promised and not there, or there and never found",
     _RESTORE,
 )
-START_OFFSET: Final = FindingKind(
+START_OFFSET: Final = error(
     "TIER-START-OFFSET",
-    Severity.ERROR,
     "a segment's records begin elsewhere than its metadata says",
     "offsets at its start are promised and not there, or there and never found",
     _RESTORE,
 )
-EPOCH_ORDER: Final = FindingKind(
+EPOCH_ORDER: Final = error(
     "TIER-EPOCH-ORDER",
-    Severity.ERROR,
     "leader epochs and offsets do not rise together",
     "brokers look segments up by leader epoch: they find the wrong one, or none",
     "see `rlmm verify` and `rlmm history` for who wrote it",
@@ -129,31 +114,27 @@ EPOCH_ORDER: Final = FindingKind(
 
 # ------------------------------------------------------------------ what nobody has a use for
 
-INCOMPLETE_SET: Final = FindingKind(
+INCOMPLETE_SET: Final = warning(
     "TIER-INCOMPLETE-SET",
-    Severity.WARNING,
     "objects of a copy that was never finished",
     "they are paid for, and nobody reads them",
     "the next `rlmm tier run` goes on with copies that the metadata knows, or ends them; what no "
     "metadata knows stays until something proves that it is an orphan",
 )
-ORPHAN: Final = FindingKind(
+ORPHAN: Final = warning(
     "TIER-ORPHAN",
-    Severity.WARNING,
     "objects that no metadata points to",
     "they are paid for, and no retention ever deletes them",
     "`rlmm tier audit --save-orphans FILE`, look at it, then --orphans FILE --delete-orphans",
 )
-UNKNOWN_KEY: Final = FindingKind(
+UNKNOWN_KEY: Final = note(
     "TIER-UNKNOWN-KEY",
-    Severity.NOTE,
     "an object whose name is of no known layout",
     "it is of something else, or of a plugin that is not known here; it is never touched",
     "see whose it is; a prefix of its own for the tier keeps them apart",
 )
-TOPIC_UNKNOWN: Final = FindingKind(
+TOPIC_UNKNOWN: Final = warning(
     "TIER-TOPIC-UNKNOWN",
-    Severity.WARNING,
     "a topic id that the cluster does not know any more",
     "its bytes stay for ever: a deletion that stopped half-way, or a topic that was made anew",
     "`rlmm tier expire` finishes deletions; `rlmm tier audit` proves what is left",
@@ -170,17 +151,15 @@ COMMON: Final = (
 
 # verify
 
-KEY_WRONG: Final = FindingKind(
+KEY_WRONG: Final = error(
     "TIER-KEY-WRONG",
-    Severity.ERROR,
     "a key ring whose key does not open a segment that names it",
     "a key of the same name is another one: either here, or where the segment was written; what is"
     " in the segment could not be looked at",
     "compare the key with that of the brokers; a key that was rotated keeps its old id",
 )
-TIMESTAMP_WRONG: Final = FindingKind(
+TIMESTAMP_WRONG: Final = warning(
     "TIER-TIMESTAMP-WRONG",
-    Severity.WARNING,
     "the newest record of a segment is of another time than its metadata says",
     "retention by time and look-ups by time go by the metadata: the segment is deleted too early or"
     " too late, or passed over",
@@ -190,47 +169,41 @@ VERIFY: Final = (KEY_WRONG, TIMESTAMP_WRONG)
 
 # rebuild and backup
 
-METADATA_LOST: Final = FindingKind(
+METADATA_LOST: Final = error(
     "TIER-METADATA-LOST",
-    Severity.ERROR,
     "whole segments in the store that the metadata does not know",
     "nobody finds the records in them, and no retention ever deletes them",
     "look at the file of events, then `rlmm tier rebuild --apply FILE`",
 )
-METADATA_DIFFERS: Final = FindingKind(
+METADATA_DIFFERS: Final = warning(
     "TIER-METADATA-DIFFERS",
-    Severity.WARNING,
     "what a manifest gives back of a segment is not what the metadata has",
     "one of the two was changed, or the custom metadata is configured otherwise than was said;"
     " nothing is published of such a segment",
     "compare the fields that are named; `--custom-metadata` says what brokers keep",
 )
-DELETED_NOT_GONE: Final = FindingKind(
+DELETED_NOT_GONE: Final = note(
     "TIER-DELETED-NOT-GONE",
-    Severity.NOTE,
     "a segment whose deletion was begun, and whose objects are there still",
     "its events are not brought back: readers would find what retention has given up",
     "`rlmm tier audit` proves what nobody needs any more, and deletes it where it is told to",
 )
-COPY_OPEN: Final = FindingKind(
+COPY_OPEN: Final = note(
     "TIER-COPY-OPEN",
-    Severity.NOTE,
     "a whole segment whose copy was never told as finished",
     "somebody may be about to do it, or has copied the same records again since: only who began"
     " the copy may finish it",
     "`rlmm stuck` tells how long it has been open; the next `rlmm tier run` ends copies of its own",
 )
-EVENT_REFUSED: Final = FindingKind(
+EVENT_REFUSED: Final = warning(
     "TIER-EVENT-REFUSED",
-    Severity.WARNING,
     "events of a file that contradict the metadata as it is now",
     "they were right when the file was made; published now they would bring back what is deleted,"
     " or take the place of a newer copy",
     "run `rlmm tier rebuild` again, and look at the new difference",
 )
-RECORDS_LOST: Final = FindingKind(
+RECORDS_LOST: Final = error(
     "TIER-RECORDS-LOST",
-    Severity.ERROR,
     "records of the metadata topic that could not be read",
     "what they said is in no backup, and in no state that is replayed from one",
     "read the partition from another replica, or from copies of its folders: --log-dirs",
@@ -240,58 +213,50 @@ BACKUP: Final = (RECORDS_LOST,)
 
 # ----------------------------------------------------------------------- `rlmm tier audit` alone
 
-UNREFERENCED: Final = FindingKind(
+UNREFERENCED: Final = warning(
     "TIER-UNREFERENCED",
-    Severity.WARNING,
     "objects of a segment that no metadata knows, and nothing proves that none ever will",
     "they are paid for; but were metadata lost, these may be all that is left of the records",
     "`rlmm tier rebuild` tells what they are; they are never deleted as they are",
 )
-DELETE_UNFINISHED: Final = FindingKind(
+DELETE_UNFINISHED: Final = warning(
     "TIER-DELETE-UNFINISHED",
-    Severity.WARNING,
     "a deletion that was begun long ago and is not finished",
     "nobody reads the segment any more, and its objects are paid for",
     "`rlmm tier expire` finishes it, unless a broker does; `rlmm stuck` tells who began it",
 )
-COPY_UNFINISHED: Final = FindingKind(
+COPY_UNFINISHED: Final = warning(
     "TIER-COPY-UNFINISHED",
-    Severity.WARNING,
     "a copy that was begun long ago, of which the store has nothing",
     "whoever began it has died, or was refused: the offsets are in no segment",
     "the next `rlmm tier run` ends it, a broker's own is ended by retention; see `rlmm stuck`",
 )
-DUPLICATE_SET: Final = FindingKind(
+DUPLICATE_SET: Final = warning(
     "TIER-DUPLICATE-SET",
-    Severity.WARNING,
     "the objects of a segment lie there a second time",
     "they are paid for twice; readers and deletions go by one of the two",
     "compare both, and remove the one that the metadata does not mean",
 )
-OLD_PREFIX: Final = FindingKind(
+OLD_PREFIX: Final = note(
     "TIER-OLD-PREFIX",
-    Severity.NOTE,
     "finished segments whose objects lie under a prefix of before",
     "brokers look for manifests, and delete, under the prefix of now alone",
     "let brokers keep the prefix that the objects have, or copy the objects to the new one",
 )
-UPLOAD_OPEN: Final = FindingKind(
+UPLOAD_OPEN: Final = warning(
     "TIER-UPLOAD-OPEN",
-    Severity.WARNING,
     "uploads that were begun long ago and neither completed nor ended",
     "their parts are paid for, and no listing shows them",
     "`rlmm tier sweep --end` ends them; a lifecycle rule of the bucket does so for ever",
 )
-UNKNOWN_LAYOUT: Final = FindingKind(
+UNKNOWN_LAYOUT: Final = note(
     "TIER-UNKNOWN-LAYOUT",
-    Severity.NOTE,
     "objects in the layout of Kafka's own test storage",
     "it is recognised and not read: whether a segment needs them is not known",
     "brokers with LocalTieredStorage have another store than this tier: keep them apart",
 )
-SMALL_SEGMENTS: Final = FindingKind(
+SMALL_SEGMENTS: Final = note(
     "TIER-SMALL-SEGMENTS",
-    Severity.NOTE,
     "a topic whose segments are small",
     "each has three objects, whatever its size: requests cost more than the bytes",
     "raise segment.bytes and segment.ms of the topic; what is copied stays as it is",
@@ -303,30 +268,26 @@ AUDIT: Final = (
 
 # export
 
-PLAN_GAP: Final = FindingKind(
+PLAN_GAP: Final = warning(
     "TIER-PLAN-GAP",
-    Severity.WARNING,
     "offsets that a plan was asked for are not in the tier",
     "whoever reads the plan lacks these records: expired, not tiered yet, being copied, or lost",
     "the reason says which; `rlmm explain TOPIC-N@OFFSET` tells more of one offset",
 )
-PLAN_GONE: Final = FindingKind(
+PLAN_GONE: Final = error(
     "TIER-PLAN-SEGMENT-GONE",
-    Severity.ERROR,
     "a segment of a plan is not there any more",
     "it cannot be read, or what was read of it may be cut: retention went on since it was planned",
     "make the plan again, and take records that were not read yet from elsewhere",
 )
-PLAN_DELETING: Final = FindingKind(
+PLAN_DELETING: Final = warning(
     "TIER-PLAN-SEGMENT-DELETING",
-    Severity.WARNING,
     "a segment of a plan is being deleted",
     "its objects may be gone at any moment, one before the other",
     "believe what was read of it only if all of it came; lengthen retention before the next plan",
 )
-PLAN_UNTOLD: Final = FindingKind(
+PLAN_UNTOLD: Final = warning(
     "TIER-PLAN-UNTOLD",
-    Severity.WARNING,
     "a manifest that tells of no segment",
     "the plan lacks what its segment holds, and says of it that it is missing",
     "`rlmm tier verify` says what is wrong with it; a plan of the metadata needs no manifest",

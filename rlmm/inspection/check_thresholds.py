@@ -1,59 +1,49 @@
-"""
-Thresholds, judged once, for a cron job, Nagios or a probe. Pure.
-
-The alerts of `deploy/prometheus` say the same of a service that is scraped; this needs none.
-"""
+"""Thresholds, judged once, for a cron job or a probe, like the alerts in `deploy/`. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.findings.finding import Finding, FindingKind, Severity
+from rlmm.findings.finding import Finding, FindingKind, error, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus
 
-NOT_READY = FindingKind(
+NOT_READY = error(
     "NOT-READY",
-    Severity.ERROR,
     "a metadata partition is not answered from",
     "brokers that ask are told to come back: reads of tiered data wait, nothing is copied",
     "see what `rlmm status` says of it; a replay ends by itself, a gate that closed has a reason",
 )
-BEHIND = FindingKind(
+BEHIND = warning(
     "BEHIND",
-    Severity.WARNING,
     "the state is behind the log",
     "answers are of an earlier moment; a copy that was finished since is not found",
     "see whether brokers are slow, or this process is short of processor time",
 )
-EVENTS_REJECTED = FindingKind(
+EVENTS_REJECTED = warning(
     "EVENTS-REJECTED",
-    Severity.WARNING,
     "events contradict what is stored",
     "a broker has missed something, or two of them take turns: what it wrote has no effect",
     "see them with `rlmm events --verdict rejected`",
 )
-RECORDS_UNDECODABLE = FindingKind(
+RECORDS_UNDECODABLE = warning(
     "RECORDS-UNDECODABLE",
-    Severity.WARNING,
     "records of the metadata topic that cannot be decoded",
     "what they said is lost, and a stock broker stops at them",
     "see their bytes with `rlmm events --verdict undecodable`",
 )
-SNAPSHOT_OLD = FindingKind(
+SNAPSHOT_OLD = warning(
     "SNAPSHOT-OLD",
-    Severity.WARNING,
     "no snapshot was written for long",
     "the next start reads that much of the log again",
     "see `rlmm status` for why they fail, and whether the disk is full",
 )
-HISTORY_INCOMPLETE = FindingKind(
+HISTORY_INCOMPLETE = warning(
     "HISTORY-INCOMPLETE",
-    Severity.WARNING,
     "the metadata topic does not begin at its beginning",
     "segments whose first record is gone are not known any more",
     "see `rlmm verify`, and set `retention.ms=-1` on the metadata topic",

@@ -1,8 +1,6 @@
 """
-Topics, brokers, settings and offsets, as far as a cluster tells them. Pure.
-
-Missing is unknown, never zero: whatever a broker did not tell, or our rights do not reach, is not
-there or `None`, and checks that need it say that they could not be made.
+Topics, brokers, settings and offsets, as far as a cluster tells them. Pure. Missing is unknown,
+never zero: an absent fact is left out or None, and checks that need it say so.
 """
 
 from __future__ import annotations
@@ -39,7 +37,6 @@ class TopicFacts:
     topic_id: Uuid
     partitions: Mapping[int, PartitionPlace]
     settings: Mapping[str, ClusterSetting] | None = None
-    """None where they are unknown."""
     is_internal: bool = False
 
     def setting(self, name: str) -> str | None:
@@ -54,11 +51,7 @@ class TopicFacts:
 
 @dataclass(frozen=True, slots=True)
 class PartitionOffsets:
-    """
-    Holds the ends of a user partition, as its leader tells them; in Kafka's words. An offset that a
-    broker does not know, or a version does not have, is None; *latest_tiered* is -1 for an empty
-    tier.
-    """
+    """The ends of a user partition by its leader; None: unknown, *latest_tiered* -1: empty."""
 
     earliest: int | None = None
     earliest_local: int | None = None
@@ -78,7 +71,6 @@ class LogDir:
     total_bytes: int | None
     usable_bytes: int | None
     sizes: Mapping[tuple[str, int], int]
-    """By topic name and partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +91,7 @@ class ClusterFacts(Protocol):
         ...
 
     async def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
-        """
-        Return topics by name with their settings, all of them without *names*; absent ones are left
-        out.
-        """
+        """Return topics with their settings, all without *names*; absent ones are left out."""
         ...
 
     async def broker_settings(self, broker: int) -> Mapping[str, ClusterSetting] | None:

@@ -1,11 +1,7 @@
 """
-The records that the log cleaner would leave of the metadata topic at each feature level of
-KIP-1266: the cleaner is simulated on the real records, and a broker's replay on the rest.
-
-A record of a live segment that the cleaner takes is a segment that no broker finds any more. The
-log is read twice for each level; nothing is held but the last offset of each key and the two
-states. What depends on a clock, segments of the log that are not yet rolled and tombstones that are
-not yet gone, is taken as it will be in the end.
+The records that the log cleaner leaves at each feature level of KIP-1266, by simulation. The log is
+read twice for each level; only the last offset of each key and the two states are held. Segments
+that are not yet rolled and tombstones that are not yet gone are taken as in the end.
 """
 
 from __future__ import annotations
@@ -14,16 +10,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentMetadata
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from rlmm.inspection.event_record import EventRecord
-    from rlmm.inspection.replay import EventLog, Progress
+    from rlmm.inspection.replay import EventLog, PartitionReplay, Progress
     from rlmm.metadata.ids import SegmentId
     from rlmm.metadata.shard import Shard
 
@@ -32,15 +27,11 @@ _NO_LEADER_EPOCH = -1
 
 
 class RecordKeys(StrEnum):
-    """Names the keys that the records are taken to have."""
-
     AS_WRITTEN = "as-written"
-    """Those that they have: none, of every broker that there is."""
     PER_OFFSET = "per-offset"
-    """As in apache/kafka pull request 22459: topic, partition, end offset, leader epoch; updates
-    have a key of their own."""
+    """Apache Kafka pull request 22459: topic, partition, end offset, leader epoch."""
     PER_STATE = "per-state"
-    """As in apache/kafka pull request 22774: topic id, partition, segment id, state."""
+    """Apache Kafka pull request 22774: topic id, partition, segment id, state."""
 
 
 class KeyMaker:
@@ -64,10 +55,7 @@ class KeyMaker:
         return happened.key  # a record that cannot be decoded keeps its key
 
     def _per_offset(self, event: SegmentMetadata | SegmentUpdate) -> bytes | None:
-        """
-        Return a key with the offset; an update has the offset of the segment that was started
-        before it.
-        """
+        """Return a key with the offset; an update has that of its segment's start."""
         is_update = isinstance(event, SegmentUpdate)
         if isinstance(event, SegmentMetadata):
             self._ends[event.id] = event.last_offset
@@ -95,19 +83,14 @@ def _per_state(event: SegmentMetadata | SegmentUpdate) -> bytes:
 
 
 class LogCleaner:
-    """
-    Decides which records are kept below an offset. The caller passes every record to `see`, in
-    order, and then asks `keeps`.
-    """
+    """Decides which records below an offset are kept: `see` all of them in order, then `keeps`."""
 
     def __init__(self, bound: int) -> None:
         """*bound* is the first offset that the cleaner leaves alone."""
         self._bound = bound
         self._last: dict[bytes, int] = {}
         self.without_key = 0
-        """Records below the bound that have no key."""
         self.last_without_key_ms: int | None = None
-        """The time of the youngest of these."""
 
     def see(self, happened: EventRecord, key: bytes | None) -> None:
         if happened.offset >= self._bound:
@@ -127,7 +110,6 @@ class LogCleaner:
 
 
 FOR_EVER = -1
-"""As Kafka says that nothing is ever too old."""
 
 
 class CleaningEffect(StrEnum):
@@ -172,8 +154,6 @@ LEVELS = (
 
 @dataclass(frozen=True, slots=True)
 class CompactionHarm:
-    """Describes one segment that the cleaner would change or lose."""
-
     metadata_partition: int
     segment: SegmentMetadata
     """As it is now; where it is resurrected, as it would be."""
@@ -206,7 +186,6 @@ class RehearsalTopic:
     now_ms: int
     retention_ms: int = FOR_EVER
     bound: ReplayEnd = field(default_factory=ReplayEnd)
-    """Up to where its records count."""
 
 
 async def rehearse(
@@ -218,10 +197,11 @@ async def rehearse(
     timeout_s: float,
     progress: Progress | None = None,
 ) -> CleaningRehearsal:
-    maker, first = (
-        KeyMaker(level.keys),
-        PartitionReplay(log, place, topic.bound, timeout_s=timeout_s),
-    )
+    from rlmm.inspection.replay import PartitionReplay  # noqa: PLC0415  # not for --help
+    from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415
+
+    maker = KeyMaker(level.keys)
+    first = PartitionReplay(log, place, topic.bound, timeout_s=timeout_s)
     cleaner, records = LogCleaner(_INT64_MAX if level.number else 0), 0
     reach_ms = _reach_ms(level, topic)
     async for happened in _all(first, progress):
@@ -248,10 +228,7 @@ async def rehearse(
 
 
 def _reach_ms(level: FeatureLevel, topic: RehearsalTopic) -> int | None:
-    """
-    Return the time up to which the cleaner may go; None is no limit. Level 1 keeps the cleaner away
-    from records younger than the retention.
-    """
+    """Return the cleaner's limit or None; level 1 spares records younger than the retention."""
     if level.number != 1:
         return None
     return _BEFORE_ALL_TIME if topic.retention_ms < 0 else topic.now_ms - topic.retention_ms
@@ -279,8 +256,8 @@ def _is_kept(
 
 def _wait_until_ms(level: FeatureLevel, topic: RehearsalTopic, cleaner: LogCleaner) -> int | None:
     """
-    Return the time at which the youngest record without a key is older than the retention. Its
-    segment is deleted by then, unless a user topic is kept longer than the metadata.
+    Return when the youngest record without a key is older than the retention: its segment is
+    deleted by then, unless a user topic is kept longer than the metadata.
     """
     if level.number < 2 or level.keys is not RecordKeys.AS_WRITTEN or topic.retention_ms < 0:
         return None

@@ -1,10 +1,6 @@
 """
-Settings of the metadata topic, of brokers and of tiered topics that contradict one another or will
-hurt, and rights that are missing. Pure; changes nothing.
-
-Unknown settings are not judged: a note names each check that credentials do not allow. Two
-tables, one of the metadata topic and one of tiered topics, each a rule a line, so that what is
-looked at can be read off.
+Settings of the metadata topic, brokers and tiered topics that contradict or hurt. Pure. Unknown
+settings are not judged: a note names each check that credentials do not allow.
 """
 
 from __future__ import annotations
@@ -66,17 +62,13 @@ _AS_TOTAL = -2
 
 @dataclass(frozen=True, slots=True)
 class DoctorFacts:
-    """Facts of the cluster and of the log."""
-
     metadata_topic: TopicFacts | None
     topics: Mapping[str, TopicFacts]
-    """All others that are tiered, or were."""
     brokers: Mapping[int, Mapping[str, ClusterSetting] | None] = field(default_factory=dict)
     rights: Rights | None = None
     null_keys: int | None = None
     """Records of the metadata topic that have no key, of those that were looked at."""
     keys_seen: int = 0
-    """How many were looked at."""
 
 
 def examine(facts: DoctorFacts) -> list[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rlmm.findings.finding import Finding, FindingKind, Severity, of_partition
+from rlmm.findings.finding import Finding, error, note, of_partition
 from rlmm.retention.segment_lineage import began_behind
 
 if TYPE_CHECKING:
@@ -14,16 +14,14 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 
-EPOCH_ORDER = FindingKind(
+EPOCH_ORDER = error(
     "EPOCH-ORDER",
-    Severity.ERROR,
     "a segment whose leader epochs do not fit its offsets",
     "look-ups go by epoch: such a segment is found for the wrong offsets, or not at all",
     "have its range copied again by a broker; then delete this segment",
 )
-BEGINS_LATE = FindingKind(
+BEGINS_LATE = note(
     "BEGINS-LATE",
-    Severity.NOTE,
     "a segment whose first offsets are in no leader epoch",
     "so a leader copies it after `kafka-delete-records`: the log began behind them already, and "
     "no look-up asks for them",
@@ -35,10 +33,7 @@ KINDS = (EPOCH_ORDER, BEGINS_LATE)
 def epoch_order(
     partition: TopicIdPartition, segments: Sequence[SegmentMetadata], log_start: int | None
 ) -> list[Finding]:
-    """
-    Return the segments whose leader epochs contradict the others; *log_start* is None where it is
-    unknown.
-    """
+    """Return segments whose leader epochs contradict the others; *log_start* may be unknown."""
     found = []
     for one in segments:
         why, kind, late = _epoch_fault(one), EPOCH_ORDER, began_behind(one)

@@ -45,17 +45,16 @@ VERDICT_WORDS = frozenset(
 """What a verdict can be asked for by: itself, its reason, or a remark on it."""
 
 
+_KINDS: dict[type, EventKind] = {
+    SegmentMetadata: EventKind.SEGMENT,
+    SegmentUpdate: EventKind.UPDATE,
+    PartitionDelete: EventKind.PARTITION_DELETE,
+    SegmentSnapshot: EventKind.SNAPSHOT,
+}
+
+
 def kind_of(happened: EventRecord) -> EventKind:
-    match happened.event:
-        case SegmentMetadata():
-            return EventKind.SEGMENT
-        case SegmentUpdate():
-            return EventKind.UPDATE
-        case PartitionDelete():
-            return EventKind.PARTITION_DELETE
-        case SegmentSnapshot():
-            return EventKind.SNAPSHOT
-    return EventKind.UNREADABLE
+    return _KINDS.get(type(happened.event), EventKind.UNREADABLE)
 
 
 def words_of(happened: EventRecord) -> tuple[str, str | None]:
@@ -77,7 +76,6 @@ class EventFilter:
     partitions: PartitionFilter = EVERYTHING
     kinds: frozenset[EventKind] = frozenset()
     states: frozenset[str] = frozenset()
-    """Names of the states that an event asks for."""
     verdicts: frozenset[str] = frozenset()
     brokers: frozenset[int] = frozenset()
     segment: Uuid | None = None

@@ -1,9 +1,6 @@
 """
-Events of several metadata partitions as one stream: in the order of their records' times as far as
-each log has it, and then, where the caller wants it, as they arrive.
-
-Each partition is read only as fast as the caller takes its events, a piece at a time, so that
-memory does not grow with the log.
+Events of several metadata partitions as one stream by record time, then as they arrive. Each
+partition is read only as fast as the caller takes its events, so memory does not grow.
 """
 
 from __future__ import annotations
@@ -11,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, aclosing
 from heapq import heapify, heappop, heapreplace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogError, LogTruncated, LogUnavailable, NotReady
 from rlmm.inspection.log_scan import LogScan
-from rlmm.inspection.replay import READ_BYTES, PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import READ_BYTES, PartitionReplay
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -25,38 +23,12 @@ if TYPE_CHECKING:
     from rlmm.inspection.replay import EventLog, Progress
 
 HELD_BYTES = 16 * 1024 * 1024
-"""Of the log that is held at a time, for all metadata partitions together."""
 LOOK_S = 1.0
-"""How often is looked whether any of several metadata partitions has grown: with one question."""
 POLL_S = 30.0
-"""How long the log is asked to wait for more of a single one."""
 AWAY_S = 60.0
-"""How long a log may be away while it is followed."""
-
-
-class EventReader(Protocol):
-    """Reads one metadata partition up to an offset; it can read on."""
-
-    @property
-    def position(self) -> int: ...
-
-    @property
-    def log_start(self) -> int:
-        """Return the log start offset, once the log was read."""
-        ...
-
-    def happened(self) -> AsyncIterator[EventRecord]:
-        """Yield every record up to the bound."""
-        ...
-
-    def go_on(self) -> None:
-        """Read on with the next `happened`, to the end that the log has then."""
-        ...
 
 
 class JudgedEventReader:
-    """Reads events with the verdict of each."""
-
     def __init__(
         self, replay: PartitionReplay, place: int, progress: Progress | None = None
     ) -> None:
@@ -83,14 +55,15 @@ class JudgedEventReader:
         self._replay.go_on(ReplayEnd())
 
 
+EventReader = JudgedEventReader | LogScan
+"""Reads one metadata partition up to an offset; it can read on."""
+
+
 def readers_of(
     log: EventLog, bounds: Mapping[int, ReplayEnd], *, timeout_s: float,
     firsts: Mapping[int, int] | None = None, progress: Progress | None = None,
 ) -> dict[int, EventReader]:  # fmt: skip
-    """
-    Return a reader of each metadata partition up to its bound. With *firsts* the readers know no
-    verdicts, and each begins at its offset there.
-    """
+    """Return readers of places up to the bounds; with *firsts* from there, without verdicts."""
     bytes_max = min(READ_BYTES, max(64 * 1024, HELD_BYTES // max(1, len(bounds))))
     if firsts is None:
         return {
@@ -109,10 +82,7 @@ def readers_of(
 
 
 async def merged(streams: Sequence[AsyncGenerator[EventRecord]]) -> AsyncGenerator[EventRecord]:
-    """
-    Yield from all streams the event with the lowest time; each stream keeps its order. All are
-    closed at the end.
-    """
+    """Yield the event with the lowest time; each stream keeps its order. All are closed at last."""
     async with AsyncExitStack() as stack:
         heads: list[tuple[int, int, EventRecord]] = []
         for number, stream in enumerate(streams):
@@ -138,10 +108,7 @@ async def followed(
     timeout_s: float,
     look_s: float | None = None,
 ) -> AsyncGenerator[EventRecord]:
-    """
-    Yield the records that are appended behind *readers*, until closed or until the log raises. A
-    partition whose leader is away is waited for, `AWAY_S` long.
-    """
+    """Yield appended records until closed; a missing leader is waited for, `AWAY_S` long."""
     pause_s = LOOK_S if look_s is None else look_s
     now = asyncio.get_running_loop().time
     backoff, heard_s = Backoff(RETRY, now), now()

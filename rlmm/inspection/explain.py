@@ -1,9 +1,7 @@
 """
-The explanation of an offset of a user partition: why the tier has it or not, and how long it stays.
-Pure.
-
-Every statement is the engine's answer, an event of the log, or a fact of the cluster; a missing
-fact is said to be unknown. Findings come in the order in which they matter.
+The explanation of an offset: why the tier has it or not, and how long it stays. Pure. Every
+statement is the engine's answer, an event, or a fact of the cluster; a missing fact is said to be
+unknown. Findings come in the order in which they matter.
 """
 
 from __future__ import annotations
@@ -52,7 +50,6 @@ class Explanation:
     partition: TopicIdPartition
     offset: int
     epoch: int | None
-    """The leader epoch that it was looked up in; None where none is known."""
     is_epoch_said: bool
     look_up: LookUp | None
     others: tuple[LookUp, ...]
@@ -60,7 +57,6 @@ class Explanation:
     held: SegmentMatches
     findings: tuple[Finding, ...]
     due: RetentionDecision | None
-    """What retention does with the segment that was found."""
     ahead: int
     """Finished segments that retention deletes before it comes to that one."""
     rules: RetentionSettings
@@ -81,10 +77,7 @@ class Explanation:
 def explain(
     shard: Shard, partition: TopicIdPartition, offset: int, epoch: int | None, facts: ExplainFacts
 ) -> Explanation:
-    """
-    Explain why a look-up finds *offset*, or does not; in *epoch*, or in the epoch that the segments
-    give it.
-    """
+    """Explain the look-up of *offset* in *epoch*, or in the epoch that the segments give it."""
     segments = shard.segments(partition)
     lineage = lineage_of(finished_of(segments))
     asked = epoch if epoch is not None else epoch_at(lineage, segments, offset)
@@ -110,10 +103,7 @@ def explain(
 
 
 def epoch_at(lineage: Lineage, segments: Sequence[SegmentMetadata], offset: int) -> int | None:
-    """
-    Return the leader epoch of *offset* by the epochs of the segments: the last one behind all, the
-    first one before all. None where there is no segment.
-    """
+    """Return the epoch of *offset* by the segments: the last behind all, the first before all."""
     for stretch in lineage.stretches():
         if stretch.first <= offset <= stretch.last:
             return stretch.epoch
@@ -137,8 +127,6 @@ def _due(
 
 
 class _Judge:
-    """Judges one offset."""
-
     def __init__(
         self,
         shard: Shard,

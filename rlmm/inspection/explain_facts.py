@@ -1,8 +1,4 @@
-"""
-Facts about a user partition beside its state, and the findings that need no other. Pure.
-
-An unknown fact is None or empty, and is reported as unknown.
-"""
+"""Facts about a user partition beside its state, None where unknown, and their findings. Pure."""
 
 from __future__ import annotations
 
@@ -25,15 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExplainFacts:
-    """Facts beside the state; None or empty where unknown."""
-
     now_ms: int
     story: OffsetHistory | None = None
     """What the log tells; None where it was not read."""
     log_start: int | None = None
-    """Where the log of the metadata partition begins."""
     topic: TopicFacts | None = None
-    """The topic of that name in the cluster."""
     is_cluster_known: bool = False
     """Whether the cluster was asked; a topic that is None is then not there."""
     offsets: PartitionOffsets | None = None

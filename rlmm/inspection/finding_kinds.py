@@ -1,9 +1,4 @@
-"""
-Kinds of findings, by the command that looks for them. Pure.
-
-Codes are an interface: the meaning of each never changes. `explain`, `check` and `support-bundle`
-report kinds of other commands as well.
-"""
+"""Kinds of findings, by the command that looks for them; codes never change their meaning. Pure."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """
-The history of one segment, or of one user partition, event by event. Pure.
-
-Events come in the order of their offsets, from the beginning of the log, with the verdicts of the
-engine. The effect of an event on other segments, such as one that loses its slot to it, is found by
-replaying the same events into a separate shard.
+The history of one segment, or of one user partition, event by event by offset. Pure. The effect of
+an event on other segments is found by replaying the events into a separate shard.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId
-from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate, Remark
 
@@ -30,10 +26,7 @@ SLOTS_MAX = 50_000
 
 
 class HistoryPart(StrEnum):
-    """Tells why a line belongs to a history."""
-
     OWN = "own"
-    """The event is about the subject."""
     DISPLACED = "displaced"
     """Another segment took its place in look-ups."""
     PARTITION_DELETED = "partition-deleted"
@@ -44,10 +37,7 @@ class HistoryPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HistorySubject:
-    """
-    Names the subject of a history: a segment, a user partition, or a segment of one. An unknown
-    part is None.
-    """
+    """Names a segment, a user partition, or a segment of one. An unknown part is None."""
 
     segment: Uuid | None = None
     topic: str | None = None
@@ -85,14 +75,15 @@ class HistoryLine:
     """The state of what the event is about, before it and behind it; None where nothing was."""
     after: SegmentState | PartitionDeleteState | None = None
     displaced: Mapping[Uuid, tuple[int, ...]] | None = None
-    """Finished segments that lost their place to this one, with the leader epochs where they did;
-    None where that was not found out."""
+    """The finished segments that lost their place, with the epochs; None: not found out."""
 
 
 class EventHistory:
     """Collects the history of the subject *sought* from the events of one metadata partition."""
 
     def __init__(self, sought: HistorySubject) -> None:
+        from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415  # not for --help
+
         self._sought = sought
         self._shard = PythonShard(0)
         self._pattern = sought.pattern()
@@ -159,10 +150,7 @@ class EventHistory:
         return None if found is None else found.state
 
     def _slots(self, event: SegmentMetadata | SegmentUpdate) -> dict[int, set[Uuid]] | None:
-        """
-        Return the owner of the slot in each epoch of the segment; None where the slots are too
-        many.
-        """
+        """Return the owner of each epoch's slot; None where the slots are too many."""
         found: dict[int, set[Uuid]] = {}
         segment = self._shard.segment(event.id)
         for epoch, _ in () if segment is None else segment.epochs:

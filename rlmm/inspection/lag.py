@@ -1,10 +1,8 @@
 """
-The lag of copies behind the log, computed from offsets, and when disks are full. Pure.
-
-The lag is the part of the log that is stable and in no finished segment; the active segment always
-counts. Brokers keep a figure of their own for this, which is wrong at times; this one comes from
-the log's ends and the tiered segments, and where the two differ both are shown. Rates are of recent
-appends, copied or not: operators need them most when copies stand still.
+The lag of copies behind the log, computed from offsets, and when disks are full. Pure. The lag is
+the part of the log that is stable and in no finished segment; the active segment counts. Brokers
+have a figure of their own, which is wrong at times. Rates are of recent appends, copied or not:
+operators need them most when copies stand still.
 """
 
 from __future__ import annotations
@@ -49,16 +47,11 @@ class PartitionLag:
     @property
     def only_local_bytes(self) -> int | None:
         """Estimate the local bytes that are not tiered by their share of the local offsets."""
-        if None in {self.local_bytes, self.local_start, self.log_end, self.lag_offsets}:
+        local, start, end = self.local_bytes, self.local_start, self.log_end
+        if local is None or start is None or end is None or self.lag_offsets is None:
             return None
-        assert self.local_bytes is not None
-        assert self.local_start is not None
-        assert self.log_end is not None
-        held = self.log_end - self.local_start
-        first = self.local_start if self.tier_end is None else max(
-            self.local_start, self.tier_end + 1
-        )  # fmt: skip
-        return self.local_bytes * max(0, self.log_end - first) // held if held > 0 else 0
+        first = start if self.tier_end is None else max(start, self.tier_end + 1)
+        return local * max(0, end - first) // (end - start) if end > start else 0
 
     @property
     def is_told_otherwise(self) -> bool:
@@ -106,9 +99,8 @@ def lag_of(
 
 def _rate_bytes_s(lag: PartitionLag, copied: int, now_ms: int, span_ms: int) -> float:
     """
-    Return the rate of *copied* bytes and of those that wait, as far as they came in the last
-    *span_ms*. Waiting bytes count evenly since the last tiered record; without such a record their
-    age is unknown.
+    Return the rate of copied and waiting bytes of the last *span_ms*. Waiting bytes count evenly
+    since the last tiered record; without one their age is unknown.
     """
     span_ms, waiting = max(1, span_ms), 0.0
     if lag.last_copied_ms is not None and lag.only_local_bytes:
@@ -126,9 +118,7 @@ class DiskOutlook:
     total_bytes: int | None
     usable_bytes: int | None
     tiered_bytes: int
-    """Of partitions of tiered topics."""
     rate_bytes_s: float
-    """What comes in for these."""
 
     @property
     def full_in_s(self) -> float | None:

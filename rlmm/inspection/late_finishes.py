@@ -1,9 +1,7 @@
 """
-Copies that a lost leader finished late, over the copy of its successor. Pure.
-
-The state alone does not tell which of two segments with the same offsets was begun first and ended
-last: the log does. Kafka looks up by the copy that ended last, so look-ups find the segment of the
-leader that was replaced.
+Copies that a lost leader finished late, over the copy of its successor. Pure. Only the log tells
+which of two segments was begun first and ended last. Kafka looks up by the copy that ended last, so
+look-ups find the segment of the replaced leader.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rlmm.findings.finding import Finding, FindingKind, Severity
+from rlmm.findings.finding import Finding, warning
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.metadata.verdicts import Applied, Duplicate
@@ -26,9 +24,8 @@ if TYPE_CHECKING:
     Pair = tuple[SegmentMetadata, SegmentMetadata, EpochStretch]
     """Two finished segments with the same offsets, see `lineage.overlaps_in`."""
 
-LATE_FINISH = FindingKind(
+LATE_FINISH = warning(
     "LATE-FINISH",
-    Severity.WARNING,
     "a copy was finished late, over the copy of another broker",
     "a leader that was replaced ended its upload after its successor had copied the same: look-ups "
     "find the late segment, and stock brokers nothing where it is shorter (KAFKA-20932); one of "
@@ -48,9 +45,7 @@ class _Copy:
 
 @dataclass(slots=True)
 class CopyTimes:
-    """
-    Collects when the copies of *ids* began and ended, from the events of a metadata partition.
-    """
+    """Collects begin and end of the copies of *ids*, from the events of a metadata partition."""
 
     ids: Collection[SegmentId]
     _copies: dict[SegmentId, _Copy] = field(default_factory=dict)
@@ -69,10 +64,7 @@ class CopyTimes:
             copy.started = happened.offset
 
     def late(self, pairs: Iterable[Pair]) -> list[Finding]:
-        """
-        Return the segments of *pairs* that one broker started first and finished after the other
-        had.
-        """
+        """Return segments of *pairs* that one broker started first and finished last."""
         found: dict[SegmentId, Finding] = {}
         for one, other, both in pairs:
             for late, earlier in ((one, other), (other, one)):

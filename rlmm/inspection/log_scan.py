@@ -1,9 +1,4 @@
-"""
-A search of the log that makes no state: it finds the metadata partitions with events about a
-segment, or a user partition, whose metadata partition is unknown.
-
-Bytes are searched before anything is decoded, so this is several times as fast as a replay.
-"""
+"""A search of the log without a state: bytes are searched before anything is decoded."""
 
 from __future__ import annotations
 
@@ -12,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rlmm.errors import LogError, LogTruncated, NotReady
-from rlmm.inspection.event_record import happened_in
-from rlmm.inspection.record_set_bounds import cut_of, judged_batches
-from rlmm.inspection.replay import READ_BYTES, ReplayEnd
+from rlmm.inspection.event_record import cut_of, happened_in, judged_batches
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import READ_BYTES
 from rlmm.metadata.opened import INFLATED_BYTES_MAX
 from rlmm.metadata.report import Entry
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
@@ -36,18 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartitionMention:
-    """A metadata partition with events about the subject."""
-
     metadata_partition: int
     partition: TopicIdPartition | None
-    """The user partition of the first event about it; None where none can be decoded."""
+    """The user partition of the first event; None where none can be decoded."""
 
 
 class LogScan:
-    """
-    Reads one metadata partition without applying it; `position` is how far. One task reads at a
-    time.
-    """
+    """Reads one place without applying it; `position` is how far. One task reads at a time."""
 
     def __init__(
         self, log: EventLog, place: int, bound: ReplayEnd, *, timeout_s: float,
@@ -65,10 +55,7 @@ class LogScan:
         self.log_start = 0
 
     def go_on(self) -> None:
-        """
-        Read on with the next `record_sets`, to the end that the log has then; these raise
-        `LogTruncated` where the log does not reach back to where it stands.
-        """
+        """Read on to the log's present end; `record_sets` raises `LogTruncated` for a gap."""
         self._bound, self._must_go_on = ReplayEnd(), True
 
     async def record_sets(self) -> AsyncIterator[tuple[RecordSet, int, int]]:
@@ -106,9 +93,7 @@ class LogScan:
             await asyncio.sleep(0)
 
     async def happened(self) -> AsyncIterator[EventRecord]:
-        """
-        Yield every record. No state is made: each record that can be decoded counts as applied.
-        """
+        """Yield every record; without a state each decodable one counts as applied."""
         async for record_set, first, stop in self.record_sets():
             for one in happened_in(record_set, first, stop, lost_in(record_set, first, stop)):
                 yield one
@@ -146,10 +131,7 @@ async def find_mention(
     log: EventLog, place: int, sought: HistorySubject, bound: ReplayEnd, *, timeout_s: float,
     progress: Progress | None = None,
 ) -> PartitionMention | None:  # fmt: skip
-    """
-    Return whether metadata partition *place* mentions *sought* up to *bound*; stop at the first
-    event that names its user partition.
-    """
+    """Return whether *place* mentions *sought* up to *bound*; stop at the first event of it."""
     pattern, scan = sought.pattern(), LogScan(log, place, bound, timeout_s=timeout_s)
     mention: PartitionMention | None = None
     async for record_set, first, stop in scan.record_sets():

@@ -1,8 +1,6 @@
 """
-The trace of a look-up: its steps, and what a stock broker would answer. Pure.
-
-The answer is the engine's own; the trace says why. A stock broker uses the slots alone and misses a
-segment that only the rule `cover-lookup` finds.
+The trace of a look-up: its steps, and what a stock broker would answer. Pure. A stock broker uses
+the slots alone and misses a segment that only the rule `cover-lookup` finds.
 """
 
 from __future__ import annotations
@@ -24,14 +22,11 @@ if TYPE_CHECKING:
 
 
 class LookupRule(StrEnum):
-    """Names the rule that found the answer."""
-
     SLOT = "slot"
     """The slot at or before the offset, as in a stock broker."""
     COVER_LOOKUP = "cover-lookup"
     """A finished segment without that slot; a stock broker answers nothing."""
     NONE = "none"
-    """There is no answer."""
 
 
 class LookupMiss(StrEnum):
@@ -56,7 +51,6 @@ class LookUp:
     offset: int
     rule: LookupRule
     why: LookupMiss
-    """Of the slots."""
     found: SegmentMetadata | None
     highest: int | None
     """The largest offset of the epoch that any finished copy reached."""
@@ -100,10 +94,7 @@ def look_up(shard: Shard, partition: TopicIdPartition, epoch: int, offset: int) 
 
 
 def last_in_epoch(segment: SegmentMetadata, epoch: int) -> int:
-    """
-    Return the last offset of *segment* in *epoch*. Java's numbers wrap: before the least offset
-    comes the greatest.
-    """
+    """Return the last offset of *segment* in *epoch*; Java's greatest is before the least."""
     for other, offset in segment.epochs:
         if other > epoch:
             return offset - 1 if offset > INT64_MIN else INT64_MAX
@@ -123,10 +114,7 @@ def forgotten_of(
     finished: Sequence[SegmentMetadata],
     superseded: Collection[int],
 ) -> list[SegmentMetadata]:
-    """
-    Return the *hidden* segments that a stock broker does not list any more: they are in replaced
-    epochs alone. Copies ended in the order of their times.
-    """
+    """Return *hidden* segments in replaced epochs alone, which stock brokers do not list."""
     by_epoch: dict[int, list[SegmentMetadata]] = {}
     wanted = {epoch for one in hidden for epoch, _ in one.epochs}
     for one in finished if wanted else ():
@@ -168,9 +156,9 @@ def shadowed_in(
     is_front_judged: bool,
 ) -> list[EpochStretch]:  # fmt: skip
     """
-    Return the parts of the lineage that *finished* segments hold and slots do not give. The part
-    before the first slot is left out unless *is_front_judged*: retention, which deletes from the
-    front, leaves it for a moment.
+    Return the parts that *finished* segments hold and slots do not give. The part before the first
+    slot only counts if *is_front_judged*: retention, which deletes from the front, leaves it for a
+    moment.
     """
     held: dict[int, list[EpochStretch]] = {}
     for one in finished:

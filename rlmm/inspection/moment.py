@@ -1,14 +1,8 @@
-"""
-The state at one moment, of any source.
-
-A service holds it in another process and gives it piece by piece, a replay holds it here. Both are
-a `Moment`, so that no caller needs to know which. What concerns one user partition as a whole
-comes as a `Shard` that holds at least that one, so that look-ups are the engine's own.
-"""
+"""The state at one moment, of any source: in another process piece by piece, or replayed here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -21,7 +15,21 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
 
 PAGE = 1_000
-"""Segments that are handed on at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayEnd:
+    """
+    Up to where a log counts: the last offset by place, the last millisecond, else its end. By time
+    it ends before the first record that is later, even if older ones follow it.
+    """
+
+    offsets: Mapping[int, int] = field(default_factory=dict)
+    time_ms: int | None = None
+
+    @property
+    def is_now(self) -> bool:
+        return not self.offsets and self.time_ms is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +37,9 @@ class PartitionSummary:
     partition: TopicIdPartition
     metadata_partition: int
     started: int
-    """Segments in state COPY_SEGMENT_STARTED, and so on."""
     finished: int
     being_deleted: int
     size_bytes: int
-    """Of all segments in whatever state."""
     delete: PartitionDelete | None = None
 
     @property
@@ -49,10 +55,7 @@ class Moment(Protocol):
 
     @property
     def positions(self) -> Mapping[int, int]:
-        """
-        Return the next offset of each metadata partition that was read; of others no user partition
-        is known.
-        """
+        """Return the next offset of each metadata partition that was read."""
         ...
 
     async def user_partitions(self) -> list[PartitionSummary]:
@@ -67,9 +70,8 @@ class Moment(Protocol):
 
     async def state(self, partition: TopicIdPartition) -> Shard:
         """
-        Return a shard with all state of *partition* at this moment, not to be changed. Raises
-        `UnknownPartition` where no event of it was ever applied, `NotReady` where its metadata
-        partition was not read.
+        Return a shard with all state of *partition*, not to be changed. Raises `UnknownPartition`
+        without any applied event, `NotReady` if it was not read.
         """
         ...
 

@@ -1,7 +1,4 @@
-"""
-The history of one offset of a user partition: every copy that ever held it, every refused event,
-and how the partition was deleted. Pure; memory does not grow with the log.
-"""
+"""The history of one offset: its copies, refused events, and the partition's deletion. Pure."""
 
 from __future__ import annotations
 
@@ -54,13 +51,10 @@ class BoundedEvents:
 
 @dataclass(slots=True)
 class SegmentCopy:
-    """Describes one segment that holds the offset, or held it."""
-
     started: SegmentMetadata
     """Its first record, as it was last repeated."""
     events: BoundedEvents = field(default_factory=BoundedEvents)
     is_there: bool = True
-    """Whether it is in the state now."""
 
     @property
     def refused_finish(self) -> HistoryLine | None:
@@ -96,7 +90,6 @@ class OffsetHistory:
         self.copies: dict[Uuid, SegmentCopy] = {}
         """By id, in the order in which they were started."""
         self.deletes: deque[HistoryLine] = deque(maxlen=LINES_MAX)
-        """The partition's own deletion."""
         self.without_base = 0
         """Updates of segments that were not there when they came."""
         self.events = 0

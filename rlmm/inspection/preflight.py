@@ -1,17 +1,15 @@
 """
-The preflight of a partition's move or a topic's deletion: how both depend on the tier. Pure.
-
-A replica that begins empty does not copy the tiered part: it takes the leader's local part, and the
-epochs and producers of the part before it from the segment that ends right there. Without that
-segment it never comes up. A topic that is deleted takes its tier with it, and its open copies and
-deletions stay behind.
+The preflight of a partition's move or a topic's deletion: how both depend on the tier. Pure. A
+replica that begins empty copies the leader's local part, and needs epochs and producers from the
+segment that ends right before it: without that segment it never comes up. A deleted topic takes its
+tier with it; its open copies and deletions stay behind.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.findings.finding import Finding, FindingKind, Severity, of_partition
+from rlmm.findings.finding import Finding, error, note, of_partition, warning
 from rlmm.inspection.explain_findings import STOCK_LOOKUP_EMPTY
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.segment_lineage import covered_by, finished_of
@@ -23,60 +21,52 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 
-NO_STATE_BEFORE_LOCAL = FindingKind(
+NO_STATE_BEFORE_LOCAL = error(
     "NO-STATE-BEFORE-LOCAL",
-    Severity.ERROR,
     "no finished segment holds the offset before the leader's local start",
     "a replica that begins empty needs its leader epochs and producers from there, and would try "
     "again for ever (KAFKA-16105, KAFKA-19523)",
     "see `rlmm explain` for that offset; have the range copied, or move the log start to the local "
     "start with `kafka-delete-records` if the data may go",
 )
-LOCAL_START_UNKNOWN = FindingKind(
+LOCAL_START_UNKNOWN = warning(
     "LOCAL-START-UNKNOWN",
-    Severity.WARNING,
     "where the leader's local log begins is not known",
     "whether a new replica comes up cannot be said beforehand",
     "ask again when the partition has a leader, with rights to DESCRIBE the topic",
 )
-COPY_UNDER_WAY = FindingKind(
+COPY_UNDER_WAY = note(
     "COPY-UNDER-WAY",
-    Severity.NOTE,
     "copies are open",
     "when the leadership moves they are given up and made again; their objects stay behind",
     "wait until they are finished, see `rlmm stuck`",
 )
-BEHIND_BEFORE_MOVE = FindingKind(
+BEHIND_BEFORE_MOVE = note(
     "COPIES-BEHIND",
-    Severity.NOTE,
     "not all that is stable is copied",
     "what only local disks have is copied by the replicas the usual way, which takes its time",
     "nothing to do; the move is faster once copies have caught up, see `rlmm lag`",
 )
-TARGET_WITHOUT_TIER = FindingKind(
+TARGET_WITHOUT_TIER = error(
     "TARGET-WITHOUT-TIER",
-    Severity.ERROR,
     "a broker that is to get a replica does not tier",
     "as a leader it would neither copy nor read what is tiered",
     "set `remote.log.storage.system.enable=true` on it first",
 )
-DATA_ONLY_REMOTE = FindingKind(
+DATA_ONLY_REMOTE = warning(
     "DATA-ONLY-REMOTE",
-    Severity.WARNING,
     "data that only the tier has goes with the topic",
     "there is no copy of it on any broker",
     "export what is still needed first",
 )
-LEFTOVERS_LIKELY = FindingKind(
+LEFTOVERS_LIKELY = warning(
     "LEFTOVERS-LIKELY",
-    Severity.WARNING,
     "something is open that a deletion leaves behind",
     "objects of copies that were never finished are not deleted by brokers of every version",
     "wait until nothing is open (`rlmm stuck`), and look there again after the deletion",
 )
-NOT_TIERED = FindingKind(
+NOT_TIERED = note(
     "NOT-TIERED",
-    Severity.NOTE,
     "the topic has no segments in the tier",
     "nothing of it depends on the tier",
     "nothing to do",
@@ -94,10 +84,7 @@ def before_reassignment(
     leader_epoch: int | None,
     is_found: Callable[[int, int], bool] | None = None,
 ) -> list[Finding]:
-    """
-    Report the reasons that keep a new replica of *partition* from starting; *is_found* tells
-    whether a stock broker finds an offset in an epoch.
-    """
+    """Report what keeps a new replica from starting; *is_found* answers as a stock broker."""
     if not segments:
         return [of_partition(NOT_TIERED, partition, "no segments")]
     local, start = (None, None) if offsets is None else (offsets.earliest_local, offsets.earliest)
@@ -149,10 +136,7 @@ def before_deletion(
     topic: str,
     parts: Sequence[tuple[Sequence[SegmentMetadata], PartitionOffsets | None]],
 ) -> list[Finding]:
-    """
-    Report the parts of the tier that a deletion of *topic* deletes, and those that it leaves
-    behind.
-    """
+    """Report the parts of the tier that a deletion of *topic* deletes, or leaves behind."""
     segments = [one for those, _ in parts for one in those]
     if not segments:
         return [Finding(NOT_TIERED, topic, "no segments", fields={"topic": topic})]

@@ -1,15 +1,12 @@
 """
-A log read from its start up to a bound: the state there, and every event with its verdict.
-
-Needs nothing but reading: the log of a service, of Kafka or of copied folders. Verdicts come from
-the engine that applies each record set as it would in a service. What is bounded by an offset or a
-time ends inside a batch where need be.
+A log read from its start up to a bound: the state there, and every event with its verdict. Verdicts
+come from the engine, as in a service. A bound may end inside a batch.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.base.time_text import moment_text
@@ -21,9 +18,8 @@ from rlmm.errors import (
     UnknownPartition,
     first_of,
 )
-from rlmm.inspection.event_record import happened_in
-from rlmm.inspection.moment import PAGE, PartitionSummary, in_order, summary_of
-from rlmm.inspection.record_set_bounds import cut_of
+from rlmm.inspection.event_record import cut_of, happened_in
+from rlmm.inspection.moment import PAGE, PartitionSummary, ReplayEnd, in_order, summary_of
 from rlmm.log.request_checks import require_partition
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.decoding import decode
@@ -45,8 +41,7 @@ if TYPE_CHECKING:
         Mapping,
     )
 
-    from rlmm.inspection.event_record import EventRecord, Wanted
-    from rlmm.inspection.record_set_bounds import ReadableEnd
+    from rlmm.inspection.event_record import EventRecord, ReadableEnd, Wanted
     from rlmm.log.protocol import LogBounds, LogIdentity
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
@@ -75,23 +70,6 @@ class EventLog(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayEnd:
-    """
-    Up to where a log counts: the last offset of a metadata partition that does, and the last
-    millisecond. Where neither is said, to the end that the log has when it is asked.
-
-    By time it ends before the first record that is later, even if older ones follow it.
-    """
-
-    offsets: Mapping[int, int] = field(default_factory=dict)
-    time_ms: int | None = None
-
-    @property
-    def is_now(self) -> bool:
-        return not self.offsets and self.time_ms is None
-
-
-@dataclass(frozen=True, slots=True)
 class AppliedChunk:
     """Records that were applied at once: a record set, or a part of it."""
 
@@ -114,8 +92,8 @@ class PartitionReplay:
         shard: Shard | None = None, bytes_max: int = READ_BYTES,
     ) -> None:  # fmt: skip
         """
-        *shard* is a state to go on from. All is read anew where the log starts behind it or ends
-        before it. `NotReady` is raised when the log gives nothing for *timeout_s*.
+        Go on from *shard*; all is read anew where the log starts behind it or ends before it.
+        `NotReady` is raised when the log gives nothing for *timeout_s*.
         """
         self._log = log
         self._place = place
@@ -131,10 +109,7 @@ class PartitionReplay:
         """Where it is read to, exclusive."""
 
     async def begin(self) -> None:
-        """
-        Ask for the bounds. Raises the error that prevents them, and `LogTruncated` where the log
-        holds nothing below the bound any more.
-        """
+        """Ask for the bounds; `LogTruncated` if nothing is below the bound any more."""
         found = (await self._log.bounds([self._place], timeout_s=self._timeout_s))[self._place]
         if isinstance(found, LogError):
             raise found
@@ -162,14 +137,12 @@ class PartitionReplay:
 
     def go_on(self, bound: ReplayEnd) -> None:
         """
-        Read on, from where it stands up to *bound*, with the next `chunks`. These raise
-        `InvalidArgument` where *bound* lies before, `LogTruncated` where the log does not reach
-        back to where it stands, or ends before.
+        Read on up to *bound* with the next `chunks`. These raise `InvalidArgument` where *bound*
+        lies before, `LogTruncated` for a gap.
         """
         self._bound, self._given, self._must_go_on = bound, self.shard, True
 
     async def chunks(self) -> AsyncGenerator[AppliedChunk]:
-        """Read and apply, up to the bound."""
         await self.begin()
         limit_ms = self._bound.time_ms
         while self.shard.position < self.end:
@@ -237,9 +210,7 @@ class PartitionReplay:
     def _set_aside(
         self, damage: DamagedBatch, record_set: RecordSet, on: int, entries: dict[int, Entry]
     ) -> None:
-        """
-        Pass a batch that cannot be trusted, up to *on*; the rest of it, if any, may come later.
-        """
+        """Pass a batch that cannot be trusted, up to *on*; its rest may come later."""
         if on <= self.shard.position:
             return
         # A copy, also of all of it: the engine never looks again at bytes that were set aside.
@@ -251,7 +222,6 @@ class PartitionReplay:
     def _apply_singly(
         self, batch: Batch, record_set: RecordSet, end: int, entries: dict[int, Entry]
     ) -> None:
-        """Apply the records of *batch* before *end*."""
         for record in batch.records(inflated_bytes_max=INFLATED_BYTES_MAX):
             if isinstance(record, DamagedRecords):
                 first, on = record.first_offset, min(end, record.next_offset)
@@ -278,8 +248,6 @@ class PartitionReplay:
 
 
 class ShardsMoment:
-    """A `Moment` whose shards are here."""
-
     def __init__(self, identity: LogIdentity, replays: Mapping[int, PartitionReplay]) -> None:
         self.identity = identity
         self.replays = replays

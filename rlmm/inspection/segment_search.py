@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
 
 STATES = tuple(state for state in SegmentState if state is not SegmentState.DELETE_SEGMENT_FINISHED)
-"""Those that a segment can be found in."""
 
 _KEYS: dict[str, Callable[[SegmentMetadata], Any]] = {
     "size": attrgetter("size_bytes"),
@@ -50,7 +49,6 @@ class SegmentFilter:
     brokers: frozenset[int] = frozenset()
     """Those that wrote the last event; empty means all."""
     epoch: int | None = None
-    """A leader epoch that the segment lists."""
     has_custom_metadata: bool | None = None
 
     def __post_init__(self) -> None:
@@ -101,8 +99,6 @@ def sort_key(order: str) -> tuple[Callable[[SegmentMetadata], Any], bool]:
 
 @dataclass(slots=True)
 class SegmentTotals:
-    """Sums over the segments that were shown."""
-
     segments: int = 0
     size_bytes: int = 0
     by_state: dict[str, int] = field(default_factory=lambda: {one.name: 0 for one in STATES})
@@ -114,23 +110,17 @@ class SegmentTotals:
 
 
 _PIECE = 1_000
-"""Segments of a listing that are taken at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentMatch:
-    """A segment with the offset or the time."""
-
     segment: SegmentMetadata
     epochs: tuple[int, ...]
-    """Leader epochs in which a look-up finds it; none for a copy that is not finished, is being
-    deleted, or is hidden by another one."""
+    """Leader epochs in which a look-up finds it; none for an open, deleted or hidden copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentMatches:
-    """The segments that were found, and their neighbours."""
-
     held: tuple[SegmentMatch, ...]
     epochs: tuple[int, ...]
     """Leader epochs in which any copy of the user partition was ever finished."""
@@ -152,10 +142,7 @@ def epochs_of(shard: Shard, partition: TopicIdPartition) -> tuple[int, ...]:
 def holding(
     shard: Shard, partition: TopicIdPartition, offset: int, epoch: int | None = None
 ) -> SegmentMatches:
-    """
-    Return every segment of *partition* with *offset* in its range, those first that look-ups find:
-    in *epoch*, or in any leader epoch.
-    """
+    """Return every segment with *offset*, those first that look-ups find in *epoch*, or in any."""
     epochs = epochs_of(shard, partition)
     answers: dict[Uuid, list[int]] = {}
     for one in epochs if epoch is None else (epoch,):
@@ -185,11 +172,7 @@ def holding(
 def newest_from(
     shard: Shard, partition: TopicIdPartition, time_ms: int, epoch: int | None = None
 ) -> SegmentMatches:
-    """
-    Return the first segment of *partition* with a record of *time_ms* or later. The segment's time
-    index would give the record. Segments that no look-up finds are left out: not finished, being
-    deleted, hidden.
-    """
+    """Return the first segment that look-ups find with a record of *time_ms* or later."""
     epochs = epochs_of(shard, partition)
     for segment in _segments(shard, partition, epoch):
         if segment.max_timestamp_ms >= time_ms:

@@ -1,8 +1,4 @@
-"""
-Selectors that an operator types: a time, a moment, a partition or a segment. Pure.
-
-A text that means nothing is `InvalidArgument`, in words for the operator.
-"""
+"""Selectors as typed: times, moments, partitions, segments; or `InvalidArgument`. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 TIME_DIGITS_MIN = 12
-"""
-A bare number of so many digits is a time in milliseconds, a shorter one an offset: such a time is
-later than 1973, and no metadata topic has so many records.
-"""
+"""A bare number of so many digits is a time: it is later than 1973, and no offset is so large."""
 _UNITS_MS = {
     "ms": 1,
     "s": 1_000,
@@ -35,23 +28,17 @@ _OFFSETS = re.compile(r"\s*\d+\s*:\s*\d+\s*(?:,\s*\d+\s*:\s*\d+\s*)*")
 _RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 """Of a topic and its partitions, as Kafka's own tool reads it."""
 _NAME = re.compile(r"(?:[A-Za-z0-9._-]|\\\.)+", re.ASCII)
-"""
-The name of a topic, and no expression for several: a dot is in many names and stands for itself.
-"""
+"""A topic name, where a dot stands for itself."""
 _ID = r"[A-Za-z0-9_-]{22}"
 _LABEL = re.compile(rf"(?:(?P<id>{_ID}):)?(?P<topic>.+)-(?P<partition>\d{{1,10}})", re.ASCII)
 _BY_ID = re.compile(rf"(?P<id>{_ID}):(?P<partition>\d{{1,10}})", re.ASCII)
 _SEGMENT = re.compile(r"[A-Za-z0-9_-]{1,22}")
 _LISTED_MAX = 10
-"""Most names that a message lists."""
 _TIMES = "2026-01-31T14:05:00Z, 1769868300000, -7d or now"
 
 
 def parse_time(text: str, now_ms: int) -> int:
-    """
-    Read a time in milliseconds since the epoch: ISO 8601 (in UTC without a zone), milliseconds, a
-    duration before *now_ms* (`-7d`), or `now`.
-    """
+    """Read epoch milliseconds: ISO 8601 (by default UTC), milliseconds, `-7d` or `now`."""
     said = text.strip()
     if said.lower() == "now":
         return now_ms
@@ -76,7 +63,6 @@ class MomentSelector:
     offset: int | None = None
     """The last offset that counts, of the one metadata partition that a question is about."""
     offsets: Mapping[int, int] = field(default_factory=dict)
-    """The same by metadata partition."""
     time_ms: int | None = None
 
 
@@ -135,10 +121,7 @@ EVERYTHING = PartitionFilter((_Rule(re.compile(".*", re.DOTALL), -(2**31), 2**31
 
 
 def topic_pattern(text: str) -> re.Pattern[str]:
-    """
-    Return the regular expression for whole topic names, read as Kafka's tools read theirs: commas
-    mean "or", blanks and quotes around it are ignored.
-    """
+    """Return the expression for whole names, as Kafka's tools read it: commas mean "or"."""
     said = text.strip().replace(",", "|").replace(" ", "")
     said = re.sub("^[\"']+|[\"']+$", "", said)
     try:
@@ -150,8 +133,8 @@ def topic_pattern(text: str) -> re.Pattern[str]:
 
 def parse_topic_partitions(text: str) -> PartitionFilter:
     """
-    Read `t1:1,t2:0-3,t3,t4:5-,t5:-3,:0` as kafka-get-offsets does: names are regular expressions
-    for the whole name, an empty one matches all; upper bounds are exclusive.
+    Read `t1:1,t2:0-3,t3,t4:5-,t5:-3,:0` as kafka-get-offsets does. Names are expressions for the
+    whole name, an empty one is any; upper bounds are exclusive.
     """
     said = text.split(",")
     while len(said) > 1 and not said[-1]:
@@ -241,9 +224,8 @@ def parse_position(text: str) -> tuple[PartitionLabel, int]:
 
 def resolve(label: PartitionLabel, known: Iterable[TopicIdPartition]) -> TopicIdPartition:
     """
-    Return the only *known* user partition that the label names. Raises `UnknownPartition` where
-    there is none, and `InvalidArgument` with all topic ids where a topic was deleted and created
-    again.
+    Return the only *known* partition of the label. Raises `UnknownPartition` for none,
+    `InvalidArgument` with all ids of a topic that was made again.
     """
     every = sorted(known, key=lambda one: (one.topic, one.partition, one.topic_id))
     found = [one for one in every if label.names(one)]
@@ -266,10 +248,7 @@ def resolve(label: PartitionLabel, known: Iterable[TopicIdPartition]) -> TopicId
 
 @dataclass(frozen=True, slots=True)
 class SegmentLabel:
-    """
-    Names a segment as the operator typed it: its id, or the start of that, perhaps with its
-    partition.
-    """
+    """Names a segment by its id, or the start of that, perhaps with its partition."""
 
     text: str
     partition: PartitionLabel | None = None
@@ -300,10 +279,7 @@ def parse_segment(text: str) -> SegmentLabel:
 
 
 def parse_subject(text: str) -> PartitionLabel | SegmentLabel:
-    """
-    Read a segment id, with or without its partition, or a user partition. No id ends in a digit:
-    four bits of its last character are always zero.
-    """
+    """Read a segment id or a user partition. No id ends in a digit: its last four bits are zero."""
     said = text.strip()
     if "/" in said or (len(said) == 22 and said[-1] in "AQgw"):
         return parse_segment(said)

@@ -16,8 +16,6 @@ NOT_ASSIGNED: Final = "not-assigned"
 
 
 class StateSourceKind(StrEnum):
-    """The kind of source."""
-
     SIDECAR = "sidecar"
     KAFKA = "kafka"
     FOLDERS = "folders"
@@ -25,16 +23,11 @@ class StateSourceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MetadataPartitionStatus:
-    """
-    Tells the status of one metadata partition, in the words of every source; None: cannot be known.
-    """
+    """The status of a place in the words of every source; None: cannot be known."""
 
     metadata_partition: int
     state: str
-    """
-    As the gate names it; of a replay `open`, of a folder that is not there `absent`, of what a
-    service was not given to answer for `not-assigned`.
-    """
+    """The gate's word; `open` for a replay, `absent` for a missing folder, or `not-assigned`."""
     why: str | None
     detail: str
     log_start: int | None
@@ -46,7 +39,6 @@ class MetadataPartitionStatus:
     """How old the last applied record is, where there are later ones; 0 where there are none."""
     user_partitions: int | None
     segments: Mapping[str, int] | None
-    """By state, in Kafka's names."""
     size_bytes: int | None
     rejected: Mapping[str, int] = field(default_factory=dict)
     """By reason, of what was read since the start: a state from a snapshot begins to count anew."""
@@ -72,7 +64,6 @@ class MetadataPartitionStatus:
 class SourceStatus:
     kind: StateSourceKind
     where: str
-    """An address, or folders."""
     identity: LogIdentity | None
     places: tuple[MetadataPartitionStatus, ...]
     notes: tuple[str, ...] = ()
@@ -87,3 +78,24 @@ class SourceStatus:
     @property
     def is_caught_up(self) -> bool:
         return self.identity is not None and all(one.is_caught_up for one in self.assigned)
+
+
+def unread(
+    place: int,
+    state: str,
+    why: str,
+    detail: str,
+    *,
+    position: int | None = None,
+    target: int | None = None,
+) -> MetadataPartitionStatus:
+    return MetadataPartitionStatus(
+        place, state, why, detail, None, position, target, None, None, None, None, None, None
+    )
+
+
+def lost_note(place: int, undecodable: int, records: int) -> str:
+    return (
+        f"metadata partition {place}: {undecodable} of {records} records could not be understood: "
+        "what they said is not in any answer"
+    )

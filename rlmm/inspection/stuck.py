@@ -1,19 +1,17 @@
 """
-Stuck copies and deletions: started, never finished, with the probable cause. Pure.
-
-A copy that is open for long either never ends, and its partition is not tiered any further, or was
-given up and repeated under another id, and is waste. The copies that were finished since tell the
-two apart. This module takes no decision: each finding names a remedy for operators.
+Stuck copies and deletions: started, never finished, with the probable cause. Pure. An open copy
+either never ends, and its partition is not tiered any further, or was repeated under another id,
+and is waste: the copies that were finished since tell the two apart.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rlmm.base.time_text import duration_text
-from rlmm.findings.finding import Finding, FindingKind, Severity
+from rlmm.findings.finding import Finding, FindingKind, error, of_partition, warning
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.metadata.verdicts import Rejected, RejectReason
 
@@ -26,49 +24,43 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
 
-COPY_STALLED = FindingKind(
+COPY_STALLED = error(
     "COPY-STALLED",
-    Severity.ERROR,
     "a copy never ends, and nothing behind it is tiered",
     "the partition keeps all that follows on local disks, which fill up",
     "look for errors of the storage plugin in the log of the broker that copies; moving the "
     "leadership of the partition, or restarting that broker, begins a new copy under a new id",
 )
-COPY_ABANDONED = FindingKind(
+COPY_ABANDONED = warning(
     "COPY-ABANDONED",
-    Severity.WARNING,
     "a copy was given up and made again under another id",
     "its objects, if any, are paid for and never read; brokers end it only when it expires",
     "nothing is lost: leave it to retention, or find its objects with `rlmm explain` and have them "
     "ended by their writer; copies of `rlmm tier run` are ended by its next run",
 )
-COPY_FINISHED_FIRST = FindingKind(
+COPY_FINISHED_FIRST = error(
     "COPY-FINISHED-FIRST",
-    Severity.ERROR,
     "the end of a copy came before its beginning, and was refused",
     "brokers do not know the segment as finished and never will; its data is not read",
     "the log still has these records if no other copy covers them: have the copy made again by a "
     "change of leadership; this one stays open until it expires",
 )
-DELETE_STALLED = FindingKind(
+DELETE_STALLED = warning(
     "DELETE-STALLED",
-    Severity.WARNING,
     "a deletion was begun and never finished",
     "no look-up finds the segment any more, and its objects are still paid for",
     "the leader of the partition tries again at each run of retention: look there for errors of "
     "the storage plugin, and whether there is a leader at all",
 )
-TOPIC_DELETE_UNFINISHED = FindingKind(
+TOPIC_DELETE_UNFINISHED = warning(
     "TOPIC-DELETE-UNFINISHED",
-    Severity.WARNING,
     "a topic was deleted and its remote data is still there",
     "bytes that were to be deleted are kept, and paid for, and no broker deletes them any more",
     "`rlmm tier expire --deleted-topics --apply` deletes what is left and ends its metadata: the "
     "topic id, its bytes and its last event are named here",
 )
-TOPIC_GONE = FindingKind(
+TOPIC_GONE = warning(
     "TOPIC-GONE",
-    Severity.WARNING,
     "the cluster does not know the topic id, and its segments are still there",
     "a topic that was deleted while brokers or the store were away is never cleaned up",
     "make sure that the topic is really gone, then `rlmm tier expire --deleted-topics` shows what "
@@ -84,20 +76,15 @@ _OPEN = {SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED}
 
 @dataclass(frozen=True, slots=True)
 class StuckFacts:
-    """Facts beside the state: of the clock, of the cluster, refused events."""
-
     now_ms: int
     copy_open_ms: int
-    """How long a copy may be open."""
     delete_open_ms: int
     topics: Mapping[str, TopicFacts] | None = None
     """Of the cluster, by name; None where it was not asked."""
     untold: frozenset[str] = frozenset()
     """Topics that are not among them, and may be there: our rights do not reach so far."""
     brokers: frozenset[int] | None = None
-    """Those that are there."""
     refused: Mapping[SegmentId, Sequence[EventRecord]] = field(default_factory=dict)
-    """Events of open segments that the state machine refused."""
 
 
 def is_overdue(segment: SegmentMetadata, known: StuckFacts) -> bool:
@@ -125,9 +112,7 @@ def half_deleted(
     summaries: Iterable[PartitionSummary], last_event_ms: Mapping[TopicIdPartition, int],
     known: StuckFacts,
 ) -> list[Finding]:  # fmt: skip
-    """
-    Report topics that are being deleted, or are gone, and still have segments; one for each id.
-    """
+    """Report deleted or vanishing topics that still have segments; one finding for each id."""
     by_topic: dict[tuple[str, Uuid], list[PartitionSummary]] = defaultdict(list)
     for one in summaries:
         by_topic[one.partition.topic, one.partition.topic_id].append(one)
@@ -232,23 +217,13 @@ def _who(segment: SegmentMetadata, known: StuckFacts) -> str:
 
 def _finding(kind: FindingKind, segment: SegmentMetadata, known: StuckFacts, why: str) -> Finding:
     age_s = max(0, known.now_ms - segment.event_timestamp_ms) // 1_000
-    partition = segment.id.partition
-    return Finding(
-        kind,
-        f"{partition.topic}-{partition.partition} {segment.id.uuid}",
+    uuid = str(segment.id.uuid)
+    found = of_partition(
+        kind, segment.id.partition,
         f"offsets {segment.start_offset} to {segment.last_offset}, open for "
         f"{duration_text(age_s)}: {why}",
-        fields={
-            "topic": partition.topic,
-            "topic_id": str(partition.topic_id),
-            "partition": partition.partition,
-            "segment_id": str(segment.id.uuid),
-            "state": segment.state.name,
-            "start_offset": segment.start_offset,
-            "last_offset": segment.last_offset,
-            "size_bytes": segment.size_bytes,
-            "broker_id": segment.broker_id,
-            "event_timestamp_ms": segment.event_timestamp_ms,
-            "age_s": age_s,
-        },
-    )
+        segment_id=uuid, state=segment.state.name, start_offset=segment.start_offset,
+        last_offset=segment.last_offset, size_bytes=segment.size_bytes,
+        broker_id=segment.broker_id, event_timestamp_ms=segment.event_timestamp_ms, age_s=age_s,
+    )  # fmt: skip
+    return replace(found, subject=f"{found.subject} {uuid}")

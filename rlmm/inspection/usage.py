@@ -1,9 +1,4 @@
-"""
-The bytes of the tier: in use, waste, due for deletion, and their cost. Pure.
-
-Sums are made while segments pass by; nothing is held of them. Retention is reckoned by user
-partition, which the caller does with all its segments at once.
-"""
+"""The bytes of the tier: in use, waste, due for deletion, and their cost; sums alone. Pure."""
 
 from __future__ import annotations
 
@@ -37,8 +32,6 @@ _AGES_MS = (
 
 
 class Grouping(StrEnum):
-    """Names the key that sums are grouped by."""
-
     TOPIC = "topic"
     STATE = "state"
     EPOCH = "epoch"
@@ -47,8 +40,6 @@ class Grouping(StrEnum):
 
 @dataclass(slots=True)
 class SegmentSum:
-    """Segments and their bytes."""
-
     segments: int = 0
     size_bytes: int = 0
 
@@ -59,11 +50,8 @@ class SegmentSum:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Holds the user's prices, in any currency."""
-
     gib_month: float = 0.0
     put_thousand: float = 0.0
-    """Of a thousand writing requests."""
 
     @property
     def is_known(self) -> bool:
@@ -72,20 +60,16 @@ class Prices:
 
 @dataclass(slots=True)
 class GroupUsage:
-    """Sums one topic, state, epoch or age."""
-
     name: str
     all: SegmentSum = field(default_factory=SegmentSum)
     finished: SegmentSum = field(default_factory=SegmentSum)
     open: SegmentSum = field(default_factory=SegmentSum)
-    """Copies that are not finished."""
     being_deleted: SegmentSum = field(default_factory=SegmentSum)
     abandoned: SegmentSum = field(default_factory=SegmentSum)
     """Of the open copies those that are open for too long: waste."""
     displaced: SegmentSum = field(default_factory=SegmentSum)
     """Finished, and found by no look-up: waste."""
     due: SegmentSum = field(default_factory=SegmentSum)
-    """What retention deletes within the time that was asked for."""
     oldest_ms: int | None = None
     newest_ms: int | None = None
 
@@ -110,11 +94,8 @@ class GroupUsage:
 
 @dataclass(frozen=True, slots=True)
 class PriceClock:
-    """The times that sums are made by."""
-
     now_ms: int
     copy_open_ms: int
-    """A copy that is open for longer is waste."""
 
 
 class UsageSums:
@@ -136,10 +117,7 @@ class UsageSums:
         return sorted(found, key=lambda one: (-one.all.size_bytes, one.name))
 
     def add(self, dues: Iterable[RetentionDecision], displaced: Sequence[SegmentMetadata]) -> None:
-        """
-        Add one user partition: the fate of each segment at the time in question, and the segments
-        that no look-up finds.
-        """
+        """Add one user partition: the fate of its segments, and those that no look-up finds."""
         hidden = {one.id for one in displaced}
         for due in dues:
             for group in (self._group_of(due.segment), self.total):
@@ -210,10 +188,7 @@ class TopicUsage:
         return round(1 - self.live / self.records, 4) if self.records else 0.0
 
     def safe_retention_ms(self, now_ms: int) -> int | None:
-        """
-        Return the smallest `retention.ms` of the metadata topic that loses nothing while topics
-        keep their retention; -1 is without limit, None unknown.
-        """
+        """Return the least safe `retention.ms` of the metadata topic; -1: without limit."""
         if self.longest_retention_ms is None or self.longest_retention_ms < 0:
             return self.longest_retention_ms
         needed_ms = 0 if self.oldest_needed_ms is None else now_ms - self.oldest_needed_ms
@@ -227,9 +202,7 @@ def live_records(counts: Mapping[SegmentState, int], deletions: int) -> int:
 
 
 def longest_of(retentions_ms: Iterable[int | None]) -> int | None:
-    """
-    Return the longest limit; -1 where one is unlimited, None where one is unknown or there is none.
-    """
+    """Return the longest limit; -1: one is unlimited, None: one is unknown, or there is none."""
     told = list(retentions_ms)
     if not told or None in told:
         return None

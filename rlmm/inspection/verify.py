@@ -1,10 +1,7 @@
 """
-The verification of the tier's metadata: segments without gaps, that look-ups find, and where the
-log needs them. Pure.
-
-Stock brokers are the measure: a hole is one that a consumer meets, an overlap does no harm, and an
-epoch that was replaced is history. Where the cluster can be asked, the tiered offsets are compared
-with the ends of the log.
+The verification of the tier's metadata: gaps, look-ups, and the ends of the log. Pure. Stock
+brokers are the measure: a hole is one that a consumer meets, an overlap does no harm, and an epoch
+that was replaced is history.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rlmm.findings.finding import Finding, FindingKind, Severity, of_partition
+from rlmm.findings.finding import Finding, error, note, of_partition, warning
 from rlmm.inspection.epoch_order import KINDS as EPOCH_KINDS
 from rlmm.inspection.epoch_order import epoch_order
 from rlmm.inspection.explain_findings import STOCK_LOOKUP_EMPTY
@@ -29,6 +26,7 @@ from rlmm.retention.segment_lineage import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from rlmm.findings.finding import FindingKind
     from rlmm.inspection.cluster_facts import PartitionOffsets
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import TopicIdPartition
@@ -36,88 +34,77 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.retention.segment_lineage import EpochStretch, Lineage
 
-LOOKUP_HOLE = FindingKind(
+LOOKUP_HOLE = error(
     "LOOKUP-HOLE",
-    Severity.ERROR,
     "offsets that no finished segment covers",
     "a consumer that comes to them gets no data, or is told that they are out of range; if the "
     "local log does not have them any more they are lost",
     "see `rlmm explain` for what became of the segment that held them, and whether a copy of them "
     "is still open (`rlmm stuck`)",
 )
-HIDDEN_SEGMENT = FindingKind(
+HIDDEN_SEGMENT = warning(
     "HIDDEN-SEGMENT",
-    Severity.WARNING,
     "a finished segment that another one has displaced in every look-up",
     "stock brokers before the repair of KAFKA-20932 forget it: its offsets may not be found, and "
     "retention never deletes its objects",
     "nothing to do where its offsets are covered; else have them copied again, and have retention "
     "of that segment watched",
 )
-OVERLAP = FindingKind(
+OVERLAP = note(
     "OVERLAP",
-    Severity.NOTE,
     "the same offsets in two finished segments",
     "harmless: two leaders copied the same records; only storage is paid twice",
     "nothing to do, retention deletes both",
 )
-SUPERSEDED_EPOCH = FindingKind(
+SUPERSEDED_EPOCH = note(
     "SUPERSEDED-EPOCH",
-    Severity.NOTE,
     "segments of a leader epoch that was replaced",
     "after an unclean election what the old leader had copied is not part of the log any more",
     "nothing to do: brokers delete segments outside their epochs, and no look-up reads them",
 )
-HISTORY_TRIMMED = FindingKind(
+HISTORY_TRIMMED = error(
     "HISTORY-TRIMMED",
-    Severity.ERROR,
     "the metadata topic does not begin at its beginning",
     "segments whose first record is gone are not known to any service any more, nor to a broker "
     "that restarts",
     "set `retention.ms=-1` on the metadata topic, and rebuild what is missing from the store",
 )
-WRONG_PLACE = FindingKind(
+WRONG_PLACE = error(
     "WRONG-PLACE",
-    Severity.ERROR,
     "events of a user partition in a metadata partition that is not its own",
     "the number of partitions of the metadata topic is not the one that they were written with: "
     "brokers look for these events elsewhere, and see an empty tier",
     "bring the partition count back, or have the events written anew; never change it again",
 )
-TOPIC_RECREATED = FindingKind(
+TOPIC_RECREATED = warning(
     "TOPIC-RECREATED",
-    Severity.WARNING,
     "one topic name with several topic ids",
     "the topic was deleted and created anew: what the old one left is not found by its name, and "
     "is paid for",
     "see `rlmm stuck` for the deletion that was not finished",
 )
-NOWHERE = FindingKind(
+NOWHERE = error(
     "NOWHERE",
-    Severity.ERROR,
     "offsets that are neither tiered nor on local disks",
     "the log says that it begins before them, and neither tier nor brokers have them",
     "if they are in the store, rebuild their metadata; else move the log start behind them, so "
     "that consumers are told",
 )
-BELOW_LOG_START = FindingKind(
+BELOW_LOG_START = note(
     "BELOW-LOG-START",
-    Severity.NOTE,
     "segments that lie before the log's start",
     "retention will delete them; they are not read",
     "nothing to do, unless they stay for days: then see `rlmm stuck`",
 )
-BEYOND_LOG_END = FindingKind(
+BEYOND_LOG_END = warning(
     "BEYOND-LOG-END",
-    Severity.WARNING,
     "the tier reaches beyond the end of the log",
     "the log was cut after the copy, as by an unclean election: what is written there now may "
     "differ from what was copied",
     "look whether the leader epochs of new segments are later ones; consumers go by those",
 )
-BROKEN_RULE = FindingKind(
+BROKEN_RULE = error(
     "BROKEN-RULE",
-    Severity.ERROR,
     "the state contradicts its own rules",
     "this must not be: it is a fault of ours, or of a snapshot",
     "please report it with a `rlmm support-bundle`; a restart without snapshots reads all anew",
@@ -131,8 +118,6 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
-    """Tells how a metadata partition begins, and what follows from that."""
-
     metadata_partition: int
     log_start: int
     updates_without_base: int
@@ -149,8 +134,8 @@ def verify_partition(
     log_start = max((told or 0, *(began_behind(one) or 0 for one in finished)))
     shadowed = shadowed_in(shard, partition, finished, is_front_judged=told is not None)
     found = [
-        *_holes(partition, lineage, finished, log_start),
-        *_shadowed(partition, shadowed, log_start),
+        *_lacking(LOOKUP_HOLE, partition, gaps_in(lineage, finished), log_start),
+        *_lacking(STOCK_LOOKUP_EMPTY, partition, shadowed, log_start),
         *_hidden(shard, partition, lineage, finished),
         *_overlaps(partition, finished),
         *_superseded(partition, lineage, finished),
@@ -164,10 +149,7 @@ def verify_partition(
 def verify_places(
     summaries: Iterable[PartitionSummary], place_of: Mapping[TopicIdPartition, int]
 ) -> list[Finding]:
-    """
-    Report user partitions in a wrong metadata partition, and names with several ids; *place_of* is
-    right.
-    """
+    """Report partitions in a wrong place by *place_of*, and names with several ids."""
     found = []
     ids: dict[str, set[str]] = {}
     for one in summaries:
@@ -209,32 +191,16 @@ def verify_heads(heads: Iterable[PartitionStart]) -> list[Finding]:
     ]
 
 
-def _holes(
-    partition: TopicIdPartition,
-    lineage: Lineage,
-    finished: Sequence[SegmentMetadata],
-    log_start: int,
+def _lacking(
+    kind: FindingKind, partition: TopicIdPartition, parts: Iterable[EpochStretch], log_start: int
 ) -> list[Finding]:
     return [
         of_partition(
-            LOOKUP_HOLE, partition,
-            f"offsets {gap.first} to {gap.last} of leader epoch {gap.epoch}",
-            epoch=gap.epoch, first_offset=gap.first, last_offset=gap.last,
-        )
-        for gap in wanted_of(gaps_in(lineage, finished), log_start)
-    ]  # fmt: skip
-
-
-def _shadowed(
-    partition: TopicIdPartition, shadowed: Iterable[EpochStretch], log_start: int
-) -> list[Finding]:
-    return [
-        of_partition(
-            STOCK_LOOKUP_EMPTY, partition,
+            kind, partition,
             f"offsets {part.first} to {part.last} of leader epoch {part.epoch}",
             epoch=part.epoch, first_offset=part.first, last_offset=part.last,
         )
-        for part in wanted_of(shadowed, log_start)
+        for part in wanted_of(parts, log_start)
     ]  # fmt: skip
 
 
@@ -256,10 +222,7 @@ def hidden_of(shard: Shard, partition: TopicIdPartition) -> list[SegmentMetadata
 def _hidden(
     shard: Shard, partition: TopicIdPartition, lineage: Lineage, finished: Sequence[SegmentMetadata]
 ) -> list[Finding]:
-    """
-    Report the segments that stock brokers forget; a change of leaders alone displaces segments,
-    too.
-    """
+    """Report segments that stock brokers forget; a change of leaders displaces segments, too."""
     return [
         of_partition(
             HIDDEN_SEGMENT, partition,

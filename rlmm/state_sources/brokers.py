@@ -1,9 +1,7 @@
 """
-Facts of the cluster, asked of its brokers: topics, settings, offsets, disks, rights.
-
-Nothing is changed, and every request has a deadline. Facts that a broker does not return, or does
-not support in its version, are left out or None. Only a cluster that cannot be reached, or refuses
-access, is an error.
+Facts of the cluster, asked of its brokers: topics, settings, offsets, disks, rights. Nothing is
+changed, and every request has a deadline. Missing facts are left out or None; only a cluster that
+cannot be reached, or refuses access, is an error.
 """
 
 from __future__ import annotations
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TOPICS_MAX = 500
-"""Topics in one question about settings: their answer is to stay small."""
 
 
 class Brokers:
@@ -105,10 +102,7 @@ class Brokers:
     async def offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-        """
-        See `ClusterFacts`. The log start offset is read first, and the last stable offset before
-        the high watermark, so that no offset exceeds one that was read after it.
-        """
+        """See `ClusterFacts`. No offset exceeds one that was read after it."""
         led = await self._led(partitions)
         log = await self._ends(led, LOG_START, LAST_STABLE, HIGH_WATERMARK)
         tier: defaultdict[TopicIdPartition, dict[LogEnd, int | None]] = defaultdict(dict)
@@ -129,10 +123,7 @@ class Brokers:
         }
 
     async def _led(self, partitions: Collection[TopicIdPartition]) -> list[TopicIdPartition]:
-        """
-        Return those of *partitions* that exist and have a leader: requests for a partition without
-        one would wait for an election.
-        """
+        """Return *partitions* with a leader: requests for others would wait for an election."""
         if not partitions:
             return []
         told = await self._topics.metadata(sorted({one.topic for one in partitions}))
@@ -187,10 +178,7 @@ class Brokers:
             return None
 
     async def rights(self, topics: Collection[str]) -> Rights:
-        """
-        See `ClusterFacts`. Without DESCRIBE on a topic all other rights on it are absent, too; a
-        topic that does not exist proves nothing.
-        """
+        """See `ClusterFacts`. Without DESCRIBE all other rights on a topic are absent, too."""
         request = MetadataRequest(sorted(topics), has_operations=True)
         told = await self._topics.ask(request)
         on_topic: dict[str, frozenset[str] | None] = dict.fromkeys(topics)

@@ -1,9 +1,7 @@
 """
-Copied folders of the metadata topic: which partitions they hold, and which cluster they belong to.
-
-A given folder is a metadata partition, or the folder above several: a broker's log folder, or a
-copy of it. Several folders may hold the same partition of different brokers; folders of different
-topics are refused. Every function blocks; nothing is opened, changed or locked.
+Copied folders of the metadata topic: which partitions they hold, and of which cluster. A given
+folder is a metadata partition, or the folder above several. Every function blocks; nothing is
+opened, changed or locked.
 """
 
 from __future__ import annotations
@@ -33,15 +31,11 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 _OURS = "log"
-"""Where a service keeps its log, in its data folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedFolders:
-    """The copies of one topic."""
-
     folders: Mapping[int, tuple[Path, ...]]
-    """By metadata partition: where a replica of it lies."""
     cluster_id: str
     """`UNKNOWN_CLUSTER_ID` where none of the folders says it."""
     topic_id: Uuid
@@ -51,15 +45,11 @@ class CopiedFolders:
 
     @property
     def highest(self) -> int:
-        """Return the highest number of a metadata partition found."""
         return max(self.folders)
 
 
 def find_copies(given: Sequence[Path]) -> CopiedFolders:
-    """
-    Find the partitions in the folders *given*. Raises `ConfigError`, one line, for a folder that is
-    not of the metadata topic, and for folders of several topics.
-    """
+    """Find the partitions in *given*; `ConfigError` for folders of other or several topics."""
     found: dict[int, dict[Path, Path]] = {}
     for path in given:
         try:
@@ -97,7 +87,6 @@ def _partitions_of(path: Path) -> dict[int, Path]:
 
 
 def _place_of(folder: Path) -> int | None:
-    """Return the metadata partition in the name of a folder."""
     name = parse_folder(folder.name)
     if name is None or name.topic != TOPIC or not folder.is_dir():
         return None

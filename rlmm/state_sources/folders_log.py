@@ -1,9 +1,7 @@
 """
-Log of copied folders, read-only; see `rlmm.inspection.replay.EventLog`.
-
-If replicas of several brokers were copied, the longest one is read. A folder is opened as it is:
-nothing is created, changed or locked, and the log ends where it ended at the opening, without a
-torn tail.
+Log of copied folders, read-only; see `rlmm.inspection.replay.EventLog`. Of several replicas the
+longest is read. Nothing is created, changed or locked, and the log ends where it ended at the
+opening, without a torn tail.
 """
 
 from __future__ import annotations
@@ -32,9 +30,7 @@ _COMPARED_BYTES = 1 << 20
 
 
 class _Chosen(NamedTuple):
-    """
-    The readable replicas of one metadata partition, longest first; or the reason why there is none.
-    """
+    """The readable replicas of one place, longest first; or the reason why there is none."""
 
     logs: tuple[PartitionLog, ...]
     trouble: LogError | None
@@ -45,7 +41,6 @@ class FoldersLog:
 
     def __init__(self, copies: CopiedFolders) -> None:
         self.notes: list[str] = []
-        """What else there is to know of the folders."""
         self._copies = copies
         self._count = copies.partition_count or copies.highest + 1
         self._chosen: dict[int, _Chosen] = {}
@@ -86,25 +81,20 @@ class FoldersLog:
             self.notes += _notes_of(place, logs, troubles)
 
     def settle(self, partition_count: int) -> None:
-        """Fix the number of partitions of the topic."""
         self._count = partition_count
 
     @property
     def partition_count(self) -> int:
-        """Return the assumed number of partitions."""
         return self._count
 
     @property
     def highest(self) -> int:
-        """Return the highest number of a metadata partition that has a folder."""
         return self._copies.highest
 
     def missing(self, places: Collection[int]) -> list[int]:
-        """Return those of *places* without a folder."""
         return sorted(set(places) - self._copies.folders.keys())
 
     def path_of(self, place: int) -> Path | None:
-        """Return the folder that a metadata partition is read from."""
         chosen = self._chosen.get(place)
         return chosen.logs[0].path if chosen is not None and chosen.logs else None
 
@@ -176,10 +166,7 @@ class FoldersLog:
 
 
 async def first_difference(one: PartitionLog, other: PartitionLog) -> int | None:
-    """
-    Return the first offset from which two replicas differ, up to the end of the shorter one; None
-    if they agree. Records that retention removed from one of them are no difference.
-    """
+    """Return the first offset from which replicas differ up to the shorter end, or None."""
     position = max(one.log_start, other.log_start)
     end = min(one.next_offset, other.next_offset)
     while position < end:

@@ -1,28 +1,24 @@
-"""
-Source of copied folders, replayed for one command: no cluster is needed, and the folders are not
-changed.
-
-A copy may lack metadata partitions. Questions about the others are answered; a question that needs
-a missing one raises `NotReady` with its number.
-"""
+"""Source of copied folders, replayed for one command; a missing partition raises `NotReady`."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from itertools import chain
+from typing import TYPE_CHECKING, Final, Self
 
 from rlmm.base.threads import in_own_thread
 from rlmm.errors import ConfigError, NotReady
+from rlmm.inspection.source_status import unread
 from rlmm.log.files.log_folder import PARTITION_COUNT, UNKNOWN_CLUSTER_ID
 from rlmm.log.request_checks import PARTITION_COUNT_MAX, require_count, require_partition
+from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.state_sources.copied_folders import find_copies
 from rlmm.state_sources.folders_log import FoldersLog
-from rlmm.state_sources.partition_count import fitting_count
 from rlmm.state_sources.protocol import SourceStatus, StateSourceKind
-from rlmm.state_sources.replayed_states import ReplayedStates, unread
+from rlmm.state_sources.replayed_states import ReplayedStates
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from pathlib import Path
 
     from rlmm.inspection.replay import Progress, ShardsMoment
@@ -30,10 +26,8 @@ if TYPE_CHECKING:
     from rlmm.state_sources.brokers import Brokers
 
 ABSENT = "absent"
-"""How a metadata partition stands that was not copied."""
 _EVIDENCE = 3
-"""User partitions of which all lie where a number of partitions has them by chance once in
-thousands of topics; some number fits one or two of them nearly always."""
+"""So many user partitions fit a wrong count by chance once in thousands of topics."""
 _NAMED_MAX = 10
 
 
@@ -49,7 +43,6 @@ class FoldersSource:
         self.cluster = cluster
         self._states = ReplayedStates(log, timeout_s=timeout_s)
         self._said: int | None = None
-        """The number of partitions that the user says there are."""
         self._notes: list[str] = []
         self._is_doubtful = False
         """Whether another number of partitions may well be the right one."""
@@ -65,10 +58,8 @@ class FoldersSource:
         progress: Progress | None = None,
     ) -> Self:
         """
-        Open *folders*: metadata partitions, or folders above them. If neither they nor
-        *partition_count* tell the number of partitions, all of them are read to find it out.
-
-        Raises `ConfigError`, one line, for folders that are not of one metadata topic.
+        Open *folders*; without *partition_count* all may be read to find it out. Raises
+        `ConfigError`, one line, for folders that are not of one metadata topic.
         """
         require_count(partition_count)
         copies = await in_own_thread("copies", partial(find_copies, folders))
@@ -90,7 +81,6 @@ class FoldersSource:
     async def _settle(
         self, kept: int | None, said: int | None, highest: int, progress: Progress | None
     ) -> None:
-        """Find out the number of partitions of the topic."""
         if kept is not None and said not in {None, kept}:
             msg = f"the folders were made with {kept} partitions, --partition-count says {said}"
             raise ConfigError(msg)
@@ -140,10 +130,7 @@ class FoldersSource:
         ]
 
     def _judge_count(self) -> list[str]:
-        """
-        Compare the number of partitions with the records. Raises `ConfigError` if the user's number
-        is wrong and another one fits: no partition would be found where it is.
-        """
+        """Compare the count with the records; `ConfigError` for a wrong one if another fits."""
         count = self.log.partition_count
         astray = self._states.astray(count)
         if not astray:
@@ -164,7 +151,6 @@ class FoldersSource:
     # ------------------------------------------------------------------------ as any source
 
     async def standing(self) -> SourceStatus:
-        """See `StateSource`; reads everything."""
         every = range(self.log.partition_count)
         missing = self.log.missing(every)
         there = [place for place in every if place not in set(missing)]
@@ -193,10 +179,7 @@ class FoldersSource:
         wait_s: float = 0.0,
         progress: Progress | None = None,
     ) -> ShardsMoment:
-        """
-        See `StateSource`: the state when the folders were copied. Waiting does not help, so
-        `NotReady` for missing partitions is raised at once.
-        """
+        """See `StateSource`. Waiting does not help: `NotReady` is raised at once."""
         del wait_s
         count = self.log.partition_count
         asked = range(count) if places is None else sorted(set(places))
@@ -231,3 +214,26 @@ def _listed(places: Sequence[int]) -> str:
     """Return numbers for a message, cut if there are many."""
     shown = ", ".join(map(str, places[:_NAMED_MAX]))
     return shown if len(places) <= _NAMED_MAX else f"{shown} and {len(places) - _NAMED_MAX} more"
+
+
+_WHOLE: Final = 1 << 31
+"""A topic of so many partitions shows Kafka's hash as it is, whatever the number is really."""
+
+
+def fitting_count(
+    found: Iterable[tuple[TopicIdPartition, int]],
+    least: int,
+    first: int | None = PARTITION_COUNT,
+) -> int | None:
+    """
+    Return the count that places each partition where it was *found*, at least *least*. *first*,
+    Kafka's default, is preferred, else the smallest that fits, because a count that is too small
+    hides missing partitions, while one that is too large shows them. None if none fits.
+    """
+    hashes = {
+        (metadata_partition_for(one.topic_id, one.partition, _WHOLE), place) for one, place in found
+    }
+    for count in chain((first or least,), range(least, PARTITION_COUNT_MAX + 1)):
+        if count >= least and all(number % count == place for number, place in hashes):
+            return count
+    return None

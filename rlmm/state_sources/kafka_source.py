@@ -1,9 +1,7 @@
 """
-Source of a cluster's metadata topic, replayed for one command.
-
-READ and DESCRIBE on the topic are enough: there is no producer and no group, and nothing is written
-to the cluster. A cache of snapshots lets the next command read only new records; without one
-nothing is written anywhere.
+Source of a cluster's metadata topic, replayed for one command. READ and DESCRIBE on the topic are
+enough: there is no producer and no group. A cache of snapshots lets the next command read only new
+records.
 """
 
 from __future__ import annotations
@@ -63,10 +61,9 @@ class KafkaSource:
         prepare: Callable[[KafkaSettings], Awaitable[Dialer]] = Dialer.prepare,
     ) -> Self:
         """
-        Create the source; it connects at the first question. *timeout_s* is the deadline of each
-        request, and how long the topic may return nothing.
-
-        Raises `ConfigError` for a file of *settings*, or a cache, that cannot be used.
+        Create the source; it connects at the first question. *timeout_s* limits each request, and
+        how long the topic may return nothing. Raises `ConfigError` for a file of *settings*, or a
+        cache, that cannot be used.
         """
         if not settings.is_observer or settings.topic.is_created:
             msg = "who looks at a cluster writes nothing: mode or kafka.topic.is.created says other"

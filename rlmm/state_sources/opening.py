@@ -1,9 +1,4 @@
-"""
-Opening of the source that a command line names.
-
-Each kind of source is imported when it is opened, so that a query to a service does not load the
-Kafka client.
-"""
+"""Opening of the source that a command line names; each kind is imported when it is opened."""
 
 from __future__ import annotations
 
@@ -25,11 +20,9 @@ NODE_ID = "cli"
 
 async def open_source(settings: SourceSettings, *, progress: Progress | None = None) -> StateSource:
     """
-    Open the source that *settings* name; the caller closes it. *progress* receives the progress if
-    folders have to be read to find out their partition count.
-
-    Raises `ConfigError` for contradicting settings, and the connection error of a service; a
-    cluster is connected at the first question.
+    Open the source that *settings* name; the caller closes it. Raises `ConfigError` for
+    contradicting settings, and the connection error of a service; a cluster is connected at the
+    first question.
     """
     if settings.partition_count is not None and settings.kind is not StateSourceKind.FOLDERS:
         msg = "--partition-count is for --log-dirs: whoever holds the topic knows it"

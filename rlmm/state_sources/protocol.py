@@ -48,11 +48,7 @@ class StateSource(Protocol):
         wait_s: float = 0.0,
         progress: Progress | None = None,
     ) -> Moment:
-        """
-        Return the current state of the metadata partitions *places*, or of all.
-
-        Raises `NotReady` if one of them is not caught up and will not be within *wait_s*.
-        """
+        """Return the state of *places*, or of all; `NotReady` if one is behind after *wait_s*."""
         ...
 
     async def close(self) -> None: ...

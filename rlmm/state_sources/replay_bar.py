@@ -1,9 +1,4 @@
-"""
-Progress bar of a replay, with the remaining time, on standard error.
-
-The bar appears only on a terminal and only after a while; a summary line remains. Without a
-terminal nothing is shown, so that the output holds only the answer.
-"""
+"""Progress bar of a replay on standard error, only on a terminal and only after a while."""
 
 from __future__ import annotations
 
@@ -24,9 +19,7 @@ REDRAW_S: Final = 0.1
 
 
 class ReplayBar:
-    """
-    A progress callback of `rlmm.inspection.replay`: a call draws it, `close` prints the summary.
-    """
+    """A progress callback of a replay: a call draws it, `close` prints the summary."""
 
     def __init__(
         self, out: TextIO | None = None, now_s: Callable[[], float] = time.monotonic
@@ -57,7 +50,6 @@ class ReplayBar:
 
     @property
     def total(self) -> int:
-        """Return the known number of records to read."""
         return sum(end - self._starts[place] for place, (_, end) in self._reached.items())
 
     def _draw(self) -> None:

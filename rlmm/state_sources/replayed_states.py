@@ -1,8 +1,6 @@
 """
-Replayed states of a log's metadata partitions, and the status of each, for one command.
-
-A later question continues where the last one stopped, so that watch mode reads only new records.
-Invariant: a state that was handed out never changes.
+Replayed states of a log's metadata partitions, and their status, for one command. A later question
+continues where the last one stopped. Invariant: a state that was handed out never changes.
 """
 
 from __future__ import annotations
@@ -22,11 +20,12 @@ from rlmm.errors import (
     first_of,
 )
 from rlmm.gate.state import GateState
-from rlmm.inspection.replay import PLACES_AT_ONCE, PartitionReplay, ReplayEnd, ShardsMoment
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PLACES_AT_ONCE, PartitionReplay, ShardsMoment
+from rlmm.inspection.source_status import MetadataPartitionStatus, lost_note, unread
 from rlmm.log.replay_progress import NotReadyReason, ReplayHistory
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.verdicts import COUNTED_APART, RejectReason
-from rlmm.state_sources.protocol import MetadataPartitionStatus
 from rlmm.views.status import segments_by_state
 
 if TYPE_CHECKING:
@@ -43,20 +42,15 @@ _log = logging.getLogger("rlmm.sources.replayed")
 
 
 class MisplacedPartition(NamedTuple):
-    """
-    A user partition with events in another metadata partition than the one where brokers look.
-    """
+    """A user partition with events where no broker looks for it."""
 
     partition: TopicIdPartition
     place: int
     wanted: int
-    """Where brokers and we look for them."""
 
 
 @dataclass(slots=True)
 class ReplayedPartition:
-    """Holds one metadata partition and the progress of its replay."""
-
     replay: PartitionReplay
     base: ReplayHistory
     """What its state was made of before this process read on."""
@@ -81,10 +75,7 @@ class ReplayedStates:
         first_answer_s: float = math.inf,
         cache: SnapshotCache | None = None,
     ) -> None:
-        """
-        *timeout_s* is the deadline of each request, *first_answer_s* that of the first one if it is
-        shorter.
-        """
+        """*timeout_s* limits each request, *first_answer_s* the first one if shorter."""
         self._log = log
         self._timeout_s = timeout_s
         self._first_answer_s = first_answer_s
@@ -146,7 +137,6 @@ class ReplayedStates:
             await self._advance(places, self._timeout_s, progress)
 
     async def keep(self) -> None:
-        """Write the states into the cache, if there is one."""
         if self._cache is not None:
             for one in self._held.values():
                 await self._cache.keep(one.shard, one.history)
@@ -283,21 +273,6 @@ def standing_of_trouble(place: int, error: RlmmError) -> MetadataPartitionStatus
     return unread(place, state.value, why.value, str(error), position=position, target=target)
 
 
-def unread(
-    place: int,
-    state: str,
-    why: str,
-    detail: str,
-    *,
-    position: int | None = None,
-    target: int | None = None,
-) -> MetadataPartitionStatus:
-    """Return the status of a metadata partition that was not read."""
-    return MetadataPartitionStatus(
-        place, state, why, detail, None, position, target, None, None, None, None, None, None
-    )
-
-
 def history_of(base: ReplayHistory, figures: ShardStatistics) -> ReplayHistory:
     """Return the history of a state that began with *base* and has counted *figures* since."""
     undecodable = figures.undecodable_by_reason
@@ -309,10 +284,3 @@ def history_of(base: ReplayHistory, figures: ShardStatistics) -> ReplayHistory:
     found.records += tally.applied + tally.duplicate + tally.rejected + lost
     found.without_base += figures.rejected_by_reason.get(RejectReason.UNKNOWN_SEGMENT, 0)
     return found
-
-
-def lost_note(place: int, undecodable: int, records: int) -> str:
-    return (
-        f"metadata partition {place}: {undecodable} of {records} records could not be understood: "
-        "what they said is not in any answer"
-    )

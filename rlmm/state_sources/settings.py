@@ -14,36 +14,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
-    """
-    Chooses one source of the tiered state. Folders come before a service, and a service before a
-    cluster; a cluster beside another source is asked for its own facts only.
-    """
+    """Chooses one source: folders before a service, a service before a cluster."""
 
     log_dirs: tuple[Path, ...] = ()
-    """Copied folders of the metadata topic, or log folders that hold some."""
     sidecar: str = ""
     """`host:port`, or the path of a socket: with a slash in it, or behind `unix:`."""
     cluster_id: str = ""
-    """Whose metadata, where a service serves several clusters."""
     token_file: Path | None = None
-    """Holds the token for the service, and nothing else."""
     is_tls: bool = False
     """Whether `host:port` is encrypted; it is, too, where one of the files of TLS is named."""
     ca_file: Path | None = None
     certificate_file: Path | None = None
     key_file: Path | None = None
     bootstrap_servers: str = ""
-    """`host:port,...` of the cluster."""
     command_config: Path | None = None
-    """A Java client.properties, as it is."""
     command_properties: tuple[str, ...] = ()
     """Single properties of a Java client, `KEY=VALUE`, above those of the file."""
     snapshot_cache: Path | None = None
     """Where the state of a cluster's topic is kept for the next command that asks."""
     timeout_s: float = 30.0
-    """Deadline of each call."""
     partition_count: int | None = None
-    """How many partitions a topic has of which folders were copied, where they do not say it."""
+    """Of a copied topic whose folders do not contain it."""
 
     def __post_init__(self) -> None:
         if self.log_dirs and self.sidecar:

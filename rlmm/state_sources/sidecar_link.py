@@ -1,8 +1,4 @@
-"""
-Connection of one command to a running service.
-
-Invariant: every failure is one line that names the place and uses the words of the command line.
-"""
+"""Connection of one command to a running service, and its calls that brokers do not use."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ import ssl
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
+from broker_adapter.calls import Call
 from broker_adapter.connection import ServiceConnection
 from broker_adapter.retry_policies import RetryPolicy
 from rlmm.base.backoff import Pauses
@@ -29,21 +26,26 @@ from rlmm.errors import (
     UnsupportedVersion,
     WrongCluster,
 )
+from rlmm.wire import operator_queries as looking
+from rlmm.wire.options import wait_options_value
+from rlmm.wire.value_checks import refuse
+from rlmm.wire.values import partition_value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from broker_adapter.address import Address
-    from broker_adapter.calls import Call
+    from rlmm.errors import LogError
+    from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.wire.hello import ClientHello, HelloAnswer
 
 A = TypeVar("A")
 
 CONNECT_S: Final = 5.0
-"""By then whoever says nothing at all is not there."""
 _REPEATED: Final = RetryPolicy(
     "looking", (TooBusy, LogUnavailable), Pauses(0.05, 1.0), attempts_max=100, last_s=0.05
 )
 _REFUSED: Final = (NotPermitted, WrongCluster, UnsupportedVersion, TooBusy)
-"""What a service says to who may not come in."""
 
 
 class SidecarLink:
@@ -71,7 +73,6 @@ class SidecarLink:
 
     @property
     def server(self) -> HelloAnswer:
-        """Return the latest hello answer of the service."""
         assert self._server is not None, "it is open"
         return self._server
 
@@ -185,3 +186,43 @@ class SidecarLink:
 
     def _unavailable(self, why: str) -> SidecarUnavailable:
         return SidecarUnavailable(f"the service at {self.where} was not reached: {why}")
+
+
+def list_partitions(place: int, after: bytes | None, limit: int) -> Call[looking.SummaryPage]:
+    return Call("list_partitions", [place, after, limit], looking.read_summary_page)
+
+
+def open_image(partition: TopicIdPartition, size: int) -> Call[looking.ImageHead]:
+    """Open the state image of *partition*, and return its first bytes."""
+    args = [partition_value(partition), size]
+    return Call("open_image", args, looking.read_image_head, (partition,))
+
+
+def read_image(offset: int, size: int) -> Call[bytes]:
+    def read(value: object) -> bytes:
+        found = looking.read_bytes(value, "a piece of an image")
+        if not found:
+            refuse("a piece of an image", "of one byte at least", value)
+        return found
+
+    return Call("read_image", [offset, size], read)
+
+
+def close_image() -> Call[None]:
+    return Call("close_image", [], lambda _: None)
+
+
+def log_bounds(
+    places: Sequence[int],
+) -> Call[tuple[Uuid, list[looking.LogEnds | LogError]]]:
+    """Return the identity of the log, and the bounds of the metadata partitions *places*."""
+    count = len(places)
+    return Call("log_bounds", [list(places)], lambda value: looking.read_log_ends(value, count))
+
+
+def read_log(
+    topic_id: Uuid, place: int, position: int, skip: int, size: int, timeout_ms: int
+) -> Call[looking.LogPiece | None]:
+    """Return record batches of metadata partition *place* from *position* on."""
+    args: list[object] = [topic_id, place, position, skip, size, wait_options_value(timeout_ms)]
+    return Call("read_log", args, looking.read_log_piece)

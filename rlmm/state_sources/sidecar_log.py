@@ -1,8 +1,6 @@
 """
-Log of the metadata topic, read through a running service by pages of record batches.
-
-The service answers from the log, not from its state, so the log is available also while the service
-is not caught up. It contains the events of every partition, so reading it requires the admin role.
+Log of the metadata topic, read through a running service by pages of record batches. It is
+available also while the service is not caught up, and requires the admin role.
 """
 
 from __future__ import annotations
@@ -10,10 +8,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from broker_adapter.calls import status
 from rlmm.errors import LogRecreated, LogUnavailable, NotPermitted, NotReady
 from rlmm.log.protocol import LogBounds
 from rlmm.records.record_set import RecordSet
-from rlmm.state_sources.sidecar_calls import log_bounds, read_log, status
+from rlmm.state_sources.sidecar_link import log_bounds, read_log
 from rlmm.state_sources.sidecar_status import identity_of
 from rlmm.wire.operator_queries import LogEnds
 
@@ -43,7 +42,6 @@ class SidecarLog:
 
     @property
     def may_read(self) -> bool:
-        """Return whether the client's role may read the log."""
         return self._link.server.role == ADMIN
 
     async def identity(self, *, timeout_s: float) -> LogIdentity:

@@ -1,14 +1,15 @@
 """
-State of a running service, read piece by piece.
-
-The service continues meanwhile: each page, and each user partition as a whole, is as it was at its
-request, and never older than the reported positions. Only the latest answer is kept here.
+State of a running service, read piece by piece. Each page, and each user partition as a whole, is
+as it was at its request, and never older than the reported positions. Only the latest answer is
+kept here.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from broker_adapter.calls import page as segment_page
+from broker_adapter.calls import partition_delete
 from rlmm.errors import (
     InvalidArgument,
     NotPermitted,
@@ -18,8 +19,12 @@ from rlmm.errors import (
 )
 from rlmm.inspection.moment import PAGE, PartitionSummary, in_order
 from rlmm.metadata.assignment import place_of
-from rlmm.metadata.python_shard import PythonShard
-from rlmm.state_sources import sidecar_calls as calls
+from rlmm.state_sources.sidecar_link import (
+    close_image,
+    list_partitions,
+    open_image,
+    read_image,
+)
 from rlmm.wire.operator_queries import PIECE_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -51,7 +56,7 @@ class SidecarMoment:
         for place in self.positions:
             after: bytes | None = None
             while True:
-                page = await self._link.ask(calls.list_partitions(place, after, PAGE))
+                page = await self._link.ask(list_partitions(place, after, PAGE))
                 if not page.is_whole:
                     raise self._not_all(place)
                 found += [
@@ -72,12 +77,12 @@ class SidecarMoment:
         self._require_read(partition)
         after: bytes | None = None
         while True:
-            call = calls.page(partition, epoch, after, PAGE)
+            call = segment_page(partition, epoch, after, PAGE)
             try:
                 segments, after = await self._link.ask(call)
             except UnknownPartition:
                 # Of one whose deletion is finished nothing is left, which is no error here.
-                await self._link.ask(calls.partition_delete(partition))
+                await self._link.ask(partition_delete(partition))
                 return
             if segments:
                 yield segments
@@ -86,9 +91,11 @@ class SidecarMoment:
 
     async def state(self, partition: TopicIdPartition) -> Shard:
         """See `Moment`: the state at the time of this call."""
+        from rlmm.metadata.python_shard import PythonShard  # noqa: PLC0415  # not for `rlmm status`
+
         place = self._require_read(partition)
         for _ in range(_ATTEMPTS):
-            head = await self._link.ask(calls.open_image(partition, PIECE_BYTES_MAX))
+            head = await self._link.ask(open_image(partition, PIECE_BYTES_MAX))
             image = await self._rest(head)
             if image is not None:
                 shard = PythonShard(place, head.position)
@@ -104,11 +111,11 @@ class SidecarMoment:
             return head.first
         while had < head.size_bytes:
             try:
-                pieces.append(await self._link.ask(calls.read_image(had, PIECE_BYTES_MAX)))
+                pieces.append(await self._link.ask(read_image(had, PIECE_BYTES_MAX)))
             except InvalidArgument:
                 return None
             had += len(pieces[-1])
-        await self._link.ask(calls.close_image())
+        await self._link.ask(close_image())
         return b"".join(pieces)
 
     def _require_read(self, partition: TopicIdPartition) -> int:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Self
 
+from broker_adapter.address import TcpAddress, UnixAddress, tls_context, token_in
+from broker_adapter.calls import status
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.version import __version__
-from rlmm.errors import InvalidArgument, NotReady, RlmmError
+from rlmm.errors import ConfigError, InvalidArgument, NotReady, RlmmError
 from rlmm.inspection.source_status import SourceStatus, StateSourceKind
-from rlmm.records.batch import Batch, walk
-from rlmm.records.damage import DamagedRecords
-from rlmm.state_sources.sidecar_access import address_of, token_of
-from rlmm.state_sources.sidecar_calls import status
 from rlmm.state_sources.sidecar_link import SidecarLink
 from rlmm.state_sources.sidecar_log import SidecarLog
 from rlmm.state_sources.sidecar_moment import SidecarMoment
@@ -22,6 +20,7 @@ from rlmm.wire.hello import VERSIONS, ClientHello, hello_value, read_hello
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from broker_adapter.address import Address
     from rlmm.inspection.replay import Progress
     from rlmm.inspection.source_status import MetadataPartitionStatus
     from rlmm.records.record_set import RecordSet
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
 
 CLIENT: Final = f"rlmm/{__version__}"
 _LOOK_S: Final = 0.5
-"""How often is looked whether a service has caught up."""
 _RECORD_S: Final = 2.0
-"""What is waited for one record of a partition that lags."""
 
 
 class ServiceStateSource:
@@ -53,10 +50,7 @@ class ServiceStateSource:
 
     @classmethod
     async def open(cls, settings: SourceSettings, *, cluster: Brokers | None = None) -> Self:
-        """
-        Connect to the service that *settings* name. Raises the obstacle as one line; *cluster* then
-        still belongs to the caller.
-        """
+        """Connect to the service; on failure *cluster* still belongs to the caller."""
         hello = ClientHello(VERSIONS, CLIENT, token_of(settings), settings.cluster_id or None)
         read_hello(hello_value(hello))
         link = await SidecarLink.open(address_of(settings), hello, settings.timeout_s)
@@ -74,10 +68,7 @@ class ServiceStateSource:
     # -------------------------------------------------------------------------- how it stands
 
     async def standing(self) -> SourceStatus:
-        """
-        See `StateSource`. The age of the last record of a lagging partition requires the admin
-        role.
-        """
+        """See `StateSource`. The age of a lagging partition requires the admin role."""
         found = await self._standing()
         if not self.log.may_read:
             return found
@@ -119,10 +110,7 @@ class ServiceStateSource:
         wait_s: float = 0.0,
         progress: Progress | None = None,
     ) -> SidecarMoment:
-        """
-        See `StateSource`. Metadata partitions that are not assigned to the service are not waited
-        for.
-        """
+        """See `StateSource`. Unassigned metadata partitions are not waited for."""
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + wait_s
         while True:
@@ -177,6 +165,9 @@ def _asked(found: SourceStatus, places: Collection[int] | None) -> list[Metadata
 
 def _timestamp_ms(found: RecordSet, offset: int) -> int | None:
     """Return the timestamp of the record at *offset*, or of its batch if it was compacted away."""
+    from rlmm.records.batch import Batch, walk  # noqa: PLC0415  # for a partition that lags
+    from rlmm.records.damage import DamagedRecords  # noqa: PLC0415
+
     for batch in walk(found.data, verify_crc=False):
         if not isinstance(batch, Batch) or batch.next_offset <= offset:
             continue
@@ -185,3 +176,34 @@ def _timestamp_ms(found: RecordSet, offset: int) -> int | None:
                 return record.timestamp_ms
         return batch.max_timestamp_ms if batch.max_timestamp_ms >= 0 else None
     return None
+
+
+_UNIX: Final = "unix:"
+_PORT_MAX: Final = 2**16 - 1
+
+
+def address_of(settings: SourceSettings) -> Address:
+    """Return the address of the service. Raises `ConfigError`, naming the file or the flag."""
+    text = settings.sidecar
+    wants_tls = settings.is_tls or bool(settings.ca_file or settings.certificate_file)
+    if text.startswith(_UNIX) or "/" in text:
+        if wants_tls:
+            msg = f"TLS is for HOST:PORT, and --sidecar is a socket of this machine: {text}"
+            raise ConfigError(msg)
+        return UnixAddress(text.removeprefix(_UNIX))
+    host, colon, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        colon = ""
+    is_number = port.isascii() and port.isdigit() and len(port) <= 5
+    if not (host and colon and is_number and 0 < int(port) <= _PORT_MAX):
+        msg = f"--sidecar is HOST:PORT, or the path of a socket with a slash in it, got {text!r}"
+        raise ConfigError(msg)
+    files = settings.ca_file, settings.certificate_file, settings.key_file
+    return TcpAddress(host, int(port), tls_context(*files) if wants_tls else None)
+
+
+def token_of(settings: SourceSettings) -> str | None:
+    """Read the token from the named file; messages never show its content."""
+    return token_in(settings.token_file)

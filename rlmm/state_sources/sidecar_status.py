@@ -1,8 +1,4 @@
-"""
-Status of a running service in the form that all sources share. Pure.
-
-Fields that an older service does not send are unknown, and nothing else follows from that.
-"""
+"""Status of a running service in the form that all sources share; missing is unknown. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +10,11 @@ from rlmm.inspection.source_status import (
     MetadataPartitionStatus,
     SourceStatus,
     StateSourceKind,
+    lost_note,
+    unread,
 )
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
-from rlmm.state_sources.replayed_states import lost_note, unread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +22,7 @@ if TYPE_CHECKING:
     Said = Mapping[object, object]
 
 ABSENT: Final = "absent"
-"""How a metadata partition stands that the service does not read, before it knows what is its own;
-then it is not assigned."""
+"""A metadata partition that the service does not read, before its assignment is known."""
 OBSERVER: Final = "observer"
 
 
@@ -61,17 +57,13 @@ def standing_of(said: Said, where: str, mode: str) -> SourceStatus:
 
 
 def _unread_as(is_assignment_known: object) -> tuple[str, str]:
-    """
-    Return state and reason of partitions that the service does not read; an older service does not
-    tell.
-    """
+    """Return state and reason of partitions that are not read; an older service does not tell."""
     if is_assignment_known is True:
         return NOT_ASSIGNED, NOT_ASSIGNED
     return ABSENT, "assignment-unknown" if is_assignment_known is False else ABSENT
 
 
 def _not_understood(found: Mapping[int, Said]) -> list[str]:
-    """Return notes on records that are in no answer."""
     notes = []
     for place, one in sorted(found.items()):
         history = _map(one.get("history"))

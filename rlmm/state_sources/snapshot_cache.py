@@ -1,10 +1,7 @@
 """
-Cache of snapshots, so that the next command does not read the whole topic again.
-
-The files are the service's own snapshots with the same checks: checksum, cluster, topic, partition
-count, and the bounds of the log. Other files are ignored. Each file is written aside and renamed,
-so a folder never holds a partial one. Invariant: a folder that another process uses for snapshots
-is neither read nor written.
+Cache of snapshots, so that the next command does not read the whole topic again. The files have the
+service's form and checks; each is written aside and renamed. Invariant: a folder that another
+process uses for snapshots is neither read nor written.
 """
 
 from __future__ import annotations
@@ -35,8 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.sources.cache")
 
 _SHARE = 10
-"""A snapshot is as much work as its segments: it is written anew once a tenth as many records came
-behind the last one, so that a command that reads little writes nothing."""
+"""A snapshot is written anew once this share of records came behind the last one."""
 
 
 class SnapshotCache:
@@ -49,15 +45,10 @@ class SnapshotCache:
         self._store: SnapshotStore | None = None
         self._identity: LogIdentity | None = None
         self.trouble: str | None = None
-        """Why nothing is kept, where nothing is."""
 
     @classmethod
     async def open(cls, folder: Path, clock: Clock = SYSTEM_CLOCK) -> Self:
-        """
-        Lock the folder and create it if necessary; a folder in use is left alone.
-
-        Raises `ConfigError` for a folder that cannot be a cache.
-        """
+        """Lock the folder, made if necessary; `ConfigError` if it can be no cache."""
         made = cls(folder, clock)
         await in_own_thread("snapshot-cache", made._take)
         return made
@@ -85,14 +76,13 @@ class SnapshotCache:
         return await self._store.restore(place, bounds.log_start_offset, bounds.high_watermark)
 
     def age_s(self, place: int) -> float | None:
-        """Return the age of the newest snapshot of a metadata partition."""
         saved = None if self._store is None else self._store.saved(place)
         return None if saved is None else max(0, self._clock.now_ms() - saved.written_ms) / 1_000
 
     async def keep(self, shard: Shard, history: ReplayHistory) -> bool:
         """
-        Write the state of *shard* unless the newest snapshot is nearly equal; true if it was
-        written. A failure is a note and no error, because the command has its answer already.
+        Write *shard* unless the newest snapshot is nearly equal; true if written. A failure is a
+        note, because the command has its answer already.
         """
         if self._store is None:
             return False

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.inspection.state_changes import ChangeKind, DeleteChange, SegmentChange, WatermarkChange
-from rlmm.views.segment import DeleteStateName, PartitionView, SubjectStateName, partition_fields
+from rlmm.inspection.moment_diff import ChangeKind, DeleteChange, SegmentChange, WatermarkChange
+from rlmm.views.segment import (
+    DeleteStateName,
+    PartitionView,
+    SubjectStateName,
+    partition_fields,
+)
 from rlmm.views.values import Count, TimeText, UuidText, ViewObject, iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rlmm.inspection.moment import PartitionSummary
-    from rlmm.inspection.moment_diff import PartitionPair
-    from rlmm.inspection.state_changes import Change
+    from rlmm.inspection.moment_diff import Change, PartitionPair
 
 
 class ChangeView(PartitionView):
+    """One change of a user partition; a field that the change does not have is null."""
+
     metadata_partition: Count
     change: ChangeKind
     segment_id: UuidText | None = None
@@ -46,6 +52,8 @@ class ChangeCounts(ViewObject, rename="kebab"):
 
 
 class PartitionFigures(ViewObject):
+    """A user partition at one moment, in figures."""
+
     started: Count
     finished: Count
     being_deleted: Count

@@ -10,7 +10,8 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import UnknownPartition
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd, replay
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay, replay
 from rlmm.metadata.python_shard import PythonShard
 
 if TYPE_CHECKING:

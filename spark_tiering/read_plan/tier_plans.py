@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from rlmm.errors import DataLost, InvalidArgument, LogError
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.retention.retention import number
 from spark_tiering.read_plan.inputs import PartitionInput, StateOrigin, inputs_of_segments
 from spark_tiering.read_plan.moments import moment_at, state_of

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import hypothesis.strategies as st
 from hypothesis import given
 
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.metadata.verdicts import Undecodable, UndecodableReason
 from tests.support.logs.logs_of_every_kind import LOGS, LOST, START_MS, MixedLog, NaiveEntry
 

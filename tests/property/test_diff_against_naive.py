@@ -10,24 +10,24 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from rlmm.inspection.moment_diff import compare
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
-from rlmm.inspection.state_changes import (
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.moment_diff import (
     ChangeKind,
     DeleteChange,
     NewPartition,
     SegmentChange,
     WatermarkChange,
     changes_of,
+    compare,
 )
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.metadata.segment import SegmentState
 from tests.support.logs.logs_of_every_kind import LOGS, START_MS, MixedLog, written
 from tests.support.records.histories import DenseHistory
 from tests.support.records.kafka_cache_model import LiteralStates
 
 if TYPE_CHECKING:
-    from rlmm.inspection.moment_diff import MomentDiff
-    from rlmm.inspection.state_changes import Change
+    from rlmm.inspection.moment_diff import Change, MomentDiff
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 

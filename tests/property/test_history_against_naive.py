@@ -12,7 +12,8 @@ from hypothesis import given
 
 from rlmm.inspection.history import EventHistory, HistoryPart, HistorySubject
 from rlmm.inspection.log_scan import find_mention
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from rlmm.metadata.ids import SegmentId
 from rlmm.metadata.segment import SegmentMetadata

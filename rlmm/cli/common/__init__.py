@@ -6,8 +6,6 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `answer_header`: The head of an answer: its source, and the moment that it describes.
 - `commands`: The subcommands of `rlmm`.
 - `config_options`: `rlmm config`.
-- `environment_variables`: Variables of the environment that are called as their flags are.
-- `error_hints`: Hints for the errors that end a command.
 - `exit_codes`: The exit codes of commands, and the line that a person reads of an error that ends
   one.
 - `item_streams`: Streams of items that are cut short.
@@ -15,7 +13,10 @@ May be imported by every package above it in the layers of `pyproject.toml`.
 - `object_places`: The keys of a segment's objects, in the layout of the storage plugin.
 - `output`: The printing of answers in one piece.
 - `parameter_types`: Types of command line parameters.
+- `option_kinds`: Kinds of options: switches, files, times, counts.
+- `partial_metadata`: Answers from partial metadata: assigned, ready or readable partitions alone.
 - `query_command`: A command that looks at the state, from its flags to its exit code.
+- `query_options`: Options that several queries have in common.
 - `query_run`: The run of a command that queries the state.
 - `shared_flags`: The flags that all commands share which look at the tiered state, and their
   variables.

@@ -31,8 +31,6 @@ class SourceHead(ViewObject):
 
 
 class LogHead(SourceHead):
-    """The source, and its cluster and metadata topic."""
-
     cluster_id: str
     topic_id: Annotated[UuidText, Meta(description="Of the metadata topic.")]
 
@@ -46,13 +44,15 @@ class MomentHead(LogHead):
     ]
 
 
+def shared_fields(view: type[ViewObject], value: object) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in view.__struct_fields__ if hasattr(value, name)}
+
+
 def source_fields(looking: QueryContext) -> dict[str, Any]:
-    """Return the fields of `SourceHead`."""
     return {"source": looking.source.kind, "where": looking.source.where}
 
 
 def log_fields(looking: QueryContext, identity: LogIdentity) -> dict[str, Any]:
-    """Return the fields of `LogHead`."""
     return {
         **source_fields(looking),
         "cluster_id": identity.cluster_id,
@@ -61,7 +61,6 @@ def log_fields(looking: QueryContext, identity: LogIdentity) -> dict[str, Any]:
 
 
 def moment_fields(looking: QueryContext, moment: Moment) -> dict[str, Any]:
-    """Return the fields of `MomentHead`."""
     return {
         **log_fields(looking, moment.identity),
         "as_of_offsets": offsets_before(moment.positions),
@@ -74,7 +73,6 @@ def offsets_before(positions: Mapping[int, int]) -> dict[str, int]:
 
 
 def note_lines(document: View) -> Iterator[str]:
-    """Yield the notes of *document* for people."""
     for note in document.get("notes", ()):
         yield f"note: {note}"
 
@@ -86,10 +84,7 @@ async def all_segments(moment: Moment, partition: TopicIdPartition) -> list[Segm
 async def partitions_in_place(
     moment: Moment, notes: list[str] | None = None
 ) -> list[PartitionSummary]:
-    """
-    Return every user partition that is in the metadata partition where brokers look for it; *notes*
-    count the others, which no question can reach.
-    """
+    """Return the user partitions where brokers look for them; *notes* count the others."""
     count = moment.identity.partition_count
     summaries = await moment.user_partitions()
     found = [one for one in summaries if place_of(one.partition, count) == one.metadata_partition]

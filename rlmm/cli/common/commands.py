@@ -1,30 +1,20 @@
 """Subcommands of `rlmm`: where each is defined, and its line of help. Imports none of them."""
 
+_QUERIES = (
+    "check", "diff", "doctor", "events", "explain", "history", "lag", "preflight",
+    "rehearse_compaction", "segments", "status", "stuck", "support_bundle", "usage", "verify",
+)  # fmt: skip
 SUBCOMMANDS = {
-    "check": "rlmm.cli.queries.check:check",
+    **{name.replace("_", "-"): f"rlmm.cli.queries.{name}:{name}" for name in _QUERIES},
     "config": "rlmm.cli.common.config_options:config",
     "conformance": "rlmm_conformance.command:conformance",
     "demo": "rlmm_demo.command:demo",
-    "diff": "rlmm.cli.queries.diff:diff",
-    "doctor": "rlmm.cli.queries.doctor:doctor",
-    "events": "rlmm.cli.queries.events:events",
-    "explain": "rlmm.cli.queries.explain:explain",
-    "history": "rlmm.cli.queries.history:history",
-    "lag": "rlmm.cli.queries.lag:lag",
     "offsets": "rlmm.cli.queries.lag:offsets",
-    "preflight": "rlmm.cli.queries.preflight:preflight",
-    "rehearse-compaction": "rlmm.cli.queries.rehearse_compaction:rehearse_compaction",
-    "segments": "rlmm.cli.queries.segments:segments",
     "serve": "rlmm.cli.service.serve:serve_command",
     "snapshot": "rlmm.cli.snapshot.write:snapshot",
-    "status": "rlmm.cli.queries.status:status",
-    "stuck": "rlmm.cli.queries.stuck:stuck",
-    "support-bundle": "rlmm.cli.queries.support_bundle:support_bundle",
     "tier": "rlmm.cli.tier.command:tier",
-    "usage": "rlmm.cli.queries.usage:usage",
-    "verify": "rlmm.cli.queries.verify:verify",
 }
-"""Name of each subcommand -> where its click command stands, as module:attribute."""
+"""Subcommand -> its click command, as module:attribute."""
 SHORT_HELP = {
     "check": "Judge thresholds once: exit code 0 when all is well, 1 when not.",
     "config": "Show the configuration.",
@@ -49,11 +39,8 @@ SHORT_HELP = {
     "usage": "Sum up bytes and segments, waste, what goes soon, and cost.",
     "verify": "Look for holes, overlaps and segments that no look-up finds.",
 }
-"""
-The line that help has of each, as the command itself says it: a list of commands imports none. A
-command that has no line here is asked for it.
-"""
+"""The help line of each, so that a list of commands imports none; one without a line is asked."""
 WITH_OWN_VARIABLES = frozenset({"config", "conformance", "demo", "serve", "snapshot", "tier"})
-"""Those that say themselves which variables of the environment they take, or take none."""
+"""Commands that name their own variables of the environment, or take none."""
 COMMANDS_OF_VARIABLES = (SUBCOMMANDS.keys() - WITH_OWN_VARIABLES) | {"tier"}
-"""Whose flags are variables of the environment that a configuration does not mean."""
+"""Commands whose flags are variables that a configuration does not mean."""

@@ -1,9 +1,4 @@
-"""
-Options of commands that load a configuration, and `rlmm config`.
-
-A command with `config_options` receives the loaded configuration. A command with `source_options`
-receives its sources instead and can load it repeatedly.
-"""
+"""Options of commands that load a configuration, and `rlmm config`."""
 
 from __future__ import annotations
 
@@ -18,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rlmm.cli.common.commands import COMMANDS_OF_VARIABLES
+from rlmm.cli.common.option_kinds import attach
 from rlmm.cli.common.output import OUTPUTS, print_table
 from rlmm.cli.common.shared_flags import is_of_commands
 from rlmm.config.keys import KEYS
@@ -31,18 +27,6 @@ if TYPE_CHECKING:
     from rlmm.config.loading import LoadedConfiguration
 
 _PARAMETER = "setting_"
-_SHOWN_IN_HELP = {
-    "data_dir",
-    "mode",
-    "assignment",
-    "log_kind",
-    "kafka_bootstrap_servers",
-    "kafka_command_config",
-    "kafka_server_properties",
-    "logging_format",
-    "logging_level",
-}
-"""The flags that --help shows. A list of all keys would be too long to read."""
 _HELP = {
     "data_dir": "Folder of the embedded log and of the snapshots.",
     "mode": "Accept writes (serve), or only read (observer).",
@@ -54,14 +38,22 @@ _HELP = {
     "logging_format": "Format of log lines.",
     "logging_level": "Minimum level of log lines.",
 }
+"""Help of the flags that --help shows. A list of all keys would be too long to read."""
+_FILES = (
+    click.option(
+        "--config", "config_file", type=click.Path(path_type=Path), metavar="FILE",
+        help="Configuration file in TOML. The default is the file that RLMM_CONFIG names.",
+    ),
+    click.option(
+        "--command-property", "command_properties", multiple=True, metavar="KEY=VALUE",
+        help="A property of a Java client. Repeatable.",
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationSources:
-    """The sources of a command's configuration."""
-
     flags: Mapping[str, str]
-    """Texts by the names of their keys."""
     environ: Mapping[str, str]
     file: Path | None
     command_properties: tuple[str, ...]
@@ -76,12 +68,7 @@ class ConfigurationSources:
 
 
 def config_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """
-    Add a flag for every key; *command* receives `configuration`, a `LoadedConfiguration`.
-
-    Properties of a Java file without an equivalent are listed on standard error, one line for each
-    file.
-    """
+    """Add a flag for every key; *command* receives `configuration`, a `LoadedConfiguration`."""
 
     @functools.wraps(command)
     def configured(*, sources: ConfigurationSources, **parameters: Any) -> Any:
@@ -114,23 +101,8 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         sources = ConfigurationSources(given, environ, config_file, command_properties)
         return command(sources=sources, **parameters)
 
-    decorated: Callable[..., Any] = configured
-    for key in reversed(KEYS.values()):
-        decorated = _option(key)(decorated)
-    decorated = click.option(
-        "--command-property",
-        "command_properties",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="A property of a Java client. Repeatable.",
-    )(decorated)
-    return click.option(
-        "--config",
-        "config_file",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Configuration file in TOML. The default is the file that RLMM_CONFIG names.",
-    )(decorated)
+    decorated: Callable[..., Any] = attach([*_FILES, *map(_option, KEYS.values())])(configured)
+    return decorated
 
 
 def _option(key: Key) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -141,7 +113,7 @@ def _option(key: Key) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         key.flag,
         f"{_PARAMETER}{key.name}",
         metavar="|".join(kind) if is_choice else words.get(kind, "TEXT"),
-        hidden=key.name not in _SHOWN_IN_HELP,
+        hidden=key.name not in _HELP,
         help=_HELP.get(key.name),
     )
 

@@ -8,9 +8,7 @@ if TYPE_CHECKING:
     from rlmm.errors import RlmmError
 
 EXIT_FOUND = 1
-"""
-The command did its work and what it looked for was there: a failed scenario, a difference, damage.
-"""
+"""The command found what it looks for: a failed scenario, a difference, damage."""
 EXIT_USAGE = 2
 """The command or its configuration is wrong; nothing was started."""
 EXIT_INTERRUPTED = 130

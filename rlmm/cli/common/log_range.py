@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rlmm.errors import InvalidArgument
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def looking_up_to(looking: QueryContext, to: MomentSelector | None) -> QueryContext:
-    """
-    Return the query up to *to*, if it is given. Raises `InvalidArgument` if `--at` contradicts it.
-    """
+    """Return the query up to *to*, if given. `InvalidArgument` if `--at` contradicts it."""
     if to is None:
         return looking
     if not looking.is_now:
@@ -41,10 +39,7 @@ def named_places(looking: QueryContext, begin: MomentSelector | None) -> set[int
 
 
 def first_offsets(begin: MomentSelector | None, places: Collection[int]) -> dict[int, int]:
-    """
-    Return the first offset of each of *places* that has one. Raises `InvalidArgument` for an offset
-    without a partition if there are several.
-    """
+    """Return first offsets by place. `InvalidArgument` for a bare offset of several places."""
     if begin is None:
         return {}
     if begin.offset is None:
@@ -59,8 +54,5 @@ def first_offsets(begin: MomentSelector | None, places: Collection[int]) -> dict
 
 
 def bound_from(at: MomentSelector, places: Collection[int]) -> ReplayEnd:
-    """
-    Return *at* as the bound of a replay of *places*. Raises `InvalidArgument` for an offset without
-    a partition if there are several.
-    """
+    """Return *at* as the bound of a replay of *places*; raises as `first_offsets` does."""
     return ReplayEnd(first_offsets(at, places), at.time_ms)

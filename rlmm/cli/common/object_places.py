@@ -16,16 +16,12 @@ if TYPE_CHECKING:
 
 
 class ObjectKeys(ViewObject):
-    """Keys of the objects of a segment."""
-
     log: str
     indexes: str
     manifest: str
 
 
 class StoredObjectView(ViewObject):
-    """Describes one object as its store does."""
-
     size_bytes: Count
     crc64nvme: Annotated[str, Meta(pattern="^[0-9a-f]{16}$")] | None
     modified_ms: int
@@ -41,8 +37,6 @@ class StoredObjectsView(ViewObject):
 
 
 class ObjectCheckView(ViewObject):
-    """The objects of a segment in their store."""
-
     found: Annotated[str, choice(["none", "partial", "whole", "damaged", "unknown"])]
     objects: StoredObjectsView
     findings: list[str]
@@ -50,11 +44,9 @@ class ObjectCheckView(ViewObject):
 
 def object_places(segment: SegmentMetadata, prefix: str = "") -> ObjectKeys | None:
     """
-    Return the keys of a segment's objects; None where no broker can have made any, for a topic
-    with such a name.
-
-    *prefix* is the prefix that brokers are configured with. Custom metadata with another prefix or
-    key overrides it for log and indexes; the manifest is always under *prefix*.
+    Return the keys of a segment's objects; None for a topic name that no broker can have. *prefix*
+    is that of the brokers. Custom metadata overrides it for log and indexes, while the manifest is
+    always under *prefix*.
     """
     custom = stored_fields(segment) or CustomMetadata()
     try:

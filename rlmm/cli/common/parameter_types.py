@@ -90,12 +90,8 @@ class _Parsed(click.ParamType):  # type: ignore[type-arg]  # it takes none when 
 WHEN = _Parsed("time", lambda text: parse_time(text, time.time_ns() // 1_000_000))
 """A moment, in milliseconds since the epoch: ISO 8601, milliseconds, `-7d` or `now`."""
 PARTITION = _Parsed("partition", parse_partition)
-"""A `PartitionLabel`: `orders-3`."""
 POSITION = _Parsed("position", parse_position)
-"""A `PartitionLabel` and an offset: `orders-3@1500`."""
 SEGMENT = _Parsed("segment", parse_segment)
-"""A `SegmentLabel`."""
 MOMENT = _Parsed("moment", lambda text: parse_at(text, time.time_ns() // 1_000_000))
-"""An `At`: an offset of a metadata partition, PARTITION:OFFSET,..., or a time."""
+"""A `MomentSelector`."""
 SUBJECT = _Parsed("subject", parse_subject)
-"""A `SegmentLabel` or a `PartitionLabel`, whichever it is."""

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.common.error_hints import hint_of, place_of
+from rlmm import errors
 from rlmm.cli.common.exit_codes import error_line
 from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.printing.writing import write_answer
 from rlmm.errors import RlmmError
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.source_status import NOT_ASSIGNED
 from rlmm.state_sources.opening import open_source
 from rlmm.state_sources.replay_bar import replay_bar
 
@@ -30,6 +31,49 @@ if TYPE_CHECKING:
     from rlmm.cli.common.source_options import SourceChoice
     from rlmm.inspection.replay import Progress
     from rlmm.state_sources.protocol import StateSource
+
+_HINTS: dict[type[errors.RlmmError], str] = {
+    errors.NotReady: "wait for it with --wait 30s",
+    errors.SidecarUnavailable: "name a running service with --sidecar, or look without one: "
+    "--bootstrap-server, --log-dirs",
+    errors.LogUnavailable: "see that --bootstrap-server and --command-config are right",
+    errors.LogNotPermitted: "the rights that are needed: READ and DESCRIBE on the metadata topic",
+    errors.NotPermitted: "show a token that may do it with --token-file",
+    errors.LogTruncated: "ask about a later moment: what the log no longer has cannot be read",
+    errors.OverBudget: "ask again later",
+    errors.TooBusy: "ask again later",
+}
+
+_NEVER_BY_ITSELF = {
+    "absent": "look where it is held: in all its folders with --log-dirs, or in the topic itself "
+    "with --bootstrap-server",
+    NOT_ASSIGNED: "look in the topic itself with --bootstrap-server",
+    "not-understood": "see them with `rlmm events --verdict undecodable`",
+}
+"""By the reason why something is not ready, where waiting brings nothing."""
+
+
+def place_of(error: errors.RlmmError) -> str:
+    """Return the progress of a metadata partition that is not ready, if the error has it."""
+    if not isinstance(error, errors.NotReady) or error.records_left is None:
+        return ""
+    if str(error.target) in str(error):
+        return ""
+    return (
+        f"metadata partition {error.metadata_partition} is at {error.position} of {error.target}, "
+        f"{error.records_left} records are left"
+    )
+
+
+def hint_of(error: errors.RlmmError) -> str:
+    """Return the way out that errors of this class have in common, if there is one."""
+    if isinstance(error, errors.NotReady) and error.reason in _NEVER_BY_ITSELF:
+        return _NEVER_BY_ITSELF[error.reason]
+    for kind in type(error).__mro__:
+        if kind in _HINTS:
+            return _HINTS[kind]
+    return ""
+
 
 _FIRST_TROUBLE_S = 12.0
 """A little longer than a source waits for a cluster's first answer."""
@@ -46,7 +90,6 @@ def run(asked: SourceChoice, ask: Ask) -> None:
 
 
 def tell(error: RlmmError, *, is_debug: bool = False) -> None:
-    """Print one line on standard error: the error, and the way out."""
     if is_debug or click.get_current_context().find_root().params.get("is_debug"):
         traceback.print_exception(error)
     line = "; ".join(filter(None, (error_line(error), place_of(error), hint_of(error))))
@@ -68,10 +111,7 @@ async def _run(asked: SourceChoice, ask: Ask) -> int:
 
 @contextmanager
 def _said_once() -> Iterator[None]:
-    """
-    Mute the log of the Kafka client until the first answer. The first failure ends the command with
-    a message, or the next attempt succeeds; later failures are logged.
-    """
+    """Mute the Kafka client's log until the first answer: a failure ends the command anyway."""
     begin_s = time.monotonic()
 
     def is_later(record: logging.LogRecord) -> bool:
@@ -109,10 +149,7 @@ def looking_of(asked: SourceChoice, source: StateSource, progress: Progress | No
 
 
 def discard_output() -> None:
-    """
-    Redirect standard output to nowhere after its reader has gone, so that the interpreter's flush
-    at exit does not fail.
-    """
+    """Discard standard output when its reader has gone, so that the flush at exit works."""
     if sys.stdout is None:
         return
     with suppress(OSError, ValueError):

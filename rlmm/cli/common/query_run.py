@@ -1,8 +1,4 @@
-"""
-Run of a query: open the source, ask one question, print the answer.
-
-Imports little, so that help and completion stay fast.
-"""
+"""Run of a query: open the source, ask one question, print the answer. Imports little, for help."""
 
 from __future__ import annotations
 
@@ -11,30 +7,27 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rlmm.cli.common.partial_metadata import knows, of_assigned, of_ready
 from rlmm.errors import InvalidArgument
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.selectors import resolve
+from rlmm.metadata.assignment import place_of
 from rlmm.metadata.ids import TopicIdPartition
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
+    from rlmm.cli.common.partial_metadata import Holds
     from rlmm.cli.common.source_options import SourceChoice
-    from rlmm.cli.partial_metadata.ready_partitions import Holds
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.inspection.moment import Moment, PartitionSummary
-    from rlmm.inspection.replay import Progress, ReplayEnd
+    from rlmm.inspection.replay import Progress
     from rlmm.inspection.selectors import PartitionLabel
     from rlmm.state_sources.protocol import StateSource
 
     Ask = Callable[["QueryContext"], Awaitable[CommandAnswer]]
-    """A question; see `rlmm.cli.printing.answer`."""
 
 _log = logging.getLogger("rlmm.cli.asking")
-
-
-def _up_to_now() -> ReplayEnd:
-    from rlmm.inspection.replay import ReplayEnd  # noqa: PLC0415  # not for help and completion
-
-    return ReplayEnd()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +36,7 @@ class QueryContext:
 
     source: StateSource
     now_ms: int
-    """The wall clock, looked up once for the whole command."""
-    bound: ReplayEnd = field(default_factory=_up_to_now)
+    bound: ReplayEnd = field(default_factory=ReplayEnd)
     """Of `--at`; nothing set means now. See `bound_of`."""
     wait_s: float = 0.0
     timeout_s: float = 30.0
@@ -52,20 +44,14 @@ class QueryContext:
     offset: int | None = None
     """Of `--at` with a bare offset: of the one metadata partition that is asked about."""
     notes: list[str] = field(default_factory=list)
-    """What was said on standard error of all that is answered; see `tell`."""
+    """Notes that standard error has already; see `tell`."""
 
     @property
     def is_now(self) -> bool:
-        """Return whether the query is about the present."""
         return self.bound.is_now and self.offset is None
 
     def bound_of(self, places: Collection[int] | None = None) -> ReplayEnd:
-        """
-        Return up to where *places*, or all metadata partitions, are read. Raises `InvalidArgument`
-        for an offset without a partition if there are several.
-        """
-        from rlmm.inspection.replay import ReplayEnd  # noqa: PLC0415  # not for help and completion
-
+        """Return the bound for *places*, or all. `InvalidArgument` for a bare offset of several."""
         if self.offset is None:
             return self.bound
         if places is None or len(set(places)) != 1:
@@ -78,12 +64,9 @@ class QueryContext:
 
     async def partition(self, label: PartitionLabel) -> TopicIdPartition:
         """
-        Return the user partition that *label* names now, whatever moment the query is about. Raises
+        Return the partition that *label* names now, whatever moment the query is about. Raises
         `UnknownPartition`, or `InvalidArgument` if several topics had the name.
         """
-        from rlmm.inspection.selectors import resolve  # noqa: PLC0415
-        from rlmm.metadata.assignment import place_of  # noqa: PLC0415  # as above
-
         if label.whole is not None:
             return label.whole
         places = None
@@ -99,17 +82,12 @@ class QueryContext:
     ) -> list[PartitionSummary]:
         """
         Return every user partition that is known now in *places*, or in all. If some are not ready,
-        the ready ones answer as long as *label* names a partition there; else raises `NotReady`.
+        the ready ones answer if *label* names a partition there; else raises `NotReady`.
         """
-        from rlmm.cli.partial_metadata.ready_partitions import knows, of_ready  # noqa: PLC0415  # as above
-
         now = partial(self.source.now, wait_s=self.wait_s, progress=self.progress)
         return await (await of_ready(self, now, knows(label.names), places)).user_partitions()
 
     async def place_of(self, partition: TopicIdPartition) -> int:
-        """Return the metadata partition of *partition*."""
-        from rlmm.metadata.assignment import place_of  # noqa: PLC0415  # as above
-
         identity = await self.source.log.identity(timeout_s=self.timeout_s)
         return place_of(partition, identity.partition_count)
 
@@ -121,40 +99,30 @@ class QueryContext:
 
     async def moment(self, places: Collection[int] | None = None) -> Moment:
         """
-        Return the requested state of *places*, or of all metadata partitions that the source
-        serves; a note tells if that is not every one. Raises `NotReady` if the source is not caught
-        up to it.
+        Return the requested state of *places*, or of all that the source serves. A note tells if
+        those are not all. Raises `NotReady` if the source is not caught up.
         """
-        from rlmm.cli.partial_metadata.assigned_partitions import of_assigned  # noqa: PLC0415  # as above
-
         return await (of_assigned(self) if places is None else self.whole(places))
 
     async def whole(self, places: Collection[int] | None = None) -> Moment:
-        """
-        Return the requested state of *places*, or of every metadata partition, for queries that
-        conclude from absence. Raises `NotReady` if the source is not caught up to it.
-        """
-        from rlmm.inspection.replay import replay  # noqa: PLC0415  # as above
-
+        """Return the state of *places*, or of all, for conclusions from absence; or `NotReady`."""
         if self.is_now:
             return await self.source.now(places, wait_s=self.wait_s, progress=self.progress)
+        from rlmm.inspection.replay import replay  # noqa: PLC0415  # not for --help
+
         return await replay(
             self.source.log, places, self.bound_of(places),
             timeout_s=self.timeout_s, progress=self.progress,
         )  # fmt: skip
 
     async def moment_with(self, holds: Holds) -> Moment:
-        """
-        Return the requested state of all metadata partitions. If some are not ready, return the
-        state of the others as long as it *holds* the requested item; else raises `NotReady`.
-        """
-        from rlmm.cli.partial_metadata.ready_partitions import of_ready  # noqa: PLC0415  # as above
-
+        """Return the state of all, or of the ready ones if it *holds* the item; or `NotReady`."""
         return await of_ready(self, self.whole, holds)
 
 
-def answer(asked: SourceChoice, ask: Ask) -> None:
-    """Run the query, print the answer, and exit with its code."""
+def answer(
+    asked: SourceChoice, ask: Callable[..., Awaitable[CommandAnswer]], **flags: object
+) -> None:
     from rlmm.cli.common.query_command import run  # noqa: PLC0415  # as above
 
-    run(asked, ask)
+    run(asked, partial(ask, **flags))

@@ -1,9 +1,7 @@
 """
-Flags that all queries share, and their environment variables: names only.
-
-They may precede the command, as in Kafka's tools. Every flag is an environment variable as well: a
-shared one by its own name, `RLMM_SIDECAR`; with a command's name, `RLMM_SEGMENTS_LIST_OUTPUT`, a
-variable applies to that command only and takes precedence.
+Flags that all queries share, and their environment variables: names only. They may precede the
+command. Every flag is a variable as well: a shared one by its own name, `RLMM_SIDECAR`;
+`RLMM_SEGMENTS_LIST_OUTPUT` applies to that command only and takes precedence.
 """
 
 from __future__ import annotations
@@ -65,10 +63,7 @@ def is_of_commands(variable: str, commands: Collection[str]) -> bool:
 
 
 def flags_behind(words: Sequence[str], commands: Collection[str]) -> list[str]:
-    """
-    Move shared flags that precede the command behind it. Other words before it, and `--debug`, stay
-    in place.
-    """
+    """Move shared flags behind the command. Other words before it, and `--debug`, stay."""
     taking = {flag_of(name) for name in WITH_VALUE}
     alone = {flag_of(name) for name in ALONE} - {"--debug"}
     before: list[str] = []

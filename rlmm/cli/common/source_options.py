@@ -1,9 +1,4 @@
-"""
-Options of every query: the source, the moment, and the output. The command receives them as one
-`SourceChoice`.
-
-Imports nothing heavy: help and completion come from here.
-"""
+"""Options of every query: source, moment and output. Help imports this: keep it light."""
 
 from __future__ import annotations
 
@@ -17,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from rlmm.cli.common.option_kinds import switch
 from rlmm.cli.common.parameter_types import POSITIVE_TIME, TIME
 from rlmm.cli.common.shared_flags import SharedOption
 from rlmm.cli.printing.settings import OUTPUTS, PrintSettings
@@ -48,78 +44,73 @@ class SourceChoice:
     is_debug: bool = False
 
 
+def _shared(flag: str, text: str, **attributes: Any) -> Any:
+    return click.option(flag, cls=SharedOption, help=text, **attributes)
+
+
 _SOURCE = (
-    click.option(
-        "--sidecar", cls=SharedOption, default="", metavar="SOCKET|HOST:PORT",
-        help="Ask this running service. The default is the service on this machine.",
+    _shared(
+        "--sidecar", "Ask this running service. The default is the service on this machine.",
+        default="", metavar="SOCKET|HOST:PORT",
     ),
-    click.option(
-        "--cluster", cls=SharedOption, default="", metavar="ID",
-        help="Ask about this cluster, if the service serves several.",
+    _shared(
+        "--cluster", "Ask about this cluster, if the service serves several.",
+        default="", metavar="ID",
     ),
-    click.option(
-        "--token-file", cls=SharedOption, type=_FILE, help="File with the token for the service.",
-    ),
-    click.option("--tls", cls=SharedOption, is_flag=True, help="Connect to HOST:PORT with TLS."),
-    click.option(
-        "--ca-file", cls=SharedOption, type=_FILE, help="CA certificates, PEM. Implies TLS.",
-    ),
-    click.option("--cert-file", cls=SharedOption, type=_FILE, help="Client certificate, PEM."),
-    click.option(
-        "--key-file", cls=SharedOption, type=_FILE, help="Private key of the certificate, PEM.",
-    ),
-    click.option(
-        "--bootstrap-server", cls=SharedOption, default="", metavar="HOST:PORT,...",
-        help="Read the metadata topic of this cluster. Beside another source: ask only for the "
+    _shared("--token-file", "File with the token for the service.", type=_FILE),
+    switch("--tls", "Connect to HOST:PORT with TLS.", cls=SharedOption),
+    _shared("--ca-file", "CA certificates, PEM. Implies TLS.", type=_FILE),
+    _shared("--cert-file", "Client certificate, PEM.", type=_FILE),
+    _shared("--key-file", "Private key of the certificate, PEM.", type=_FILE),
+    _shared(
+        "--bootstrap-server",
+        "Read the metadata topic of this cluster. Beside another source: ask only for the "
         "facts of the cluster.",
+        default="", metavar="HOST:PORT,...",
     ),
-    click.option(
-        "--command-config", cls=SharedOption, type=_FILE,
-        help="client.properties of a Java client.",
+    _shared("--command-config", "client.properties of a Java client.", type=_FILE),
+    _shared(
+        "--command-property", "A property of a Java client. Repeatable.",
+        multiple=True, metavar="KEY=VALUE",
     ),
-    click.option(
-        "--command-property", "command_property", cls=SharedOption, multiple=True,
-        metavar="KEY=VALUE", help="A property of a Java client. Repeatable.",
+    _shared(
+        "--log-dirs", "Read copied folders of the metadata topic. Repeatable.",
+        multiple=True, type=_FOLDER, metavar="FOLDER",
     ),
-    click.option(
-        "--log-dirs", cls=SharedOption, multiple=True, type=_FOLDER, metavar="FOLDER",
-        help="Read copied folders of the metadata topic. Repeatable.",
+    _shared(
+        "--partition-count",
+        "Partition count of the copied topic, if the folders do not contain it.",
+        type=click.IntRange(1), metavar="N",
     ),
-    click.option(
-        "--partition-count", cls=SharedOption, type=click.IntRange(1), metavar="N",
-        help="Partition count of the copied topic, if the folders do not contain it.",
+    _shared(
+        "--snapshot-cache", "Keep the state of the topic in this folder, for the next command.",
+        type=_FOLDER, metavar="FOLDER",
     ),
-    click.option(
-        "--snapshot-cache", cls=SharedOption, type=_FOLDER, metavar="FOLDER",
-        help="Keep the state of the topic in this folder, for the next command.",
+    _shared(
+        "--wait", "How long to wait for a source that is not caught up: 30s.",
+        type=TIME, default="0s", metavar="TIME",
     ),
-    click.option(
-        "--wait", cls=SharedOption, type=TIME, default="0s", metavar="TIME",
-        help="How long to wait for a source that is not caught up: 30s.",
-    ),
-    click.option(
-        "--timeout", cls=SharedOption, type=POSITIVE_TIME, default="30s", show_default=True,
-        metavar="TIME", help="Timeout of each request.",
+    _shared(
+        "--timeout", "Timeout of each request.",
+        type=POSITIVE_TIME, default="30s", show_default=True, metavar="TIME",
     ),
 )  # fmt: skip
 _AT = (
-    click.option(
-        "--at", cls=SharedOption, metavar="OFFSET|TIME",
-        help="Show the state after the event at OFFSET of the metadata partition "
+    _shared(
+        "--at",
+        "Show the state after the event at OFFSET of the metadata partition "
         "(PARTITION:OFFSET,... for several), or at a TIME: 2026-01-31T14:05:00Z, -7d.",
+        metavar="OFFSET|TIME",
     ),
 )  # fmt: skip
 _OUTPUT = (
-    click.option(
-        "--output", cls=SharedOption, type=click.Choice(OUTPUTS),
-        help="The default is table on a terminal, else json.",
+    _shared(
+        "--output", "The default is table on a terminal, else json.", type=click.Choice(OUTPUTS),
     ),
-    click.option("--wide", cls=SharedOption, is_flag=True, help="Show more columns."),
-    click.option("--no-headers", cls=SharedOption, is_flag=True, help="Print no header line."),
-    click.option("--quiet", cls=SharedOption, is_flag=True, help="Print data only."),
-    click.option(
-        "--debug", cls=SharedOption, is_flag=True, help="Print the traceback of an error.",
-    ),
+    switch("--wide", "Show more columns.", cls=SharedOption),
+    switch("--no-headers", "Print no header line.", cls=SharedOption),
+    switch("--quiet", "Print data only.", cls=SharedOption),
+    switch("--debug", "Print the traceback of an error.", cls=SharedOption),
 )  # fmt: skip
 
 
@@ -139,16 +130,23 @@ def at_option(function: Callable[..., Any]) -> Any:
 
 
 def output_options(function: Callable[..., Any]) -> Any:
-    """Add the options of printing; part of `asked`."""
     return _with(_OUTPUT, function)
+
+
+def query(function: Callable[..., Any]) -> Any:
+    """Add the options of a query about the present."""
+    return source_options(output_options(function))
+
+
+def past_query(function: Callable[..., Any]) -> Any:
+    """Add the options of a query that can be about a past moment, too."""
+    return source_options(at_option(output_options(function)))
 
 
 def _with(options: tuple[Any, ...], function: Callable[..., Any]) -> Any:
     """
-    Add *options* to *function*, listed in the help after its own.
-
-    If several of these decorators meet, each outer one passes its values to the next inner one, and
-    the innermost builds the argument from all of them.
+    Add *options* to *function*, listed in the help after its own. Each outer decorator passes its
+    values inwards; the innermost builds the argument from all of them.
     """
     is_innermost = not hasattr(function, _PASSED_ON)
 
@@ -200,10 +198,7 @@ _OF_ONE_KIND = (
 
 
 def _of_one_source(flags: dict[str, Any], context: click.Context) -> dict[str, Any]:
-    """
-    Drop sources from the environment if the command line names another one. A cluster from the
-    environment stays beside a source: it is asked for its own facts.
-    """
+    """Drop sources of the environment if the command line names one; a cluster stays beside it."""
     said = {
         name
         for name in ("sidecar", "log_dirs", "bootstrap_server")
@@ -241,10 +236,7 @@ def _settings_of(flags: Mapping[str, Any]) -> SourceSettings:
 
 
 def local_sidecar(environ: Mapping[str, str]) -> str:
-    """
-    Return the address of the service on this machine: from its own variables, else in its default
-    data folder, or as the package configures it.
-    """
+    """Return the local service's address: by its variables, its data folder, or the package."""
     said = environ.get("RLMM_SIDECAR_UNIX_PATH")
     if said:
         return said

@@ -1,7 +1,4 @@
-"""
-Watch mode: a query repeated at an interval, as a screen on a terminal, else as one line of JSON per
-answer. Errors that may pass are shown, and the query is repeated.
-"""
+"""Watch mode repeats a query, as a screen or as lines of JSON; errors that may pass are shown."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from io import StringIO
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -30,14 +27,6 @@ if TYPE_CHECKING:
     from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.state_sources.protocol import StateSource
-
-
-class AnswerScreen(Protocol):
-    """Shows answers one after the other."""
-
-    async def show(self, answer: CommandAnswer, now_ms: int) -> None: ...
-
-    def trouble(self, error: RlmmError) -> None: ...
 
 
 class JsonAnswerLines:
@@ -81,9 +70,7 @@ class WatchView:
 
 
 def watch(asked: SourceChoice, ask: Ask, interval_s: float) -> None:
-    """
-    Repeat the query every *interval_s* until Ctrl-C, or until the reader of the output has gone.
-    """
+    """Repeat the query every *interval_s* until Ctrl-C, or until the reader has gone."""
     try:
         asyncio.run(_watch(asked, ask, interval_s))
     except ReaderGone:
@@ -96,7 +83,7 @@ def watch(asked: SourceChoice, ask: Ask, interval_s: float) -> None:
 async def _watch(asked: SourceChoice, ask: Ask, interval_s: float) -> None:
     async with AsyncExitStack() as stack:
         source = await stack.enter_async_context(opened(asked, None))
-        screen: AnswerScreen = JsonAnswerLines()
+        screen: JsonAnswerLines | WatchView = JsonAnswerLines()
         if asked.printing.output == "table" and sys.stdout.isatty():
             from rich.console import Console  # noqa: PLC0415  # for who watches on a terminal
             from rich.live import Live  # noqa: PLC0415
@@ -110,7 +97,7 @@ async def keep_asking(
     asked: SourceChoice,
     ask: Ask,
     source: StateSource,
-    screen: AnswerScreen,
+    screen: JsonAnswerLines | WatchView,
     interval_s: float,
     times: int | None = None,
 ) -> None:

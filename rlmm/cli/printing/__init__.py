@@ -1,16 +1,6 @@
 """
 The printing of an answer: one printer for each output, all fed the same way, item by item.
 
-By module, bottom up:
-
-    settings   the flags of a command, and the terminal
-    cells      single values as people read them
-    printers   the common part of printers, and the choice of one
-    table      for people: columns, or one screen
-    documents  JSON, JSON lines and YAML
-    separated  CSV and TSV
-    writing    an answer, its items one by one, through a printer
-
 Invariants:
 
 - No row waits for later rows: it is out as soon as it is known, but for the first page of
@@ -21,4 +11,10 @@ Invariants:
 May be imported by `rlmm.cli.common`, `rlmm.cli.queries`.
 
 - `answer`: The answer of a command, in one form for every printer.
+- `settings`: The flags of a command, and the terminal.
+- `cells`: Single values as people read them.
+- `table`: For people: columns, or one screen.
+- `documents`: JSON, JSON lines and YAML.
+- `separated`: CSV and TSV.
+- `writing`: An answer, its items one by one, through the chosen printer.
 """

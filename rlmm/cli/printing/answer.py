@@ -1,8 +1,6 @@
 """
-Answer of a command, in the form that every printer takes.
-
-Items are typed objects with stable names; columns tell how people see them. Each kind of answer has
-a version and a JSON schema (`rlmm.cli.answer_schemas`): names are an interface.
+Answer of a command, in the form that every printer takes. Each kind has a version and a JSON schema
+(`rlmm.cli.answer_schemas`): names are an interface.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ class ValueFormat(StrEnum):
     TEXT = "text"
     NUMBER = "number"
     SIZE = "size"
-    """Bytes: 1.5 GiB."""
     TIME = "time"
     """Milliseconds since the epoch: 2026-01-01T00:00:00.000Z."""
     DURATION = "duration"
@@ -39,8 +36,6 @@ class ValueFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table, and of CSV and TSV."""
-
     key: str
     """Where the value stands in an item; a dot goes into an object."""
     title: str
@@ -49,10 +44,7 @@ class Column:
     is_extra: bool = False
     """Only for CSV, TSV and wide tables: what has no room in 80 columns."""
     made_of: Callable[[View], object] | None = None
-    """
-    Makes the cell of the whole item: `orders-3`. Such a column is for tables alone; CSV and TSV
-    have its parts, by columns of their own.
-    """
+    """Makes the cell from the whole item, in tables alone; CSV and TSV have its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +56,7 @@ class CommandAnswer:
     columns: Sequence[Column]
     items: Iterable[ViewObject | View] | AsyncIterable[ViewObject | View]
     head: ViewObject | Mapping[str, object] = field(default_factory=dict)
-    """The fields before the items: the source, the moment."""
     foot: Callable[[], ViewObject | View] | None = None
-    """The fields behind the items: totals."""
     text: Callable[[View], Iterable[str]] | None = None
     """One screen for people in place of a table, made of the whole document (head, items, foot)."""
     summary: Callable[[View], Iterable[str]] | None = None
@@ -75,10 +65,7 @@ class CommandAnswer:
     """0, or 1 where something was found; asked when all is printed."""
     version: int = 1
     told: Sequence[str] = ()
-    """
-    Notes that were on standard error before: documents have them among their own, and people are
-    not told twice.
-    """
+    """Notes that standard error has already: documents repeat them, tables do not."""
 
     def head_fields(self) -> View:
         fields: View = plain(self.head)
@@ -88,3 +75,21 @@ class CommandAnswer:
         """Return the foot as plain values; all items must be out."""
         fields: View = {} if self.foot is None else plain(self.foot())
         return fields
+
+
+class Printer:
+    """Converts one answer to text. Each call returns the text that can be written now."""
+
+    def begin(self) -> Iterable[str]:
+        return ()
+
+    def item(self, item: View) -> Iterable[str]:
+        raise NotImplementedError
+
+    def pause(self) -> Iterable[str]:
+        """Return text that was held back; the next item may take long."""
+        return ()
+
+    def end(self, foot: View) -> Iterable[str]:
+        del foot
+        return ()

@@ -6,16 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from rlmm.base.time_text import duration_text
-from rlmm.cli.printing.answer import ValueFormat
+from rlmm.cli.printing.answer import Column, ValueFormat
 from rlmm.views.values import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NOTHING = "-"
-"""Where there is no value."""
 RIGHT = frozenset({ValueFormat.NUMBER, ValueFormat.SIZE, ValueFormat.DURATION})
-"""Forms that stand to the right."""
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -24,6 +22,14 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069
 def partition_label(item: Mapping[str, object]) -> str:
     """Return `orders-3` for an item with topic and partition."""
     return f"{item.get('topic')}-{item.get('partition')}"
+
+
+PARTITION_COLUMNS = (
+    Column("", "PARTITION", made_of=partition_label),
+    Column("topic", "TOPIC", is_extra=True),
+    Column("partition", "P", ValueFormat.NUMBER, is_extra=True),
+    Column("topic_id", "TOPIC ID", is_extra=True),
+)
 
 
 def value_at(item: Mapping[str, object], key: str) -> object:

@@ -1,9 +1,7 @@
 """
-Documents for programs: JSON, JSON lines, YAML.
-
-A document is `{"schema": "rlmm/KIND/VERSION", ...head, "items": [...], ...foot}`; JSON lines are
-its items only. JSON has one item per line, in ASCII, for `grep` and old locales. YAML texts are
-quoted as in JSON unless they are certainly plain.
+Documents for programs: JSON, JSON lines, YAML. A document is `{"schema": "rlmm/KIND/VERSION",
+...head, "items": [...], ...foot}`; JSON lines are its items only. JSON has one item per line, in
+ASCII, for `grep` and old locales.
 """
 
 from __future__ import annotations
@@ -11,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING
+
+from rlmm.cli.printing.answer import Printer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,7 +50,7 @@ def document_head(answer: CommandAnswer) -> View:
     return {**head, "notes": [*answer.told, *(notes if isinstance(notes, list) else ())]}
 
 
-class JsonPrinter:
+class JsonPrinter(Printer):
     def __init__(self, answer: CommandAnswer) -> None:
         self._answer = answer
         self._has_items = False
@@ -66,29 +66,17 @@ class JsonPrinter:
         self._has_items = True
         return [before, json_text(item)]
 
-    def pause(self) -> Iterable[str]:
-        return ()
-
     def end(self, foot: View) -> Iterable[str]:
         rest = "".join(f",\n {json_text(k)}: {json_text(v)}" for k, v in foot.items())
         return ["\n ]" if self._has_items else "]", rest, "}\n"]
 
 
-class JsonLines:
-    def begin(self) -> Iterable[str]:
-        return ()
-
+class JsonLines(Printer):
     def item(self, item: View) -> Iterable[str]:
         return [json_text(item), "\n"]
 
-    def pause(self) -> Iterable[str]:
-        return ()
 
-    def end(self, foot: View) -> Iterable[str]:
-        return ()
-
-
-class YamlPrinter:
+class YamlPrinter(Printer):
     """Prints one document of YAML 1.2 that YAML 1.1 readers understand equally."""
 
     def __init__(self, answer: CommandAnswer) -> None:
@@ -102,9 +90,6 @@ class YamlPrinter:
         before = "" if self._has_items else "items:\n"
         self._has_items = True
         return [before, "".join(_entry(item, ""))]
-
-    def pause(self) -> Iterable[str]:
-        return ()
 
     def end(self, foot: View) -> Iterable[str]:
         return ["" if self._has_items else "items: []\n", "".join(yaml_lines(foot))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rlmm.cli.printing.answer import ValueFormat
+from rlmm.cli.printing.answer import Printer, ValueFormat
 from rlmm.cli.printing.cells import epochs_text, plain_text, value_at
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def tsv_field(text: str) -> str:
     return text.translate(_ESCAPES)
 
 
-class _Separated:
+class SeparatedPrinter(Printer):
     def __init__(
         self,
         answer: CommandAnswer,
@@ -52,12 +52,6 @@ class _Separated:
     def item(self, item: View) -> Iterable[str]:
         return [self._row(_text(value_at(item, one.key), one.form) for one in self._columns)]
 
-    def pause(self) -> Iterable[str]:
-        return ()
-
-    def end(self, foot: View) -> Iterable[str]:
-        return ()
-
     def _row(self, texts: Iterable[str]) -> str:
         row = self._between.join(self._field(text) for text in texts)
         return f"{row}\n" if row or self._between == "\t" else '""\n'  # no row is an empty line
@@ -67,13 +61,3 @@ def _text(value: object, form: ValueFormat) -> str:
     if form is ValueFormat.EPOCHS and isinstance(value, list):
         return epochs_text(value)
     return value.hex() if isinstance(value, bytes) else plain_text(value)
-
-
-class CsvPrinter(_Separated):
-    def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
-        super().__init__(answer, settings, ",", csv_field)
-
-
-class TsvPrinter(_Separated):
-    def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
-        super().__init__(answer, settings, "\t", tsv_field)

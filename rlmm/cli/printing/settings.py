@@ -10,7 +10,6 @@ from typing import Final
 
 OUTPUTS: Final = ("table", "json", "jsonl", "csv", "tsv", "yaml")
 WIDTH: Final = 80
-"""Of a table that no terminal shows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,6 @@
 """
-Table for people: aligned columns, or one screen.
-
-Widths come from the titles and the first page; a later, wider value shifts only its own line. The
-last column wraps at the terminal's width if it is a text. No other value is cut or wrapped, so that
-ids can be copied.
+Table for people: aligned columns, or one screen. Widths come from titles and the first page; a
+later, wider value shifts its own line. Only the last column is wrapped, so that ids can be copied.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from rlmm.cli.printing.answer import ValueFormat
+from rlmm.cli.printing.answer import Printer, ValueFormat
 from rlmm.cli.printing.cells import RIGHT, cell, value_at, visible
 from rlmm.cli.printing.documents import head_of
 
@@ -35,16 +32,13 @@ _LONG_WORD = re.compile(r"(?<!\S)[a-z]+(?:-[a-z]+)+[:;,.]?(?!\S)")
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
-class TablePrinter:
+class TablePrinter(Printer):
     def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
         self._answer = answer
         self._settings = settings
         self._columns = [one for one in answer.columns if settings.is_wide or not one.is_extra]
         self._page: list[list[str]] = []
         self._widths: list[int] | None = None
-
-    def begin(self) -> Iterable[str]:
-        return ()
 
     def item(self, item: View) -> Iterable[str]:
         row = [cell(_value(item, one), one.form) for one in self._columns]
@@ -114,13 +108,12 @@ def _value(item: View, column: Column) -> object:
 
 
 def summary_lines(answer: CommandAnswer, foot: View) -> Iterable[str]:
-    """Return the lines below a table."""
     if answer.summary is None:
         return ()
     return answer.summary({**answer.head_fields(), **foot})
 
 
-class ScreenPrinter:
+class ScreenPrinter(Printer):
     """Prints one screen from the whole document; long lines wrap."""
 
     def __init__(self, answer: CommandAnswer, settings: PrintSettings) -> None:
@@ -128,14 +121,8 @@ class ScreenPrinter:
         self._width = settings.width
         self._items: list[View] = []
 
-    def begin(self) -> Iterable[str]:
-        return ()
-
     def item(self, item: View) -> Iterable[str]:
         self._items.append(item)
-        return ()
-
-    def pause(self) -> Iterable[str]:
         return ()
 
     def end(self, foot: View) -> Iterable[str]:
@@ -146,10 +133,7 @@ class ScreenPrinter:
 
 
 def wrapped(line: str, width: int) -> Iterator[str]:
-    """
-    Wrap *line* at *width*; continuation lines are indented by two, or to the gap after a short
-    name. Words, and so ids, stay whole.
-    """
+    """Wrap *line* at *width*, with an indent of two or that of a short name; words stay whole."""
     if len(line) <= width:
         yield f"{line}\n"
         return

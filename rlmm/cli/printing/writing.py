@@ -1,9 +1,6 @@
 """
-Writing of an answer, item by item, through a printer to a stream.
-
-Output is buffered for a moment at most, so that millions of lines are fast and single lines appear
-at once. After the reader has gone nothing more is written; the exit code is still determined from
-all items.
+Writing of an answer, item by item, through a printer to a stream. Output is buffered for a moment
+at most. After the reader has gone nothing more is written; all items still determine the exit code.
 """
 
 from __future__ import annotations
@@ -17,17 +14,34 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, TextIO
 
 from rlmm.cli.printing.documents import document_head, json_text
-from rlmm.cli.printing.printers import printer_for
 from rlmm.errors import ConfigError
 from rlmm.views.values import plain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 
-    from rlmm.cli.printing.answer import CommandAnswer
-    from rlmm.cli.printing.printers import Printer
+    from rlmm.cli.printing.answer import CommandAnswer, Printer
     from rlmm.cli.printing.settings import PrintSettings
     from rlmm.views.values import View, ViewObject
+
+
+def printer_for(answer: CommandAnswer, settings: PrintSettings) -> Printer:
+    from rlmm.cli.printing import documents, separated, table  # noqa: PLC0415  # one is needed
+
+    match settings.output:
+        case "json":
+            return documents.JsonPrinter(answer)
+        case "jsonl":
+            return documents.JsonLines()
+        case "yaml":
+            return documents.YamlPrinter(answer)
+        case "csv":
+            return separated.SeparatedPrinter(answer, settings, ",", separated.csv_field)
+        case "tsv":
+            return separated.SeparatedPrinter(answer, settings, "\t", separated.tsv_field)
+    kind = table.TablePrinter if answer.text is None else table.ScreenPrinter
+    return kind(answer, settings)
+
 
 HELD_S: Final = 0.1
 """Longest time that what is known is not written."""
@@ -49,7 +63,6 @@ class AnswerStream:
 
     @property
     def is_due(self) -> bool:
-        """Return whether the buffer is old enough to be written."""
         return bool(self._held) and (
             self._characters >= HELD_CHARACTERS or time.monotonic() - self._since_s >= HELD_S
         )
@@ -86,10 +99,7 @@ async def write_answer(
     *,
     on_nobody: Callable[[], None] | None = None,
 ) -> int:
-    """
-    Print all of *answer* and return the exit code. Raises the errors of its items. Calls
-    *on_nobody* when the reader has gone.
-    """
+    """Print *answer* and return the exit code; *on_nobody* is called when the reader has gone."""
     printer, out = printer_for(answer, settings), AnswerStream(stream)
     async with aclosing(_each(answer.items)) as items:
         try:

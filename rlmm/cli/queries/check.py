@@ -2,72 +2,66 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+from msgspec import UNSET
 
-from rlmm.cli.common.parameter_types import TIME
+from rlmm.cli.common.answer_header import Notes, SourceHead
+from rlmm.cli.common.option_kinds import count_option, switch, time_option
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import output_options, source_options
+from rlmm.cli.common.source_options import query
+from rlmm.cli.queries.finding_answer import finding_answer
+from rlmm.cli.queries.stuck import stuck_findings
+from rlmm.inspection.check_thresholds import Thresholds, judge
 
 if TYPE_CHECKING:
+    from rlmm.cli.common.query_run import QueryContext
     from rlmm.cli.common.source_options import SourceChoice
+    from rlmm.cli.printing.answer import CommandAnswer
+
+
+class CheckHead(SourceHead):
+    notes: Notes = UNSET
+
+
+async def check_answer(
+    looking: QueryContext, *, thresholds: Thresholds, copy_open_ms: int, delete_open_ms: int
+) -> CommandAnswer:
+    """Judge *thresholds*; stuck copies are looked for once the source is caught up."""
+    standing = await looking.source.standing()
+    findings, notes = judge(standing, thresholds), list(standing.notes)
+    if standing.is_caught_up:
+        places = standing.places
+        asked = [place.metadata_partition for place in standing.assigned]
+        moment = await looking.moment(None if len(asked) == len(places) else asked)
+        found, more = await stuck_findings(
+            looking, topic=None, copy_open_ms=copy_open_ms, delete_open_ms=delete_open_ms,
+            reads_history=False, moment=moment,
+        )  # fmt: skip
+        findings, notes = findings + found, notes + more
+    head = CheckHead(standing.kind, standing.where, notes or UNSET)
+    return finding_answer("check", findings, head)
 
 
 @click.command("check")
-@source_options
-@output_options
-@click.option(
-    "--max-lag",
-    type=TIME,
-    default="5m",
-    show_default=True,
-    metavar="TIME",
-    help="How old the last applied event may be where there are later ones.",
+@query
+@time_option(
+    "--max-lag", "lag_ms", "5m", "How old the last applied event may be where there are later ones."
 )
-@click.option(
-    "--max-lag-records",
-    type=click.IntRange(min=0),
-    metavar="COUNT",
-    help="How many records may be unread.",
+@count_option("--max-lag-records", "lag_records", None, "How many records may be unread.")
+@time_option("--max-copy-age", "copy_open_ms", "6h", "How long a copy may be open.")
+@time_option("--max-delete-age", "delete_open_ms", "24h", "How long a deletion may be open.")
+@count_option(
+    "--max-rejected", "rejected", None, "How many refused events of a metadata partition are fine."
 )
-@click.option(
-    "--max-copy-age",
-    type=TIME,
-    default="6h",
-    show_default=True,
-    metavar="TIME",
-    help="How long a copy may be open.",
-)
-@click.option(
-    "--max-delete-age",
-    type=TIME,
-    default="24h",
-    show_default=True,
-    metavar="TIME",
-    help="How long a deletion may be open.",
-)
-@click.option(
-    "--max-rejected",
-    type=click.IntRange(min=0),
-    metavar="COUNT",
-    help="How many refused events of a metadata partition are fine.",
-)
-@click.option(
-    "--max-undecodable",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    metavar="COUNT",
-    help="How many unreadable records of one are.",
-)
-@click.option(
-    "--max-snapshot-age", type=TIME, metavar="TIME", help="How old its last snapshot may be."
-)
-@click.option("--whole-history", is_flag=True,
-              help="A metadata topic whose first records are gone is a finding.")  # fmt: skip
-def check(asked: SourceChoice, **limits: Any) -> None:
+@count_option("--max-undecodable", "undecodable", 0, "How many unreadable records of one are.")
+@time_option("--max-snapshot-age", "snapshot_ms", None, "How old its last snapshot may be.")
+@switch("--whole-history", "A metadata topic whose first records are gone is a finding.")
+def check(
+    asked: SourceChoice, lag_ms: int, lag_records: int | None, rejected: int | None,
+    undecodable: int, snapshot_ms: int | None, whole_history: bool, **open_ms: int,
+) -> None:  # fmt: skip
     """
     Judge thresholds once: exit code 0 when all is well, 1 when not.
 
@@ -80,21 +74,8 @@ def check(asked: SourceChoice, **limits: Any) -> None:
       rlmm check --max-lag 1m --max-copy-age 2h --output json
       rlmm check --sidecar rlmm.example:7407 --token-file token --max-snapshot-age 1d
     """
-    from rlmm.cli.queries.check_answer import check_answer  # noqa: PLC0415  # not for help, completion
-    from rlmm.inspection.check_thresholds import Thresholds  # noqa: PLC0415  # as above
-
+    snapshot_s = None if snapshot_ms is None else snapshot_ms / 1_000
     thresholds = Thresholds(
-        limits["max_lag"] / 1_000,
-        limits["max_lag_records"],
-        limits["max_rejected"],
-        limits["max_undecodable"],
-        None if limits["max_snapshot_age"] is None else limits["max_snapshot_age"] / 1_000,
-        limits["whole_history"],
+        lag_ms / 1_000, lag_records, rejected, undecodable, snapshot_s, whole_history
     )
-    answer(
-        asked,
-        partial(
-            check_answer, thresholds=thresholds, copy_open_ms=limits["max_copy_age"],
-            delete_open_ms=limits["max_delete_age"],
-        ),
-    )  # fmt: skip
+    answer(asked, check_answer, thresholds=thresholds, **open_ms)

@@ -100,4 +100,3 @@ EXTRAS = (
     Column("detail", "DETAIL", is_extra=True),
     Column("value_hex", "HEX", is_extra=True),
 )
-"""What every row has beside the columns of a narrow table: all of it in CSV."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
+from rlmm.cli.common.option_kinds import file_option, switch, text_option
 from rlmm.cli.common.parameter_types import POSITION
 from rlmm.cli.common.query_run import answer
-from rlmm.cli.common.source_options import at_option, output_options, source_options
+from rlmm.cli.common.source_options import past_query
 
 if TYPE_CHECKING:
     from rlmm.cli.common.source_options import SourceChoice
@@ -19,44 +19,29 @@ _OF_BUCKETS = ("endpoint", "region", "profile", "path_style", "store_ca_file", "
 
 
 @click.command("explain")
-@source_options
-@at_option
-@output_options
+@past_query
 @click.argument("position", type=POSITION, metavar="TOPIC-PARTITION@OFFSET")
 @click.option("--epoch", type=click.IntRange(0), help="Looked up in this leader epoch.")
-@click.option(
+@text_option(
     "--prefix",
-    default="",
-    metavar="PREFIX",
-    help="What brokers put before the keys of objects, `key.prefix` of the storage plugin.",
+    "PREFIX",
+    "What brokers put before the keys of objects, `key.prefix` of the storage plugin.",
 )
-@click.option(
-    "--no-history",
-    is_flag=True,
-    help="Do not read the log: quicker, without the history.",
-)
-@click.option("--check-objects", is_flag=True, help="Look whether the objects are whole.")
-@click.option(
+@switch("--no-history", "Do not read the log: quicker, without the history.")
+@switch("--check-objects", "Look whether the objects are whole.")
+@text_option(
     "--store",
-    default="",
-    metavar="s3://BUCKET/PREFIX|FOLDER",
-    help="Where the objects are; a prefix is put before keys as it is, with its slash.",
+    "s3://BUCKET/PREFIX|FOLDER",
+    "Where the objects are; a prefix is put before keys as it is, with its slash.",
 )
-@click.option("--endpoint", default="", metavar="URL", help="Of a store that is not Amazon's.")
-@click.option("--region", default="", help="Of the bucket; else as boto3 finds it.")
-@click.option("--profile", default="", help="Of the files that boto3 reads.")
-@click.option("--path-style", is_flag=True, help="Bucket in the path, not in the host name.")
-@click.option(
-    "--store-ca-file",
-    type=click.Path(dir_okay=False, path_type=str),
-    default="",
-    help="Authorities for the endpoint.",
-)
-@click.option("--requester-pays", is_flag=True, help="The bucket's requests are paid by us.")
-@click.option(
-    "--read-objects",
-    is_flag=True,
-    help="Also read log and indexes where the store does not tell their checksums.",
+@text_option("--endpoint", "URL", "Of a store that is not Amazon's.")
+@text_option("--region", None, "Of the bucket; else as boto3 finds it.")
+@text_option("--profile", None, "Of the files that boto3 reads.")
+@switch("--path-style", "Bucket in the path, not in the host name.")
+@file_option("--store-ca-file", "Authorities for the endpoint.")
+@switch("--requester-pays", "The bucket's requests are paid by us.")
+@switch(
+    "--read-objects", "Also read log and indexes where the store does not tell their checksums."
 )
 def explain(
     asked: SourceChoice, *, position: tuple[PartitionLabel, int], epoch: int | None, prefix: str,
@@ -92,15 +77,14 @@ def explain(
     kept = None
     if check_objects:
         try:
-            from rlmm.cli.tier_common.object_check import CheckedStore  # noqa: PLC0415  # needs its extras
+            from rlmm.cli.tier_common.object_check import checked_store  # noqa: PLC0415  # needs its extras
         except ImportError as error:
             raise click.UsageError(f"--check-objects needs rlmm[tiering,s3]: {error}.") from error
-        kept = CheckedStore(
-            store, prefix, str(bucket["endpoint"]), str(bucket["region"]), str(bucket["profile"]),
-            bool(bucket["path_style"]), str(bucket["store_ca_file"]),
-            bool(bucket["requester_pays"]),
+        kept = checked_store(
+            store, prefix, endpoint=bucket["endpoint"], region=bucket["region"],
+            profile=bucket["profile"], is_path_style=bucket["path_style"],
+            ca_file=bucket["store_ca_file"], is_requester_pays=bucket["requester_pays"],
         )  # fmt: skip
-        kept.settings()
     label, offset = position
     asking = ExplainQuestion(label, offset, epoch, prefix, not no_history, kept, read_objects)
-    answer(asked, partial(explain_answer, asking=asking))
+    answer(asked, explain_answer, asking=asking)

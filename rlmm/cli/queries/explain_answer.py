@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.tier_common.object_check import CheckedStore
+    from rlmm.cli.tier_common.object_store import StoreChoice
     from rlmm.inspection.explain import Explanation
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.inspection.selectors import PartitionLabel
@@ -81,23 +81,18 @@ class ExplainHead(SourceHead):
 
 @dataclass(frozen=True, slots=True)
 class ExplainQuestion:
-    """The offset to explain, and the sources to read for it."""
-
     label: PartitionLabel
     offset: int
     epoch: int | None = None
     prefix: str = ""
     reads_history: bool = True
-    store: CheckedStore | None = None
-    """Where the objects are looked at; None: they are not."""
+    store: StoreChoice | None = None
     is_sure: bool = False
     """Whether they are read where the store does not tell their checksums."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """The facts that were collected, and notes for the operator."""
-
     facts: ExplainFacts
     notes: list[str] = field(default_factory=list)
 
@@ -179,8 +174,8 @@ async def _partition(
     looking: QueryContext, asking: ExplainQuestion, known: _Known
 ) -> TopicIdPartition | None:
     """
-    Return the user partition of the label: of several topics with the name that of the cluster,
-    else one that is not deleted, with the newest event. None where none is known.
+    Return the user partition of the label, None where none is known. Of several topics with the
+    name it is that of the cluster, else one that is not deleted, with the newest event.
     """
     label = asking.label
     if label.whole is not None:
@@ -217,8 +212,8 @@ async def _of_name(
     looking: QueryContext, label: PartitionLabel, known: _Known, *, is_needed: bool
 ) -> list[PartitionSummary]:
     """
-    Return every user partition of that name. Where none is known and not all metadata partitions
-    are ready, raises `NotReady` if one *is needed*, and notes it otherwise.
+    Return every user partition of that name. Where none is known and some places are not ready,
+    raise `NotReady` if one *is needed*, else note it.
     """
     try:
         return [one for one in await looking.known(label) if label.names(one.partition)]
@@ -352,7 +347,7 @@ async def _objects(
         return object_places(segment, asking.prefix), None
     from rlmm.cli.tier_common.object_check import check_objects  # noqa: PLC0415  # needs its extras
 
-    prefix = asking.store.settings()[1]
+    prefix = asking.store.prefix
     places = object_places(segment, prefix)
     try:
         checked = await check_objects(asking.store, segment, is_sure=asking.is_sure)

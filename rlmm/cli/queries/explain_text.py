@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rlmm.views.values import View
 
 EVENTS_SHOWN = 12
-"""Events of one copy that people are shown; programs get more."""
 COPIES_SHOWN = 3
 _SLOTS_SAY = {
     "epoch-unknown": "no segment lists that epoch",

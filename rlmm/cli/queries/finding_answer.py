@@ -36,16 +36,12 @@ COLUMNS = (
     Column("fix", "FIX", is_extra=True),
 )
 _SHOWN_MAX = 20
-"""Findings of one kind that people are shown; programs get them all."""
 
 
 def finding_answer(
     kind: str, findings: Iterable[Finding], head: ViewObject, *, is_strict: bool = False
 ) -> CommandAnswer:
-    """
-    Return *findings*, the worst first. The exit code is 1 where one is more than a note; where
-    *is_strict*, a note counts as well.
-    """
+    """Return *findings*, the worst first; exit code 1 for a warning, or a note if *is_strict*."""
     ordered = sorted(findings, key=lambda one: (-one.kind.severity, one.kind.code))
     worst = max((one.kind.severity for one in ordered), default=None)
     least = Severity.NOTE if is_strict else Severity.WARNING

@@ -11,8 +11,8 @@ from rlmm.cli.common.answer_header import MomentHead, moment_fields
 from rlmm.cli.common.object_places import ObjectKeys, object_places, stored_fields
 from rlmm.cli.printing.answer import Column, CommandAnswer, ValueFormat
 from rlmm.cli.printing.cells import epochs_text, partition_label, size_text
-from rlmm.cli.queries.segments_answer import COLUMNS as LIST_COLUMNS
-from rlmm.cli.queries.segments_answer import segments_of
+from rlmm.cli.queries.segments import COLUMNS as LIST_COLUMNS
+from rlmm.cli.queries.segments import segments_of
 from rlmm.errors import InvalidArgument, NotFound
 from rlmm.inspection.segment_search import SegmentFilter, holding, newest_from
 from rlmm.metadata.ids import SegmentId
@@ -33,16 +33,12 @@ if TYPE_CHECKING:
 
 
 class StoredFieldsView(ViewObject):
-    """The custom metadata of a segment, as the storage plugin writes it."""
-
     remote_size_bytes: int | None
     object_prefix: str | None
     object_key: str | None
 
 
 class PlacedSegmentView(SegmentView):
-    """A segment with the places of its metadata and of its objects."""
-
     metadata_partition: Count
     objects: Annotated[
         ObjectKeys | None, Meta(description="Null for a topic that no broker can have.")
@@ -53,8 +49,6 @@ class PlacedSegmentView(SegmentView):
 
 
 class EpochLookupView(ViewObject):
-    """Tells whether look-ups find the segment in one of its leader epochs."""
-
     epoch: int
     first_offset: int
     last_offset: int
@@ -99,7 +93,6 @@ class FindFoot(ViewObject):
 
 
 _NAMED_MAX = 10
-"""Most segments that a message names."""
 DESCRIBE_COLUMNS = (
     *LIST_COLUMNS,
     Column("metadata_partition", "METADATA PARTITION", ValueFormat.NUMBER, is_extra=True),
@@ -117,10 +110,7 @@ FIND_COLUMNS = (
 async def describe_answer(
     looking: QueryContext, *, label: SegmentLabel, prefix: str
 ) -> CommandAnswer:
-    """
-    Describe the segment of *label*. Raises `NotFound`, and `InvalidArgument` where it names
-    several.
-    """
+    """Describe the segment of *label*; `NotFound`, or `InvalidArgument` if it names several."""
     moment, segment = await _meant(looking, label)
     shard = await moment.state(segment.id.partition)
     item = DescribedSegmentView(
@@ -163,10 +153,7 @@ async def _meant(looking: QueryContext, label: SegmentLabel) -> tuple[Moment, Se
 
 
 async def _with_segment(looking: QueryContext, label: SegmentLabel) -> Moment:
-    """
-    Return the moment of the segment. A whole id is searched until it is found; the beginning of an
-    id needs every metadata partition.
-    """
+    """Return the moment of the segment; the beginning of an id needs every metadata partition."""
 
     async def holds(moment: Moment) -> bool:
         return label.uuid is not None and bool(await _everywhere(moment, label))
@@ -208,7 +195,6 @@ def _is_found(shard: Shard, segment: SegmentMetadata, epoch: int, offset: int) -
 
 
 def _segment(segment: SegmentMetadata, place: int, prefix: str) -> dict[str, Any]:
-    """Return the fields of `PlacedSegmentView`."""
     custom = stored_fields(segment)
     return {
         **asdict(segment_view(segment)),

@@ -1,8 +1,7 @@
 """
-Reload of the configuration on SIGHUP: the service applies `logging.*` while it runs.
-
-Other changes need a restart and are named in a log line. A configuration that cannot be loaded, and
-a file that hangs, are reported in one line and change nothing. Every reload writes a result.
+Reload of the configuration on SIGHUP: the service applies `logging.*` while it runs. Other changes
+need a restart and are named in a log line. A configuration that cannot be loaded, and a file that
+hangs, change nothing. Every reload writes a result.
 """
 
 from __future__ import annotations
@@ -30,9 +29,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.cli.reloading")
 
 RELOAD_SIGNAL = signal.SIGHUP
-"""Asks for the configuration to be read again."""
 _SECTION = "logging"
-"""What is taken over."""
 _THREAD = "configuration"
 READ_S_MAX = 10.0
 """Longest time that reading may take: a named pipe, or a server that is away, hangs for ever."""
@@ -66,8 +63,8 @@ class ConfigReload:
         early: EarlySignals | None = None,
     ) -> None:
         """
-        The service was started with *configuration*; *look* makes other components read their files
-        again; *telling* is entered at each reload, for the supervisor; *early* knows of an earlier
+        Keep the *configuration* of the start. *look* makes other components read their files again,
+        *telling* is entered at each reload, for the supervisor, and *early* knows of an earlier
         signal.
         """
         self._sources = sources
@@ -126,7 +123,6 @@ class ConfigReload:
             )
 
     async def _read(self) -> LoadedConfiguration | str:
-        """Load the configuration, or return the error."""
         if _THREAD in left_behind():
             return "it still hangs from the last time"
         try:
@@ -141,10 +137,7 @@ class ConfigReload:
 
 
 def changed_keys(before: LoadedConfiguration, after: LoadedConfiguration) -> list[str]:
-    """
-    Return the changed keys that need a restart. Keys that exist on one side only, for another kind
-    of log or a new cluster, count if they were set.
-    """
+    """Return changed keys that need a restart; keys of one side only count if they were set."""
     old, new = _not_taken_over(before), _not_taken_over(after)
     found = [
         path for path, setting in new.items() if path in old and old[path].value != setting.value

@@ -1,8 +1,7 @@
 """
-Data folder of a service: locked from before the first log is opened until all logs are closed.
-
-A disk that hangs may delay the lock for ever: then only components that need the folder wait, and a
-log line names the folder. Invariant: no such component starts before the folder is locked.
+Data folder of a service: locked from before the first log is opened until all logs are closed. A
+disk that hangs may delay the lock for ever: only components that need the folder wait then.
+Invariant: no such component starts before the folder is locked.
 """
 
 from __future__ import annotations
@@ -32,10 +31,8 @@ _PATIENCE_S = 1.0
 
 class DataFolder(AbstractAsyncContextManager["DataFolder"]):
     """
-    Holds the lock inside the block.
-
-    Entering raises the errors of `folder_lock`. If locking takes longer than a moment, the waiting
-    components raise them instead.
+    Holds the lock inside the block. Entering raises the errors of `folder_lock`. If locking takes
+    long, the waiting components raise them.
     """
 
     def __init__(self, path: Path, *, is_observer: bool) -> None:
@@ -46,7 +43,6 @@ class DataFolder(AbstractAsyncContextManager["DataFolder"]):
 
     @property
     def is_held(self) -> bool:
-        """Return whether the lock is held."""
         taking = self._taking
         return taking is not None and taking.done() and not taking.cancelled()
 

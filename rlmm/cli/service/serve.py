@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.cli.serve")
 
 _POOL_S = 2.0
-"""What work in threads has to end when all else has."""
+"""Time for threads to end after all else has."""
 
 
 @click.command(
@@ -183,7 +183,6 @@ async def _serve(
 
 
 def _announce(configuration: LoadedConfiguration, folder: DataFolder) -> None:
-    """Log the addresses, and notices on the configuration."""
     config = configuration.config
     for notice in configuration.notices:
         _log.warning("%s", notice)
@@ -257,7 +256,6 @@ def _format_said(sources: ConfigurationSources) -> LogFormat:
 
 
 def _end(error: RlmmError, form: LogFormat) -> NoReturn:
-    """Exit with the code of the error."""
     _tell(error, form)
     raise click.exceptions.Exit(error.exit_code) from error
 

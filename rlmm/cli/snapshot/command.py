@@ -1,8 +1,6 @@
 """
-`rlmm snapshot`: lists and verifies the snapshots of a folder, and exports and imports them.
-
-These commands read and write files only and ask no service. None of them removes or overwrites a
-file. A data folder stands for the snapshot folders in it.
+`rlmm snapshot`: lists, verifies, exports and imports the snapshots of a folder. These commands ask
+no service. None of them removes or overwrites a file.
 """
 
 from __future__ import annotations
@@ -246,7 +244,6 @@ def _print(judged: Sequence[CheckedSnapshot]) -> None:
 
 
 def _fault(found: CheckedSnapshot) -> str:
-    """Return one line: code, path, fault."""
     error = found.error
     code = error.code if isinstance(error, RlmmError) else "unreadable"
     message = " ".join(str(error).split())

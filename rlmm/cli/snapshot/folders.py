@@ -1,8 +1,4 @@
-"""
-Snapshot folders: the ones that a folder argument stands for, itself or those of a data folder.
-
-A folder counts only if it contains snapshots. Nothing is changed; every function blocks.
-"""
+"""Snapshot folders that a folder argument stands for. Nothing is changed; every function blocks."""
 
 from __future__ import annotations
 
@@ -60,11 +56,9 @@ def chosen_root(folder: Path, cluster_id: str | None, topic_id: str | None) -> P
 
 def root_to_fill(folder: Path) -> Path:
     """
-    Return the folder for snapshots that are put into *folder*: the place in a data folder, which
-    need not exist yet, or a snapshot folder itself.
-
-    Raises `ConfigError` for a log or a folder in one, for a data folder with one place for each of
-    several clusters, and for a folder of other content.
+    Return the folder for snapshots in *folder*, a snapshot folder or a data folder. Raises
+    `ConfigError` for a log or a folder in one, for a data folder of several clusters, and for other
+    content.
     """
     place = folder.resolve()
     _require_no_log(place)
@@ -112,10 +106,7 @@ def _require_no_log(place: Path) -> None:
 
 @contextmanager
 def held_alone(root: Path) -> Iterator[None]:
-    """
-    Lock *root* against other writers: a service on its data folder, or a program. Raises
-    `FolderInUse` with the process that holds it.
-    """
+    """Lock *root* against other writers. Raises `FolderInUse` with the process that holds it."""
     place = root.resolve()
     held_as_well = [place]
     if place.name == SNAPSHOT_FOLDER:

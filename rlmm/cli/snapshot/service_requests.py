@@ -1,10 +1,7 @@
 """
-Requests to a running service to write snapshots: by a signal, answered in a file that only the
-service writes.
-
-Invariant: the signal goes only to a process of this machine that holds the data folder and has
-declared that it handles the signal. The answer describes snapshots that were begun after the
-request.
+Requests to a running service for snapshots: by a signal, answered in a file of the service.
+Invariant: the signal goes only to a process of this machine that holds the data folder and handles
+it. The answer describes snapshots that were begun after the request.
 """
 
 from __future__ import annotations
@@ -32,29 +29,22 @@ if TYPE_CHECKING:
     from rlmm.engine.service import SnapshotOutcome
 
     Document = dict[str, dict[str, Any]]
-    """What became of the snapshots of each engine, by its name."""
 
 _log = logging.getLogger("rlmm.cli.snapshot.asking")
 
 REPORT = "snapshot-report.json"
 REPORTS_MAX = 16
-"""Answers that are kept, for who looks late."""
 _LOOK_S = 0.05
 _PROCESSES = Path("/proc")
 
 
 class SnapshotReports:
-    """The file of answers to snapshot requests."""
-
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self._latest: deque[dict[str, Any]] = deque(maxlen=REPORTS_MAX)
 
     async def add(self, done: Mapping[str, SnapshotOutcome], begun_ns: int) -> None:
-        """
-        Report the result to every requester from before *begun_ns*. A failed write is logged, and
-        serving goes on.
-        """
+        """Report to every requester from before *begun_ns*. A failed write is logged only."""
         engines = {name: plain(asked) for name, asked in done.items()}
         self._latest.append({"id": uuid4().hex, "begun_ns": begun_ns, "engines": engines})
         text = json.dumps({"reports": list(self._latest)})
@@ -86,10 +76,8 @@ def plain(asked: SnapshotOutcome) -> dict[str, Any]:
 
 def ask(data_dir: Path, pid: int, wait_s: float) -> Document:
     """
-    Make the service that holds *data_dir*, with process id *pid*, write snapshots, and wait for its
-    report.
-
-    Raises `ConfigError` if *pid* is not known to hold the folder, `NotReady` after *wait_s*.
+    Make process *pid* on *data_dir* write snapshots, and return its report. Raises `ConfigError` if
+    *pid* is not known to hold the folder, `NotReady` after *wait_s*.
     """
     end_s = time.monotonic() + wait_s
     try:
@@ -130,10 +118,7 @@ def _wait(process: int, pid: int, end_s: float, what: str) -> None:
 
 
 def _require_holder(data_dir: Path, pid: int) -> None:
-    """
-    Refuse a process that does not hold the lock on *data_dir*: the process id in the lock file may
-    be of another machine or container.
-    """
+    """Refuse a process without the lock: the id in the file may be of another machine."""
     process = _PROCESSES / str(pid)
     try:
         lock = (data_dir / LOCK).stat()

@@ -1,8 +1,7 @@
 """
-`rlmm snapshot write`: writes snapshots now, by the running service or without one.
-
-A running service is asked, see `service_requests`, because only the holder of a data folder writes
-there. Without one, the command opens every log as an observer, which creates and changes none.
+`rlmm snapshot write`: writes snapshots now, by the running service or without one. Only the holder
+of a data folder writes there, so a running service is asked. Without one, the command opens every
+log as an observer, which creates and changes none.
 """
 
 from __future__ import annotations

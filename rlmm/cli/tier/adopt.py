@@ -1,8 +1,7 @@
 """
 `rlmm tier run --adopt` and `rlmm tier adopt`: copies that the brokers of a live cluster adopt.
-
-Copying and retention of the topic are off while segments are copied. Only `resume` and `abort`
-close a window that a job has left open; `rlmm tier status` lists them.
+Copying and retention of the topic are off meanwhile. Only `resume` and `abort` close a window that
+a job has left open.
 """
 
 from __future__ import annotations

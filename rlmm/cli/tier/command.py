@@ -1,8 +1,7 @@
 """
 The command group `rlmm tier`, with the commands of copy jobs: plan, run, status, pause, sweep.
-
-The flags become a `JobRequest` for `spark_tiering`. The maintenance commands are imported at their
-first use. All need the extras `tiering`, `s3` and `spark`.
+Maintenance commands are imported at their first use. All need the extras `tiering`, `s3` and
+`spark`.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from typing import TYPE_CHECKING
 import click
 
 from rlmm.base.clock import SYSTEM_CLOCK
-from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.common.option_kinds import CalledAsFlag, ExplicitFlag, switch
 from rlmm.cli.common.output import OUTPUTS, print_table
 from rlmm.cli.common.parameter_types import POSITIVE_TIME
 from rlmm.cli.common.shared_flags import name_variables
@@ -149,7 +148,7 @@ def plan_command(request: JobRequest, *, save_file: Path | None, output: str) ->
     help="For topics that brokers tier: copying and retention of each named topic are turned off "
     "while it is copied, and restored afterwards. See docs/tiering.md.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Only show the plan, as `tier plan`.")
+@switch("--dry-run", "Only show the plan, as `tier plan`.")
 @click.option(
     "--report", "report_file", cls=CalledAsFlag, type=_NEW_FILE, help="Write the report to a file."
 )
@@ -283,12 +282,8 @@ def pause_command(choice: StoreChoice, *, job_id: str) -> None:
     "--older-than", type=POSITIVE_TIME, default="7d", show_default=True, metavar="TIME",
     help="Choose a time that no upload exceeds: the store does not tell whether one is running.",
 )  # fmt: skip
-@click.option(
-    "--end",
-    "is_ending",
-    cls=ExplicitFlag,
-    is_flag=True,
-    help="Abort the uploads; without this flag they are listed.",
+@switch(
+    "--end", "Abort the uploads; without this flag they are listed.", "is_ending", cls=ExplicitFlag
 )
 @_OUTPUT
 def sweep_command(choice: StoreChoice, *, older_than: int, is_ending: bool, output: str) -> None:
@@ -353,10 +348,7 @@ def _read_plan(file: Path) -> CopyPlan:
 
 
 def _as_planned(request: JobRequest, plan: CopyPlan) -> JobRequest:
-    """
-    Return the request with the decisions of the plan; refuse another prefix, and flags that the
-    plan decides. Environment variables are ignored for these.
-    """
+    """Return the request with the plan's decisions; refuse another prefix, and such flags."""
     given = flags_given(DECIDED_BY_PLANS)
     if given:
         msg = f"a plan has decided about {', '.join(given)}: leave them out, or make another plan"

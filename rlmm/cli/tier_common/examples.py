@@ -1,8 +1,4 @@
-"""
-Examples for the --help of `rlmm tier`, and how flags become variables.
-
-A test runs the parser on each example.
-"""
+"""Examples for the --help of `rlmm tier`; a test runs the parser on each."""
 
 from __future__ import annotations
 

@@ -60,10 +60,7 @@ def stopping_signals() -> Iterator[Callable[[], str]]:
 
 @contextmanager
 def ending_signals() -> Iterator[None]:
-    """
-    Let SIGTERM end the block as Ctrl-C does, where nothing is changed that needs a report:
-    half-written files are removed.
-    """
+    """Let SIGTERM end the block as Ctrl-C does, so that half-written files are removed."""
 
     def end(number: int, _: Any) -> None:
         raise SystemExit(128 + number)
@@ -118,10 +115,7 @@ def conclude(report: OutcomeReport, output: str, file: Path | None, busy: int = 
 def print_and_keep(
     lines: Iterator[str], document: dict[str, Any], output: str, file: Path | None
 ) -> None:
-    """
-    Print a report, and keep it in *file*. It is printed first, so that the operator sees it in any
-    case, and kept also where printing fails.
-    """
+    """Print a report, then keep it in *file*, also where printing fails."""
     try:
         if output == "json":
             click.echo(json.dumps(document, indent=2))

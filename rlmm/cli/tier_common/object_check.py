@@ -1,16 +1,13 @@
-"""
-The object check of one segment: whether its objects exist in their store, and are whole.
-
-It needs the extras `tiering` and `s3`.
-"""
+"""The object check of one segment: its objects exist and are whole. Needs `tiering` and `s3`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlmm.base.threads import in_own_thread
 from rlmm.cli.common.object_places import ObjectCheckView, StoredObjectsView, StoredObjectView
+from rlmm.cli.tier_common.object_store import StoreChoice
 from rlmm.inspection.explain_findings import OBJECT_DAMAGED, OBJECT_MISSING, OBJECT_UNKNOWN
 from rlmm.views.values import iso_time
 from spark_tiering.copy_plan.inputs import StoredObjects
@@ -24,57 +21,33 @@ if TYPE_CHECKING:
     from rlmm.findings.finding import FindingKind
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.executor.object_check import StoredSegmentState
-    from spark_tiering.stores.opening import StoreSettings
 
 NAMES = {ObjectKind.LOG: "log", ObjectKind.INDEXES: "indexes", ObjectKind.MANIFEST: "manifest"}
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedStore:
-    """The store of the check, as flags name it."""
-
-    address: str
-    prefix: str = ""
-    endpoint: str = ""
-    region: str = ""
-    profile: str = ""
-    is_path_style: bool = False
-    ca_file: str = ""
-    is_requester_pays: bool = False
-
-    def settings(self) -> tuple[StoreSettings, str]:
-        """Return the store, and the prefix of keys in it. Raise `ConfigError`."""
-        template = S3Settings(
-            "of-the-address", endpoint=self.endpoint, region=self.region, profile=self.profile,
-            is_path_style=self.is_path_style, ca_file=self.ca_file,
-            is_requester_pays=self.is_requester_pays,
-        )  # fmt: skip
-        found, prefix = parse_store(self.address, template)
-        if isinstance(found, LocalSettings):
-            found = replace(found, is_made=False)  # who only looks makes no folder
-        return found, prefix or self.prefix
+def checked_store(address: str, prefix: str = "", **of_bucket: Any) -> StoreChoice:
+    """Return the store of the check, which is only looked at. Raises `ConfigError`."""
+    found, own_prefix = parse_store(address, S3Settings("of-the-address", **of_bucket))
+    if isinstance(found, LocalSettings):
+        found = replace(found, is_made=False)
+    return StoreChoice(found, own_prefix or prefix)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectCheck:
     view: ObjectCheckView
     kind: FindingKind | None
-    """None where all is whole."""
     detail: str
 
 
 async def check_objects(
-    asked: CheckedStore, segment: SegmentMetadata, *, is_sure: bool
+    choice: StoreChoice, segment: SegmentMetadata, *, is_sure: bool
 ) -> ObjectCheck:
-    """
-    Check the objects of *segment*; raises the errors of the store. *is_sure* reads them where the
-    store does not return their checksums.
-    """
-    settings, prefix = asked.settings()
+    """Check the objects of *segment*; *is_sure* reads them where the store has no checksums."""
 
     def look() -> StoredSegmentState:
-        with open_store(settings) as store:
-            return examine(store, segment, prefix, is_sure=is_sure)
+        with open_store(choice.settings) as store:
+            return examine(store, segment, choice.prefix, is_sure=is_sure)
 
     return checked_of(await in_own_thread("objects", look))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rlmm.cli.common.option_kinds import file_option, switch, text_option
 from rlmm.errors import ConfigError
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import parse_store
@@ -19,36 +20,20 @@ _FILE = click.Path(dir_okay=False, path_type=str)
 _STORE_HELP = "The object store. A prefix is put before keys as it is: end it with a slash."
 _STORE_FORM = "s3://BUCKET/PREFIX|FOLDER"
 _OF_STORE = (
-    click.option("--prefix", default="", help="The prefix of keys, for a store in a folder."),
-    click.option(
-        "--endpoint", default="", metavar="URL",
-        help="The endpoint of a store other than Amazon S3.",
-    ),
-    click.option(
-        "--region", default="",
-        help="The region of the bucket; by default as boto3 finds it.",
-    ),
-    click.option("--profile", default="", help="The profile in the configuration files of boto3."),
-    click.option(
-        "--path-style", is_flag=True,
-        help="Put the bucket into the path, not into the host name.",
-    ),
-    click.option(
-        "--store-ca-file", type=_FILE, default="",
-        help="CA certificates for the endpoint.",
-    ),
+    text_option("--prefix", None, "The prefix of keys, for a store in a folder."),
+    text_option("--endpoint", "URL", "The endpoint of a store other than Amazon S3."),
+    text_option("--region", None, "The region of the bucket; by default as boto3 finds it."),
+    text_option("--profile", None, "The profile in the configuration files of boto3."),
+    switch("--path-style", "Put the bucket into the path, not into the host name."),
+    file_option("--store-ca-file", "CA certificates for the endpoint."),
     click.option(
         "--encryption", type=click.Choice(["bucket", "sse-s3", "sse-kms"]), default="bucket",
         show_default=True, help="The server-side encryption of new objects.",
     ),
-    click.option(
-        "--kms-key-id", default="",
-        help="The key for sse-kms; by default that of the bucket.",
-    ),
-    click.option("--requester-pays", is_flag=True, help="Pay for the requests to the bucket."),
-    click.option(
-        "--storage-class", default="",
-        help="The storage class of new objects; by default that of the bucket.",
+    text_option("--kms-key-id", None, "The key for sse-kms; by default that of the bucket."),
+    switch("--requester-pays", "Pay for the requests to the bucket."),
+    text_option(
+        "--storage-class", None, "The storage class of new objects; by default that of the bucket."
     ),
     click.option(
         "--no-conditional-puts", is_flag=True,
@@ -68,8 +53,6 @@ _ENCRYPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class StoreChoice:
-    """A store, and the prefix of keys in it."""
-
     settings: StoreSettings
     prefix: str
 

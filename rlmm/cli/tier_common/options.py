@@ -1,22 +1,23 @@
-"""
-The options of `rlmm tier`: where segments come from, where they go, which of them, and how fast.
-
-Each is an environment variable as well, `RLMM_TIER_...`. No flag takes a secret; secrets are in
-files, or where boto3 finds them.
-"""
+"""The options of `rlmm tier`: sources, places, topics and limits. No flag takes a secret."""
 
 from __future__ import annotations
 
-import functools
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
 
-from rlmm.cli.common.environment_variables import CalledAsFlag
+from rlmm.cli.common.option_kinds import (
+    CalledAsFlag,
+    file_option,
+    rate_option,
+    switch,
+    text_option,
+    with_options,
+)
 from rlmm.cli.common.parameter_types import POSITIVE_SIZE, POSITIVE_TIME, SIZE, TIME
 from rlmm.cli.tier_common.object_store import STORE, store_of
 from rlmm.errors import ConfigError
@@ -31,7 +32,7 @@ from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess, SidecarAccess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
 
     from spark_tiering.segment_sources.opening import SourceSettings
     from spark_tiering.tier_metadata.opening import AccessSettings
@@ -52,46 +53,25 @@ _SOURCE = (
         help="https://host:port of a sidecar that serves the segments of its broker. May be "
         "repeated.",
     ),
-    click.option(
-        "--source-token-file", type=_FILE, default="",
-        help="The file with the token for them.",
-    ),
-    click.option("--source-ca-file", type=_FILE, default="", help="CA certificates for them."),
-    click.option(
-        "--source-cert-file", type=_FILE, default="",
-        help="The client certificate for them.",
-    ),
-    click.option("--source-key-file", type=_FILE, default="", help="The key of that certificate."),
+    file_option("--source-token-file", "The file with the token for them."),
+    file_option("--source-ca-file", "CA certificates for them."),
+    file_option("--source-cert-file", "The client certificate for them."),
+    file_option("--source-key-file", "The key of that certificate."),
     click.option(
         "--bootstrap-server", default="", metavar="HOST:PORT,...",
         help="The cluster: it answers last stable offsets, and which topics are tiered.",
     ),
-    click.option(
-        "--command-config", type=_FILE, default="", help="A client.properties file of Kafka."
-    ),
-    click.option(
-        "--offline", is_flag=True,
-        help="Ask no cluster: for copied directories, and brokers that are down.",
-    ),
+    file_option("--command-config", "A client.properties file of Kafka."),
+    switch("--offline", "Ask no cluster: for copied directories, and brokers that are down."),
 )  # fmt: skip
 _METADATA = (
-    click.option(
-        "--sidecar", default="", metavar="SOCKET|HOST:PORT",
-        help="The service with the metadata: a Unix socket, or TCP.",
+    text_option(
+        "--sidecar", "SOCKET|HOST:PORT", "The service with the metadata: a Unix socket, or TCP."
     ),
-    click.option(
-        "--sidecar-token-file", type=_FILE, default="",
-        help="The file with the token for it.",
-    ),
-    click.option(
-        "--sidecar-ca-file", type=_FILE, default="",
-        help="CA certificates; turns TLS on.",
-    ),
-    click.option(
-        "--sidecar-cert-file", type=_FILE, default="",
-        help="The client certificate for it.",
-    ),
-    click.option("--sidecar-key-file", type=_FILE, default="", help="The key of that certificate."),
+    file_option("--sidecar-token-file", "The file with the token for it."),
+    file_option("--sidecar-ca-file", "CA certificates; turns TLS on."),
+    file_option("--sidecar-cert-file", "The client certificate for it."),
+    file_option("--sidecar-key-file", "The key of that certificate."),
     click.option(
         "--embedded", default="", type=_FOLDER, metavar="FOLDER",
         help="Keep the metadata log in FOLDER. Without this and --sidecar it is the topic of the "
@@ -140,12 +120,12 @@ _ENGINE = (
         help="local[4], spark://host:7077, yarn, k8s://..., sc://host. By default Spark runs on "
         "this machine, with a task for each processor; under spark-submit as that says.",
     ),
-    click.option("--no-spark", is_flag=True, help="Run in this process, one unit after the other."),
+    switch("--no-spark", "Run in this process, one unit after the other."),
     click.option(
         "--spark-conf", multiple=True, metavar="NAME=VALUE",
         help="A Spark setting. May be repeated.",
     ),
-    click.option("--spark-log", type=_FILE, default="", help="The file for the log of Spark."),
+    file_option("--spark-log", "The file for the log of Spark."),
 )  # fmt: skip
 _RUNNING = (
     *_ENGINE,
@@ -154,18 +134,9 @@ _RUNNING = (
         "--chunk-size", type=POSITIVE_SIZE, metavar="SIZE",
         help="The size of a chunk; 4MiB by default.",
     ),
-    click.option(
-        "--max-mb-per-s", type=click.FloatRange(0, min_open=True),
-        help="The throughput limit of the job.",
-    ),
-    click.option(
-        "--max-requests-per-s", type=click.FloatRange(0, min_open=True),
-        help="The limit of requests to the store, of the job.",
-    ),
-    click.option(
-        "--stop-file", type=_FILE, default="",
-        help="Stop between segments when this file exists.",
-    ),
+    rate_option("--max-mb-per-s", "The throughput limit of the job."),
+    rate_option("--max-requests-per-s", "The limit of requests to the store, of the job."),
+    file_option("--stop-file", "Stop between segments when this file exists."),
     click.option(
         "--time-limit", type=POSITIVE_TIME, metavar="TIME",
         help="Begin no segment after this time.",
@@ -180,37 +151,6 @@ DECIDED_BY_PLANS = (
     "max_requests", "broker_id",
 )  # fmt: skip
 """Names of flags that a saved plan decides; `tier run --plan` refuses them."""
-
-
-def _with(groups: tuple[tuple[Any, ...], ...], build: Callable[[dict[str, Any]], object]) -> Any:
-    """
-    Return a decorator that adds the flags of *groups*; the command gets the result of *build*.
-    """
-
-    options = [option for group in groups for option in group]
-    names = _names_of(options)
-
-    def decorate(function: Callable[..., Any]) -> Any:
-        @functools.wraps(function)
-        def called(**given: Any) -> Any:
-            flags = {name: given.pop(name) for name in names}
-            return function(build(flags), **given)
-
-        command: Any = called
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def _names_of(options: list[Any]) -> list[str]:
-    def nothing() -> None: ...
-
-    command: Any = nothing
-    for option in options:
-        command = option(command)
-    return [parameter.name for parameter in command.__click_params__]
 
 
 def topic_flags() -> list[Any]:
@@ -228,16 +168,6 @@ def topic_flags() -> list[Any]:
 
 def running_flags() -> list[Any]:
     return list(_ENGINE)
-
-
-def store_options(function: Callable[..., Any]) -> Any:
-    """Add the flags of a store; the command gets a `StoreChoice`."""
-    return _with((STORE,), store_of)(function)
-
-
-def job_options(function: Callable[..., Any]) -> Any:
-    """Add the flags of a whole job; the command gets a `JobRequest`."""
-    return _with((_SOURCE, _METADATA, STORE, _WANTED, _RUNNING), request_of)(function)
 
 
 def request_of(flags: dict[str, Any]) -> JobRequest:
@@ -361,3 +291,9 @@ def only_looking(request: JobRequest) -> JobRequest:
 
 def adopting(request: JobRequest) -> JobRequest:
     return replace(request, mode=CopyMode.ADOPT)
+
+
+store_options: Final = with_options(STORE, store_of)
+"""Adds the flags of a store; the command gets a `StoreChoice`."""
+job_options: Final = with_options((*_SOURCE, *_METADATA, *STORE, *_WANTED, *_RUNNING), request_of)
+"""Adds the flags of a whole job; the command gets a `JobRequest`."""

@@ -1,7 +1,4 @@
-"""
-The progress line of a job: one line that is rewritten on a terminal, elsewhere a log line every few
-seconds. Both go to standard error.
-"""
+"""The progress line of a job, rewritten on a terminal, else a log line every few seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("rlmm.cli.tier.progress")
 
 LINE_S: Final = 10.0
-"""Time between two log lines."""
 REDRAW_S: Final = 0.1
 TICK_S: Final = 1.0
 """The line is shown again so often while a large segment takes minutes."""

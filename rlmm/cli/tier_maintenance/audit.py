@@ -1,7 +1,4 @@
-"""
-`rlmm tier audit`: the store is compared with the metadata and the cluster, and orphans are deleted
-on request.
-"""
+"""`rlmm tier audit`: compares store, metadata and cluster, and deletes orphans on request."""
 
 from __future__ import annotations
 
@@ -12,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.common.option_kinds import CalledAsFlag, ExplicitFlag
 from rlmm.cli.common.parameter_types import POSITIVE_TIME
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.common.environment_variables import ExplicitFlag
+from rlmm.cli.common.option_kinds import ExplicitFlag
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
     conclude,

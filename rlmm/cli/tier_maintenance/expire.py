@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
+from rlmm.cli.common.option_kinds import CalledAsFlag, ExplicitFlag, attach, switch
 from rlmm.cli.common.parameter_types import POSITION, SIZE, TIME
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import conclude, quiet_log, require_new, stopping_signals
 from rlmm.cli.tier_common.progress_line import progress_line
-from rlmm.cli.tier_maintenance.options import attach, care_options
+from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.expire.job import expire
 from spark_tiering.maintenance.expire.options import ExpireOptions
@@ -74,10 +74,7 @@ _LIMITS = (
         "--min-age", type=TIME, default="1d", show_default=True, metavar="TIME",
         help="A younger open copy may have a writer: it stays, and so do the segments behind it.",
     ),
-    click.option(
-        "--end-open-copies", is_flag=True,
-        help="Delete open copies without a writer, also above the limits.",
-    ),
+    switch("--end-open-copies", "Delete open copies without a writer, also above the limits."),
     click.option(
         "--old-epochs", is_flag=True,
         help="Delete segments whose leader epochs were all replaced by later ones, by the other "
@@ -96,10 +93,7 @@ _LIMITS = (
         "--objects-gone", is_flag=True,
         help="The objects are already deleted: delete the metadata although none is found.",
     ),
-    click.option(
-        "--offline", is_flag=True,
-        help="Ask no cluster: you guarantee that no broker expires these topics.",
-    ),
+    switch("--offline", "Ask no cluster: you guarantee that no broker expires these topics."),
     click.option(
         "--apply", "is_applied", cls=ExplicitFlag, is_flag=True,
         help="Delete; without this flag the command is a dry run.",

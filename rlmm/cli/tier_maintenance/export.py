@@ -1,6 +1,4 @@
-"""
-`rlmm tier export`: the bytes of the segments that hold a range of records, frozen into a plan.
-"""
+"""`rlmm tier export`: the bytes of the segments that hold a range of records, as a plan."""
 
 from __future__ import annotations
 
@@ -10,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag
 from rlmm.cli.common.exit_codes import EXIT_FOUND
+from rlmm.cli.common.option_kinds import CalledAsFlag, attach, switch
 from rlmm.cli.common.parameter_types import MOMENT, WHEN
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import conclude, print_and_keep, quiet_log, require_new
 from rlmm.cli.tier_common.options import flags_given
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.export_question import asked_question, named_plan
-from rlmm.cli.tier_maintenance.options import attach, care_options
+from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from spark_tiering.maintenance.new_file import new_file, require_free
 from spark_tiering.maintenance.wiring import only_looking, open_tier
 from spark_tiering.read_plan.document import format_plan
@@ -93,10 +91,7 @@ _ASKED = (
         help="The metadata as it was at a TIME, or at PARTITION:OFFSET,...: as for `rlmm "
         "segments`.",
     ),
-    click.option(
-        "--from-manifests", is_flag=True,
-        help="Use the manifests in --store instead of the metadata.",
-    ),
+    switch("--from-manifests", "Use the manifests in --store instead of the metadata."),
     click.option(
         "--check", "check_file", cls=CalledAsFlag, type=_OLD_FILE, metavar="FILE",
         help="Make no plan: report the segments of that plan that are deleted, or being deleted.",
@@ -109,10 +104,7 @@ _ASKED = (
         "--save", "save_file", cls=CalledAsFlag, type=_NEW_FILE, metavar="FILE",
         help="Write the plan to a new file; - writes it alone to standard output.",
     ),
-    click.option(
-        "--fail-on-gap", is_flag=True,
-        help="Exit with 1 when some of the range is not in the tier.",
-    ),
+    switch("--fail-on-gap", "Exit with 1 when some of the range is not in the tier."),
 )  # fmt: skip
 
 

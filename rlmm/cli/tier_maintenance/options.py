@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag
+from rlmm.cli.common.option_kinds import CalledAsFlag, attach, with_options
 from rlmm.cli.common.output import OUTPUTS
 from rlmm.cli.common.source_options import asked_of, source_flags
 from rlmm.cli.tier_common.object_store import store_flags, store_of
@@ -23,7 +23,7 @@ from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.maintenance.request import CareRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
 Wanted = Literal["required", "optional", "none"]
 
@@ -45,25 +45,12 @@ _REPORT = (
 )  # fmt: skip
 
 
-def attach(options: Sequence[Any]) -> Callable[[Any], Any]:
-    """Return a decorator that adds *options* to a command, in their order."""
-
-    def decorate(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
 def care_options(
     *, store: Wanted = "required", metadata: Wanted = "required", has_engine: bool = True
 ) -> Callable[[Callable[..., Any]], Any]:
     """
-    Return a decorator: the command gets a `CareRequest` first, and `output` and `report_file`.
-
-    *store* and *metadata* say whether they must be named; without an engine the command runs in
-    this process.
+    Return a decorator: the command gets a `CareRequest`, and `output` and `report_file`. *store*
+    and *metadata* say whether they must be named.
     """
     groups: list[Any] = []
     if metadata != "none":
@@ -74,19 +61,8 @@ def care_options(
     if has_engine:
         groups += running_flags()
 
-    def decorate(function: Callable[..., Any]) -> Any:
-        @functools.wraps(function)
-        def called(**given: Any) -> Any:
-            flags = {name: given.pop(name) for name in names}
-            return function(care_request_of(flags, metadata), **given)
-
-        command = attach(_REPORT)(called)
-        before = {parameter.name for parameter in command.__click_params__}
-        command = attach(groups)(command)
-        names = [one.name for one in command.__click_params__ if one.name not in before]
-        return command
-
-    return decorate
+    add = with_options(groups, functools.partial(care_request_of, metadata=metadata))
+    return lambda function: add(attach(_REPORT)(function))
 
 
 def care_request_of(flags: Mapping[str, Any], metadata: Wanted = "optional") -> CareRequest:

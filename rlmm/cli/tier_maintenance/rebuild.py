@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag, ExplicitFlag
+from rlmm.cli.common.option_kinds import CalledAsFlag, ExplicitFlag, switch
 from rlmm.cli.snapshot.folders import snapshot_roots
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
@@ -61,12 +61,11 @@ _THERE = click.Path(exists=True, path_type=Path)
     metavar="FILE",
     help="Publish the events of a saved and reviewed FILE that the metadata lacks.",
 )
-@click.option("--dry-run", is_flag=True, help="With --apply: only show the events to publish.")
-@click.option(
+@switch("--dry-run", "With --apply: only show the events to publish.")
+@switch(
     "--other-log",
+    "With --apply: allow a FILE that was made for another cluster or topic.",
     "is_other_log",
-    is_flag=True,
-    help="With --apply: allow a FILE that was made for another cluster or topic.",
 )
 @click.option(
     "--custom-metadata",
@@ -189,10 +188,7 @@ def _require_lines(path: Path) -> None:
 
 
 def _snapshots_in(path: Path) -> list[tuple[str, Opener]]:
-    """
-    Return the newest good snapshot of each metadata partition in a folder, or those of a tar,
-    or the one that *path* is.
-    """
+    """Return the newest good snapshot of each place in a folder or a tar, or *path*."""
     if path.is_file():
         is_tar = path.name.endswith(TAR)
         one: list[tuple[str, Opener]] = [(str(path), partial(opened, SNAPSHOT_DISK, path))]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlmm.cli.common.environment_variables import CalledAsFlag
+from rlmm.cli.common.option_kinds import CalledAsFlag, attach, rate_option, switch, text_option
 from rlmm.cli.tier_common.examples import ending
 from rlmm.cli.tier_common.job_context import (
     conclude,
@@ -17,7 +17,7 @@ from rlmm.cli.tier_common.job_context import (
     stopping_signals,
 )
 from rlmm.cli.tier_common.progress_line import progress_line
-from rlmm.cli.tier_maintenance.options import attach, care_options
+from rlmm.cli.tier_maintenance.options import care_options
 from spark_tiering.executor.throttle import PaceLimits
 from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 from spark_tiering.maintenance.verify.verification import verify_tier
@@ -66,18 +66,9 @@ _LOOKING = (
         "--max-requests", type=click.IntRange(1),
         help="Begin no segment that could need more; the report names the place to go on.",
     ),
-    click.option(
-        "--after", default="", metavar="PLACE",
-        help="Begin behind the place of an earlier report.",
-    ),
-    click.option(
-        "--max-mb-per-s", type=click.FloatRange(0, min_open=True),
-        help="The throughput limit of the job.",
-    ),
-    click.option(
-        "--max-requests-per-s", type=click.FloatRange(0, min_open=True),
-        help="The limit of requests to the store, of the job.",
-    ),
+    text_option("--after", "PLACE", "Begin behind the place of an earlier report."),
+    rate_option("--max-mb-per-s", "The throughput limit of the job."),
+    rate_option("--max-requests-per-s", "The limit of requests to the store, of the job."),
     click.option(
         "--old-prefix", "old_prefixes", cls=CalledAsFlag, multiple=True, metavar="PREFIX",
         help="An older prefix of keys, where objects may still be. May be repeated.",
@@ -86,10 +77,7 @@ _LOOKING = (
         "--key-ring", type=click.Path(dir_okay=False), default="", metavar="FILE",
         help="The key ring for encrypted segments; at the same path on every machine.",
     ),
-    click.option(
-        "--compacted", is_flag=True,
-        help="Offsets without records are not damage: for compacted topics.",
-    ),
+    switch("--compacted", "Offsets without records are not damage: for compacted topics."),
 )  # fmt: skip
 
 

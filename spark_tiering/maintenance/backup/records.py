@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rlmm.errors import LogTruncated, NotReady
-from rlmm.inspection.record_set_bounds import judged_batches
+from rlmm.inspection.event_record import judged_batches
 from rlmm.metadata.opened import INFLATED_BYTES_MAX
 from rlmm.pump.damage_skipping import offset_behind
 from rlmm.records.damage import DamagedBatch, DamagedRecords

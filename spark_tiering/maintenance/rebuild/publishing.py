@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from rlmm.base.loop_thread import LoopThread
 from rlmm.errors import LogUnavailable, RlmmError
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.protocol import LogIdentity

@@ -25,7 +25,6 @@ SEGMENTS = 500
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder with a log and a history."""
     folder = tmp_path_factory.mktemp("manners") / "log"
     asyncio.run(write_ours(folder, events_of(range(SEGMENTS))))
     return folder

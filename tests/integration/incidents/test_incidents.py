@@ -1,7 +1,4 @@
-"""
-Ten incidents, each made of events and found by one command: the JSON answer, and the text that the
-runbook in docs/operating.md shows.
-"""
+"""Ten incidents of events, each found by one command: its JSON, and the text of the runbook."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ HERE = Path(__file__)
 @pytest.fixture
 def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
     stop_the_clock(monkeypatch, NOW_MS)
-    return Incident(tmp_path / "log")
+    return Incident(folder=tmp_path / "log")
 
 
 def test_f102_incident_when_a_copy_never_ends_then_stuck_names_it(incident: Incident) -> None:

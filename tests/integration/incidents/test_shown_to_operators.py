@@ -34,15 +34,13 @@ SIZE = 1_048_576
 @pytest.fixture
 def incident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Incident:
     stop_the_clock(monkeypatch, NOW_MS)
-    return Incident(tmp_path / "log")
+    return Incident(folder=tmp_path / "log")
 
 
 def test_f78_history_when_an_event_was_refused_then_shows_it_with_place_and_reason(
     incident: Incident,
 ) -> None:
-    """
-    `history` shows the refused event, `status` counts it by reason, and later events are applied.
-    """
+    """`history` shows the refused event, `status` counts it, and later events are applied."""
     one = incident.copy("a", 0, 99)
     place = incident.records[0].place
     incident.put(update(one, SegmentState.DELETE_SEGMENT_FINISHED))
@@ -66,7 +64,7 @@ def test_f79_commands_when_the_whole_log_comes_twice_then_the_state_is_the_same(
     gone = incident.copy("b", 100, 199)
     incident.put(delete_started(gone, event_timestamp_ms=incident.now_ms))
     incident.put(delete_finished(gone, event_timestamp_ms=incident.now_ms))
-    twice = Incident(tmp_path / "twice", records=[*incident.records, *incident.records])
+    twice = Incident(folder=tmp_path / "twice", records=[*incident.records, *incident.records])
     once = incident.ask("segments", "list").document
     again = twice.ask("segments", "list").document
     assert once is not None
@@ -156,10 +154,7 @@ def test_f116_stuck_when_a_topic_is_gone_from_the_cluster_then_names_its_id_and_
 def test_f65_service_when_it_comes_from_its_snapshot_then_still_tells_what_it_never_knew(
     incident: Incident, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    After a restart from snapshots the counts of undecodable records and of updates without base
-    stay.
-    """
+    """A restart from snapshots keeps the counts of undecodable records and baseless updates."""
     monkeypatch.setenv("RLMM_PUMP_UNDECODABLE_SHARE_MAX", "1")
     for label in ("a", "b"):
         incident.begin(label, 0, 99)

@@ -1,7 +1,4 @@
-"""
-Our computations beside those of a real broker: the log cleaner, the ends of a tiered log, and
-findings about a cluster of one node.
-"""
+"""Our computations beside a real broker: log cleaner, ends of a tiered log, cluster findings."""
 
 from __future__ import annotations
 
@@ -84,9 +81,7 @@ def left_of(records: list[Record], bound: int) -> list[int]:
 def test_rehearsal_when_a_broker_compacts_the_same_records_then_the_same_ones_are_left(
     fresh_kafka: FreshKafka,
 ) -> None:
-    """
-    The cleaner's result equals the rehearsal: the last record of each key, and none without a key.
-    """
+    """The cleaner's result equals the rehearsal: the last record of each key."""
     broker = fresh_kafka.node({"log.cleaner.backoff.ms": "100", "log.segment.delete.delay.ms": "0"})
     kafka, topic = TieredKafka(broker.start()), "rehearsed"
     settings = {"cleanup.policy": "delete", "internal.segment.bytes": "16384"}

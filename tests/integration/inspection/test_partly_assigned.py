@@ -1,7 +1,4 @@
-"""
-Commands that ask a service with some metadata partitions only, as the one beside a broker: they
-answer for these partitions, and claim nothing about others.
-"""
+"""Commands answer for the assigned metadata partitions of a service, and claim nothing else."""
 
 from __future__ import annotations
 
@@ -117,9 +114,7 @@ async def test_all_when_the_service_reads_some_then_every_output_says_so(
 
 
 async def test_usage_when_the_service_reads_some_then_no_retention_is_called_safe() -> None:
-    """
-    No retention is called safe, because a topic in an unread metadata partition may need longer.
-    """
+    """A topic in an unread metadata partition may need longer, so no retention is safe."""
     async with beside_a_broker() as address:
         assert "metadata_topic" not in json.loads((await told(address, "usage")).stdout)
     async with beside_a_broker(range(COUNT)) as address:
@@ -179,9 +174,7 @@ async def test_one_when_the_service_was_not_given_others_then_the_note_says_that
 async def test_one_when_the_service_does_not_read_its_place_then_is_never_not_found(
     words: tuple[str, ...],
 ) -> None:
-    """
-    The command ends with exit code 4 and names the source to ask, with an empty standard output.
-    """
+    """The command ends with 4, names the source to ask, and prints nothing else."""
     async with beside_a_broker() as address:
         result = await told(address, *words)
     assert (result.exit_code, result.stdout) == (4, "")
@@ -211,9 +204,7 @@ async def test_explain_when_the_service_does_not_read_the_place_then_says_that()
 async def test_question_when_it_concludes_from_what_is_not_there_then_is_refused(
     words: tuple[str, ...],
 ) -> None:
-    """
-    The command refuses a conclusion from missing segments, because it reads only some metadata.
-    """
+    """The command refuses a conclusion from missing segments in some metadata."""
     async with beside_a_broker() as address:
         result = await told(address, *words)
     assert (result.exit_code, result.stdout) == (4, "")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.cli.common.query_run import QueryContext
-from rlmm.cli.queries.lag_answer import lag_answer, offsets_answer
-from rlmm.cli.queries.preflight_answer import reassign_answer
+from rlmm.cli.queries.lag import lag_answer, offsets_answer
+from rlmm.cli.queries.preflight import reassign_answer
 from rlmm.errors import NotReady
 from rlmm.inspection.cluster_facts import LogDir, PartitionPlace, TopicFacts
 from rlmm.inspection.source_status import NOT_ASSIGNED

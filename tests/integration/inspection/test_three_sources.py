@@ -1,7 +1,4 @@
-"""
-One history, three sources: a running service, copied folders and, in `test_three_sources_kafka`, a
-topic of a real broker. Every command gives the same answer for each source.
-"""
+"""One history, three sources, the same answers: service, folders and, with a broker, a topic."""
 
 from __future__ import annotations
 
@@ -13,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.log.files.files_log import FilesLog
 from rlmm.metadata.verdicts import APPLIED, DUPLICATE, Applied, Rejected, RejectReason, Remark
 from rlmm_demo.world.service import DemoService
@@ -126,9 +124,7 @@ def test_command_when_asked_of_each_source_then_answers_are_equal(
 def test_command_when_the_service_was_restored_then_answers_are_those_of_the_log(
     sources: dict[str, list[str]], restored: list[str], question: Question
 ) -> None:
-    """
-    A service restored from a snapshot gives the log's answers, with smaller counts since the start.
-    """
+    """A service restored from a snapshot gives the log's answers, with smaller counts."""
     answers = [told(*question.words, *flags) for flags in (restored, sources["folders"])]
     ours, theirs = (without(one.document, MAY_DIFFER | RESTORED) for one in answers)
     assert ours

@@ -1,7 +1,4 @@
-"""
-The shared history in the metadata topic of a real broker, whose own topics it is about: the topic,
-a service and copied folders, each beside the cluster, give the same answers.
-"""
+"""The shared history at a real broker: topic, service and folders give the same answers."""
 
 from __future__ import annotations
 

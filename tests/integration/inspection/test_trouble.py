@@ -1,7 +1,4 @@
-"""
-Errors of commands that cannot reach their source: one line on standard error with fault and remedy,
-an empty standard output, and an exit code for scripts.
-"""
+"""Errors of commands without their source: one line with fault and remedy, and an exit code."""
 
 from __future__ import annotations
 
@@ -76,9 +73,7 @@ def test_command_when_no_service_is_there_then_says_where_and_what_else_there_is
 def test_command_when_the_folder_is_of_something_else_then_says_what_is_looked_for(
     question: Question, tmp_path: Path
 ) -> None:
-    """
-    A folder of another topic, an empty and a missing one end with exit code 2, and nothing is made.
-    """
+    """A foreign, an empty and a missing folder end with exit code 2, and nothing is made."""
     assert ConfigError.exit_code == 2
     other, empty, absent = tmp_path / "other", tmp_path / "empty", tmp_path / "absent"
     (other / "orders-0").mkdir(parents=True)

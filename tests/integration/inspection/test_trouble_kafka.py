@@ -1,7 +1,4 @@
-"""
-Commands at a real broker: their rights on Kafka's own metadata topic, and their errors without
-them.
-"""
+"""Commands at a real broker: their rights on Kafka's metadata topic, and errors without them."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ def flags_of(login: Login, folder: Path) -> list[str]:
 def test_f99_commands_when_the_topic_is_kafkas_own_then_are_let_in_as_its_manager_is(
     kafka_broker: TieredKafka,
 ) -> None:
-    """
-    Failure scenario F99: commands use client ids of Kafka's manager, so that they may read its
-    topic.
-    """
+    """F99: commands use client ids of Kafka's manager, so that they may read its topic."""
     servers = kafka_broker.login.bootstrap
     settings = kafka_settings_of(SourceSettings(bootstrap_servers=servers))
     assert settings is not None

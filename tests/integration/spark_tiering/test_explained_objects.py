@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rlmm.cli.queries.explain_answer import ExplainQuestion, explain_answer
-from rlmm.cli.tier_common.object_check import CheckedStore, checked_of
+from rlmm.cli.tier_common.object_check import checked_of, checked_store
 from rlmm.errors import ConfigError
 from rlmm.inspection.explain_findings import OBJECT_UNKNOWN
 from rlmm.inspection.selectors import parse_position
@@ -29,6 +29,7 @@ from tests.support.tier.copy_tasks import ORDERS, PREFIX, ZSTD, copy_task, run
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rlmm.cli.tier_common.object_store import StoreChoice
     from rlmm.metadata.segment import SegmentMetadata
 
 
@@ -39,7 +40,7 @@ def copied(folder: Path) -> SegmentMetadata:
     return task.segment
 
 
-async def asked(segment: SegmentMetadata, store: CheckedStore, *, is_sure: bool = False) -> Any:
+async def asked(segment: SegmentMetadata, store: StoreChoice, *, is_sure: bool = False) -> Any:
     """Return the output of `rlmm explain` for an offset of *segment* and its exit code."""
     history = History()
     update = SegmentUpdate(segment.id, 1, 0, None, SegmentState.COPY_SEGMENT_FINISHED)
@@ -60,7 +61,7 @@ async def test_objects_that_are_whole_are_told_with_their_sizes(
     """The explanation lists whole objects with their sizes, by head requests or by reading them."""
     segment = copied(tmp_path / "store")
     document, text = await asked(
-        segment, CheckedStore(str(tmp_path / "store"), PREFIX), is_sure=is_sure
+        segment, checked_store(str(tmp_path / "store"), PREFIX), is_sure=is_sure
     )
     explained = document["explained"]
     assert document["items"] == []
@@ -91,7 +92,7 @@ async def test_objects_that_are_missing_are_named(
     keys = object_keys(segment.id, segment.start_offset, PREFIX)
     for kind in kinds:
         (tmp_path / "store" / keys[kind]).unlink()
-    document, text = await asked(segment, CheckedStore(str(tmp_path / "store"), PREFIX))
+    document, text = await asked(segment, checked_store(str(tmp_path / "store"), PREFIX))
     assert [one["code"] for one in document["items"]] == [code]
     assert document["explained"]["checked"]["found"] == found
     assert "not there" in text
@@ -103,11 +104,11 @@ async def test_objects_that_were_damaged_are_told(tmp_path: Path) -> None:
     log = tmp_path / "store" / object_keys(segment.id, segment.start_offset, PREFIX)[ObjectKind.LOG]
     content = log.read_bytes()
     log.write_bytes(content + b"x")
-    document, _ = await asked(segment, CheckedStore(str(tmp_path / "store"), PREFIX))
+    document, _ = await asked(segment, checked_store(str(tmp_path / "store"), PREFIX))
     assert [one["code"] for one in document["items"]] == ["OBJECT-DAMAGED"]
     assert "its manifest says" in document["items"][0]["detail"]
     log.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    document, _ = await asked(segment, CheckedStore(str(tmp_path / "store"), PREFIX), is_sure=True)
+    document, _ = await asked(segment, checked_store(str(tmp_path / "store"), PREFIX), is_sure=True)
     assert [one["code"] for one in document["items"]] == ["OBJECT-DAMAGED"]
 
 
@@ -120,11 +121,11 @@ async def test_store_that_is_not_there_costs_its_answer_alone_and_is_not_made(
     """
     segment = copied(tmp_path / "store")
     nowhere = tmp_path / "nowhere"
-    document, _ = await asked(segment, CheckedStore(str(nowhere), PREFIX))
+    document, _ = await asked(segment, checked_store(str(nowhere), PREFIX))
     assert document["explained"]["is_found"] is True
     assert not nowhere.exists()
     with pytest.raises(ConfigError):
-        CheckedStore("ftp://host/x").settings()
+        checked_store("ftp://host/x")
 
 
 def test_objects_of_which_nobody_can_say_are_told_as_unknown() -> None:
@@ -143,6 +144,11 @@ def test_objects_of_which_nobody_can_say_are_told_as_unknown() -> None:
 
 def test_prefix_in_the_address_of_a_bucket_counts() -> None:
     """A bucket address keeps its prefix and its other parameters, as in `rlmm tier`."""
-    settings, prefix = CheckedStore("s3://bucket/tiered/", region="eu-central-1").settings()
+    choice = checked_store("s3://bucket/tiered/", region="eu-central-1")
+    settings = choice.settings
     assert isinstance(settings, S3Settings)
-    assert (settings.bucket, settings.region, prefix) == ("bucket", "eu-central-1", "tiered/")
+    assert (settings.bucket, settings.region, choice.prefix) == (
+        "bucket",
+        "eu-central-1",
+        "tiered/",
+    )

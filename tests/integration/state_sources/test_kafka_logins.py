@@ -38,7 +38,6 @@ SCRAM, PLAIN = (
 
 
 def properties_of(login: Login, *more: str) -> list[str]:
-    """Return the properties of Java's own tools for a login by password."""
     module = PLAIN if login.mechanism == "PLAIN" else SCRAM
     return [
         f"security.protocol={login.protocol}",
@@ -54,7 +53,6 @@ def properties_of(login: Login, *more: str) -> list[str]:
 async def opened(
     folder: Path, login: Login, lines: list[str], **said: Any
 ) -> AsyncIterator[StateSource]:
-    """Open the cluster of *login* with a file of *lines*."""
     file = folder / "client.properties"
     await asyncio.to_thread(file.write_text, "\n".join(lines))
     source = await open_source(
@@ -70,7 +68,6 @@ async def opened(
 
 @pytest.fixture
 async def metadata_topic(secured_kafka: SecuredKafka) -> SecuredKafka:
-    """Return the broker, whose metadata topic has a few events."""
     login = secured_kafka.admin_login
     try:
         await create_topic(login, TOPIC, partitions=1)
@@ -187,10 +184,7 @@ async def test_kafka_when_the_protocol_is_another_then_says_which_port_that_is(
 async def test_kafka_when_a_reader_has_read_and_describe_then_that_is_enough(
     metadata_topic: SecuredKafka, tmp_path: Path
 ) -> None:
-    """
-    Two rights on one topic are enough for the state: the source produces nothing, joins no group
-    and reads no setting, and facts beyond these rights are unknown.
-    """
+    """Two rights on one topic are enough, and facts beyond these rights are unknown."""
     login = metadata_topic.powerless_login(Way.SCRAM_512)
     await asyncio.to_thread(metadata_topic.allow, POWERLESS, "Read", "Describe", topic=TOPIC)
     other = own_topic("hidden")

@@ -1,7 +1,4 @@
-"""
-A real broker's topic, and copies of its folders, read as sources and compared with the broker's
-events.
-"""
+"""A real broker's topic, and copies of its folders, beside the broker's events."""
 
 from __future__ import annotations
 
@@ -14,7 +11,8 @@ import pytest
 
 from rlmm.errors import LogUnavailable
 from rlmm.inspection.cluster_facts import PartitionOffsets
-from rlmm.inspection.replay import ReplayEnd, replay
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import replay
 from rlmm.kafka_client.settings import TOPIC
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.python_shard import PythonShard
@@ -49,7 +47,6 @@ async def opened(**said: Any) -> AsyncIterator[StateSource]:
 
 
 async def tiered_topic(kafka: TieredKafka, partitions: int = 1) -> str:
-    """Create a topic with segments of each partition in the tier."""
     topic = own_topic("looked-at")
     await kafka.create_topic(topic, partitions=partitions)
     for partition in range(partitions):
@@ -83,7 +80,6 @@ def images_of(moment: Any) -> dict[int, bytes]:
 
 
 async def segments_of(moment: Moment, kafka: TieredKafka, topic: str) -> list[int]:
-    """Return the start offsets of a topic's segments."""
     pages = [page async for page in moment.segments(kafka.user_partition(topic))]
     return [segment.start_offset for page in pages for segment in page]
 
@@ -91,10 +87,7 @@ async def segments_of(moment: Moment, kafka: TieredKafka, topic: str) -> list[in
 async def test_topic_of_kafka_when_read_then_is_what_its_files_say(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    State, standing, one metadata partition and a past moment agree with the broker's files; and
-    with a cache the next command reads only later records and agrees, too.
-    """
+    """The state agrees with the broker's files, and with a cache only later records are read."""
     topic = await tiered_topic(kafka_broker)
     said = {"bootstrap_servers": kafka_broker.bootstrap, "snapshot_cache": tmp_path / "cache"}
     async with opened(**said) as source:
@@ -129,10 +122,7 @@ async def test_topic_of_kafka_when_read_then_is_what_its_files_say(
 async def test_folders_of_kafka_when_copied_from_a_live_broker_then_answer_the_same(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    Copies of a live broker's folders are read up to their last whole batch, the source finds the
-    partition count, and the copies stay unchanged.
-    """
+    """Live copies are read to their last whole batch, and stay unchanged."""
     topic = await tiered_topic(kafka_broker, partitions=4)
 
     def copied() -> None:
@@ -210,10 +200,7 @@ async def test_cluster_of_kafka_when_asked_then_tells_topics_offsets_and_disks(
 async def test_broker_of_kafka_when_asked_then_tells_settings_disks_and_rights(
     kafka_broker: TieredKafka,
 ) -> None:
-    """
-    The broker returns its own settings, the disk of its logs, and the rights of an anonymous
-    client.
-    """
+    """The broker returns settings, the disk of its logs, and an anonymous client's rights."""
     topic = own_topic("plain")
     await create_topic(kafka_broker.login, topic)
     await produce(kafka_broker.login, topic, [b"value"] * 3)

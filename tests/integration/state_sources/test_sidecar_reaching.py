@@ -75,7 +75,6 @@ async def listener(told: Callable[[asyncio.StreamWriter], None]) -> AsyncIterato
 
 
 async def free_port() -> int:
-    """Return a port without a listener."""
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port: int = server.sockets[0].getsockname()[1]
     server.close()
@@ -141,10 +140,7 @@ async def test_service_when_it_is_silent_then_is_not_waited_for_long(
 
 
 async def test_service_when_the_token_is_wrong_or_missing_then_says_so(tmp_path: Path) -> None:
-    """
-    A wrong or missing token is refused, a known one is accepted, and no error shows the file's
-    text.
-    """
+    """A wrong or missing token is refused, and no error shows the file's text."""
     world = world_of(started(segment_id(1)))
     door = Authenticator(
         AccessSettings(tokens=Secret(TOKENS), unix_role=UnixRole.NONE), TlsSettings()
@@ -299,7 +295,6 @@ async def test_service_when_it_is_started_anew_then_is_asked_on_another_connecti
 
 
 def hang_up(served: Any) -> None:
-    """End all connections of the service."""
     for connection in list(served.sidecar._connections):
         connection.abort()
 

@@ -18,7 +18,8 @@ from rlmm.errors import (
     NotReady,
     UnknownPartition,
 )
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd, ShardsMoment, replay
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay, ShardsMoment, replay
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.log.protocol import LogBounds
 from rlmm.metadata.assignment import Assignment, place_of
@@ -58,7 +59,6 @@ async def pages(moment: Moment, partition: Any, epoch: int | None = None) -> lis
 
 
 def random_world(seed: int, count: int) -> World:
-    """Make a history of every possible event in random order."""
     world, history = World(PLACES), DenseHistory(Random(seed))
     for _ in range(count):
         world.store(history.event())
@@ -108,9 +108,7 @@ async def test_log_when_of_a_service_then_its_replay_is_that_of_the_log(seed: in
 
 
 async def test_moment_when_a_partition_is_deleted_or_never_was_then_tells_them_apart() -> None:
-    """
-    A deleted partition has no segments and keeps its deletion, and one without events is unknown.
-    """
+    """A deleted partition keeps its deletion; one without events is unknown."""
     gone, never = tp("gone", 1), tp("never", 1)
     world = world_of(*(partition_delete(state, gone) for state in PartitionDeleteState))
     async with looking_into(world) as (source, _, _):
@@ -184,9 +182,7 @@ async def test_segments_when_there_are_very_many_then_memory_stays_flat() -> Non
 
 
 async def test_now_when_a_metadata_partition_is_behind_then_not_ready_and_named() -> None:
-    """
-    The answer is never partial: it is not ready for the lagging partition and complete for others.
-    """
+    """The answer is not ready for the lagging partition and complete for others."""
     one = tp("one", 1)
     world = world_of(started(segment_id(1, one)))
     place = world.place(one)
@@ -222,9 +218,7 @@ async def test_now_when_it_is_ready_soon_enough_then_waits_and_tells_how_far_it_
 
 
 async def test_now_when_the_service_does_not_read_all_then_says_so_at_once() -> None:
-    """
-    The source says at once that the service is not assigned all, and answers for its partitions.
-    """
+    """The source says at once what is not assigned, and answers for its partitions."""
     one = tp("one", 1)
     world = world_of(started(segment_id(1, one)))
     place = world.place(one)

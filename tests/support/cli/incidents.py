@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlmm.metadata.assignment import place_of
-from rlmm.metadata.encoding import encode_any
-from rlmm.metadata.events import PartitionDelete, SegmentSnapshot
 from rlmm.state_sources.brokers import Brokers
 from tests.support.builders import finished, segment_id, started, tp
-from tests.support.cli.shared_history import PLACES, START_MS, STEP_MS, Written, write_records
+from tests.support.cli.shared_history import (
+    START_MS,
+    WrittenEvents,
+    write_records,
+)
 from tests.support.cli.state_commands import Told, called, told
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     import pytest
 
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.metadata.events import Event
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from tests.support.kafka.fake_cluster import FakeCluster
 
@@ -31,27 +31,11 @@ ORDERS = tp("orders", 3)
 NOW_MS = START_MS + 26 * 3_600_000
 
 
-@dataclass
-class Incident:
+@dataclass(kw_only=True)
+class Incident(WrittenEvents):
     folder: Path
-    partition_count: int = PLACES
     log_starts: Mapping[int, int] | None = None
     cluster: list[str] = field(default_factory=list)
-    records: list[Written] = field(default_factory=list)
-
-    @property
-    def now_ms(self) -> int:
-        return START_MS + STEP_MS * len(self.records)
-
-    def put(self, *events: Event, partition_count: int | None = None) -> None:
-        for event in events:
-            assert not isinstance(event, SegmentSnapshot), "it does not say where"
-            about = event.partition if isinstance(event, PartitionDelete) else event.id.partition
-            place = place_of(about, partition_count or self.partition_count)
-            self.put_bytes(encode_any(event), place)
-
-    def put_bytes(self, value: bytes | None, place: int) -> None:
-        self.records.append(Written(place, self.now_ms, value))
 
     def begin(
         self, label: str, start: int, last: int, *, of: TopicIdPartition = ORDERS,

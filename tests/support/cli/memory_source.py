@@ -15,10 +15,12 @@ from rlmm.cli.common import query_command as answering
 from rlmm.cli.common.query_run import QueryContext
 from rlmm.cli.printing.settings import PrintSettings
 from rlmm.cli.printing.writing import write_answer
-from rlmm.inspection.replay import ReplayEnd, replay
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import replay
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.metadata.ids import Uuid
 from rlmm.state_sources.protocol import SourceStatus, StateSourceKind
+from tests.support.cli.json_schemas import require_valid
 from tests.support.cli.metadata_history import History
 
 if TYPE_CHECKING:
@@ -101,6 +103,16 @@ async def printed(answer: CommandAnswer, output: str = "table", **settings: Any)
 
 async def document_of(answer: CommandAnswer) -> Any:
     return json.loads(await printed(answer, "json"))
+
+
+async def valid_document_of(answer: CommandAnswer) -> Any:
+    document = await document_of(answer)
+    require_valid(document)
+    return document
+
+
+def exit_code(answer: CommandAnswer) -> int:
+    return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
 
 
 @contextmanager

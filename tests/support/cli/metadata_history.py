@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
-from rlmm.inspection.replay import ReplayEnd, replay
+from rlmm.inspection.replay import replay
 from rlmm.log.memory.memory_log import MemoryLog
 from rlmm.log.memory.topic import MemoryTopic
 from rlmm.metadata.assignment import place_of
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextlib import AbstractAsyncContextManager
 
+    from rlmm.inspection.moment import ReplayEnd
     from rlmm.inspection.replay import ShardsMoment
     from rlmm.metadata.events import Event
 
@@ -45,9 +46,7 @@ class History:
         self.log = MemoryLog(self.topic)
 
     async def add(self, *events: Event | bytes, place: int | None = None) -> list[tuple[int, int]]:
-        """
-        Append events; return metadata partition and offset of each. Bytes are stored unchanged.
-        """
+        """Append events or bytes; return metadata partition and offset of each."""
         return [await self._append(event, place) for event in events]
 
     async def _append(self, event: Event | bytes, place: int | None) -> tuple[int, int]:

@@ -8,8 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from rlmm import errors
 from rlmm.cli import main
 from rlmm.cli.common import commands as commands_table
+from rlmm.cli.common.query_command import hint_of
 from rlmm.cli.common.query_run import QueryContext, answer
 from rlmm.cli.common.source_options import at_option, output_options, source_options
 from rlmm.cli.printing.answer import Column, CommandAnswer
@@ -24,7 +26,7 @@ from rlmm.errors import (
     SidecarUnavailable,
     UnknownPartition,
 )
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.selectors import parse_partition
 from rlmm.metadata.ids import Uuid
 from tests.support.builders import TOPIC_ID, finished, started, tp
@@ -144,10 +146,7 @@ def test_not_ready_when_numbers_are_known_says_them() -> None:
 def test_error_when_debugging_shows_where_it_comes_from(
     before: tuple[str, ...], words: list[str], environ: dict[str, str]
 ) -> None:
-    """
-    Debugging, by a flag before or behind the command or by a variable, prints a traceback before
-    the error line.
-    """
+    """A debug flag, anywhere, or variable prints a traceback before the error line."""
     result, _ = run(failing(NotReady("x")), *words, before=before, **environ)
     assert "Traceback" in result.stderr
     assert "ask_answer" in result.stderr
@@ -225,9 +224,7 @@ async def test_moment_when_the_present_is_meant_is_the_sources_own() -> None:
 
 
 async def test_partition_when_named_is_looked_for_at_the_present() -> None:
-    """
-    A partition's name is looked up at present, so it works for a past moment of a deleted topic.
-    """
+    """A partition's name is looked up at present, also for a past moment."""
     history = await history_of_two()
     looking = looking_at(history, bound=ReplayEnd(time_ms=0))
     assert await looking.partition(parse_partition("orders-7")) == tp()
@@ -236,3 +233,25 @@ async def test_partition_when_named_is_looked_for_at_the_present() -> None:
     assert await looking.partition(other) == other.whole
     with pytest.raises(UnknownPartition):
         await looking.partition(parse_partition("absent-1"))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (errors.NotReady("behind", reason="replaying"), "--wait 30s"),
+        (errors.NotReady("no folder", reason="absent"), "--log-dirs"),
+        (errors.NotReady("not ours", reason="not-assigned"), "--bootstrap-server"),
+        (errors.NotReady("poison", reason="not-understood"), "--verdict undecodable"),
+        (errors.SidecarUnavailable("nobody"), "--sidecar"),
+        (errors.NotPermitted("no"), "--token-file"),
+        (errors.InvalidArgument("no"), ""),
+    ],
+)
+def test_hint_names_what_helps_and_nothing_where_nothing_does(
+    error: errors.RlmmError, said: str
+) -> None:
+    """The hint does not advise waiting where it does not help."""
+    hint = hint_of(error)
+    assert said in hint
+    assert bool(hint) == bool(said)
+    assert ("--wait" in hint) == (said == "--wait 30s")

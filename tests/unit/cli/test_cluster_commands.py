@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.bundle_answer import bundle_answer
-from rlmm.cli.queries.lag_answer import lag_answer, offsets_answer
-from rlmm.cli.queries.preflight_answer import delete_answer, reassign_answer
+from rlmm.cli.queries.lag import lag_answer, offsets_answer
+from rlmm.cli.queries.preflight import delete_answer, reassign_answer
+from rlmm.cli.queries.support_bundle import bundle_answer
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from tests.support.builders import TOPIC_ID, finished, started, tp
-from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import document_of as read_document
-from tests.support.cli.memory_source import looking_at
+from tests.support.cli.memory_source import exit_code, looking_at
+from tests.support.cli.memory_source import valid_document_of as document_of
 from tests.support.cli.metadata_history import START_MS, History
 from tests.support.kafka.fake_cluster import FakeCluster, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.cli.printing.answer import CommandAnswer
 
 DAY_MS = 86_400_000
 
@@ -56,16 +54,6 @@ def a_cluster() -> FakeCluster:
     )  # fmt: skip
 
 
-async def document_of(answer: CommandAnswer) -> Any:
-    document = await read_document(answer)
-    require_valid(document)
-    return document
-
-
-def exit_code(answer: CommandAnswer) -> int:
-    return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
-
-
 async def lag(*, shows_disks: bool) -> Any:
     looking = looking_at(await a_history(), cluster=a_cluster(), now_ms=START_MS + DAY_MS)
     return await document_of(
@@ -86,9 +74,7 @@ async def test_lag_goes_by_the_log_and_by_finished_segments_not_by_the_leaders_w
 
 
 async def test_lag_of_disks_says_when_they_are_full() -> None:
-    """
-    The time until a disk is full follows from the copied bytes in the window and the lag since.
-    """
+    """The time to a full disk follows from the copied bytes in the window and the lag."""
     (disk,) = (await lag(shows_disks=True))["items"]
     rate = round((2_048 + 1_000) / (2 * DAY_MS / 1_000), 3)
     assert (disk["broker"], disk["rate_bytes_s"]) == (1, rate)
@@ -126,9 +112,7 @@ async def test_preflight_of_a_move_names_replicas_that_would_not_come_up() -> No
 
 
 async def test_preflight_of_a_move_when_stock_brokers_find_no_segment_then_says_so() -> None:
-    """
-    The check names offset 249 of the first segment, for which a stock broker asks the second one.
-    """
+    """The check names offset 249, for which a stock broker asks the second segment."""
     history = History()
     await history.add(started("a", 0, 299), finished("a"), started("b", 50, 199), finished("b"))
     looking = looking_at(history, cluster=a_cluster())

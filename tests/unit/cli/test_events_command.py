@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.events_answer import EventsQuestion, events_answer
+from rlmm.cli.queries.events import EventsQuestion, events_answer
 from rlmm.errors import ConfigError, InvalidArgument, LogTruncated
 from rlmm.inspection.event_filter import EventFilter, EventKind
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.selectors import MomentSelector, partition_filter
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.segment import PartitionDeleteState
@@ -49,9 +49,7 @@ def places(found: Any) -> list[str]:
 
 
 async def test_events_are_shown_by_their_time_with_verdicts() -> None:
-    """
-    The command shows the events of all metadata partitions by time, with undecodable bytes in hex.
-    """
+    """The command shows all events by time, with undecodable bytes in hex."""
     found = await document(looking_at(await a_history()), EventsQuestion(EVERYTHING))
     assert places(found) == ["0:0", "1:0", "0:1", "1:1", "0:2"]
     assert [one["verdict"] for one in found["items"]] == [
@@ -101,47 +99,34 @@ async def test_events_when_a_reason_is_wider_than_its_column_then_within_80_colu
     assert max(map(len, table.splitlines())) <= 80, table
 
 
-@pytest.mark.parametrize(
-    ("asking", "expected"),
-    [
-        pytest.param(EventsQuestion(EVERYTHING, (1,)), ["1:0", "1:1"], id="partition"),
-        pytest.param(
-            EventsQuestion(EventFilter(partition_filter("oth.*", None))), ["1:0"], id="topic"
-        ),
-        pytest.param(
-            EventsQuestion(EventFilter(kinds=frozenset([EventKind.UNREADABLE]))), ["1:1"], id="kind"
-        ),
-        pytest.param(
-            EventsQuestion(EventFilter(verdicts=frozenset(["rejected"]))), ["0:2"], id="verdict"
-        ),
-        pytest.param(
-            EventsQuestion(EVERYTHING, begin=MomentSelector(time_ms=START_MS + 2_000)),
-            ["0:1", "1:1", "0:2"],
-            id="from a time",
-        ),
-        pytest.param(
-            EventsQuestion(EVERYTHING, (0,), begin=MomentSelector(offset=1)),
-            ["0:1", "0:2"],
-            id="from",
-        ),
-        pytest.param(
-            EventsQuestion(EVERYTHING, begin=MomentSelector(offsets={0: 2, 1: 1})),
-            ["1:1", "0:2"],
-            id="from several",
-        ),
-        pytest.param(
-            EventsQuestion(EVERYTHING, to=MomentSelector(time_ms=START_MS + 1_000)),
-            ["0:0", "1:0"],
-            id="to",
-        ),
-        pytest.param(EventsQuestion(EVERYTHING, limit=2), ["0:0", "1:0"], id="limit"),
-        pytest.param(
-            EventsQuestion(EVERYTHING, (0,), begin=MomentSelector(offset=1), knows_verdicts=False),
-            ["0:1", "0:2"],
-            id="without verdicts",
-        ),
-    ],
-)
+SECOND = MomentSelector(offset=1)
+OTHERS = EventFilter(partition_filter("oth.*", None))
+UNREADABLE = EventFilter(kinds=frozenset([EventKind.UNREADABLE]))
+REFUSED = EventFilter(verdicts=frozenset(["rejected"]))
+SHOWN: dict[str, tuple[EventsQuestion, list[str]]] = {
+    "partition": (EventsQuestion(EVERYTHING, (1,)), ["1:0", "1:1"]),
+    "topic": (EventsQuestion(OTHERS), ["1:0"]),
+    "kind": (EventsQuestion(UNREADABLE), ["1:1"]),
+    "verdict": (EventsQuestion(REFUSED), ["0:2"]),
+    "from a time": (
+        EventsQuestion(EVERYTHING, begin=MomentSelector(time_ms=START_MS + 2_000)),
+        ["0:1", "1:1", "0:2"],
+    ),
+    "from": (EventsQuestion(EVERYTHING, (0,), begin=SECOND), ["0:1", "0:2"]),
+    "from several": (
+        EventsQuestion(EVERYTHING, begin=MomentSelector(offsets={0: 2, 1: 1})), ["1:1", "0:2"]
+    ),
+    "to": (
+        EventsQuestion(EVERYTHING, to=MomentSelector(time_ms=START_MS + 1_000)), ["0:0", "1:0"]
+    ),
+    "limit": (EventsQuestion(EVERYTHING, limit=2), ["0:0", "1:0"]),
+    "without verdicts": (
+        EventsQuestion(EVERYTHING, (0,), begin=SECOND, knows_verdicts=False), ["0:1", "0:2"]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("asking", "expected"), SHOWN.values(), ids=SHOWN)
 async def test_events_that_are_asked_for_are_shown(
     asking: EventsQuestion, expected: list[str]
 ) -> None:
@@ -227,9 +212,7 @@ async def test_events_that_cannot_be_followed_say_why() -> None:
 
 
 async def test_events_of_no_partition_are_refused() -> None:
-    """
-    The command refuses a question without a partition, and an offset without a metadata partition.
-    """
+    """A question without a partition, or a bare offset of several, is refused."""
     history = await a_history()
     with pytest.raises(InvalidArgument, match="there is no metadata partition 3"):
         await document(looking_at(history), EventsQuestion(EVERYTHING, (3,)))

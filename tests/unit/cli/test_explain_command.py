@@ -1,6 +1,4 @@
-"""
-`rlmm explain`: the choice of the partition, the facts about it, and one screen with all of it.
-"""
+"""`rlmm explain`: the choice of the partition, facts about it, and one screen with all."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import pytest
 from rlmm.cli.queries.explain_answer import ExplainQuestion, explain_answer
 from rlmm.errors import NotPermitted, NotReady
 from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.selectors import parse_position
 from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus, StateSourceKind
 from rlmm.metadata.ids import Uuid
@@ -26,8 +24,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import document_of, looking_at, printed
+from tests.support.cli.memory_source import looking_at, printed, valid_document_of
 from tests.support.cli.metadata_history import START_MS, History
 from tests.support.kafka.fake_cluster import FakeCluster, settings
 
@@ -62,9 +59,7 @@ async def answered(looking: QueryContext, text: str, **more: Any) -> CommandAnsw
 
 
 async def explained(looking: QueryContext, text: str, **more: Any) -> Any:
-    document = await document_of(await answered(looking, text, **more))
-    require_valid(document)
-    return document
+    return await valid_document_of(await answered(looking, text, **more))
 
 
 def codes(document: Any) -> list[str]:
@@ -72,9 +67,7 @@ def codes(document: Any) -> list[str]:
 
 
 async def test_explain_golden_screen_of_what_only_cover_lookup_finds() -> None:
-    """
-    KAFKA-20932: the screen names the slot, the rule, the answer of a stock broker, and the cause.
-    """
+    """KAFKA-20932: the screen names slot, rule, the stock broker's answer and the cause."""
     answer = await answered(looking_at(await a_history()), "orders-7@150")
     assert await printed(answer, width=200) == (
         "orders-7@150 is found, and can be read from the tier\n"
@@ -162,10 +155,7 @@ async def test_explain_tells_who_deleted_it_and_when() -> None:
 
 
 async def test_explain_where_the_log_may_not_be_read_says_what_is_missing() -> None:
-    """
-    Without the right to read the log the answer has the state and notes that the history is
-    missing.
-    """
+    """Without the right to the log the answer notes the missing history."""
     history = await a_history()
     looking = looking_at(history)
 
@@ -274,9 +264,7 @@ def standing_of(place: int, state: str, detail: str) -> SourceStatus:
 
 
 async def test_explain_where_the_metadata_partition_is_not_read_says_so() -> None:
-    """
-    The explanation uses the log where the state is not read, and fails if neither can be read.
-    """
+    """The explanation uses the log for an unread state, or fails without it."""
     history = await a_history()
     standing = standing_of(2, "absent", "it is not one of those assigned")
     looking = looking_at(history, standing=standing)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.check_answer import check_answer
-from rlmm.cli.queries.doctor_answer import doctor_answer
-from rlmm.cli.queries.lag_answer import offsets_answer
-from rlmm.cli.queries.preflight_answer import delete_answer
-from rlmm.cli.queries.rehearsal_answer import rehearsal_answer
-from rlmm.cli.queries.stuck_answer import stuck_answer
-from rlmm.cli.queries.usage_answer import usage_answer
-from rlmm.cli.queries.verify_answer import verify_answer
+from rlmm.cli.queries.check import check_answer
+from rlmm.cli.queries.doctor import doctor_answer
+from rlmm.cli.queries.lag import offsets_answer
+from rlmm.cli.queries.preflight import delete_answer
+from rlmm.cli.queries.rehearse_compaction import rehearsal_answer
+from rlmm.cli.queries.stuck import stuck_answer
+from rlmm.cli.queries.usage import usage_answer
+from rlmm.cli.queries.verify import verify_answer
 from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.inspection.check_thresholds import Thresholds
 from rlmm.inspection.cluster_facts import (
@@ -23,11 +23,10 @@ from rlmm.inspection.cluster_facts import (
     Rights,
     TopicFacts,
 )
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from tests.support.builders import TOPIC_ID, finished, segment_id, started, tp
-from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import document_of as read_document
-from tests.support.cli.memory_source import looking_at, printed
+from tests.support.cli.memory_source import exit_code, looking_at, printed
+from tests.support.cli.memory_source import valid_document_of as document_of
 from tests.support.cli.metadata_history import START_MS, History
 from tests.support.kafka.fake_cluster import FakeCluster, settings
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.printing.answer import CommandAnswer
     from rlmm.metadata.ids import TopicIdPartition
 
 HOUR_MS = 3_600_000
@@ -60,16 +58,6 @@ def a_cluster(**of_topic: str) -> FakeCluster:
     )
     ends = {tp(): PartitionOffsets(earliest=0, earliest_local=220, latest=400)}
     return FakeCluster({"orders": orders}, ends)
-
-
-async def document_of(answer: CommandAnswer) -> Any:
-    document = await read_document(answer)
-    require_valid(document)
-    return document
-
-
-def exit_code(answer: CommandAnswer) -> int:
-    return answer.exit_code if isinstance(answer.exit_code, int) else answer.exit_code()
 
 
 async def stuck(
@@ -314,8 +302,6 @@ async def test_f44_commands_when_events_lie_where_nobody_looks_then_leave_them_o
 
 
 class MovingCluster(FakeCluster):
-    """A cluster whose offsets change after the first question."""
-
     later: PartitionOffsets = PartitionOffsets(earliest=150, earliest_local=400, latest=500)
 
     async def offsets(
@@ -351,9 +337,7 @@ async def test_verify_when_the_log_moves_on_meanwhile_then_looks_a_second_time(
 
 
 async def test_f117_usage_when_size_is_limited_then_counts_what_only_local_disks_have() -> None:
-    """
-    The size limit counts local bytes as a leader does, and a note says when sizes are unknown.
-    """
+    """The size limit counts local bytes as a leader does; a note names unknown sizes."""
     history = await a_history()
     cluster = a_cluster(retention_ms="-1", retention_bytes="3000")
     # Of 180 local offsets 180 are not tiered; with them the two segments are too much by one.

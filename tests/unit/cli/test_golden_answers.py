@@ -1,33 +1,40 @@
-"""The exact output, as a table and as JSON, of the commands that judge and sum up."""
+"""The exact output of the commands that judge and sum up, and the schemas of answers."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
+import msgspec
 import pytest
 
-from rlmm.cli.queries.check_answer import check_answer
-from rlmm.cli.queries.doctor_answer import doctor_answer
-from rlmm.cli.queries.lag_answer import lag_answer, offsets_answer
-from rlmm.cli.queries.preflight_answer import delete_answer, reassign_answer
-from rlmm.cli.queries.rehearsal_answer import rehearsal_answer
-from rlmm.cli.queries.stuck_answer import stuck_answer
-from rlmm.cli.queries.usage_answer import usage_answer
-from rlmm.cli.queries.verify_answer import verify_answer
+from rlmm.cli.answer_schemas import TYPES, main, schema_of
+from rlmm.cli.printing.documents import json_text
+from rlmm.cli.queries.check import check_answer
+from rlmm.cli.queries.doctor import doctor_answer
+from rlmm.cli.queries.lag import lag_answer, offsets_answer
+from rlmm.cli.queries.preflight import delete_answer, reassign_answer
+from rlmm.cli.queries.rehearse_compaction import rehearsal_answer
+from rlmm.cli.queries.stuck import stuck_answer
+from rlmm.cli.queries.usage import usage_answer
+from rlmm.cli.queries.verify import verify_answer
 from rlmm.inspection.check_thresholds import Thresholds
 from rlmm.inspection.cluster_facts import LogDir, PartitionOffsets, PartitionPlace, TopicFacts
 from rlmm.log.memory.memory_log import MemoryLog
+from rlmm.views.values import plain
 from tests.support.builders import TOPIC_ID, finished, started, tp
-from tests.support.cli.json_schemas import require_valid
+from tests.support.cli.json_schemas import RELEASED, released_schema, require_valid
 from tests.support.cli.memory_source import CLUSTER_ID, METADATA_TOPIC_ID, looking_at, printed
 from tests.support.cli.metadata_history import START_MS, History
-from tests.support.cli.recorded_outputs import require_golden
+from tests.support.cli.recorded_outputs import FOLDER, require_golden
 from tests.support.kafka.fake_cluster import FakeCluster, settings
 
 if TYPE_CHECKING:
-    from rlmm.cli.common.query_run import QueryContext
-    from rlmm.cli.printing.answer import CommandAnswer
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from rlmm.metadata.segment import SegmentMetadata
 
 HOUR_MS = 3_600_000
@@ -41,9 +48,7 @@ def begun(label: str, start: int, last: int, at_ms: int) -> SegmentMetadata:
 
 
 async def a_history() -> History:
-    """
-    Return a hole, a segment that a shorter one hides, a copy that never ends, a rejected event.
-    """
+    """Return a hole, a hidden segment, a copy that never ends, a rejected event."""
     history = History()
     history.topic.cluster_id = CLUSTER_ID
     history.topic.topic_id = METADATA_TOPIC_ID
@@ -79,73 +84,120 @@ def a_cluster() -> FakeCluster:
     )  # fmt: skip
 
 
-async def _stuck(looking: QueryContext) -> CommandAnswer:
-    return await stuck_answer(
-        looking, topic=None, copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS, reads_history=True
-    )
+LIMITS: dict[str, Any] = {"copy_open_ms": HOUR_MS, "delete_open_ms": HOUR_MS}
 
 
-async def _verify(looking: QueryContext) -> CommandAnswer:
-    return await verify_answer(looking, topic=None, is_strict=False, reads_history=True)
-
-
-async def _check(looking: QueryContext) -> CommandAnswer:
-    return await check_answer(
-        looking, thresholds=Thresholds(), copy_open_ms=HOUR_MS, delete_open_ms=HOUR_MS
-    )
-
-
-async def _doctor(looking: QueryContext) -> CommandAnswer:
-    return await doctor_answer(looking, is_strict=False)
-
-
-async def _usage(looking: QueryContext) -> CommandAnswer:
-    return await usage_answer(
-        looking, topic=None, grouping="topic", due_within_ms=HOUR_MS, copy_open_ms=HOUR_MS,
+ANSWERS = {
+    "stuck": partial(stuck_answer, topic=None, reads_history=True, **LIMITS),
+    "verify": partial(verify_answer, topic=None, is_strict=False, reads_history=True),
+    "check": partial(check_answer, thresholds=Thresholds(), **LIMITS),
+    "doctor": partial(doctor_answer, is_strict=False),
+    "usage": partial(
+        usage_answer, topic=None, grouping="topic", due_within_ms=HOUR_MS, copy_open_ms=HOUR_MS,
         gib_month=1_000.0, put_thousand=0.0,
-    )  # fmt: skip
+    ),
+    "lag": partial(lag_answer, topic=None, window_ms=2 * DAY_MS, shows_disks=False),
+    "disks": partial(lag_answer, topic=None, window_ms=2 * DAY_MS, shows_disks=True),
+    "offsets": partial(offsets_answer, topic=None),
+    "preflight-reassign": partial(
+        reassign_answer, topic="orders", partitions=None, to_brokers="2"
+    ),
+    "preflight-delete": partial(delete_answer, topic="orders"),
+    "rehearsal": partial(
+        rehearsal_answer, partitions=None, retention_ms=None, shows_segments=False
+    ),
+    "rehearsal-segments": partial(
+        rehearsal_answer, partitions=None, retention_ms=None, shows_segments=True
+    ),
+}  # fmt: skip
 
 
-async def _lag(looking: QueryContext) -> CommandAnswer:
-    return await lag_answer(looking, topic=None, window_ms=2 * DAY_MS, shows_disks=False)
-
-
-async def _disks(looking: QueryContext) -> CommandAnswer:
-    return await lag_answer(looking, topic=None, window_ms=2 * DAY_MS, shows_disks=True)
-
-
-async def _offsets(looking: QueryContext) -> CommandAnswer:
-    return await offsets_answer(looking, topic=None)
-
-
-async def _preflight_reassign(looking: QueryContext) -> CommandAnswer:
-    return await reassign_answer(looking, topic="orders", partitions=None, to_brokers="2")
-
-
-async def _preflight_delete(looking: QueryContext) -> CommandAnswer:
-    return await delete_answer(looking, topic="orders")
-
-
-async def _rehearsal(looking: QueryContext) -> CommandAnswer:
-    return await rehearsal_answer(looking, partitions=None, retention_ms=None, shows_segments=False)
-
-
-async def _rehearsal_segments(looking: QueryContext) -> CommandAnswer:
-    return await rehearsal_answer(looking, partitions=None, retention_ms=None, shows_segments=True)
-
-
-ANSWERS = (
-    _stuck, _verify, _check, _doctor, _usage, _lag, _disks, _offsets, _preflight_reassign,
-    _preflight_delete, _rehearsal, _rehearsal_segments,
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("ask", ANSWERS, ids=lambda ask: ask.__name__.strip("_"))
-async def test_answer_when_printed_is_what_was_printed_before(ask: Any) -> None:
+@pytest.mark.parametrize(("name", "ask"), ANSWERS.items(), ids=ANSWERS)
+async def test_answer_when_printed_is_what_was_printed_before(name: str, ask: Any) -> None:
     """The table and the document of each, with the cluster beside the source."""
     looking = looking_at(await a_history(), cluster=a_cluster(), now_ms=NOW_MS)
-    name = ask.__name__.strip("_").replace("_", "-")
     require_golden(f"{name}.txt", await printed(await ask(looking)))
     whole = await printed(await ask(looking), "json")
     require_valid(json.loads(whole))
     require_golden(f"{name}.json", whole)
+
+
+DOCUMENTS = sorted(FOLDER.glob("*.json"))
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_schema_says_its_name_and_names_every_property(kind: str) -> None:
+    """A schema refuses every property that it does not name."""
+    schema = schema_of(kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["schema"] == {"const": f"rlmm/{kind}/1"}
+    open_ones = [
+        where
+        for where, one in _objects(schema, "")
+        if "properties" in one and one.get("additionalProperties") is not False
+    ]
+    assert open_ones == []
+
+
+def test_schemas_when_named_are_those_that_were_released() -> None:
+    """Each released schema has a generated one of the same name, and none is new."""
+    assert {f"{kind}-1" for kind in TYPES} == set(RELEASED)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_schema_has_the_fields_of_the_released_one(kind: str) -> None:
+    """Names, ids and required fields of document, items and foot are those of the release."""
+    today, released = schema_of(kind), released_schema(f"{kind}-1")
+    for name in ("$schema", "$id", "title"):
+        assert today[name] == released[name]
+    assert set(today["required"]) == set(released["required"])
+    assert set(today["properties"]) - {"notes"} == set(released["properties"]) - {"notes"}
+    item = today["$defs"][today["properties"]["items"]["items"]["$ref"].rpartition("/")[2]]
+    kept = released["$defs"]["item"]
+    assert list(item["properties"]) == list(kept["properties"])
+    assert item["required"] == kept["required"]
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.stem)
+def test_recorded_answer_when_read_by_its_types_is_written_as_it_was(file: Path) -> None:
+    """A recorded document is valid, and its types read it and write it to the letter."""
+    document = json.loads(file.read_text("utf-8"))
+    require_valid(document)
+    head: Any
+    item: Any
+    foot: Any
+    _, head, item, foot = TYPES[document["schema"].split("/")[1]]
+    parts = {name for one in (head, foot) if one for name in one.__struct_fields__}
+    assert {"schema", "items"} | parts >= set(document)
+    for part, kind in [
+        *((one, item) for one in document["items"]),
+        *((_fields(document, one), one) for one in (head, foot) if one),
+    ]:
+        assert json_text(plain(msgspec.convert(part, kind, strict=True))) == json_text(part)
+
+
+def test_schemas_when_printed_are_named_as_their_files_were(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An operator sees every name, and the schema of a name; an unknown name is refused."""
+    assert main([]) == 0
+    assert capsys.readouterr().out.split() == sorted(RELEASED)
+    assert main(["stuck-1"]) == 0
+    assert json.loads(capsys.readouterr().out) == schema_of("stuck")
+    assert main(["stuck-2"]) == 2
+
+
+def _fields(document: dict[str, Any], kind: Any) -> dict[str, Any]:
+    names = set(kind.__struct_encode_fields__)
+    return {name: value for name, value in document.items() if name in names}
+
+
+def _objects(schema: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield where, schema
+        for name, one in schema.items():
+            yield from _objects(one, f"{where}/{name}")
+    elif isinstance(schema, list):
+        for number, one in enumerate(schema):
+            yield from _objects(one, f"{where}/{number}")

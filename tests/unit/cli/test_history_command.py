@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.queries.history_answer import history_answer
+from rlmm.cli.queries.history import history_answer
 from rlmm.errors import InvalidArgument, NotFound
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.selectors import MomentSelector, PartitionLabel, SegmentLabel, parse_subject
 from rlmm.inspection.source_status import StateSourceKind
 from rlmm.metadata.encoding import encode
@@ -22,8 +22,7 @@ from tests.support.builders import (
     started,
     tp,
 )
-from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import document_of, looking_at, printed
+from tests.support.cli.memory_source import looking_at, printed, valid_document_of
 from tests.support.cli.metadata_history import START_MS, History
 
 if TYPE_CHECKING:
@@ -46,9 +45,7 @@ async def a_history() -> History:
 
 async def asked(looking: QueryContext, text: str, **more: Any) -> Any:
     answer = await history_answer(looking, what=parse_subject(text), **more)
-    document = await document_of(answer)
-    require_valid(document)
-    return document
+    return await valid_document_of(answer)
 
 
 def offsets(document: Any) -> list[int]:
@@ -101,10 +98,7 @@ async def test_history_golden_table_of_a_segment() -> None:
 
 
 async def test_history_golden_table_of_a_displaced_segment() -> None:
-    """
-    The table names the segment that replaced this one, and an undecodable event that contains its
-    id.
-    """
+    """The table names the replacing segment, and undecodable bytes with the id."""
     history = await a_history()
     await history.add(encode(finished(2))[:-3], place=2)
     what = parse_subject(str(segment_id(2).uuid))
@@ -205,10 +199,7 @@ async def test_history_of_a_segment_with_its_partition_is_of_that_one_alone() ->
 
 
 async def test_history_of_the_beginning_of_an_id_is_of_the_segment_that_is_there() -> None:
-    """
-    A beginning of an id selects a living segment if it is the only one, and a gone one needs its
-    whole id.
-    """
+    """A beginning of an id selects the only living segment; a gone one needs all of it."""
     history = History()
     await history.add(started("a", 0, 9), started("b", 10, 19), started("c"), finished("c"),
                       delete_started("c"), delete_finished("c"))  # fmt: skip

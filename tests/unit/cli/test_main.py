@@ -1,11 +1,15 @@
-"""The root of the command line: version, help, completion, and errors that become exit codes."""
+"""The root of the command line: version, quick help, completion, and exit codes of errors."""
 
+from __future__ import annotations
+
+import os
 import subprocess
 import sys
 from importlib.machinery import BuiltinImporter
 
 import click
 import pytest
+from click import Context
 from click.testing import CliRunner
 
 import rlmm
@@ -34,18 +38,6 @@ def test_version_is_printed_when_asked() -> None:
     assert (result.exit_code, result.stdout) == (0, f"rlmm {rlmm.__version__}\n")
 
 
-def test_version_when_asked_imports_no_subcommand() -> None:
-    """The version is quick: no subcommand is imported for it."""
-    loaded = {
-        name for name in sys.modules if name in {"rlmm_demo.command", "rlmm_conformance.command"}
-    }
-    CliRunner().invoke(main.cli, ["--version"])
-    after = {
-        name for name in sys.modules if name in {"rlmm_demo.command", "rlmm_conformance.command"}
-    }
-    assert after == loaded
-
-
 @pytest.mark.parametrize(
     ("error", "exit_code", "line"),
     [
@@ -62,12 +54,6 @@ def test_error_leaves_as_one_line_and_its_exit_code(
     failing.append(error)
     result = CliRunner().invoke(main.cli, ["fail"])
     assert (result.exit_code, result.stdout, result.stderr) == (exit_code, "", line)
-
-
-def test_error_when_not_ours_is_left_alone(failing: list[BaseException]) -> None:
-    """A bug keeps its traceback: only errors raised on purpose are turned into a line."""
-    failing.append(ZeroDivisionError())
-    assert isinstance(CliRunner().invoke(main.cli, ["fail"]).exception, ZeroDivisionError)
 
 
 @pytest.mark.parametrize(
@@ -112,25 +98,8 @@ def test_missing_module_of_ours_is_left_alone(failing: list[BaseException]) -> N
     assert isinstance(result.exception, ModuleNotFoundError)
 
 
-@pytest.mark.parametrize("flag", ["--version", "--help"])
-def test_root_flags_import_no_library_of_an_extra(flag: str) -> None:
-    """Version and help stay quick: they import no command, no chart library, no Spark."""
-    names = ("rlmm_demo", "rlmm_conformance", "spark_tiering", "matplotlib", "pyspark", "boto3")
-    program = (
-        "import sys; from rlmm.cli.main import cli; cli([sys.argv[1]], standalone_mode=False); "
-        f"print(*(name for name in {names} if name in sys.modules), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, flag], capture_output=True, text=True, check=True
-    )
-    assert done.stderr == "\n"
-
-
 def test_file_that_cannot_be_opened_is_wrong_usage(failing: list[BaseException]) -> None:
-    """
-    A file named on the command line that cannot be opened ends with 2, never with the code for
-    findings.
-    """
+    """A named file that cannot be opened ends with 2, never with the findings' code."""
     failing.append(click.FileError("x.json", "gone"))
     assert CliRunner().invoke(main.cli, ["fail"]).exit_code == 2
 
@@ -139,15 +108,6 @@ def test_file_that_cannot_be_opened_is_wrong_usage(failing: list[BaseException])
 def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
     """An unknown command or option ends with 2."""
     assert CliRunner().invoke(main.cli, arguments).exit_code == 2
-
-
-def test_subcommands_are_listed_without_being_run() -> None:
-    """Every subcommand is found under its name and has a line of help."""
-    context = click.Context(main.cli)
-    for name in main.cli.list_commands(context):
-        command = main.cli.get_command(context, name)
-        assert command is not None
-        assert command.get_short_help_str()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -160,13 +120,6 @@ def test_completion_script_is_given_when_a_shell_asks(shell: str) -> None:
     assert "rlmm" in result.stdout
 
 
-def test_interruption_ends_any_command_with_130(failing: list[BaseException]) -> None:
-    """Ctrl-C prints nothing and gives an exit code of its own."""
-    failing.append(KeyboardInterrupt())
-    result = CliRunner().invoke(main.cli, ["fail"])
-    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "")
-
-
 def test_error_when_debugging_shows_its_trace_before_its_line(
     failing: list[BaseException],
 ) -> None:
@@ -176,3 +129,88 @@ def test_error_when_debugging_shows_its_trace_before_its_line(
     assert "Traceback" in result.stderr
     assert result.stderr.splitlines()[-1] == "rlmm: not-ready: 3 records to go"
     assert result.exit_code == 4
+
+
+HEAVY = {
+    "aiohttp", "aiokafka", "asyncio", "boto3", "cramjam", "msgpack", "pydantic",
+    "pydantic_settings", "rich", "structlog", "pyspark", "rlmm.metadata.python_shard",
+}  # fmt: skip
+LINE_MAX = 86
+"""Characters of a command's line."""
+_SAYS_WHAT_IS_IMPORTED = """
+import sys
+from rlmm.cli.main import main
+try:
+    main()
+except SystemExit as end:
+    print("\\n".join(sorted(sys.modules)), file=sys.stderr)
+    sys.exit(end.code)
+"""
+
+
+def imported(*words: str, **environ: str) -> tuple[str, set[str]]:
+    done = subprocess.run(
+        [sys.executable, "-c", _SAYS_WHAT_IS_IMPORTED, *words],
+        capture_output=True, text=True, check=True, env={**os.environ, **environ}, timeout=60,
+    )  # fmt: skip
+    return done.stdout, set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"]], ids=["help", "version"])
+def test_root_when_asked_for_help_imports_no_command_and_nothing_heavy(words: list[str]) -> None:
+    """The list of commands has its help lines without an import of the commands."""
+    text, modules = imported(*words)
+    assert text
+    libraries = {"rlmm_demo", "rlmm_conformance", "spark_tiering", "matplotlib"}
+    assert not (HEAVY | libraries) & modules
+    commands = {target.partition(":")[0] for target in commands_table.SUBCOMMANDS.values()}
+    assert not commands & modules
+
+
+@pytest.mark.parametrize(
+    "words", [["status"], ["segments"], ["segments", "list"], ["segments", "find"]]
+)
+def test_command_when_asked_for_help_imports_nothing_heavy(words: list[str]) -> None:
+    """`--help` imports no heavy module; a command imports them when it runs."""
+    text, modules = imported(*words, "--help")
+    assert "Usage: " in text
+    assert not HEAVY & modules
+
+
+@pytest.mark.parametrize(
+    ("shell", "index", "offered"),
+    [("bash", "4", "plain,jsonl"), ("zsh", "4", "plain\njsonl\n"), ("fish", "", "plain,jsonl")],
+)
+def test_completion_when_a_shell_asks_offers_values_and_imports_nothing_heavy(
+    shell: str, index: str, offered: str
+) -> None:
+    """Completion is light, because each press of the tab key starts the program."""
+    text, modules = imported(
+        _RLMM_COMPLETE=f"{shell}_complete",
+        COMP_WORDS="rlmm segments list --output ",
+        COMP_CWORD=index,
+    )
+    assert offered in text
+    assert not HEAVY & modules
+
+
+def test_asking_a_service_imports_no_client_of_kafka_and_no_configuration() -> None:
+    """A command that asks a service imports no Kafka client, to answer within a second."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import rlmm.cli.common.query_command, sys; "
+         "import rlmm.state_sources.sidecar_source; print(*sys.modules)"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    heavy = {"pydantic", "rich", "aiohttp", "structlog", "rlmm.log.kafka.kafka_log"}
+    assert not heavy & set(done.stdout.split())
+
+
+def test_line_of_each_command_is_what_the_command_says_of_itself() -> None:
+    """The table of lines that keeps help quick is as the commands are."""
+    context = Context(main.cli)
+    lines = {}
+    for name in commands_table.SUBCOMMANDS:
+        command = main.cli.get_command(context, name)
+        assert command is not None
+        lines[name] = command.get_short_help_str(limit=LINE_MAX)
+    assert lines == commands_table.SHORT_HELP

@@ -1,25 +1,32 @@
-"""`rlmm history`, `events` and `explain` where not every metadata partition is there or ready."""
+"""Queries where not every metadata partition is there, or ready."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from rlmm.cli.common.partial_metadata import readable
 from rlmm.cli.common.query_run import QueryContext
-from rlmm.cli.partial_metadata.readable_partitions import readable
 from rlmm.cli.queries.explain_answer import ExplainQuestion, explain_answer
-from rlmm.cli.queries.history_answer import history_answer
+from rlmm.cli.queries.history import history_answer
+from rlmm.cli.queries.segment_answer import find_answer
 from rlmm.errors import LogNotPermitted, LogUnavailable, NotReady
 from rlmm.inspection.cluster_facts import TopicFacts
-from rlmm.inspection.selectors import parse_position, parse_subject
+from rlmm.inspection.selectors import (
+    parse_partition,
+    parse_position,
+    parse_subject,
+    parse_topic_partitions,
+)
 from rlmm.metadata.assignment import Assignment, place_of
 from rlmm.metadata.ids import Uuid
-from tests.support.builders import segment_id
+from rlmm.metadata.segment import PartitionDeleteState
+from tests.support.builders import partition_delete, segment_id
 from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import document_of, looking_at
+from tests.support.cli.memory_source import document_of, looking_at, valid_document_of
 from tests.support.cli.metadata_history import History
 from tests.support.cli.service_source import looking_into
 from tests.support.cli.state_commands import called
@@ -34,14 +41,24 @@ from tests.support.logs.copied_folders import (
     write_ours,
 )
 from tests.support.virtual_time import VirtualTimeLoop
-from tests.unit.cli.test_partly_ready import ELSEWHERE, HERE, Copied
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ID_HERE = str(segment_id(1, user_partition(HERE)).uuid)
-UNKNOWN = str(Uuid.of(9, 9))
-NOT_LOOKED_AT = "not looked at, because its log cannot be read: metadata partition 0, 2;"
+    from click.testing import Result
+
+    from rlmm.state_sources.protocol import StateSource
+
+HERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) == 1)
+ELSEWHERE = next(one for one in NUMBERS if place_of(user_partition(one), COUNT) != 1)
+
+
+class Copied(NamedTuple):
+    folder: Path
+
+    def asked(self, *words: str) -> Result:
+        where = ("--log-dirs", str(self.folder), "--partition-count", str(COUNT))
+        return called(*words, *where)
 
 
 @pytest.fixture
@@ -49,6 +66,153 @@ async def copied(tmp_path: Path) -> Copied:
     await write_ours(tmp_path / "all", events_of(NUMBERS), COUNT)
     copy_partition(tmp_path / "all", 1, tmp_path / "some")
     return Copied(tmp_path / "some")
+
+
+def of_one(number: int) -> list[tuple[str, ...]]:
+    uuid = str(segment_id(1, user_partition(number)).uuid)
+    return [
+        ("segments", "find", f"orders-{number}", "--offset", "5"),
+        ("segments", "describe", f"orders-{number}/{uuid}"),
+        ("segments", "list", "--topic-partitions", f"orders:{number}"),
+        ("segments", "list", "--topic-partitions", f"orders:{number}", "--at", "now"),
+    ]
+
+
+@pytest.mark.parametrize("words", of_one(HERE), ids=" ".join)
+def test_one_when_its_place_is_copied_then_answered(copied: Copied, words: tuple[str, ...]) -> None:
+    """The answer needs only the metadata partition of its subject to be copied."""
+    result = copied.asked(*words)
+    assert (result.exit_code, result.stdout.count('"segment_id"')) == (0, 1), result.stderr
+    assert '"as_of_offsets": {"1": ' in result.stdout, "what it stands on"
+
+
+def test_one_when_its_place_is_copied_then_a_note_names_the_others(
+    copied: Copied, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A note names the metadata partitions that were not read."""
+    copied.asked("segments", "find", f"orders-{HERE}", "--offset", "5")
+    assert "not looked at, because it is not ready: metadata partition 0, 2;" in caplog.text
+
+
+@pytest.mark.parametrize("words", of_one(ELSEWHERE), ids=" ".join)
+def test_one_when_it_may_be_where_nobody_looked_then_not_ready(
+    copied: Copied, words: tuple[str, ...]
+) -> None:
+    """A name that was not found may lie in an unread place, so the answer is not ready."""
+    result = copied.asked(*words)
+    assert (result.exit_code, result.stdout) == (4, ""), result.stderr
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+
+
+async def test_one_when_what_is_found_was_deleted_then_not_ready(tmp_path: Path) -> None:
+    """A deleted topic is not ready, because a newer one may lie in an unread partition."""
+    mark = partition_delete(PartitionDeleteState.DELETE_PARTITION_MARKED, user_partition(HERE))
+    await write_ours(tmp_path / "all", [*events_of(NUMBERS), mark], COUNT)
+    copy_partition(tmp_path / "all", 1, tmp_path / "some")
+    async with opened_folders(tmp_path / "some", partition_count=COUNT) as source:
+        with pytest.raises(NotReady, match="were not copied"):
+            await found(source, HERE)
+        label = parse_partition(str(user_partition(HERE)))
+        assert await QueryContext(source, 0).partition(label) == user_partition(HERE), "by its id"
+
+
+def test_several_when_not_all_are_copied_then_not_ready(copied: Copied) -> None:
+    """A pattern means every partition that it fits, wherever that is."""
+    uuid = str(segment_id(1, user_partition(HERE)).uuid)
+    for words in (
+        ("list",),
+        ("list", "--topic-partitions", "orders"),
+        ("list", "--topic-partitions", f"orders:{HERE}-{HERE + 2}"),
+        ("list", "--topic-partitions", f"ord.*:{HERE}"),
+        ("describe", uuid[:8]),
+    ):
+        assert copied.asked("segments", *words).exit_code == 4, words
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("orders:3", True),
+        (r"shop.or\.ders_1:0", True),
+        ("orders", False),
+        (":3", False),
+        ("orders:3-5", False),
+        ("orders:3-", False),
+        ("orders.*:3", False),
+        ("orders|payments:3", False),
+        (r"order\w:3", False),
+        ("orders:3,payments:3", False),
+    ],
+)
+def test_topic_partitions_when_one_is_named_then_it_is_told_from_patterns(
+    text: str, is_one: bool
+) -> None:
+    """One name with one number is a user partition, and any other form is a pattern."""
+    assert parse_topic_partitions(text).is_of_one is is_one
+
+
+# ------------------------------------------------------------------------- the other two sources
+
+
+async def found(source: StateSource, number: int) -> bool:
+    looking = QueryContext(source, 0, timeout_s=3.0)
+    answer = await find_answer(
+        looking, label=parse_partition(f"orders-{number}"), offset=5, time_ms=None, epoch=None,
+        prefix="",
+    )  # fmt: skip
+    return answer.exit_code == 0
+
+
+def test_kafka_when_a_metadata_partition_has_no_leader_then_the_others_are_answered() -> None:
+    """A metadata partition without a leader affects only its own user partitions."""
+
+    async def ask() -> None:
+        kafka = cluster_of(events_of(NUMBERS))
+        kafka.lead(place_of(user_partition(ELSEWHERE), COUNT), -1)
+        async with opened_source(kafka, timeout_s=3.0) as source:
+            assert await found(source, HERE)
+            with pytest.raises(NotReady, match="is not where it can be looked for"):
+                await found(source, ELSEWHERE)
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(ask())
+
+
+def test_kafka_when_nobody_answers_then_it_is_not_waited_for_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The command reports an unreachable cluster after one timeout, not two."""
+
+    async def standing() -> None:
+        raise AssertionError("asked once more how it stands")
+
+    async def ask() -> None:
+        kafka = cluster_of(())
+        kafka.stop(0)
+        async with opened_source(kafka, timeout_s=3.0) as source:
+            monkeypatch.setattr(source, "standing", standing)
+            with pytest.raises(LogUnavailable):
+                await found(source, HERE)
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(ask())
+
+
+async def test_service_when_it_answers_for_some_then_these_are_found() -> None:
+    """A service that holds a part answers for that part."""
+    world = World(COUNT)
+    world.store(*events_of(NUMBERS))
+    mine = Assignment.of_user([user_partition(HERE)])
+    async with looking_into(world, is_ready=False, assignment=mine) as (source, engine, _):
+        await until_open(engine, 1)
+        assert await found(source, HERE)
+        with pytest.raises(NotReady, match="is not-assigned"):
+            await found(source, ELSEWHERE)
+
+
+ID_HERE = str(segment_id(1, user_partition(HERE)).uuid)
+UNKNOWN = str(Uuid.of(9, 9))
+NOT_LOOKED_AT = "not looked at, because its log cannot be read: metadata partition 0, 2;"
 
 
 # ------------------------------------------------------------------- some folders were not copied
@@ -67,9 +231,7 @@ async def copied(tmp_path: Path) -> Copied:
 def test_one_when_its_place_is_copied_then_answered_with_a_note(
     copied: Copied, words: tuple[str, ...]
 ) -> None:
-    """
-    The answer is complete, and standard error names the metadata partitions that were not read.
-    """
+    """The answer is complete, and a note names the unread metadata partitions."""
     result = copied.asked(*words)
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
@@ -161,9 +323,7 @@ def test_explain_when_another_place_is_not_copied_then_answered_with_a_note(
 async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
     copied: Copied,
 ) -> None:
-    """
-    The metadata partition of the topic is read and has no event of it, and one note names the rest.
-    """
+    """The topic's place is read and has no event of it, and a note names the rest."""
     new = next(
         one for one in (user_partition(number, "new") for number in NUMBERS)
         if place_of(one, COUNT) == 1
@@ -176,8 +336,7 @@ async def test_explain_when_the_cluster_says_the_topic_then_others_may_lack(
             QueryContext(source, 0), asking=ExplainQuestion(label, offset)
         )
         source.cluster = None
-    document = await document_of(answer)
-    require_valid(document)
+    document = await valid_document_of(answer)
     assert [note[:36] for note in document["notes"]] == ["other topics of the same name were n"]
     assert document["items"]
 

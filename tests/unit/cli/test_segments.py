@@ -5,10 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rlmm.cli.queries.segments import list_answer, segments_of
+from rlmm.inspection.moment import PartitionSummary
+from rlmm.inspection.segment_search import SegmentFilter
+from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from tests.support.builders import (
     TOPIC_ID,
@@ -19,8 +24,15 @@ from tests.support.builders import (
     tp,
 )
 from tests.support.cli.json_schemas import require_valid
-from tests.support.cli.memory_source import command_on
+from tests.support.cli.memory_source import command_on, document_of, looking_at, printed
+from tests.support.cli.metadata_history import PLACES, History
 from tests.support.cli.recorded_outputs import require_golden
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from rlmm.metadata.segment import SegmentMetadata
+    from rlmm.metadata.shard import Shard
 
 NEW_ID = Uuid(bytes(range(16)))
 """Of the topic `orders` when it was made again."""
@@ -244,3 +256,77 @@ def test_objects_of_a_topic_that_no_broker_has_are_not_named() -> None:
     odd = segment_id("x", TopicIdPartition(TOPIC_ID, "a/b", 0))
     (item,) = document("describe", str(odd.uuid), events=[started(odd, 0, 9)])["items"]
     assert item["objects"] is None
+
+
+PAGES = 5
+
+
+class PagedMoment:
+    """A moment with two user partitions that counts requested pages."""
+
+    identity = LogIdentity("cluster", Uuid(bytes(16)), PLACES)
+
+    def __init__(self) -> None:
+        self.positions: dict[int, int] = {}
+        self.taken = 0
+        self.asked: list[TopicIdPartition] = []
+
+    async def user_partitions(self) -> list[PartitionSummary]:
+        return [
+            PartitionSummary(tp("orders", 0), 0, 10, 0, 0, 1),
+            PartitionSummary(tp("orders", 1), 1, 0, 10, 0, 1),
+        ]
+
+    async def segments(
+        self, partition: TopicIdPartition, epoch: int | None = None
+    ) -> AsyncIterator[list[SegmentMetadata]]:
+        assert epoch is None
+        self.asked.append(partition)
+        for page in range(PAGES):
+            self.taken += 1
+            ids = (segment_id(2 * page + one, partition) for one in range(2))
+            yield [started(one, 10 * page, 10 * page + 9) for one in ids]
+
+    async def state(self, partition: TopicIdPartition) -> Shard:
+        raise AssertionError(partition)
+
+
+async def test_list_when_it_begins_has_taken_one_page() -> None:
+    """The first segment is printed before the second page is requested."""
+    moment = PagedMoment()
+    found = segments_of(moment, SegmentFilter())
+    await anext(found)
+    await anext(found)
+    assert moment.taken == 1
+    await anext(found)
+    assert moment.taken == 2
+    await found.aclose()
+
+
+async def test_list_when_a_partition_cannot_hold_what_is_meant_does_not_ask_for_it() -> None:
+    """The command skips partitions whose figures exclude a match."""
+    moment = PagedMoment()
+    open_ones = replace(
+        SegmentFilter(), states=frozenset(one for one in SegmentFilter().states if one == 0)
+    )
+    async for _ in segments_of(moment, open_ones):
+        pass
+    assert moment.asked == [tp("orders", 0)]
+
+
+async def test_segments_whose_events_lie_where_nobody_looks_are_named_and_not_listed() -> None:
+    """The number of metadata partitions was changed: an answer without a word would be a lie."""
+    history = History()
+    await history.add(started("a", 0, 9))
+    looking = looking_at(history)
+    astray = tp("orders", 8)
+    wrong = (await looking.place_of(astray) + 1) % PLACES
+    await history.add(started(segment_id("b", astray), 0, 9), place=wrong)
+    answer = await list_answer(looking, wanted=SegmentFilter(), order=None, limit=None)
+    document = await document_of(answer)
+    assert [one["partition"] for one in document["items"]] == [7]
+    assert document["astray"] == [str(astray)]
+    answer = await list_answer(looking, wanted=SegmentFilter(), order=None, limit=None)
+    text = await printed(answer)
+    assert "1 user partitions are not listed" in text
+    assert "rlmm verify" in text

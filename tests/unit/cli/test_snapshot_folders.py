@@ -203,10 +203,7 @@ def test_import_when_given_a_data_folder_then_fills_its_snapshots(
 def test_import_when_the_folder_is_no_place_for_snapshots_then_is_refused_by_name(
     tmp_path: Path, target: str, names: list[str], message: str
 ) -> None:
-    """
-    The import refuses a log's folder, which could not be opened with foreign files, and makes
-    nothing.
-    """
+    """The import refuses a log's folder, which foreign files would break, and makes nothing."""
     fill(tmp_path / "source", IDENTITY, 9)
     for name in names:
         path = tmp_path / name
@@ -323,9 +320,7 @@ def lock_of(place: Path) -> AbstractContextManager[None]:
 def test_import_when_the_folder_is_in_use_then_is_refused_by_name(
     data: Path, clusters: Path, tmp_path: Path, held: str, target: str
 ) -> None:
-    """
-    The refusal names the process that locks the data folder or the snapshots, and installs nothing.
-    """
+    """The refusal names the process with the lock, and installs nothing."""
     fill(tmp_path / "source", IDENTITY, 9)
     del data, clusters
     with lock_of(tmp_path / held):

@@ -13,7 +13,15 @@ from click.testing import CliRunner
 
 from rlmm.cli import main
 from rlmm.cli.common import commands as commands_table
-from rlmm.cli.common.shared_flags import ALONE, WITH_VALUE, SharedOption, flag_of, is_of_commands
+from rlmm.cli.common.parameter_types import POSITIVE_SIZE, SIZE, TIME
+from rlmm.cli.common.shared_flags import (
+    ALONE,
+    WITH_VALUE,
+    SharedOption,
+    flag_of,
+    flags_behind,
+    is_of_commands,
+)
 from rlmm.cli.common.source_options import (
     SourceChoice,
     at_option,
@@ -277,3 +285,87 @@ def _same(one: SourceChoice, other: SourceChoice) -> bool:
     return (one.settings, one.printing, one.at, one.wait_s, one.is_debug) == (
         other.settings, other.printing, other.at, other.wait_s, other.is_debug,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "size_bytes"),
+    [
+        ("0", 0),
+        ("12", 12),
+        ("500MB", 500_000_000),
+        ("500 mb", 500_000_000),
+        ("1.5GiB", 3 * 2**29),
+        ("2TiB", 2**41),
+    ],
+)
+def test_size_when_written_with_a_unit_then_is_bytes(text: str, size_bytes: int) -> None:
+    """Decimal units count in thousands, those with an i in 1024s."""
+    assert SIZE.convert(text, None, None) == size_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "time_ms"), [("250ms", 250), ("30s", 30_000), ("1.5h", 5_400_000), ("7d", 604_800_000)]
+)
+def test_time_when_written_with_a_unit_then_is_milliseconds(text: str, time_ms: int) -> None:
+    """A time needs a unit, and the parser returns milliseconds."""
+    assert TIME.convert(text, None, None) == time_ms
+
+
+@pytest.mark.parametrize("text", ["", "-1", "5 parsecs", "1e3MB", "MB", "9" * 400, "nan", "inf"])
+def test_size_when_it_is_none_then_is_refused(text: str) -> None:
+    """The parser refuses texts that are no size, and sizes out of range."""
+    with pytest.raises(click.BadParameter):
+        SIZE.convert(text, None, None)
+
+
+def test_amounts_when_they_lack_a_unit_or_are_nothing_then_are_refused() -> None:
+    """A time without a unit, and nothing where something is needed."""
+    with pytest.raises(click.BadParameter, match="30s, 12h or 7d is one"):
+        TIME.convert("7", None, None)
+    with pytest.raises(click.BadParameter, match="too small"):
+        POSITIVE_SIZE.convert("0", None, None)
+
+
+COMMANDS = ("status", "segments", "support-bundle")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("status", "status"),
+        ("--sidecar x status", "status --sidecar x"),
+        ("--sidecar=x --wide status --at 5", "status --at 5 --sidecar=x --wide"),
+        ("--debug --quiet status", "--debug status --quiet"),
+        ("--log-dirs a --log-dirs b segments list", "segments list --log-dirs a --log-dirs b"),
+        ("--output json segments describe -- -abc", "segments describe --output json -- -abc"),
+        ("--sidecar status segments list", "segments list --sidecar status"),
+        ("--help", "--help"),
+        ("--version status", "--version status"),
+        ("--sidecar x", "--sidecar x"),
+        ("--sidecar", "--sidecar"),
+        ("--unknown status", "--unknown status"),
+        ("", ""),
+    ],
+)
+def test_shared_flags_before_a_command_stand_behind_it(words: str, expected: str) -> None:
+    """Shared flags move with their values behind the command, and a double dash ends them."""
+    assert " ".join(flags_behind(words.split(), COMMANDS)) == expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [
+        ("RLMM_SIDECAR", True),
+        ("RLMM_BOOTSTRAP_SERVER", True),
+        ("RLMM_DEBUG", True),
+        ("RLMM_STATUS_WATCH", True),
+        ("RLMM_SUPPORT_BUNDLE_OUTPUT", True),
+        ("RLMM_STATUSES", False),
+        ("RLMM_SIDECAR_LISTEN", False),
+        ("RLMM_MODE", False),
+        ("SIDECAR", False),
+    ],
+)
+def test_variable_of_a_flag_is_told_from_others(variable: str, expected: bool) -> None:
+    """A shared flag has one variable for all commands, and an own flag has the command's prefix."""
+    assert is_of_commands(variable, COMMANDS) is expected

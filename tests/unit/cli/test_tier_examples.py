@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rlmm.cli.common.environment_variables import ExplicitFlag
+from rlmm.cli.common.option_kinds import ExplicitFlag
 from rlmm.cli.main import cli
 from rlmm.cli.tier.command import CARE, tier
 from rlmm.cli.tier_common.examples import COLUMNS, EXAMPLES

@@ -236,9 +236,7 @@ def test_flags_of_a_job_when_listed_then_none_takes_a_secret() -> None:
 
 
 def test_job_that_only_looks_when_made_of_another_then_makes_no_folder() -> None:
-    """
-    A dry run made of another job keeps all other options, and never creates a bucket or a folder.
-    """
+    """A dry run keeps all other options, and never creates a bucket or a folder."""
     found = only_looking(request())
     assert found.store == LocalSettings(Path("/objects"), is_made=False)
     assert isinstance(found.metadata, EmbeddedAccess)
@@ -281,10 +279,7 @@ def test_flags_given_when_asked_for_then_are_those_of_the_command_line() -> None
     ids=lambda flags: flags[0],
 )
 def test_folder_when_something_is_said_of_a_bucket_then_is_refused(flags: tuple[str, ...]) -> None:
-    """
-    Options of a bucket with a store that has no `s3://` are refused, so no folder is made by
-    mistake.
-    """
+    """Bucket options without `s3://` are refused, so no folder is made by mistake."""
     with pytest.raises(ConfigError, match=r"the store my-bucket is a folder.*s3://BUCKET"):
         handed_over(store_options, "--store", "my-bucket", *flags)
     assert isinstance(handed_over(store_options, "--store", "s3://b/", *flags), StoreChoice)

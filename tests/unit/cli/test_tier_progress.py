@@ -1,16 +1,26 @@
-"""How far a job is, on a terminal and elsewhere."""
+"""The context of a job of `rlmm tier`: its progress, its files and its signals."""
 
 from __future__ import annotations
 
+import errno
 import io
+import json
 import logging
+import os
 import threading
+from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
 from rlmm.cli.tier_common import progress_line as tier_progress
+from rlmm.cli.tier_common.job_context import print_and_keep
 from rlmm.cli.tier_common.progress_line import LINE_S, REDRAW_S, ProgressLine, progress_line
+from rlmm.errors import ConfigError
 from spark_tiering.reporting.progress import Progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CLEAR = "\r\x1b[2K"
 
@@ -58,9 +68,7 @@ def test_line_on_a_terminal_when_much_comes_back_at_once_then_is_not_written_eac
 def test_line_elsewhere_when_shown_then_is_one_of_the_log_every_few_seconds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """
-    Without a terminal the progress is one log line every few seconds, and the last line is printed.
-    """
+    """Without a terminal the progress is a log line every few seconds, and the last."""
     out, clock = io.StringIO(), Clock()
     line = ProgressLine(out, clock)
     with caplog.at_level(logging.INFO, "rlmm.cli.tier.progress"):
@@ -165,3 +173,30 @@ def test_line_on_a_terminal_when_a_block_runs_then_is_shown_again_by_itself(
     assert out.getvalue().count("1 of 5 segments") >= 3
     assert out.getvalue().endswith(CLEAR)
     assert "rlmm-progress" not in {one.name for one in threading.enumerate()}
+
+
+DOCUMENT = {"deleted": 3}
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_report_when_its_reader_has_gone_then_is_kept_all_the_same(
+    tmp_path: Path, output: str
+) -> None:
+    """A job whose output goes to `| head -1` still writes its report."""
+    file = tmp_path / "report.json"
+    gone = BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+    with patch("click.echo", side_effect=gone), pytest.raises(BrokenPipeError):
+        print_and_keep(iter(["three"]), DOCUMENT, output, file)
+    assert json.loads(file.read_bytes()) == DOCUMENT
+
+
+def test_report_when_the_disk_of_what_is_printed_is_full_then_that_is_one_line(
+    tmp_path: Path,
+) -> None:
+    """The error is one line, and the report is kept."""
+    file = tmp_path / "report.json"
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with patch("click.echo", side_effect=full), pytest.raises(ConfigError) as caught:
+        print_and_keep(iter(["three"]), DOCUMENT, "table", file)
+    assert str(caught.value) == "standard output: No space left on device"
+    assert json.loads(file.read_bytes()) == DOCUMENT

@@ -16,7 +16,7 @@ from rlmm.inspection.compaction_rehearsal import (
     rehearse,
 )
 from rlmm.inspection.event_record import EventRecord
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.metadata.verdicts import APPLIED
 from tests.support.builders import delete_finished, delete_started, finished, started
 from tests.support.cli.metadata_history import START_MS, History
@@ -95,10 +95,7 @@ async def test_rehearsal_when_retention_takes_records_of_what_lives_then_it_is_l
 async def test_rehearsal_when_two_segments_share_a_key_then_the_last_update_hides_the_others() -> (
     None
 ):
-    """
-    After compaction the last update belongs to the deleted segment, so the finished copy looks
-    open.
-    """
+    """The last update is the deleted segment's, so the finished copy looks open."""
     history = History()
     (place, _), *_ = await history.add(
         started("old", 0, 99), finished("old"), delete_started("old"), delete_finished("old"),

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.findings.finding import Severity
 from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
 from rlmm.inspection.explain import explain
 from rlmm.inspection.explain_facts import ExplainFacts, of_topic, of_unknown
-from rlmm.inspection.explain_findings import KINDS
 from rlmm.inspection.history import EventHistory, HistorySubject
 from rlmm.inspection.lookup_trace import LookupMiss, LookupRule
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.inspection.offset_history import OffsetHistory
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from rlmm.retention.retention import RetentionFate
@@ -81,9 +80,7 @@ async def test_explain_where_a_slot_has_it_then_says_so_and_nothing_else() -> No
 
 
 async def test_f75_explain_where_only_cover_lookup_finds_it_then_names_the_rule() -> None:
-    """
-    The finding says that a stock broker finds nothing, because a late, shorter copy has the slot.
-    """
+    """A stock broker finds nothing, because a late, shorter copy has the slot."""
     events = (started("a", 0, 200), finished("a"), started("b", 0, 100), finished("b"))
     found = await explained(150, *events)
     assert codes(found) == ["STOCK-LOOKUP-EMPTY", "HIDDEN-SEGMENT"]
@@ -97,9 +94,7 @@ async def test_f75_explain_where_only_cover_lookup_finds_it_then_names_the_rule(
 
 
 async def test_f74_explain_where_another_took_its_place_then_shows_the_hidden_one_as_well() -> None:
-    """
-    KAFKA-20932: the answer has the segment found and the hidden one that also holds the offset.
-    """
+    """KAFKA-20932: the answer has the found segment and the hidden one."""
     found = await explained(50, *TWO, started("c", 0, 150), finished("c"))
     assert codes(found) == []
     assert [(one.segment.id, one.epochs) for one in found.held.held] == [
@@ -107,44 +102,53 @@ async def test_f74_explain_where_another_took_its_place_then_shows_the_hidden_on
     ]  # fmt: skip
 
 
-async def test_explain_of_a_hole_says_from_where_to_where() -> None:
-    """The finding names both ends of the hole and the command that searches its history."""
-    found = await explained(150, *TWO[:2], started("z", 300, 399), finished("z"))
-    assert codes(found) == ["LOOKUP-HOLE"]
-    assert found.findings[0].detail == "offsets 100 to 299"
-    assert "rlmm history orders-7" in found.findings[0].fix
-    assert not found.is_fine
+MARKED, BEGUN, ENDED = (partition_delete(state) for state in PartitionDeleteState)
+LATE = started("z", 300, 399), finished("z")
+LATER_DELETED = started("x", 100, 199), delete_started("x"), delete_finished("x")
+OPEN_COPY = started("a", 0, 99, broker_id=3, event_timestamp_ms=START_MS)
 
 
 @pytest.mark.parametrize(
-    ("offset", "code", "severity"),
-    [(5, "OFFSET-BELOW-TIER", Severity.WARNING), (500, "OFFSET-ABOVE-TIER", Severity.NOTE)],
-)
-async def test_explain_outside_of_what_is_tiered_says_on_which_side(
-    offset: int, code: str, severity: Severity
+    ("offset", "events", "expected", "said"),
+    [
+        pytest.param(150, (*TWO[:2], *LATE), ["LOOKUP-HOLE"], "offsets 100 to 299", id="hole"),
+        pytest.param(
+            5, (started("a", 10, 99), finished("a")), ["OFFSET-BELOW-TIER"], "", id="below"
+        ),
+        pytest.param(500, TWO, ["OFFSET-ABOVE-TIER"], "", id="above"),
+        pytest.param(50, (OPEN_COPY,), ["COPY-UNFINISHED"], "of broker 3", id="open"),
+        pytest.param(50, (OPEN_COPY,), ["COPY-UNFINISHED"], "open for 1h", id="open-since"),
+        pytest.param(
+            50, (finished("a"), started("a", 0, 99)), ["COPY-FINISHED-FIRST"],
+            "its finish at offset 0 came first", id="f80",
+        ),
+        pytest.param(
+            150, (*TWO[:2], *LATER_DELETED, *LATE), ["LOOKUP-HOLE"], "", id="deleted-unfinished"
+        ),
+        pytest.param(
+            5, (started("a", 0, 99, {0: 10}), finished("a")), ["NOT-IN-EPOCH"], "", id="no-epoch"
+        ),
+        pytest.param(
+            50, (*TWO, MARKED, BEGUN), ["PARTITION-BEING-DELETED"], "", id="f116-half-deleted"
+        ),
+        pytest.param(
+            50, (*TWO, MARKED, BEGUN, ENDED), ["PARTITION-DELETED", "SEGMENT-DELETED"],
+            "with its whole partition", id="f116-deleted",
+        ),
+    ],
+)  # fmt: skip
+async def test_f80_f116_explain_of_what_cannot_be_read_then_says_why(
+    offset: int, events: tuple[Event, ...], expected: list[str], said: str
 ) -> None:
-    """An offset behind the tier's end is normal, and one before its start may be lost."""
-    found = await explained(offset, started("a", 10, 99), finished("a"))
-    assert codes(found) == [code]
-    assert found.findings[0].kind.severity is severity
-
-
-async def test_explain_of_an_open_copy_says_whose_it_is_and_since_when() -> None:
-    """The answer has the broker and start of the open copy, which no look-up returns."""
-    facts = ExplainFacts(START_MS + HOUR_MS)
-    found = await explained(
-        50, started("a", 0, 99, broker_id=3, event_timestamp_ms=START_MS), facts=facts
-    )
-    assert codes(found) == ["COPY-UNFINISHED"]
-    assert "of broker 3" in found.findings[0].detail
-    assert "open for 1h" in found.findings[0].detail
-
-
-async def test_f80_explain_of_a_copy_whose_finish_came_first_says_where_that_is() -> None:
-    """The finding names the place of the rejected finish, from the log."""
-    found = await explained(50, finished("a"), started("a", 0, 99))
-    assert codes(found) == ["COPY-FINISHED-FIRST"]
-    assert "its finish at offset 0 came first" in found.findings[0].detail
+    """Each reason has its code and a detail; only a partition that is being deleted is found."""
+    found = await explained(offset, *events, facts=ExplainFacts(START_MS + HOUR_MS))
+    assert codes(found) == expected
+    assert said in found.findings[-1].detail
+    assert not found.is_read
+    assert (found.found is not None) is (expected == ["PARTITION-BEING-DELETED"])
+    assert found.is_fine is (expected == ["OFFSET-ABOVE-TIER"])
+    if said == "offsets 100 to 299":
+        assert "rlmm history orders-7" in found.findings[0].fix
 
 
 async def test_explain_of_a_deleted_segment_says_by_whom_and_when() -> None:
@@ -157,15 +161,6 @@ async def test_explain_of_a_deleted_segment_says_by_whom_and_when() -> None:
     assert found.findings[0].fields["broker_id"] == 6
     assert found.findings[0].fields["timestamp_ms"] == START_MS + 5_000
     assert found.findings[0].fields["segment_id"] == str(segment_id("a").uuid)
-
-
-async def test_explain_of_a_deleted_copy_that_was_never_finished_is_no_deletion_of_data() -> None:
-    """A deleted copy that was never finished held no readable record."""
-    found = await explained(
-        150, *TWO[:2], started("x", 100, 199), delete_started("x"), delete_finished("x"),
-        started("z", 200, 299), finished("z"),
-    )  # fmt: skip
-    assert codes(found) == ["LOOKUP-HOLE"]
 
 
 async def test_f110_explain_goes_by_the_leader_epoch() -> None:
@@ -181,23 +176,6 @@ async def test_f110_explain_goes_by_the_leader_epoch() -> None:
     assert codes(found) == ["OTHER-EPOCH"]
     assert found.look_up is not None
     assert found.look_up.why is LookupMiss.ABOVE_HIGHEST
-
-
-async def test_explain_where_a_segment_has_the_offset_in_no_epoch_then_says_that() -> None:
-    """The finding says that the segment's epochs begin behind the offset."""
-    found = await explained(5, started("a", 0, 99, {0: 10}), finished("a"))
-    assert codes(found) == ["NOT-IN-EPOCH"]
-
-
-async def test_f116_explain_of_a_partition_that_is_deleted_says_how_far_that_is() -> None:
-    """Half-way it is still found, and not read; at the end it is gone."""
-    marked, begun, ended = (partition_delete(state) for state in PartitionDeleteState)
-    found = await explained(50, *TWO, marked, begun)
-    assert codes(found) == ["PARTITION-BEING-DELETED"]
-    assert (found.found is not None, found.is_read) == (True, False)
-    found = await explained(50, *TWO, marked, begun, ended)
-    assert codes(found) == ["PARTITION-DELETED", "SEGMENT-DELETED"]
-    assert "with its whole partition" in found.findings[1].detail
 
 
 async def test_f65_explain_where_the_head_of_the_log_is_gone_then_says_what_that_costs() -> None:
@@ -304,8 +282,3 @@ def test_partition_of_which_nothing_is_known_says_what_the_cluster_knows(
     assert detail in found.detail
     trimmed = list(of_unknown("orders-7", 50, replace(facts, log_start=5)))
     assert [one.kind.code for one in trimmed] == ["PARTITION-UNKNOWN", "HISTORY-TRIMMED"]
-
-
-def test_kinds_have_codes_of_their_own() -> None:
-    """Scripts go by them."""
-    assert len({one.code for one in KINDS}) == len(KINDS)

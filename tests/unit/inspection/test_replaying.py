@@ -1,15 +1,23 @@
-"""A log replayed up to a bound: state and verdicts are the engine's."""
+"""The log read with a state of it, and searched without one."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from rlmm.errors import InvalidArgument, LogTruncated, UnknownPartition
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd, replay
-from rlmm.metadata.encoding import encode
+from rlmm.errors import InvalidArgument, LogTruncated, LogUnavailable, NotReady, UnknownPartition
+from rlmm.inspection.history import HistorySubject
+from rlmm.inspection.log_scan import LogScan, PartitionMention, find_mention
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import PartitionReplay, replay
+from rlmm.metadata.encoding import encode, encode_any
+from rlmm.metadata.events import SegmentSnapshot
 from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.python_shard import PythonShard
-from rlmm.metadata.verdicts import Applied, Rejected, RejectReason, Undecodable
+from rlmm.metadata.segment import SegmentState
+from rlmm.metadata.verdicts import Applied, Rejected, RejectReason, Undecodable, UndecodableReason
+from rlmm.records.compression import Compression
 from tests.support.builders import (
     delete_finished,
     delete_started,
@@ -21,6 +29,9 @@ from tests.support.builders import (
 from tests.support.cli.metadata_history import START_MS, History
 from tests.support.engine.shards import batch_of
 from tests.support.records.record_sets import broken
+
+if TYPE_CHECKING:
+    from rlmm.metadata.events import Event
 
 EVENTS = (
     started("a", 0, 99), finished("a"), started("b", 100, 199), finished("b"), finished("nobody"),
@@ -58,10 +69,7 @@ async def test_replay_when_bounded_by_offset_or_time_then_is_the_state_of_what_l
 
 
 async def test_happened_when_read_then_has_place_time_and_verdict_of_each() -> None:
-    """
-    Each event has place, time and verdict, a rejected one its reason, and an undecodable one its
-    bytes.
-    """
+    """Each event has place, time and verdict, with the reason or the bytes."""
     history, place = await the_history()
     await history.add(b"\x01\xff", place=place)
     one = PartitionReplay(history.log, place, ReplayEnd(), timeout_s=5)
@@ -116,31 +124,26 @@ async def test_replay_when_the_log_begins_at_its_beginning_then_may_be_asked_bef
     assert await found.user_partitions() == []
 
 
-async def test_replay_when_it_is_to_go_on_to_an_earlier_moment_then_refuses() -> None:
-    """The replay refuses an earlier moment, because it cannot take back events."""
-    history, place = await the_history()
-    one = PartitionReplay(history.log, place, ReplayEnd({place: 4}), timeout_s=5)
-    await one.run()
-    one.go_on(ReplayEnd({place: 2}))
-    with pytest.raises(InvalidArgument, match="the second moment before the first"):
-        await one.run()
-
-
-@pytest.mark.parametrize("cut", ["head", "tail"])
-async def test_replay_when_the_log_does_not_hold_where_it_stands_any_more_then_refuses(
-    cut: str,
+@pytest.mark.parametrize(
+    ("change", "end", "error", "said"),
+    [
+        (None, 2, InvalidArgument, "the second moment before the first"),
+        ("truncate_head", None, LogTruncated, "offset 4 is reached"),
+        ("truncate_tail", None, LogTruncated, "offset 4 is reached"),
+    ],
+    ids=["earlier-moment", "head", "tail"],
+)
+async def test_replay_when_it_cannot_go_on_then_refuses(
+    change: str | None, end: int | None, error: type[Exception], said: str
 ) -> None:
-    """The replay refuses to go on when the log no longer has its position."""
+    """The replay cannot take back events, and needs its own position in the log."""
     history, place = await the_history()
-    one = PartitionReplay(history.log, place, ReplayEnd({place: 2}), timeout_s=5)
+    one = PartitionReplay(history.log, place, ReplayEnd({place: 3}), timeout_s=5)
     await one.run()
-    held = history.topic.partitions[place]
-    if cut == "head":
-        held.truncate_head(5)
-    else:
-        held.truncate_tail(1)
-    one.go_on(ReplayEnd())
-    with pytest.raises(LogTruncated, match="offset 3 is reached"):
+    if change is not None:
+        getattr(history.topic.partitions[place], change)({"truncate_head": 5}.get(change, 1))
+    one.go_on(ReplayEnd() if end is None else ReplayEnd({place: end}))
+    with pytest.raises(error, match=said):
         await one.run()
 
 
@@ -184,3 +187,120 @@ async def test_replay_when_bounded_in_a_metadata_partition_that_is_not_there_the
     history, place = await the_history()
     with pytest.raises(InvalidArgument, match="0 to 2, got 3"):
         await replay(history.log, [place], ReplayEnd({3: 1}), timeout_s=5)
+
+
+A, B = segment_id("a"), segment_id("b")
+OTHER = tp("other", 1)
+SNAPSHOT = SegmentSnapshot(
+    A.uuid, 0, 9, 1, -1, 0, ((0, 0),), 10, None, SegmentState.COPY_SEGMENT_FINISHED
+)
+
+
+async def mention(
+    sought: HistorySubject, *events: Event | bytes, last: int = 99
+) -> PartitionMention | None:
+    history = History(1)
+    await history.add(*events, place=0)
+    return await find_mention(history.log, 0, sought, ReplayEnd({0: last}), timeout_s=5)
+
+
+async def test_mention_of_a_segment_names_the_partition_of_its_first_event() -> None:
+    """The mention has the partition of the segment's first event below the bound."""
+    sought = HistorySubject(segment=A.uuid)
+    events = (started(B), encode_any(SNAPSHOT), finished(segment_id("a", OTHER)), started(A))
+    assert await mention(sought, *events) == PartitionMention(0, OTHER)
+    assert await mention(sought, *events, last=1) == PartitionMention(0, None)
+    assert await mention(sought, *events, last=0) is None
+
+
+async def test_mention_in_what_nobody_understands_names_no_partition() -> None:
+    """A mention in undecodable bytes has no partition."""
+    poison = encode(finished(A))[:-3]
+    assert await mention(HistorySubject(segment=A.uuid), started(B), poison) == PartitionMention(
+        0, None
+    )
+    assert await mention(HistorySubject(segment=B.uuid), poison) is None
+
+
+async def test_mention_of_a_partition_by_name_is_of_that_partition() -> None:
+    """Another number, or a name with the same beginning, is another one."""
+    sought = HistorySubject(topic="other", partition=1)
+    assert await mention(sought, started(segment_id(1, OTHER))) == PartitionMention(0, OTHER)
+    assert await mention(sought, started(segment_id(1, tp("other", 2)))) is None
+    assert await mention(sought, started(segment_id(1, tp("another", 1)))) is None
+
+
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.ZSTD])
+async def test_mention_in_a_compressed_batch_is_found(codec: Compression) -> None:
+    """The scan decompresses batches to find the id."""
+    history = History(1)
+    values = [encode(started(segment_id(n))) for n in range(1, 30)] + [encode(started(A))]
+    history.topic.write(history.topic.partitions[0], values, compression=codec)
+    found = await find_mention(
+        history.log, 0, HistorySubject(segment=A.uuid), ReplayEnd(), timeout_s=5
+    )
+    assert found == PartitionMention(0, tp())
+
+
+async def test_mention_in_a_damaged_batch_is_one() -> None:
+    """A damaged batch counts as a mention, because it may hold events of the segment."""
+    history = History(1)
+    history.topic.partitions[0].store(broken(batch_of([started(A)], 0)), 1)
+    found = await find_mention(
+        history.log, 0, HistorySubject(segment=A.uuid), ReplayEnd(), timeout_s=5
+    )
+    assert found == PartitionMention(0, None)
+
+
+async def test_scan_tells_progress_up_to_the_end() -> None:
+    """The scan reports its progress up to the end of the log."""
+    history = History(1)
+    await history.add(started(A), finished(A), place=0)
+    heard: list[tuple[int, int, int]] = []
+    await find_mention(
+        history.log, 0, HistorySubject(segment=B.uuid), ReplayEnd(), timeout_s=5,
+        progress=lambda *told: heard.append(told),
+    )  # fmt: skip
+    assert heard[0][0] == 0
+    assert heard[-1] == (0, 2, 2)
+
+
+async def test_scan_when_begun_at_an_offset_then_reads_from_there_and_goes_on() -> None:
+    """The scan reads no record before its offset, and the next call reads appended ones."""
+    history = History(1)
+    await history.add(started(1), started(2), b"\x01\xff", place=0)
+    scan = LogScan(history.log, 0, ReplayEnd(), timeout_s=5, first=1, bytes_max=1)
+    told = [one async for one in scan.happened()]
+    assert [one.offset for one in told] == [1, 2]
+    assert isinstance(told[1].verdict, Undecodable)
+    assert (scan.position, scan.log_start) == (3, 0)
+    await history.add(started(3), place=0)
+    scan.go_on()
+    assert [one.offset async for one in scan.happened()] == [3]
+
+
+async def test_scan_of_damage_tells_what_was_lost_as_the_engine_does() -> None:
+    """The scan reports the damage as one piece with its bytes, up to the next sound batch."""
+    history = History(1)
+    held = history.topic.partitions[0]
+    damaged = broken(batch_of([started(1), started(2)], 0))
+    held.store(damaged, 2)
+    held.store(batch_of([started(3)], 2), 1)
+    told = [one async for one in LogScan(history.log, 0, ReplayEnd(), timeout_s=5).happened()]
+    assert [(one.offset, one.next_offset) for one in told] == [(0, 2), (2, 3)]
+    assert isinstance(told[0].verdict, Undecodable)
+    assert told[0].verdict.reason is UndecodableReason.DAMAGED_BATCH
+    assert told[0].value == damaged
+
+
+async def test_scan_when_the_log_gives_nothing_then_is_not_ready() -> None:
+    """The scan answers not ready for a silent log, and passes on the log's errors."""
+    history = History(1)
+    await history.add(started(1), place=0)
+    held = history.topic.partitions[0]
+    held.is_stalled = True
+    with pytest.raises(NotReady, match="nothing came"):
+        _ = [one async for one in LogScan(history.log, 0, ReplayEnd(), timeout_s=0.01).happened()]
+    held.fault = LogUnavailable, "away"
+    with pytest.raises(LogUnavailable):
+        _ = [one async for one in LogScan(history.log, 0, ReplayEnd(), timeout_s=0.01).happened()]

@@ -1,4 +1,4 @@
-"""Copies and deletions that are open for too long, with their causes."""
+"""Copies and deletions that are open for too long, and thresholds judged once."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from rlmm.inspection.check_thresholds import Thresholds, judge
 from rlmm.inspection.cluster_facts import PartitionPlace, TopicFacts
-from rlmm.inspection.moment import PartitionSummary
-from rlmm.inspection.replay import PartitionReplay, ReplayEnd
+from rlmm.inspection.moment import PartitionSummary, ReplayEnd
+from rlmm.inspection.replay import PartitionReplay
+from rlmm.inspection.source_status import MetadataPartitionStatus, SourceStatus, StateSourceKind
 from rlmm.inspection.stuck import StuckFacts, half_deleted, stuck_in
+from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState
 from tests.support.builders import (
@@ -50,9 +53,7 @@ async def segments_of(*events: object) -> list:  # type: ignore[type-arg]
 async def test_f102_copy_that_never_ends_when_nothing_followed_then_is_stalled(
     leader: int | None, brokers: set[int], why: str
 ) -> None:
-    """
-    An open copy with no later event is stalled, and the finding says why by leader and brokers.
-    """
+    """An open copy with no later event is stalled, with the reason."""
     segments = await segments_of(
         started("before", 0, 99), finished("before"), started("open", 100, 199)
     )
@@ -85,9 +86,7 @@ async def test_f102_copy_when_it_was_made_again_then_is_abandoned_and_says_by_wh
 
 
 async def test_f102_copy_when_the_clock_of_the_next_broker_is_behind_then_is_abandoned() -> None:
-    """
-    A copy is abandoned when a copy of the same or a later epoch went further, whatever its clock.
-    """
+    """A copy is abandoned when one of its or a later epoch went further."""
     for epoch, code in ((3, "COPY-ABANDONED"), (2, "COPY-ABANDONED"), (1, "COPY-STALLED")):
         segments = await segments_of(
             started("open", 100, 199, {2: 100}, event_timestamp_ms=HOUR_MS),
@@ -112,16 +111,12 @@ async def test_f80_copy_whose_finish_came_first_then_is_told_so() -> None:
     assert found.kind.code == "COPY-STALLED"
 
 
-async def test_f114_deletion_that_was_begun_when_open_for_long_then_is_stalled() -> None:
-    """Deletions have a limit of their own."""
+async def test_f114_what_is_open_for_less_than_its_own_threshold_is_no_finding() -> None:
+    """Deletions have a limit of their own; a healthy copy takes its time."""
     segments = await segments_of(started("a"), finished("a"), delete_started("a"))
     (found,) = stuck_in(segments, KNOWN)
     assert found.kind.code == "DELETE-STALLED"
     assert stuck_in(segments, replace(KNOWN, delete_open_ms=10 * HOUR_MS)) == []
-
-
-async def test_what_is_open_for_less_than_the_threshold_is_no_finding() -> None:
-    """A healthy copy takes its time; a finished one is never open."""
     segments = await segments_of(started("open", 0, 99), started("a", 100, 199), finished("a"))
     assert stuck_in(segments, replace(KNOWN, now_ms=HOUR_MS)) == []
 
@@ -153,28 +148,72 @@ def summary(segments: int) -> PartitionSummary:
 
 
 @pytest.mark.parametrize(
-    ("topics", "codes"),
+    ("known", "codes"),
     [
-        (None, []),
-        (orders(1), []),
-        (orders(1, Uuid.of(0, 1)), ["TOPIC-GONE"]),
-        ({}, ["TOPIC-GONE"]),
+        (replace(KNOWN, topics=None), []),
+        (replace(KNOWN, topics=orders(1)), []),
+        (replace(KNOWN, topics=orders(1, Uuid.of(0, 1))), ["TOPIC-GONE"]),
+        (replace(KNOWN, topics={}), ["TOPIC-GONE"]),
+        (replace(KNOWN, topics={}, untold=frozenset({"orders"})), []),
     ],
+    ids=["no-answer", "there", "another-id", "gone", "without-the-right-to-describe-it"],
 )
 def test_f116_topic_id_that_the_cluster_does_not_know_then_is_gone(
-    topics: dict[str, TopicFacts] | None, codes: list[str]
+    known: StuckFacts, codes: list[str]
 ) -> None:
-    """
-    A topic id unknown to the cluster is gone, also if a new topic has its name; without answer it
-    is not.
-    """
-    found = half_deleted([summary(3)], {}, replace(KNOWN, topics=topics))
+    """An unknown topic id is gone, unless the cluster gave no answer or may not show it."""
+    assert [one.kind.code for one in half_deleted([summary(3)], {}, known)] == codes
+    assert half_deleted([summary(0)], {}, known) == []
+
+
+WELL = MetadataPartitionStatus(
+    3, "open", None, "", log_start=0, position=10, target=10, log_end=10, lag_records=0, lag_s=0.0,
+    user_partitions=1, segments={}, size_bytes=0, is_history_complete=True, snapshot_age_s=60.0,
+)  # fmt: skip
+STRICT = Thresholds(5.0, 5, 0, 0, 3_600.0, needs_whole_history=True)
+
+
+def standing(*places: MetadataPartitionStatus) -> SourceStatus:
+    return SourceStatus(
+        StateSourceKind.SIDECAR, "here", LogIdentity("c", Uuid.of(0, 1), 50), places
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "codes", "said"),
+    [
+        (WELL, [], ""),
+        (replace(WELL, state="replaying", why="behind"), ["NOT-READY"], "replaying: behind"),
+        (replace(WELL, lag_s=6.0, lag_records=2), ["BEHIND"], "6 s old, and there are 2 later"),
+        (replace(WELL, lag_records=6), ["BEHIND"], "6 records"),
+        (replace(WELL, rejected={"illegal-transition": 2}), ["EVENTS-REJECTED"],
+         "2 illegal-transition"),
+        (replace(WELL, undecodable={"truncated": 1}), ["RECORDS-UNDECODABLE"], "1 truncated"),
+        (replace(WELL, lost_records=4), ["RECORDS-UNDECODABLE"], "4 in all that its state is made"),
+        (replace(WELL, lost_records=4, undecodable={"truncated": 1}), ["RECORDS-UNDECODABLE"],
+         "1 truncated"),
+        (replace(WELL, snapshot_age_s=3_601.0), ["SNAPSHOT-OLD"], "3601 s"),
+        (replace(WELL, is_history_complete=False, log_start=40), ["HISTORY-INCOMPLETE"],
+         "at offset 40"),
+        (replace(WELL, lag_s=None, lag_records=None, snapshot_age_s=None), [], ""),
+    ],
+)  # fmt: skip
+def test_check_names_what_is_beyond_its_threshold_and_what_is_unknown_is_not(
+    place: MetadataPartitionStatus, codes: list[str], said: str
+) -> None:
+    """Each finding names its metadata partition, and unknown values give none."""
+    found = judge(standing(WELL, place), STRICT)
     assert [one.kind.code for one in found] == codes
-    assert half_deleted([summary(0)], {}, replace(KNOWN, topics=topics)) == []
+    assert all(one.subject == "__remote_log_metadata-3" and said in one.detail for one in found)
 
 
-def test_f116_topic_that_we_may_not_see_is_not_called_gone() -> None:
-    """A topic may look gone to a client without the right to DESCRIBE it."""
-    known = replace(KNOWN, topics={})
-    assert half_deleted([summary(1)], {}, known) != []
-    assert half_deleted([summary(1)], {}, replace(known, untold=frozenset({"orders"}))) == []
+def test_check_when_thresholds_are_not_set_then_only_what_is_always_wrong_is_told() -> None:
+    """Exactly at a threshold is fine."""
+    place = replace(WELL, lag_s=300.0, rejected={"unknown-segment": 9}, snapshot_age_s=1e9)
+    assert judge(standing(place), Thresholds()) == []
+
+
+def test_check_when_the_log_was_never_reached_then_is_not_ready() -> None:
+    """A log that was never reached is not ready, because its partitions are unknown."""
+    (found,) = judge(SourceStatus(StateSourceKind.SIDECAR, "here", None, ()), Thresholds())
+    assert (found.kind.code, found.subject) == ("NOT-READY", "here")

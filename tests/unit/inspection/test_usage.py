@@ -32,10 +32,7 @@ PAYMENTS = TopicIdPartition(Uuid.of(0, 5), "payments", 0)
 
 
 async def summed(grouping: Grouping, rules: RetentionSettings | None = None) -> UsageSums:
-    """
-    Sum two topics: a segment of two days, one of 40, a displaced one, and an unfinished copy; and
-    one of another topic.
-    """
+    """Sum a topic with segments of two and 40 days, displaced and unfinished, and another one."""
     other = segment_id("p", PAYMENTS)
     events: list[Event] = [
         started("a", 0, 99, size_bytes=1_000, max_timestamp_ms=NOW_MS - 40 * DAY_MS),

@@ -10,24 +10,104 @@ from hypothesis import strategies as st
 
 from rlmm.findings.finding import Severity
 from rlmm.inspection.cluster_facts import PartitionOffsets
+from rlmm.inspection.event_record import EventRecord
+from rlmm.inspection.late_finishes import LATE_FINISH, CopyTimes
 from rlmm.inspection.moment import PartitionSummary
 from rlmm.inspection.verify import (
-    KINDS,
     PartitionStart,
     broken_rules,
     verify_heads,
     verify_partition,
     verify_places,
 )
+from rlmm.metadata.encoding import encode_any
 from rlmm.metadata.ids import Uuid
+from rlmm.metadata.python_shard import PythonShard
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.segment_lineage import finished_of, gaps_in, lineage_of
+from rlmm.retention.segment_lineage import finished_of, gaps_in, lineage_of, overlaps_in
 from tests.support.builders import delete_started, finished, segment_id, started, tp
 from tests.support.cli.metadata_history import moment_of
 
 if TYPE_CHECKING:
     from rlmm.findings.finding import Finding
     from rlmm.metadata.events import Event
+
+OLD, NEW = 1, 2
+"""Brokers."""
+
+
+def late_among(*events: Event, head: int = 0) -> list[object]:
+    shard, told = PythonShard(0), list[EventRecord]()
+    for offset, event in enumerate(events):
+        verdict = shard.apply_event(event, offset)
+        told.append(EventRecord(0, offset, offset + 1, -1, event, verdict, encode_any(event)))
+    pairs = overlaps_in(finished_of(shard.segments(tp())))
+    copies = CopyTimes({one.id for pair in pairs for one in pair[:2]})
+    for happened in told[head:]:
+        copies.tell(happened)
+    found = copies.late(pairs)
+    assert all(one.kind is LATE_FINISH for one in found)
+    assert {one.fields["broker_id"] for one in found} <= {OLD}
+    return [one.fields["finished_at"] for one in found]
+
+
+def begun(label: str, broker_id: int, last: int = 99) -> Event:
+    return started(label, 0, last, broker_id=broker_id)
+
+
+def ended(label: str, broker_id: int) -> Event:
+    return finished(label, broker_id=broker_id)
+
+
+LATE = (begun("old", OLD), begun("new", NEW), ended("new", NEW), ended("old", OLD))
+IN_TURN = (begun("old", OLD), ended("old", OLD), begun("new", NEW), ended("new", NEW))
+
+
+@pytest.mark.parametrize(
+    ("events", "at"),
+    [
+        pytest.param(LATE, [3], id="late"),
+        pytest.param((*LATE, ended("old", OLD)), [4], id="and-repeated"),
+        pytest.param((*LATE, ended("new", NEW)), [], id="and-put-right-by-a-repeat"),
+        pytest.param((*LATE, begun("old", OLD)), [3], id="and-begun-again-which-is-refused"),
+        pytest.param((*IN_TURN, ended("old", OLD)), [4], id="repeated-late"),
+        pytest.param(
+            (begun("old", OLD), begun("new", NEW), ended("old", OLD), ended("new", NEW)),
+            [],
+            id="at-the-same-time-in-order",
+        ),
+        pytest.param((*LATE[:3], ended("gone", OLD), LATE[3]), [4], id="another-refused-between"),
+        pytest.param(
+            (begun("old", OLD, 49), begun("new", NEW), ended("new", NEW), ended("old", OLD)),
+            [3],
+            id="shorter",
+        ),
+        pytest.param(IN_TURN, [], id="one-after-the-other"),
+        pytest.param(
+            (begun("new", NEW), ended("new", NEW), begun("old", OLD), ended("old", OLD)),
+            [],
+            id="begun-behind-it",
+        ),
+        pytest.param(
+            (begun("old", OLD), begun("new", OLD), ended("new", OLD), ended("old", OLD)),
+            [],
+            id="same-broker",
+        ),
+        pytest.param((*LATE, delete_started("old", broker_id=OLD)), [], id="being-deleted"),
+    ],
+)
+def test_f57_copies_when_told_in_order_then_late_is_who_began_first_and_ended_last(
+    events: tuple[Event, ...], at: list[int]
+) -> None:
+    """A late finish is one of a copy that began first and ended last, of another broker."""
+    assert late_among(*events) == at
+
+
+def test_f57_copies_when_a_beginning_is_not_in_the_log_then_nobody_is_blamed() -> None:
+    """A trimmed head may have had it anywhere."""
+    assert late_among(*LATE, head=0) == [3]
+    for head in range(1, len(LATE) + 1):
+        assert late_among(*LATE, head=head) == []
 
 
 def copied(
@@ -76,9 +156,7 @@ async def test_verify_when_a_range_is_missing_then_names_the_hole_and_its_epoch(
 
 
 async def test_verify_when_a_segment_is_displaced_then_it_is_hidden_and_overlaps() -> None:
-    """
-    KAFKA-20932: 0-150 hides 0-100 and overlaps 101-200, and offsets of 0-100 are still covered.
-    """
+    """KAFKA-20932: 0-150 hides 0-100 and overlaps 101-200; 0-100 stays covered."""
     found = await found_in(copied("a", 0, 100), copied("b", 101, 200), copied("c", 0, 150))
     assert codes(found) == ["HIDDEN-SEGMENT", "OVERLAP", "OVERLAP"]
     assert found[0].fields["segment_id"] == str(segment_id("a").uuid)
@@ -99,41 +177,48 @@ async def test_verify_after_an_unclean_election_then_the_replaced_epoch_is_no_ho
     }  # fmt: skip
 
 
+def ranges(found: list[Finding], code: str) -> list[tuple[object, object]]:
+    return [
+        (one.fields["first_offset"], one.fields["last_offset"])
+        for one in found
+        if one.kind.code == code
+    ]
+
+
+TWO = copied("a", 0, 99), copied("b", 100, 199)
+HOLE = copied("a", 0, 99), copied("b", 200, 299)
+
+
 @pytest.mark.parametrize(
-    ("offsets", "expected"),
+    ("copies", "ends", "code", "expected"),
     [
-        (PartitionOffsets(earliest=0, earliest_local=150, latest=500), []),
-        (PartitionOffsets(earliest=0, earliest_local=260, latest=500), [("NOWHERE", 200, 259)]),
-        (PartitionOffsets(earliest=0, earliest_local=200, latest=500), []),
-        (PartitionOffsets(earliest=120, earliest_local=200, latest=500), [("BELOW-LOG-START",)]),
-        (PartitionOffsets(earliest=0, earliest_local=150, latest=180), [("BEYOND-LOG-END",)]),
-        (PartitionOffsets(), []),
+        (TWO, (0, 150, 500), "", []),
+        (TWO, (0, 260, 500), "NOWHERE", [(200, 259)]),
+        (TWO, (0, 200, 500), "", []),
+        (TWO, (120, 200, 500), "BELOW-LOG-START", None),
+        (TWO, (0, 150, 180), "BEYOND-LOG-END", None),
+        (TWO, (None, None, None), "", []),
+        ((copied("b", 100, 199),), (0, 150, 500), "NOWHERE", [(0, 99)]),
+        (((started("open", 0, 99),),), (0, 150, 500), "NOWHERE", [(0, 149)]),
+        (HOLE, (0, None, None), "LOOKUP-HOLE", [(100, 199)]),
+        (HOLE, (150, None, None), "LOOKUP-HOLE", [(150, 199)]),
+        (HOLE, (200, None, None), "BELOW-LOG-START", None),
     ],
 )
 async def test_verify_against_the_log_then_names_what_nobody_has(
-    offsets: PartitionOffsets, expected: list[tuple[object, ...]]
-) -> None:
-    """
-    The check names offsets that neither log nor tier has, and skips partitions the cluster left
-    out.
-    """
-    found = await found_in(copied("a", 0, 99), copied("b", 100, 199), offsets=offsets)
-    told = [
-        (one.kind.code, *(one.fields[name] for name in ("first_offset", "last_offset")
-                          if name in one.fields))
-        for one in found
-    ]  # fmt: skip
-    assert told == expected
-
-
-async def test_verify_when_the_tier_begins_late_then_what_is_before_it_is_nowhere() -> None:
-    """The finding says that the offsets before the tier are neither tiered nor local."""
-    at = PartitionOffsets(earliest=0, earliest_local=150, latest=500)
-    found = await found_in(copied("b", 100, 199), offsets=at)
-    assert codes(found) == ["NOWHERE"]
-    assert (found[0].fields["first_offset"], found[0].fields["last_offset"]) == (0, 99)
-    nothing = await found_in((started("open", 0, 99),), offsets=at)
-    assert (nothing[0].fields["first_offset"], nothing[0].fields["last_offset"]) == (0, 149)
+    copies: tuple[tuple[Event, ...], ...], ends: tuple[int | None, ...], code: str,
+    expected: list[tuple[int, int]] | None,
+) -> None:  # fmt: skip
+    """Offsets in neither log nor tier are named from the log start on; unknown ends are skipped."""
+    offsets = PartitionOffsets(earliest=ends[0], earliest_local=ends[1], latest=ends[2])
+    found = await found_in(*copies, offsets=offsets)
+    if copies is not HOLE:
+        assert codes(found) == ([code] if code else [])
+    else:
+        assert code in codes(found)
+        assert ("LOOKUP-HOLE" in codes(found)) is (code == "LOOKUP-HOLE")
+    if expected is not None:
+        assert ranges(found, code) == expected
 
 
 async def test_verify_when_epochs_do_not_fit_then_the_segment_is_named() -> None:
@@ -155,20 +240,6 @@ async def test_verify_when_an_epoch_begins_inside_a_segment_then_the_log_start_t
     assert {code} <= set(codes(found)) <= {code, "BELOW-LOG-START"}
 
 
-async def test_verify_when_all_that_is_missing_lies_before_the_log_start_then_is_no_hole() -> None:
-    """
-    A hole below the log start is no finding, and one across it is named from the log start on.
-    """
-    copies = copied("a", 0, 99), copied("b", 200, 299)
-    holes = [
-        [(one.fields["first_offset"], one.fields["last_offset"]) for one in found
-         if one.kind.code == "LOOKUP-HOLE"]
-        for at in (0, 150, 200)
-        for found in [await found_in(*copies, offsets=PartitionOffsets(earliest=at))]
-    ]  # fmt: skip
-    assert holes == [[(100, 199)], [(150, 199)], []]
-
-
 async def test_verify_when_a_new_leader_copies_what_was_copied_then_is_a_note() -> None:
     """The overlap of a new leader's copy with the old leader's last one is a note."""
     found = await found_in(
@@ -182,12 +253,9 @@ async def test_verify_when_a_new_leader_copies_what_was_copied_then_is_a_note() 
 async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_brokers_miss(
     late: tuple[int, int],
 ) -> None:
-    """
-    The finding names the offsets that KAFKA-20932 hides although a finished segment holds them.
-    """
+    """The finding names offsets that KAFKA-20932 hides."""
     found = await found_in(copied("a", 0, 200), copied("b", *late))
-    (lacking,) = [one for one in found if one.kind.code == "STOCK-LOOKUP-EMPTY"]
-    assert (lacking.fields["first_offset"], lacking.fields["last_offset"]) == (101, 200)
+    assert ranges(found, "STOCK-LOOKUP-EMPTY") == [(101, 200)]
     assert ("HIDDEN-SEGMENT" in codes(found)) is (late[0] == 0)
 
 
@@ -197,20 +265,12 @@ async def test_verify_when_a_shorter_copy_is_asked_first_then_names_what_stock_b
 async def test_verify_when_what_took_the_first_slot_is_deleted_then_the_log_start_tells(
     earliest: int | None, expected: list[tuple[int, int]]
 ) -> None:
-    """
-    The check names offsets with an empty look-up from the log start on, and none without a log
-    start.
-    """
+    """Empty look-ups count from the log start on, and not without one."""
     found = await found_in(
         copied("a", 0, 100), copied("b", 0, 200), (delete_started("b"),), copied("c", 201, 300),
         copied("d", 101, 200), offsets=PartitionOffsets(earliest=earliest),
     )  # fmt: skip
-    told = [
-        (one.fields["first_offset"], one.fields["last_offset"])
-        for one in found
-        if one.kind.code == "STOCK-LOOKUP-EMPTY"
-    ]
-    assert told == expected
+    assert ranges(found, "STOCK-LOOKUP-EMPTY") == expected
 
 
 def test_f44_partition_in_another_place_than_brokers_look_then_is_named() -> None:
@@ -237,12 +297,6 @@ def test_f65_metadata_that_does_not_begin_at_its_beginning_is_named() -> None:
     (found,) = verify_heads([PartitionStart(0, 0, 0), PartitionStart(4, 40, 3)])
     assert found.subject == "__remote_log_metadata-4"
     assert (found.fields["log_start"], found.fields["updates_without_base"]) == (40, 3)
-
-
-def test_kinds_have_codes_of_their_own_and_a_way_out() -> None:
-    """Each kind has its own code and a fix, because codes are an interface."""
-    assert len({kind.code for kind in KINDS}) == len(KINDS)
-    assert all(kind.fix and kind.reason and kind.title for kind in KINDS)
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), min_size=1, max_size=8))

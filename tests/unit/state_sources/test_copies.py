@@ -21,7 +21,6 @@ TOPIC_ID, OTHER_ID = Uuid.of(1, 1), Uuid.of(2, 2)
 
 
 def make(root: Path, *places: int, topic_id: Uuid | None = TOPIC_ID) -> Path:
-    """Make folders of metadata partitions, each with an empty log."""
     for place in places:
         folder = root / f"{TOPIC}-{place}"
         folder.mkdir(parents=True)
@@ -32,7 +31,6 @@ def make(root: Path, *places: int, topic_id: Uuid | None = TOPIC_ID) -> Path:
 
 
 def of_cluster(root: Path, cluster_id: str) -> Path:
-    """Add the file that names the cluster to the folder."""
     (root / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n")
     return root
 
@@ -99,7 +97,6 @@ def differ_by_cluster(tmp_path: Path) -> list[Path]:
 
 
 def differ_by_topic(tmp_path: Path) -> list[Path]:
-    """Make two topics of one name, one after the other."""
     return [make(tmp_path / "one", 0), make(tmp_path / "other", 1, topic_id=OTHER_ID)]
 
 
@@ -150,19 +147,16 @@ def something_else(tmp_path: Path) -> Path:
 
 
 def other_topics(tmp_path: Path) -> Path:
-    """Make a broker's folder without the metadata topic."""
     (tmp_path / "data" / "orders-0").mkdir(parents=True)
     return tmp_path / "data"
 
 
 def renamed(tmp_path: Path) -> Path:
-    """Make the folder of a partition under another name."""
     (make(tmp_path, 3) / f"{TOPIC}-3").rename(tmp_path / "partition3")
     return tmp_path / "partition3"
 
 
 def our_data(tmp_path: Path) -> Path:
-    """Make the data folder of a service, with the log in a folder of its own."""
     make(tmp_path / "rlmm-data" / "log", 0)
     return tmp_path / "rlmm-data"
 

@@ -8,15 +8,21 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlmm.errors import ConfigError, InvalidArgument, NotReady
-from rlmm.inspection.replay import ReplayEnd, replay
+from rlmm.inspection.moment import ReplayEnd
+from rlmm.inspection.replay import replay
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import UNKNOWN_CLUSTER_ID
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.encoding import encode
+from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.state_sources.folders_source import FoldersSource, fitting_count
 from rlmm.state_sources.protocol import StateSourceKind
 from tests.support.builders import finished
+from tests.support.cli.shared_history import SharedHistory, write_folder
 from tests.support.logs.copied_folders import (
     CLUSTER_ID,
     METADATA_TOPIC_ID,
@@ -71,9 +77,7 @@ async def test_folder_of_ours_when_looked_at_then_answers_and_stands_open(tmp_pa
 async def test_folder_of_a_broker_when_looked_at_then_its_count_is_found_out_and_noted(
     tmp_path: Path,
 ) -> None:
-    """
-    The count of a broker's folder is computed, and a note has the number of user partitions used.
-    """
+    """The count is computed, and a note has the number of user partitions used."""
     await write_brokers(tmp_path, events_of(NUMBERS), 7)
     async with opened_folders(tmp_path) as source:
         assert len(await segment_counts(await source.now())) == len(NUMBERS)
@@ -155,10 +159,7 @@ async def test_count_when_the_topic_was_enlarged_then_it_must_be_said_and_is_not
 async def test_f39_partitions_when_some_were_not_copied_then_the_others_are_answered(
     tmp_path: Path,
 ) -> None:
-    """
-    A question about one user partition needs one folder; one about all is not ready and names the
-    missing ones.
-    """
+    """One user partition needs one folder; a question about all names the missing ones."""
     await write_brokers(tmp_path / "broker", events_of(NUMBERS))
     here, there = (place_of(user_partition(number), 50) for number in (0, 1))
     folder = copy_partition(tmp_path / "broker", here, tmp_path / "copy")
@@ -212,9 +213,7 @@ async def test_poison_when_in_a_copy_then_is_counted_and_noted(
 async def test_count_when_it_stands_on_little_then_answers_say_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    A count from few user partitions has a note in answers, and one from many only in the standing.
-    """
+    """A count from few user partitions has a note in answers, else in the status only."""
     for numbers, expected in ((range(1), 1), (NUMBERS, 0)):
         folder = tmp_path / str(len(numbers))
         await write_brokers(folder, events_of(numbers), 50)
@@ -274,7 +273,6 @@ class Watched:
         sys.addaudithook(self.hear)
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Note each operation other than reading."""
         if not self.is_on:
             return
         if event == "open":
@@ -321,3 +319,73 @@ async def test_folder_when_a_service_writes_it_then_is_read_beside_it(tmp_path: 
             assert (await source.now()).positions == {0: 1}
     finally:
         await log.close()
+
+
+PARTITIONS = [user_partition(number) for number in range(40)]
+
+
+def found_in(count: int) -> list[tuple[TopicIdPartition, int]]:
+    return [(one, place_of(one, count)) for one in PARTITIONS]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 49, 50, 51, 60, 100, 1_000])
+def test_count_when_all_partitions_lie_where_it_puts_them_then_it_is_that(count: int) -> None:
+    """The count follows from forty user partitions, whatever it is."""
+    found = found_in(count)
+    assert fitting_count(found, max(place for _, place in found) + 1) == count
+
+
+def test_count_when_kafkas_default_fits_then_it_is_taken_before_smaller_ones() -> None:
+    """Of several fitting counts the source takes 50, Kafka's default, first."""
+    one = next(one for one in PARTITIONS if place_of(one, 50) == place_of(one, 25))
+    found = [(one, place_of(one, 50))]
+    assert fitting_count(found, 1) == 50
+    assert fitting_count(found, 51) not in {None, 50}
+    assert fitting_count([], 1) == 50
+    assert fitting_count([], 51) == 51
+
+
+def test_count_when_the_topic_was_enlarged_then_none_fits() -> None:
+    """Some events were written by one number and some by another."""
+    before, after = found_in(50)[:20], found_in(60)[20:]
+    assert fitting_count([*before, *after], 60) is None
+
+
+@given(
+    ids=st.lists(st.binary(min_size=16, max_size=16), min_size=1, max_size=12, unique=True),
+    count=st.integers(1, 120),
+)
+def test_count_when_it_is_found_then_everything_fits_and_none_smaller_does(
+    ids: list[bytes], count: int
+) -> None:
+    """Held against the definition: the smallest number that does not contradict any record."""
+    partitions = [TopicIdPartition(Uuid(one), "t", number) for number, one in enumerate(ids)]
+    found = [(one, place_of(one, count)) for one in partitions]
+    least = max(place for _, place in found) + 1
+
+    def fits(number: int) -> bool:
+        return all(place_of(one, number) == place for one, place in found)
+
+    told = fitting_count(found, least)
+    assert told is not None
+    assert fits(told)
+    if told != 50:
+        assert told == next(number for number in range(least, count + 1) if fits(number))
+
+
+async def test_standing_when_all_was_read_then_counts_of_the_history_are_those_by_reason(
+    tmp_path: Path,
+) -> None:
+    """Tombstones are counted apart from undecodable records."""
+    await write_folder(tmp_path, SharedHistory())
+    source = await FoldersSource.open([tmp_path], timeout_s=5.0)
+    try:
+        standing = await source.standing()
+    finally:
+        await source.close()
+    for place in standing.places:
+        apart = place.undecodable.get("tombstone", 0)
+        assert place.lost_records == sum(place.undecodable.values()) - apart
+        assert place.without_base == place.rejected.get("unknown-segment", 0)
+    assert [place.lost_records for place in standing.places] == [4, 0, 0]
+    assert [place.without_base for place in standing.places] == [2, 2, 0]

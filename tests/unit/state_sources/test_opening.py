@@ -117,10 +117,7 @@ def settings_of(tmp_path: Path, *lines: str, properties: tuple[str, ...] = ()) -
 def test_command_config_when_it_is_javas_own_then_is_taken_as_it_is(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    The source takes the JAAS line of Kafka's tools; single properties override it, and one line
-    names unused keys.
-    """
+    """The source takes JAAS lines; properties override, and one line names unused keys."""
     with caplog.at_level(logging.WARNING):
         found = settings_of(
             tmp_path,

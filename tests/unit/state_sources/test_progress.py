@@ -10,15 +10,11 @@ from rlmm.state_sources.replay_bar import PATIENCE_S, ReplayBar, replay_bar
 
 
 class Terminal(io.StringIO):
-    """Standard error as a terminal."""
-
     def isatty(self) -> bool:
         return True
 
 
 class Watch:
-    """A clock that the test sets."""
-
     def __init__(self) -> None:
         self.now_s = 100.0
 

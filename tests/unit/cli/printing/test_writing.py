@@ -25,8 +25,6 @@ OUTPUTS = ["table", "json", "jsonl", "csv", "tsv", "yaml"]
 
 
 class Watched(StringIO):
-    """A stream that notes each write."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self._text = text
@@ -59,9 +57,7 @@ class Pipe(StringIO):
 
 @pytest.mark.parametrize("output", OUTPUTS)
 async def test_item_when_the_next_one_takes_its_time_is_seen_all_the_same(output: str) -> None:
-    """
-    The writer prints a row before the next one is known, so a reader that follows a log sees it.
-    """
+    """The writer prints a row before the next one is known."""
     go_on, stream = asyncio.Event(), Watched("first")
 
     async def items() -> AsyncIterator[View]:
@@ -191,9 +187,7 @@ async def test_exit_code_when_it_is_found_out_by_the_items_is_asked_at_the_end()
 
 
 async def test_document_of_an_answer_is_one_line() -> None:
-    """
-    A document is printed as one line, so that a program can print several one below the other.
-    """
+    """A document is printed as one line."""
     text = await document_of(
         CommandAnswer("things", COLUMNS, [{"n": 1}], {"a": 1}, lambda: {"b": 2})
     )

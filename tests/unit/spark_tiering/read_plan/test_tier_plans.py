@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import DataLost, InvalidArgument, LogTruncated
 from rlmm.inspection.cluster_facts import ClusterSetting, PartitionOffsets, TopicFacts
-from rlmm.inspection.replay import ReplayEnd
+from rlmm.inspection.moment import ReplayEnd
 from rlmm.log.protocol import LogBounds, LogIdentity
 from rlmm.metadata.assignment import place_of
 from rlmm.metadata.encoding import encode_any

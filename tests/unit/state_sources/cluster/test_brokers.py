@@ -31,8 +31,6 @@ READ, DESCRIBE = 3, 8
 
 
 class AskedCluster(FakeTopics):
-    """Also answers about brokers and rights, or refuses to."""
-
     def __init__(self, brokers: int = 2, **topics: FakeTopic) -> None:
         super().__init__(brokers, **topics)
         self.code = ErrorCode.NONE
@@ -62,7 +60,6 @@ class AskedCluster(FakeTopics):
 
 
 def topic_with(topic: Any, bits: int) -> Any:
-    """Return the same topic with the rights of the client on it."""
     bits_told = bits if topic.code == ErrorCode.NONE else None
     return type(topic)(
         topic.code, topic.name, topic.topic_id, topic.partitions, topic.is_internal, bits_told
@@ -71,7 +68,6 @@ def topic_with(topic: Any, bits: int) -> Any:
 
 @asynccontextmanager
 async def asking(kafka: FakeTopics, timeout_s: float = TIMEOUT_S) -> AsyncIterator[Brokers]:
-    """Return a client of a made-up cluster."""
     brokers = Brokers(kafka.log_settings(), cast("Dialer", FakeDialer(kafka)), timeout_s)
     try:
         yield brokers
@@ -80,9 +76,6 @@ async def asking(kafka: FakeTopics, timeout_s: float = TIMEOUT_S) -> AsyncIterat
 
 
 def two_topics() -> AskedCluster:
-    """
-    Return a cluster with a tiered topic that two brokers lead, and one hidden from the client.
-    """
     return AskedCluster(
         a=FakeTopic([FakeLog(0), FakeLog(1)], {"remote.storage.enable": "true"}),
         hidden=FakeTopic([FakeLog(0)], code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),

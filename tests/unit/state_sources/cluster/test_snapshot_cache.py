@@ -36,7 +36,6 @@ def listing(folder: Path) -> list[Path]:
 
 
 def newest_in(folder: Path) -> dict[int, SnapshotHeader]:
-    """Return the newest snapshot of each metadata partition, all of them whole."""
     found: dict[int, SnapshotHeader] = {}
     for one in stored_below(folder):
         header = examine(one).header
@@ -46,7 +45,6 @@ def newest_in(folder: Path) -> dict[int, SnapshotHeader]:
 
 
 async def kept_in(folder: Path) -> dict[int, int]:
-    """Return the position of the newest snapshot of each metadata partition."""
     newest = await asyncio.to_thread(newest_in, folder)
     return {place: header.position for place, header in newest.items()}
 
@@ -112,7 +110,6 @@ async def test_cache_when_hardly_anything_came_then_is_left_as_it_is(tmp_path: P
 
 
 def damage_one(folder: Path) -> int:
-    """Damage the end of a snapshot; return its metadata partition."""
     stored = next(iter(stored_below(folder)))
     content = stored.path.read_bytes()
     stored.path.write_bytes(content[:-40] + bytes(40))
@@ -122,9 +119,7 @@ def damage_one(folder: Path) -> int:
 async def test_f6_cache_when_it_is_foreign_stale_or_damaged_then_is_not_used(
     tmp_path: Path,
 ) -> None:
-    """
-    The cache is not used for another topic, behind the log end, before its start, or when damaged.
-    """
+    """A cache of another topic, beyond the log, or damaged is not used."""
     kafka = cluster_of(events_of(NUMBERS))
     async with opened_source(kafka, snapshot_cache=tmp_path) as source:
         await source.now()
