@@ -1,8 +1,8 @@
 """
 Settings of the `kafka` log: addresses, security, the topic, limits. Values only, no I/O.
 
-Fields are named like Kafka's own keys, underscores for dots; an error names the key as Kafka does.
-The constructors check every value, and no text form shows a secret.
+Fields and errors use Kafka's own keys, underscores for dots. The constructors check every value,
+and no text form shows a secret.
 """
 
 from __future__ import annotations
@@ -95,9 +95,8 @@ class SecuritySettings:
     """
     How the service logs in to the brokers, and how it verifies their certificates.
 
-    Files are PEM, or key stores of Java: the truststore holds the certificates that brokers'
-    certificates are signed by (without one, the system's are used), the keystore our private key
-    and certificate chain for mutual TLS.
+    Files are PEM, or key stores of Java: the truststore has the certificates that sign the brokers'
+    (default: the system's), the keystore our private key and certificate chain for mutual TLS.
     """
 
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
@@ -172,11 +171,7 @@ class SecuritySettings:
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """
-    The metadata topic: the expected settings, and those with which it is created on request.
-
-    The defaults are Kafka's own.
-    """
+    """The metadata topic as expected, and as created on request; the defaults are Kafka's."""
 
     name: str = TOPIC
     """Kafka has one name for it; another one is for copies that were made of it."""
@@ -286,9 +281,7 @@ class KafkaSettings:
             _require(key.replace("_", "."), getattr(self, key), 1, _INT32_MAX)
 
     def client_id(self, role: str) -> str:
-        """
-        Return the client id that Kafka's own manager has in this role: consumer, producer, admin.
-        """
+        """Return the client id of Kafka's own manager in this role: consumer, producer, admin."""
         return f"{self.topic.name}_client_{self.node_id}_{role}"
 
 

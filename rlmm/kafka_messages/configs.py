@@ -1,6 +1,4 @@
-"""
-Topics created, and settings of topics and brokers read and changed. Pure.
-"""
+"""Topics created, and settings of topics and brokers read and changed. Pure."""
 
 from __future__ import annotations
 
@@ -213,10 +211,9 @@ def _read_setting(answer: MessageReader) -> tuple[str, str | None, int, bool]:
 @dataclass(frozen=True)
 class AlterTopicRequest(Request[TopicRequestOutcome]):
     """
-    Asks any broker to change some settings of a topic, all of them or none.
+    Asks any broker to change named settings of a topic, all or none, and to unset *unset*.
 
-    Settings that are not named stay: Kafka's older request, which replaces all settings, would lose
-    them. Settings of *unset* follow the broker's configuration again.
+    Kafka's older request would lose the settings that are not named.
     """
 
     api = MessageType("IncrementalAlterConfigs", 44, (1,))

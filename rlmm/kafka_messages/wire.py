@@ -1,8 +1,8 @@
 """
 Kafka's wire format: the primitives of flexible versions, and a request as a connection sends it.
 
-Pure. Every request here is of a flexible version: compact lengths and tagged fields throughout. A
-reader raises `ValueError` for bytes that make no sense and never reads beyond them.
+Pure. All requests have compact lengths and tagged fields. A reader raises `ValueError` for bytes
+that make no sense and never reads beyond them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
 Kafka's small text files, both ways: check points of offsets, leader epochs, a partition's topic id.
 
-Pure. Reading takes what Kafka takes and returns `CheckpointFault` for the rest; writing gives
-Kafka's bytes.
+Pure. Reading takes the forms that Kafka takes, writing gives Kafka's bytes.
 """
 
 from __future__ import annotations

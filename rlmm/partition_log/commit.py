@@ -1,9 +1,8 @@
 """
 Group commit of one partition: appends that wait together share one sync.
 
-At most one sync runs at a time, in a thread. It acknowledges the bytes below the log's end before
-it began, and none that were written meanwhile: those are the next one's. No task is involved, so no
-caller's cancellation stops a sync or touches another caller.
+One sync runs at a time, in a thread; it acknowledges only bytes below the log's end before it
+began. No task is involved, so no caller's cancellation stops a sync or touches another caller.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class GroupCommit:
 
     async def wait(self, next_offset: int) -> None:
         """
-        Wait until everything below *next_offset* is synced; a sync must be under way.
+        Wait until everything below *next_offset* is synced by a sync that is under way.
 
         Waiters come in the order of their offsets. Raises `AppendUncertain` when the sync fails. A
         cancelled wait changes nothing.

@@ -1,8 +1,7 @@
 """
 Leader epochs of one partition: which epoch wrote which offsets. Pure.
 
-Invariant: epochs and start offsets both rise strictly. An epoch that wrote nothing gives way to the
-next one that begins at the same offset.
+Epochs and starts rise strictly: an epoch without records gives way to the next at its offset.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 Names of the folders and files of partitions, as Kafka makes them. Pure.
 
 A partition's folder is `<topic>-<number>`, a segment's files carry its base offset in 20 digits.
-Folders and files in other forms (`...-delete`, `...-future`, `.deleted`, `.swap`) are no part of a
-log.
+Other forms (`...-delete`, `...-future`, `.deleted`, `.swap`) are no part of a log.
 """
 
 from __future__ import annotations

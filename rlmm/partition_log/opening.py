@@ -173,11 +173,7 @@ def _segment(opening: PartitionOpening, base_offset: int, size: int) -> Segment:
 
 
 def _born_ms(opening: PartitionOpening, active: Segment) -> int:
-    """
-    Return when the active segment began: the time of its first batch where it has one.
-
-    A later start only makes it live longer; a record time in the future would keep it for ever.
-    """
+    """Return when the active segment began, at most now: a future time would keep it for ever."""
     if active.size == 0:
         return opening.now_ms
     first = next(active.heads_from(0, active.size), None)

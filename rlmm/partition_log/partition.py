@@ -1,8 +1,8 @@
 """
 The one handle of a partition: append, sync, roll, expire; reading is in `readable`.
 
-Appends pass one lock, so offsets are given in the order of writing. Short ones are written at once,
-from the loop to the kernel's memory; everything that can take long goes to a thread.
+Appends pass one lock, so offsets are given in the order of writing. Short ones are written on the
+loop, to the kernel's memory; everything that can take long goes to a thread.
 """
 
 from __future__ import annotations
@@ -105,12 +105,11 @@ class PartitionLog(LogReads):
         timeout_s: float | None = None,
     ) -> AppendedRange:
         """
-        Store whole batches behind what is there and return their offsets, once acknowledged.
+        Store whole batches at the log's end and return their offsets, once acknowledged.
 
-        Raises `InvalidArgument` for what is no sound batch without holes, or for a leader epoch
-        below the latest; `AppendRefused` where surely nothing was stored, `AppendUncertain` where
-        it was written and not acknowledged, or could not be cut back: the batches may be there or
-        not. A cancelled append is uncertain, too. However slow the disk is in a thread, the call
+        Raises `InvalidArgument` for unsound batches, holes, or a leader epoch below the latest;
+        `AppendRefused` where surely nothing was stored, `AppendUncertain` where it was written and
+        not acknowledged, could not be cut back, or was cancelled. However slow the disk, the call
         ends in time. Without *verify_crc* the caller answers for the CRCs.
         """
         is_written = False
@@ -227,10 +226,7 @@ class PartitionLog(LogReads):
         self._keeper.note_soon(self)
 
     def sync_failed(self, error: BaseException) -> None:
-        """
-        Note a failed sync, for the group commit: written bytes may be lost, and no later sync can
-        tell.
-        """
+        """Note a failed sync: written bytes may be lost, and no later sync can tell."""
         self._go_offline(f"{self._store.folder}: sync failed: {error}")
 
     # rolling and deleting

@@ -19,11 +19,7 @@ LOADED_BYTES_MAX = 32 * 1024 * 1024
 
 
 class LoadedEntries:
-    """
-    The offset index entries of the closed segments that were read last, by path.
-
-    Bounded: the least recently used go first. Safe to use from several threads.
-    """
+    """The offset index entries of the closed segments that were read last, by path. Thread-safe."""
 
     def __init__(self, bytes_max: int = LOADED_BYTES_MAX) -> None:
         self._bytes_max = bytes_max

@@ -1,8 +1,8 @@
 """
 The readable side of a partition: readers read, look up a time and follow the end, until it closes.
 
-Lives on one event loop. Readers see [log_start, next_offset), which moves only when an append was
-acknowledged; that wakes a reader that follows the end, and no reader polls.
+Readers see [log_start, next_offset), which moves only when an append was acknowledged; that wakes a
+reader that follows the end, and no reader polls. Lives on one event loop.
 """
 
 from __future__ import annotations
@@ -126,11 +126,7 @@ class LogReads:
         return await self._look(find, lambda: False, log_start)
 
     async def wait_past(self, position: int, timeout_s: float | None) -> bool:
-        """
-        Wait until *next_offset* is above *position*; False when the time is up, None: it never is.
-
-        A move of the end wakes it; it never polls. A cancelled wait leaves nothing behind.
-        """
+        """Wait until *next_offset* is above *position*; False at the timeout, None if never."""
         if self.next_offset > position:
             return True
         self._require_readable()

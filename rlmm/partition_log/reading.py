@@ -1,8 +1,7 @@
 """
 Reads of a partition: whole batches from an offset on, and the offset of a time.
 
-May run in any thread beside an append: it looks at what was there when it began, and stops at the
-end that readers may see, which comes with every question.
+May run in any thread beside an append: it stops at the visible end that comes with each question.
 """
 
 from __future__ import annotations
@@ -82,11 +81,7 @@ class PartitionReader:
     def offset_for_time(
         self, timestamp_ms: int, log_start: int, visible: LogPosition
     ) -> OffsetAtTime | None:
-        """
-        Find the first record of *timestamp_ms* or later; None when there is none.
-
-        Opens the batches that may hold it, one after the other. Raises `IndexWrong`.
-        """
+        """Find the first record of *timestamp_ms* or later, or None; raises `IndexWrong`."""
         for segment, limit, _ in self._segments_from(log_start, visible):
             index = self._time_index(segment)
             if index.max_timestamp_ms < timestamp_ms:
@@ -119,9 +114,7 @@ class PartitionReader:
     def _segments_from(
         self, position: int, visible: LogPosition
     ) -> Iterator[tuple[Segment, int, int]]:
-        """
-        Return the segments from *position* on, how far each may be read, and the offset there.
-        """
+        """Return the segments from *position* on, each with its limit and first offset."""
         segments = self._store.segments
         for index in range(_index_of(segments, position), len(segments)):
             segment = segments[index]

@@ -1,10 +1,9 @@
 """
-The registry of all partitions below one folder: each is opened once, and its handle is the only
-one.
+The registry of all partitions below one folder: each is opened once and has one handle.
 
-A handle is never taken out and put back: a caller that comes while a partition is being opened
-waits for that opening. Openings run in threads beside each other, descriptors are bounded, and the
-notes on disk for all partitions together are written here.
+A caller that comes while a partition is being opened waits for that opening. Openings run in
+threads beside each other, descriptors are bounded, and the check points of all partitions are
+written here.
 """
 
 from __future__ import annotations
@@ -97,8 +96,8 @@ class LogRegistry:
         Take the folder *root*, making it where there is none.
 
         Raises `ConfigError` when it is in use, is a folder of something else or cannot be written,
-        `LogUnavailable` when its disk is full. Read-only it is left as it is, in every detail, and
-        may be in use. Cancelled, it gives the folder back.
+        `LogUnavailable` when its disk is full. A read-only folder is unchanged and may be in use.
+        Cancelled, it gives the folder back.
         """
         take = partial(RootFolder.open, Path(root), disk, is_read_only=read_only)
         own = OwnThread("log-root")
@@ -143,19 +142,11 @@ class LogRegistry:
         return await self._log_of(topic_partition(topic, number), None, may_create=False)
 
     async def create(self, topic: str, number: int, topic_id: bytes) -> PartitionLog:
-        """
-        Return the handle of a partition, making its folder where there is none.
-
-        Raises `LogRecreated` when the folder belongs to another topic id.
-        """
+        """Return a partition's handle, making its folder; `LogRecreated` for another topic id."""
         return await self._log_of(topic_partition(topic, number), topic_id, may_create=True)
 
     async def reopen(self, topic: str, number: int) -> PartitionLog:
-        """
-        Recover a partition that is offline, as after a crash, and return its new handle.
-
-        One that is not offline is left as it is.
-        """
+        """Recover a partition, if it is offline, as after a crash, and return its handle."""
         name = topic_partition(topic, number)
         opening = self._logs.get(name)
         if opening is not None and opening.done():
@@ -301,11 +292,10 @@ class LogRegistry:
 
     async def tick(self) -> None:
         """
-        Close the active segments that are old enough, and delete those that retention does not
-        keep.
+        Close the active segments that are old enough, and apply retention.
 
-        A partition that fails is logged, and holds up none of the others. A full disk does not stop
-        reads: a note that cannot be written now is written the next time.
+        A partition that fails is logged, and holds up none of the others. A note that a full disk
+        cannot take now is written the next time.
         """
         if self._root.is_read_only:
             return

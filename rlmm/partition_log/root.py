@@ -1,9 +1,8 @@
 """
 The folder above the partitions: its lock, its check points, the mark of a clean end.
 
-Blocking. Two processes cannot open one folder: the lock is the kernel's, on a file that names the
-owner, so that what a dead process left behind is no obstacle. A folder opened read-only is neither
-locked nor changed.
+Blocking. The lock is the kernel's, so a dead process leaves no obstacle. A folder opened read-only
+is neither locked nor changed.
 """
 
 from __future__ import annotations
@@ -63,10 +62,7 @@ class RootFolder:
 
     @classmethod
     def open(cls, path: Path, disk: Disk, *, is_read_only: bool) -> RootFolder:
-        """
-        Take the folder, or make it; `ConfigError` says in one line why that cannot be, and
-        `LogUnavailable` that its disk is full.
-        """
+        """Take the folder, or make it; raises `ConfigError`, `LogUnavailable` for a full disk."""
         root = cls(path, disk, is_read_only=is_read_only)
         try:
             root._check()

@@ -1,9 +1,8 @@
 """
 One segment: a `.log` file with its two indexes, and how a place in it is found.
 
-Only the active segment grows, and its index is in memory; that of a closed one stays on disk, but
-for one that was rebuilt and may not be written back. Nothing here decides what readers may see: a
-limit comes with every question.
+Only the active segment grows, with its index in memory; a closed one's is on disk, unless it was
+rebuilt and could not be written. Each question brings the limit of the bytes that readers may see.
 """
 
 from __future__ import annotations
@@ -107,11 +106,7 @@ class Segment:
         )
 
     def remove_index_files(self) -> None:
-        """
-        Remove the index files of a segment that is about to grow.
-
-        Left as they are they would be wrong, and after a crash nothing could tell.
-        """
+        """Remove index files before the segment grows: stale, they would pass after a crash."""
         for suffix in (OFFSET_INDEX, TIME_INDEX):
             self._disk.remove(self.file(suffix))
         self.is_index_stored = False

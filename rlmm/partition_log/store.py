@@ -1,9 +1,9 @@
 """
 The segments of one partition and the files under them: written and synced bytes.
 
-State changes on the event loop only, in the plain methods; threads do the `blocking_` ones, which
-change files and no state, and of which at most one appends at a time. So a thread that reads sees
-segments that may be a moment old, never a half-made change.
+Plain methods change state, on the event loop alone; threads do the `blocking_` ones, which change
+files and no state, one appending at a time. So a reading thread may see segments a moment old,
+never a half-made change.
 """
 
 from __future__ import annotations
@@ -206,10 +206,7 @@ class PartitionStore:
     # syncing
 
     def sync_work(self) -> SyncWork | None:
-        """
-        Return the files to sync so that everything written so far is durable; None when there are
-        none.
-        """
+        """Return the files to sync so that all written bytes are durable, or None."""
         active = self.active
         closed = tuple(segment for segment in self._unsynced if segment is not active)
         is_active_unsynced = bool(self._unsynced) and self._unsynced[-1] is active
@@ -223,8 +220,7 @@ class PartitionStore:
         """
         Force out *work*, oldest first; closed segments get their indexes, and are returned.
 
-        An index that cannot be written stays in memory: it is derived, and the next sync tries
-        again.
+        An index that cannot be written stays in memory for the next sync: it is derived.
         """
         disk, descriptors = self.place.disk, self.place.descriptors
         for segment in (*work.closed, *([work.active] if work.active else ())):

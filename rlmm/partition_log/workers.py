@@ -1,6 +1,4 @@
-"""
-The threads of a registry, in pools by kind of work, so that no kind waits for another.
-"""
+"""The threads of a registry, in pools by kind of work, so that no kind waits for another."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
 Connections to one broker: one for short questions, and a pool for each kind of request that waits.
 
-A broker answers the requests of one connection in order, so a short question would wait for a long
-poll before it. Connections are made one at a time, and after a failure only after a pause.
+A broker answers a connection in order, so a short question would wait for a long poll before it.
+Connections are made one at a time, and after a failure only after a pause.
 """
 
 from __future__ import annotations
@@ -50,10 +50,9 @@ class Node:
 
     async def control(self) -> BrokerConnection:
         """
-        Return the connection for short questions, which all callers share.
+        Return the connection for short questions; its making survives a cancelled caller.
 
-        Raises `LogUnavailable` or `LogNotPermitted`. An attempt to connect goes on when its caller
-        is cancelled; the next caller gets its outcome.
+        Raises `LogUnavailable` or `LogNotPermitted`.
         """
         if self._control is not None and self._control.is_open:
             return self._control

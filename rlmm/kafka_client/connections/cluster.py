@@ -1,9 +1,8 @@
 """
 The cluster as its brokers describe it, refreshed by one attempt at a time for all callers.
 
-A view has brokers, topic and leaders as one broker knew them at one time. An attempt goes to
-connected brokers first, then to other known brokers, then to the bootstrap servers. While no broker
-answers, the pauses between attempts grow.
+An attempt tries connected brokers, then other known brokers, then the bootstrap servers. While no
+broker answers, the pauses between attempts grow.
 """
 
 from __future__ import annotations
@@ -126,12 +125,7 @@ class ClusterConnection:
         return await self.any_node().control()
 
     def wake(self) -> None:
-        """
-        End the current pause, because a broker has shown a sign of life.
-
-        Not where a broker refused our login: a sign of life does not change that, and passwords
-        must not be tried more often.
-        """
+        """End the current pause after a sign of life, except where a broker refused our login."""
         if not isinstance(self.trouble, LogNotPermitted):
             self._backoff.wake()
 
@@ -149,9 +143,9 @@ class ClusterConnection:
 
     async def view_after(self, number: int) -> ClusterView:
         """
-        Return a view later than the one with *number*, as soon as there is one.
+        Return the next view later than *number*, trying until cancelled.
 
-        Tries as often as the pauses allow until it is cancelled; raises `LogNotPermitted` at once.
+        Raises `LogNotPermitted` at once.
         """
         while self.view is None or self.view.number <= number:
             await asyncio.wait({self.wish()})

@@ -1,8 +1,7 @@
 """
-Diagnosis of a failed connection: one line that names the cause and what to do.
+Diagnosis of a failed connection: one line that names the cause and the remedy, without secrets.
 
-The library raises the true cause, or an error of its own with the cause in its chain; the most
-specific error of the chain decides. No line contains a secret.
+The most specific error in the chain of causes decides.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """
 A pool of connections of one kind to one broker; each is lent to one user at a time.
 
-Connecting and logging in takes several round trips, but a lent connection is mostly back after one.
-So a borrower waits for a connection to come back about as long as a new one would take, and only
-then a new one is made, one at a time: a burst of appends to all partitions uses a few connections,
-and a stuck one does not hold up the others for long. Idle connections end by
-connections.max.idle.ms.
+A login takes several round trips, but a lent connection is mostly back after one. So a borrower
+waits about as long as a login takes before one more is made: a burst of appends uses few
+connections, and a stuck one delays few. Idle connections end by connections.max.idle.ms.
 """
 
 from __future__ import annotations
@@ -52,11 +50,7 @@ class Pool:
         self._is_closed = False
 
     async def borrow(self) -> BrokerConnection:
-        """
-        Lend a connection to this caller alone until it is put back; raises the error of connecting.
-
-        An attempt to connect goes on when its caller is cancelled; the next borrower gets it.
-        """
+        """Lend a connection until it is put back; connecting survives a cancelled caller."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open:

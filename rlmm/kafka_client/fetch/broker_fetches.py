@@ -1,13 +1,9 @@
 """
 Fetches from one broker, and the tasks that send them.
 
-A worker task ends when no partition is left. Each has a connection of its own; all but one may
-long-poll, the last one is for partitions that have records.
-
-Long polls end together: a partition that becomes ready while others are polled waits until the
-first poll is due, and then all go on as one request. So requests that load has scattered merge
-again when no records come. The last poll that may be sent is short, because partitions that come
-later wait for it.
+A worker task ends when no partition is left. Each has its own connection; all but the last, which
+is for partitions with records, may long-poll. Long polls end together, so that requests that load
+has scattered merge again. The last poll is short, because later partitions wait for it.
 """
 
 from __future__ import annotations
@@ -79,10 +75,7 @@ class BrokerFetches:
     def __init__(
         self, name: str, turns: FetchTurns, crew: TaskSet, *, poll_s: float, late_s: float
     ) -> None:
-        """
-        A broker waits for new records for *poll_s* at most, and is late when it has not answered
-        after *late_s*.
-        """
+        """A broker waits up to *poll_s* for new records, and is late after *late_s*."""
         self.ready: dict[int, None] = {}
         self._name = name
         self._turns = turns

@@ -90,8 +90,9 @@ class FetchPosition:
         self, read: PendingRead, fetched: FetchedPartition, *, is_first: bool
     ) -> RecordSet | LogError | FetchOutOfRange | FetchAgain:
         """
-        Judge an answer for *read*, and remember it. *is_first* means that the read stood first in
-        the request: then a whole batch comes, whatever its size.
+        Judge an answer for *read*, and remember it.
+
+        A read that *is_first* in its request gets a whole batch, whatever its size.
         """
         if fetched.is_diverging:
             return FetchOutOfRange(is_diverging=True)
@@ -149,9 +150,7 @@ class FetchPosition:
 def truncated(
     read: PendingRead, log_start: int, next_offset: int, *, is_diverging: bool
 ) -> LogTruncated | None:
-    """
-    Return the error for a position outside of the bounds; None when it is within them after all.
-    """
+    """Return the error for a position outside of the bounds; None when it is within them."""
     where = f"partition {read.partition}: offset {read.position}"
     held = f"the log holds {log_start} to {next_offset}"
     if is_diverging:

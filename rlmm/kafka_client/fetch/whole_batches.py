@@ -1,8 +1,4 @@
-"""
-The whole batches of an answer: where the last one ends. Pure.
-
-Only lengths are followed, from batch to batch; the reader of a batch judges whether it is sound.
-"""
+"""The whole batches of an answer, found by their lengths; readers judge if they are sound. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +21,8 @@ class WholeBatches(NamedTuple):
     """
     The whole batches at the start of some bytes.
 
-    *size* is where they end, *next_offset* and *leader_epoch* are those of the last one; 0, None
-    and -1 where there is none. *wanted* is the size of the batch after them, 0 where that is cut
-    off. *damage* says why the bytes after them are no batch.
+    *size* is their end, *next_offset* and *leader_epoch* are the last one's; without one 0, None,
+    -1. *wanted* is the size of the batch behind them, 0 where cut off; *damage* why there is none.
     """
 
     size: int

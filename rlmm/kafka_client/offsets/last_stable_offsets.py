@@ -33,11 +33,7 @@ class LastStableOffsets:
         self._topics: UserTopics | None = None
 
     async def run(self) -> None:
-        """
-        Be there to be asked, until cancelled.
-
-        Raises `ConfigError` for a file of the settings that cannot be used.
-        """
+        """Serve questions until cancelled; raises `ConfigError` for an unusable file."""
         topics = UserTopics(self._settings, await self._prepare(self._settings), self._timeout_s)
         self._topics = topics
         try:
@@ -50,8 +46,7 @@ class LastStableOffsets:
         """
         Ask the leader of *partition*, by topic id, for its last stable offset.
 
-        Raises `LogUnavailable` where no leader answers, and `LogNotPermitted` where our user lacks
-        a right.
+        Raises `LogUnavailable` without an answer, and `LogNotPermitted` without a right.
         """
         topics = self._topics
         if topics is None:

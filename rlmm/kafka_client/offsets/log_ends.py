@@ -1,7 +1,4 @@
-"""
-The offsets that a leader knows of a partition: log start, high watermark, last stable offset, and
-those of its tier.
-"""
+"""The offsets of a partition at its leader: log start, high watermark, last stable, the tier's."""
 
 from __future__ import annotations
 
@@ -50,10 +47,7 @@ UPLOAD_START: Final = LogEnd(EARLIEST_PENDING_UPLOAD)
 async def ends_of(
     topics: UserTopics, partitions: Collection[TopicIdPartition], *ends: LogEnd
 ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
-    """
-    Return the *ends* of each partition, in the order in which its leader was asked; see
-    `UserTopics.of_leaders`.
-    """
+    """Return the *ends* of each partition in the order asked; see `UserTopics.of_leaders`."""
     told = await topics.of_leaders(partitions, *(end.request_of for end in ends))
     return {
         partition: tuple(end.told(listed.offset) for end, listed in zip(ends, answers, strict=True))

@@ -1,9 +1,8 @@
 """
-The idempotent producer: each partition has its own producer id and sends for itself, so one
-partition's failure does not delay another.
+The idempotent producer: each partition has its own producer id and delays no other partition.
 
-An append is acknowledged when all in-sync replicas have stored it (acks=all). The number and bytes
-of waiting appends are bounded; an append that finds no room is refused at once.
+All in-sync replicas acknowledge an append (acks=all). The number and bytes of waiting appends are
+bounded; an append that finds no room is refused at once.
 """
 
 from __future__ import annotations
@@ -74,8 +73,7 @@ class IdempotentProducer:
         self, partition: int, value: bytes, record: Record | None = None
     ) -> tuple[PartitionAppends, ProducerAppend]:
         """
-        Queue *value*, or a whole *record*; the caller that waits for its offset hands it back by
-        `release`.
+        Queue *value*, or a whole *record*; the waiting caller ends it with `release`.
 
         Raises `AppendRefused` when there is no room for it.
         """

@@ -1,9 +1,8 @@
 """
 Java's own key stores, JKS: trusted certificates, and private keys with their chains. Pure.
 
-Integers are big-endian, texts have a length of two bytes. A store ends with a SHA-1 of its bytes
-and the password, and keys are hidden by a chain of such sums. Neither protects a key from a reader
-of the file, so the file itself must be protected.
+Integers are big-endian, texts have a length of two bytes. The SHA-1 sums that end a store and hide
+its keys do not protect a key from a reader of the file, so the file must be protected.
 """
 
 from __future__ import annotations
@@ -42,8 +41,9 @@ class StoreContent:
 
 def read_jks(content: bytes, password: str | None, key_password: str | None) -> StoreContent:
     """
-    Read a store; its checksum is verified if there is a *password*. *key_password* opens the first
-    key; without it no key is read. Raises `StoreUnreadable`.
+    Read a store; raises `StoreUnreadable`.
+
+    A *password* verifies its checksum; *key_password* opens the first key, which is else not read.
     """
     body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
     if password is not None and not hmac.compare_digest(_sum_of(password, body), digest):

@@ -1,9 +1,4 @@
-"""
-Key stores of Java clients, in either form: JKS or PKCS12.
-
-The package `cryptography` reads PKCS12; it is imported at the first such store, because most logins
-need none.
-"""
+"""Key stores of Java clients, JKS or PKCS12; only PKCS12 imports `cryptography`, which few need."""
 
 from __future__ import annotations
 
@@ -34,8 +29,9 @@ def read_store(
     content: bytes, password: str | None, *, wants_key: bool, key_password: str | None = None
 ) -> StoreContent:
     """
-    Read a store that *password* opens; *key_password*, or else *password*, opens its key where the
-    caller wants one. Raises `StoreUnreadable`.
+    Read a store by *password*, its key by *key_password* or else *password*, if wanted.
+
+    Raises `StoreUnreadable`.
     """
     if content.startswith(MAGIC_OF_JCEKS):
         raise StoreUnreadable("it is a JCEKS store, which is not read")

@@ -1,5 +1,5 @@
 """
-Security settings in the form of the library: the TLS context, the user, the tokens.
+Security settings as the library wants them: TLS context, user, tokens.
 
 Reads the files of the configuration; `ConfigError` names a file that cannot be used.
 """
@@ -31,10 +31,9 @@ _CONVERT = (
 
 class TokenProvider(Protocol):
     """
-    Gives the bearer tokens of OAUTHBEARER, once for every new connection.
+    Gives a bearer token of OAUTHBEARER for each new connection, kept while it is valid.
 
-    A provider keeps a token as long as it is valid. Its errors should be `LogNotPermitted` or
-    `LogUnavailable`; they reach the caller unchanged.
+    Its errors, best `LogNotPermitted` or `LogUnavailable`, reach the caller unchanged.
     """
 
     async def token(self) -> str: ...

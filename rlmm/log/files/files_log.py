@@ -1,9 +1,9 @@
 """
 The `files` log: events in a folder of our own, in Kafka's form; the default of the service.
 
-`rlmm.partition_log` keeps the bytes; this module adds the topic's identity, deadlines and the form
-of an event. An observer opens the folder read-only and changes nothing in it. The folder may be a
-complete or partial copy of a broker's, and its end is fixed when it is first read.
+`rlmm.partition_log` keeps the bytes; this module adds identity, deadlines and the form of an event.
+An observer opens the folder read-only; it may be a partial copy of a broker's, and its end is fixed
+when it is first read.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ class FilesLog:
         """
         Open the log in *folder*, or create one there with *partition_count* partitions.
 
-        Raises `ConfigError`, one line, when the folder is in use, holds something else, contradicts
-        *partition_count*, or cannot be read or written; then it is unchanged. Raises
-        `LogUnavailable` when its disk is full.
+        Raises `ConfigError` when the folder is in use, holds something else, contradicts
+        *partition_count*, or cannot be used; it is then unchanged. Raises `LogUnavailable` when its
+        disk is full.
         """
         settings = settings or LogSettings()
         require_count(partition_count)
@@ -204,7 +204,7 @@ class FilesLog:
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
         """
-        Store one event and return its offset, once it is as safe as the policy of syncing says.
+        Store one event; return its offset once it is as safe as the sync policy says.
 
         A cancelled append is uncertain.
         """

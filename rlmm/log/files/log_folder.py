@@ -1,12 +1,12 @@
 """
-The folder of a `files` log: whose it is, and the ids it was born with.
+The folder of a `files` log: its owner, and the ids it was born with. Everything here blocks.
 
 - Cluster id, topic id and partition count are made once and never change.
 - `meta.properties` is written last: a folder without it was never served from.
 - A folder that holds anything else is refused before anything is written into it.
 
-The partition count stands in `meta.properties` under a key of ours, which a broker ignores: folders
-alone cannot tell a whole topic from the part of one that was copied. Everything here blocks.
+`meta.properties` has the partition count under a key that brokers ignore: folders alone cannot tell
+a whole topic from a partial copy.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class FilesLogFolder:
 
 
 def look_at(path: Path) -> FilesLogFolder:
-    """Look at a folder without changing it; `ConfigError` when that cannot be done."""
+    """Look at a folder without changing it; raises `ConfigError` when that cannot be done."""
     try:
         exists = path.exists()
         names = sorted(entry.name for entry in path.iterdir()) if exists else []
@@ -125,10 +125,9 @@ def look_at(path: Path) -> FilesLogFolder:
 
 def new_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity | None:
     """
-    Return the identity of a new log in *found*; None when the folder has an identity already.
+    Return the identity of a new log in *found*; None when the folder has one already.
 
-    An interrupted creation goes on with its topic id. Raises `ConfigError` when the folder holds
-    something else.
+    An interrupted creation keeps its topic id. Raises `ConfigError` for a folder of something else.
     """
     if found.others:
         more = f" and {len(found.others) - 1} more" if len(found.others) > 1 else ""
@@ -157,11 +156,7 @@ def new_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdent
 
 
 def kept_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity:
-    """
-    Return the identity of the log in *found*, which must have all its partitions.
-
-    Raises `ConfigError` when it contradicts the configured *partition_count*.
-    """
+    """Return the log's identity; `ConfigError` if partitions are missing or differ in number."""
     count = _agreed_count(found, partition_count)
     missing = sorted(set(range(count)) - found.partitions)
     if missing or len(found.partitions) != count:
@@ -182,11 +177,7 @@ def kept_identity(found: FilesLogFolder, partition_count: int | None) -> LogIden
 
 
 def copied_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity:
-    """
-    Return the identity of a log of which *found* is a copy, perhaps of some partitions only.
-
-    Ids that the copy does not name are `UNKNOWN_CLUSTER_ID`, `UNKNOWN_TOPIC_ID`.
-    """
+    """Return the identity of a copy; missing ids are `UNKNOWN_CLUSTER_ID`, `UNKNOWN_TOPIC_ID`."""
     if not found.partitions:
         msg = f"{found.path} holds no folder {TOPIC}-N: nothing to read; name the folder above them"
         raise ConfigError(msg)

@@ -1,9 +1,8 @@
 """
 The `kafka` log: the whole protocol on the metadata topic of a Kafka cluster.
 
-The first call binds a log to one topic id, and `identity` binds it anew. When the topic of that
-name has another id, all other calls end with `LogRecreated` until then. No connection is made
-before the first call, and no call outlives its deadline.
+The first call binds it to one topic id, and `identity` anew. While the topic has another id, all
+other calls raise `LogRecreated`. The first call connects, and no call outlives its deadline.
 """
 
 from __future__ import annotations
@@ -128,9 +127,8 @@ class KafkaLog:
         """
         Ask for the identity and bind this log to it.
 
-        This, or any first call, creates the topic where the configuration asks for that, the topic
-        surely does not exist, and no earlier topic is remembered. An empty topic is refused where
-        an earlier one is remembered.
+        Any first call creates the topic if configured so, if the topic surely does not exist, and
+        if no earlier topic is remembered; with one remembered, an empty topic is refused.
         """
         try:
             async with self._limit(timeout_s):

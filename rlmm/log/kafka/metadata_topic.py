@@ -1,5 +1,5 @@
 """
-The metadata topic: whether it fits the configuration, its creation, and its dangerous settings.
+The metadata topic: its fit to the configuration, its creation, and its dangerous settings.
 
 Nothing here alters a topic that exists.
 """
@@ -61,10 +61,7 @@ class TopicFinding:
 
 
 def require_topic(settings: TopicSettings, view: ClusterView) -> TopicView:
-    """
-    Return the topic of *view*. Raises `ConfigError` with both partition counts when they differ
-    from the configuration, or when the topic surely does not exist.
-    """
+    """Return the topic of *view*; `ConfigError` if absent, or of another partition count."""
     topic = view.topic
     if topic is None:
         if is_absent(view):
@@ -115,10 +112,7 @@ class TopicCreation:
         """Clusters that have the topic, or had it."""
 
     def require(self, view: ClusterView) -> TopicView:
-        """
-        Require the topic as `require_topic` does; one that existed before counts as lost, not as
-        absent.
-        """
+        """Require the topic as `require_topic` does; one that existed before counts as lost."""
         if is_absent(view):
             self._refuse_anew(view)
         found = require_topic(self._settings.topic, view)
@@ -196,11 +190,7 @@ async def create_topic(settings: KafkaSettings, connection: BrokerConnection) ->
 async def find_dangers(
     settings: KafkaSettings, cluster: ClusterConnection, topic: TopicView
 ) -> list[TopicFinding]:
-    """
-    Report the settings of the topic that endanger the metadata; alters nothing.
-
-    Where the right to read them is missing, that is the finding.
-    """
+    """Report settings that endanger the metadata, or the missing right to read them."""
     connection = await cluster.any_node().control()
     (described,) = await connection.call(DescribeTopicsRequest([settings.topic.name], _ASKED))
     replication = min((len(p.replicas) for p in topic.partitions.values()), default=0)

@@ -1,9 +1,8 @@
 """
 A metadata topic that existed before, and was deleted or created again.
 
-Brokers take an empty topic for an empty tier: they move their log start offsets past the tier, and
-later delete its data. So where an earlier topic of the cluster is remembered, none is created, and
-an empty one is not followed.
+Brokers take an empty topic for an empty tier: they move log start offsets past the tier and later
+delete its data. So where an earlier topic is remembered, an empty one is neither made nor followed.
 """
 
 from __future__ import annotations
@@ -54,8 +53,9 @@ async def refuse_empty(
     found: LogIdentity, name: str, remember: Remember, ask: AskBounds, timeout_s: float
 ) -> None:
     """
-    Raise `TopicAbsent` where the topic of *found* never held a record while records of an earlier
-    topic are remembered; `LogUnavailable` where its bounds are unknown.
+    Raise `TopicAbsent` where *found* never held a record and an earlier topic did.
+
+    Raises `LogUnavailable` where its bounds are unknown.
     """
     known = await remember(found.cluster_id)
     if not known:

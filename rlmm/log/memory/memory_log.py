@@ -1,9 +1,8 @@
 """
 The `memory` log: the whole protocol over a topic in memory, for tests and trials.
 
-Record sets are real record batches, and offsets and errors are those of a real log. A script
-(`rlmm.log.memory.script`) decides faults, never chance, and time follows its clock. Every call lets
-other tasks run once before it looks, as a call to a broker would.
+Batches, offsets and errors are those of a real log. `rlmm.log.memory.script` decides faults, never
+chance. Every call first lets other tasks run once, as a call to a broker would.
 """
 
 from __future__ import annotations

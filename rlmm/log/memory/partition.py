@@ -1,8 +1,7 @@
 """
-A partition of a topic in memory: its record batches, its bounds, and its faults.
+A partition of a topic in memory: its record batches in offset order, its bounds, and its faults.
 
-Nothing waits or is refused here: `memory_log` reads and `script` changes. Batches stand in offset
-order and never overlap; the log start offset may lie within the first.
+Nothing waits or is refused here. The log start offset may lie within the first batch.
 """
 
 from __future__ import annotations
@@ -46,9 +45,7 @@ class AppendOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """
-    Stores one record batch; *last_offset* is its header's, however many records are left in it.
-    """
+    """Stores one record batch; *last_offset* is its header's, also with records removed."""
 
     base_offset: int
     last_offset: int
@@ -99,15 +96,12 @@ class MemoryPartition:
         self.size_bytes = sum(len(batch.data) for batch in batches)
 
     def index_of(self, offset: int) -> int:
-        """
-        Return the index of the batch that holds *offset*, or comes behind the hole in which it
-        lies.
-        """
+        """Return the index of the batch that holds *offset*, or follows the hole around it."""
         return bisect_left(self.batches, offset, key=_LAST_OFFSET)
 
     def select(self, position: int, bytes_max: int) -> RecordSet | None:
         """
-        Return the record set that a fetch from *position* brings; None when there is nothing yet.
+        Return the record set that a fetch from *position* brings; None while there is none.
 
         Raises `LogTruncated` when *position* is not within the bounds.
         """

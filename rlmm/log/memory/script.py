@@ -1,8 +1,7 @@
 """
 Events of a topic in memory, step by step, for a test or a trial.
 
-Each step takes effect at once, is deterministic and waits for nothing; waiting calls look again. A
-step stands beside the step that undoes it.
+Each step takes effect at once, waits for nothing, and stands beside the step that undoes it.
 """
 
 from __future__ import annotations
@@ -47,8 +46,8 @@ class LogScript:
         """
         A transactional writer stores *values* and its coordinator the marker that ends them.
 
-        Readers get the values of an aborted transaction too; without values the marker stands
-        alone. Returns the offset of the first; the marker has the last.
+        Readers get aborted values too; without values the marker stands alone. Returns the first
+        offset; the marker has the last.
         """
         held = self._partition(partition)
         first = held.next_offset
@@ -70,8 +69,7 @@ class LogScript:
         """
         The cleaner removes the records at *offsets*: holes that no reader ever fills.
 
-        A batch without a record left goes as well, or stays as an empty one when *keeps_empty*.
-        Markers and damaged batches are left alone.
+        An emptied batch goes too, or stays when *keeps_empty*. Markers and damaged batches stay.
         """
         held = self._partition(partition)
         wanted = set(offsets)
@@ -95,9 +93,7 @@ class LogScript:
         held.batches[index] = replace(held.batches[index], data=bytes(data))
 
     def delete_records(self, partition: int, before_offset: int) -> None:
-        """
-        The log start moves up to *before_offset*, as retention or DeleteRecords move it.
-        """
+        """The log start moves up to *before_offset*, as by retention or DeleteRecords."""
         held = self._partition(partition)
         held.truncate_head(before_offset)
         held.bell.ring()

@@ -1,8 +1,7 @@
 """
 A metadata topic in memory, which several `memory` logs may open, as logs open a cluster's topic.
 
-It outlives its logs, so that a test can close one and open another. It is bounded: an append beyond
-`bytes_max` is refused, nothing is dropped.
+It outlives its logs. An append beyond `bytes_max` is refused, nothing is dropped.
 """
 
 from __future__ import annotations
@@ -96,9 +95,7 @@ class MemoryTopic:
         return self.store(partition, data, len(values))
 
     def store(self, partition: MemoryPartition, data: bytes, record_count: int = 1) -> int:
-        """
-        Store a batch that was built at the partition's next offset; refuse one that is too large.
-        """
+        """Store a batch built at the partition's next offset; refuse one that is too large."""
         held = sum(other.size_bytes for other in self.partitions)
         if len(data) > self.batch_bytes_max:
             msg = (
