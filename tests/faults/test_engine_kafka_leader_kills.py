@@ -128,10 +128,7 @@ async def read_topic(settings: KafkaSettings) -> Stored:
 async def test_f40_engine_when_leaders_are_killed_then_every_claim_it_made_is_true(
     kafka_cluster: Cluster, tmp_path: Path, writes: int, kills: int
 ) -> None:
-    """
-    Failure scenario F40: leader kills lose or duplicate no acknowledged event, and every verdict
-    and answer of this service and a second one is right.
-    """
+    """Leader kills lose or duplicate no acknowledged event, and all verdicts are right."""
     rng = random.Random(kills)
     topic = own_topic("kills")
     await create_topic(

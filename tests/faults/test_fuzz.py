@@ -28,9 +28,7 @@ def run(*arguments: str) -> tuple[int, str]:
 
 
 def test_readers_when_fed_damaged_bytes_never_crash() -> None:
-    """
-    Readers of five thousand damaged values, record sets and images return values and break no rule.
-    """
+    """Readers of five thousand damaged inputs return values and break no rule."""
     code, output = run("--count", "5000", "--seed", "7")
     assert code == 0, output
     assert "0 crashes" in output

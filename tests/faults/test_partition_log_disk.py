@@ -102,9 +102,7 @@ async def assert_goes_on(log: PartitionLog, root: Path, stored: dict[int, bytes 
 async def test_append_when_the_write_fails_then_is_refused_and_cut_back(
     tmp_path: Path, how: int | str
 ) -> None:
-    """
-    A failed or short write refuses the append and leaves nothing of it on disk or for readers.
-    """
+    """A failed or short write refuses the append and leaves nothing of it."""
     async with faulty_log(tmp_path / "root") as (disk, _, log):
         size = log_files(tmp_path / "root")[0].stat().st_size
         break_write(disk, how)
@@ -147,10 +145,7 @@ async def test_appends_when_one_of_many_fails_then_only_that_one_is_refused(
 async def test_append_when_it_cannot_be_cut_back_then_is_uncertain_and_the_partition_offline(
     tmp_path: Path, sent: bytes
 ) -> None:
-    """
-    A partition that cannot cut back its tail takes and gives nothing; the append is uncertain,
-    because a recovery may find it whole.
-    """
+    """An append that cannot be cut back is uncertain, as a recovery may find it whole."""
     async with faulty_log(tmp_path / "root") as (disk, registry, log):
         disk.shorten(len(sent) - 10)
         disk.fail("truncate")
@@ -173,9 +168,7 @@ async def test_append_when_it_cannot_be_cut_back_then_is_uncertain_and_the_parti
 async def test_partition_when_offline_at_the_end_then_the_next_start_recovers(
     tmp_path: Path,
 ) -> None:
-    """
-    A partition that was offline at the end is not marked as closed, and the next start recovers it.
-    """
+    """A partition that was offline is not marked as closed, and the next start recovers it."""
     async with faulty_log(tmp_path) as (disk, registry, log):
         disk.shorten(40)
         disk.fail("truncate")
@@ -191,10 +184,7 @@ async def test_partition_when_offline_at_the_end_then_the_next_start_recovers(
 async def test_sync_when_it_fails_then_all_who_wait_are_uncertain_and_no_sync_follows(
     tmp_path: Path,
 ) -> None:
-    """
-    After a failed sync the content of the medium is unknown: the partition goes offline and does
-    not sync again.
-    """
+    """After a failed sync the partition goes offline and does not sync again."""
     async with faulty_log(tmp_path) as (disk, _, log):
         follower = asyncio.create_task(log.wait_past(1, 30))
         await asyncio.sleep(0)
@@ -345,10 +335,7 @@ async def test_disk_when_full_for_real_then_appends_are_refused_and_go_on_later(
 async def test_f17_tick_when_the_disk_is_full_then_goes_on_and_notes_when_there_is_room(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    Failure scenario F17: the log counts and logs the full disk; reads go on, writes are refused by
-    name.
-    """
+    """The log counts and logs the full disk; reads go on, writes are refused by name."""
     async with faulty_log(tmp_path) as (disk, registry, log):
         disk.fail("replace_file", errno.ENOSPC, times=100)
         disk.fail("write", errno.ENOSPC, times=100)
@@ -370,10 +357,7 @@ async def test_f17_tick_when_the_disk_is_full_then_goes_on_and_notes_when_there_
 async def test_registry_when_the_disk_is_full_then_is_not_opened_and_says_so(
     tmp_path: Path,
 ) -> None:
-    """
-    A registry on a full disk is refused as unavailable and not as misconfigured, since a restart
-    helps once there is room.
-    """
+    """A registry on a full disk is unavailable, not misconfigured: a restart may help."""
     registry, _ = await open_log(tmp_path, EACH)
     await registry.close()
     disk = FaultyDisk()

@@ -114,10 +114,7 @@ async def produce(
     partition: int = 0,
     timestamp_ms: int | None = None,
 ) -> list[int]:
-    """
-    Write records one by one, each acknowledged before the next, and return their offsets.
-    Timestamps count up by one per record from *timestamp_ms* if given.
-    """
+    """Write records one by one and return their offsets; *timestamp_ms* counts up by one."""
     offsets = []
     async with producer(login) as client:
         for number, value in enumerate(values):

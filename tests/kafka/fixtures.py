@@ -8,10 +8,9 @@ Fixtures that give a test a real Kafka, in any folder: a pytest plugin.
     secured_kafka   module    one broker with a door of every kind
     stock_peer      function  starts Kafka's own metadata manager beside a broker
 
-A test with one of them gets the mark `kafka` and more time, and runs in one worker with all others,
-see `scheduling`; a test that gets one at run time, through `request`, sets the mark itself. Each
-ends with its scope, and with the process that started it. The report of a failing test shows the
-ends of its brokers' logs.
+A test with one of them gets the mark `kafka` and more time, and shares one worker, see
+`scheduling`; a test that gets one through `request` sets the mark itself. The report of a failing
+test shows the ends of its brokers' logs.
 """
 
 from __future__ import annotations
@@ -48,9 +47,7 @@ class Talkative(Protocol):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """
-    Mark the tests that use a broker before marks are read; refuse a test that does not declare it.
-    """
+    """Mark tests that use a broker before marks are read; refuse undeclared ones."""
     for item in items:
         if "kafka_jars" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kafka)
@@ -186,9 +183,6 @@ class StockPeers:
 
 @pytest.fixture
 def stock_peer(kafka_jars: Jars, tmp_path: Path) -> Iterator[StockPeers]:
-    """
-    Return a factory of stock metadata managers: `stock_peer(bootstrap, partitions=...,
-    settings=...)`.
-    """
+    """Return a factory: `stock_peer(bootstrap, partitions=..., settings=...)`."""
     with contextlib.closing(StockPeers(kafka_jars, tmp_path)) as peers:
         yield peers

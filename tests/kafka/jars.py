@@ -1,9 +1,8 @@
 """
 Kafka's jars and ours beside them: fetched, checked, compiled and archived once, then found.
 
-They lie in a cache folder named by their sources, so that a change of version or source makes a new
-one. A marker is written last, so that the folder of an interrupted run is made again. One lock
-holds for every worker and every run of the same tree.
+Their cache folder is named by their sources; a marker is written last, so that an interrupted run
+is repeated. One lock holds for every worker and every run of the same tree.
 """
 
 from __future__ import annotations
@@ -55,10 +54,7 @@ class Jars:
     archive: Path
 
     def class_path(self) -> str:
-        """
-        Return the jars in one fixed order, ours last: a class-data archive fits one class path
-        only.
-        """
+        """Return the jars in one fixed order, ours last: a class-data archive fits one order."""
         return ":".join(map(str, [*sorted(self.lib.glob("*.jar")), self.own]))
 
     def command(self, main_class: str, *arguments: str, log4j: str, flags: list[str]) -> list[str]:

@@ -82,10 +82,7 @@ class ReservedPort:
 
 
 class Node(KeptProcess):
-    """
-    One Kafka node, written when it is made, running from `start` to `stop`, `kill` or `close`.
-    *listeners* maps each name to its security protocol; brokers use the first among themselves.
-    """
+    """One Kafka node; brokers use the first of *listeners*, by name, among themselves."""
 
     def __init__(
         self,
@@ -186,10 +183,7 @@ class Node(KeptProcess):
         self._process = ChildProcess(command, self.folder, self.log)
 
     def wait_until_ready(self, deadline_s: float = START_DEADLINE_S) -> None:
-        """
-        Wait until the node serves. A node that does not is killed, and the error has its last
-        lines.
-        """
+        """Wait until the node serves; kill one that does not and show its last lines."""
         try:
             for line in self.ready:
                 self.log.wait_for(line, position=self._started_at, deadline_s=deadline_s)

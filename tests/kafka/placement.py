@@ -82,11 +82,7 @@ async def create_placed(
 
 
 async def move(cluster: Reachable, topic: str, replicas: Replicas, folder: Path) -> None:
-    """
-    Give the partitions of *topic* other replicas, or other leaders alone, and wait until all
-    replicas are in sync and the first of each leads. The tools read their orders from files in
-    *folder*.
-    """
+    """Give partitions of *topic* other replicas or leaders, and wait until all are in sync."""
     order = folder / "order.json"
     partitions = [
         {"topic": topic, "partition": number, "replicas": list(one)}

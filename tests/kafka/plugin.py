@@ -1,8 +1,4 @@
-"""
-Our plugins for a broker, built once for a state of their sources, and brokers that load them.
-
-Built in a folder of the cache by the same Maven project as `make plugin` uses, without its tests.
-"""
+"""Our plugins for a broker, built once for their sources by the Maven project of `make plugin`."""
 
 from __future__ import annotations
 

@@ -33,10 +33,7 @@ makes a read fail, which the broker logs and the consumer repeats.
 
 @dataclass(frozen=True, slots=True)
 class PluginKafka(TieredKafka):
-    """
-    A broker with our plugins and its service, which may be down; *store* is the tier's folder, and
-    empty where the tier is a bucket.
-    """
+    """A broker with our plugins and its service; *store* is the tier's folder, or empty."""
 
     sidecar: Sidecar
     store: Path

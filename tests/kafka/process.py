@@ -1,7 +1,7 @@
 """
-Child processes, of Java or ours, that end with this process, and their output. A child holds one
-end of a pipe whose other end only this process has: when this process dies, the pipe ends and so
-does the child.
+Child processes, of Java or ours, and their output.
+
+A child holds a pipe of this process: when this process dies, the pipe ends and so does the child.
 """
 
 from __future__ import annotations
@@ -86,18 +86,13 @@ class ProcessLog:
         return [line for line in self.since(position) if " ERROR " in line or " FATAL " in line]
 
     def tail(self, position: int = 0) -> str:
-        """
-        Return the last lines from *position* on; after a failed start, all from the fatal line.
-        """
+        """Return the last lines from *position* on; after a failed start, all from its cause."""
         lines = self.since(position)
         fatal = next((at for at, line in enumerate(lines) if "Fatal error" in line), len(lines))
         return "\n".join(lines[min(fatal, max(0, len(lines) - TAIL_LINES)) :][: 2 * TAIL_LINES])
 
     def wait_for(self, text: str, *, position: int = 0, deadline_s: float) -> str:
-        """
-        Return the first line from *position* on that contains *text*. Raises `ProcessFailed` with
-        the last lines when the process ends before, or the time is up.
-        """
+        """Return the first line from *position* on with *text*; else raise `ProcessFailed`."""
 
         def said() -> str | None:
             return next((line for line in self._lines[position:] if text in line), None)

@@ -1,13 +1,8 @@
 """
-All tests with a real broker in one worker of a distributed run, everything else wherever there is
-room.
+All tests with a real broker in one worker of a distributed run, everything else anywhere.
 
-They share that worker's broker, and never two of them are at work at once: on a small machine
-brokers that compete for the processor are slow enough to look broken. The group is the longest of
-all and is begun first.
-
-Only ids of tests reach the place where work is given out, so the id has to say it: the word `kafka`
-stands in the folder, the file, the name or the case of every such test.
+Brokers that compete for a small machine are slow enough to look broken. The group is the longest
+and begins first. Work is given out by ids, so `kafka` stands in the id of every such test.
 """
 
 from __future__ import annotations

@@ -167,10 +167,7 @@ class SecuredKafka(Closing):
         return self.login(way, POWERLESS)
 
     def wrong_login(self, way: Way) -> Login:
-        """
-        Return a login that fails: a wrong password, an expired token, a foreign certificate. Where
-        the client proves nothing, the client refuses the broker.
-        """
+        """Return a login that fails: wrong password, expired token, foreign certificate."""
         return self._login(
             way,
             username=ALLOWED,

@@ -125,10 +125,7 @@ def compare(
 def judge(
     events: Collection[Event], differing: Sequence[tuple[Question, Json, Json]], found: Comparison
 ) -> None:
-    """
-    Find the smallest set of rules for each difference: without them the model answers as Kafka
-    does, with them as we do.
-    """
+    """Find the smallest set of rules with which the model answers as Kafka does."""
     history = list(operations(events))
     asked = [question.of_model() for question, _, _ in differing]
     steps = tuple(
@@ -159,10 +156,7 @@ def rule_sets() -> Iterator[Rules]:
 
 
 def says(question: Question, expected: Json, told: Json) -> bool:
-    """
-    Return whether the answer is the model's. Of segments with one start offset a listing may have
-    any first; `answer_of` has checked the order of the others.
-    """
+    """Return whether the answer is the model's; of equal start offsets any may come first."""
     if (
         question.op is StepOperation.LIST_EPOCH
         and isinstance(expected, list)

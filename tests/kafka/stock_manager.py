@@ -38,10 +38,7 @@ class StockRefused(Exception):
 
 
 class StockPeer(Closing):
-    """
-    A stock metadata manager outside any broker. *partitions* and *replicas* are those of the
-    metadata topic, which it creates if needed. *settings* extend its configuration.
-    """
+    """A stock metadata manager outside any broker; it creates the metadata topic if needed."""
 
     def __init__(
         self,
@@ -163,10 +160,7 @@ class StockPeer(Closing):
     def ask_all(
         self, partition: TopicIdPartition, questions: Sequence[Mapping[str, Json]]
     ) -> tuple[Sequence[dict[str, Json]], Sequence[int]]:
-        """
-        Ask many questions about one user partition, one after the other. Returns for each `{"ok":
-        ...}` or `{"error": class, "message": ...}`, and its microseconds.
-        """
+        """Ask about one user partition; return `{"ok"}` or `{"error"}` of each, and its µs."""
         told = self.ask(
             "ask_all",
             ASKING_DEADLINE_S,
@@ -195,10 +189,7 @@ class StockPeer(Closing):
     def write_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate | PartitionDelete], in_flight: int
     ) -> tuple[float, Sequence[int]]:
-        """
-        Publish *events* in their order, *in_flight* at a time. Returns the seconds until all were
-        read back, and the microseconds of each.
-        """
+        """Publish *events*, *in_flight* at a time; return the seconds of all, the µs of each."""
         forms = [event_form(event) for event in events]
         told = self.ask("write_all", WRITING_DEADLINE_S, events=forms, in_flight=in_flight)
         return told["seconds"], told["latencies_us"]

@@ -77,10 +77,7 @@ class Place:
         return {name: said.get(value, value) for name, value in properties(section).items()}
 
     async def carry_out(self, section: str) -> Mapping[str, str]:
-        """
-        Run each command of a section and return their outputs. Raises `ProcessFailed` where one
-        fails.
-        """
+        """Run each command of a section and return their outputs; `ProcessFailed` if one fails."""
         return {line: await self._run(line) for line in commands(section)}
 
     async def _run(self, line: str) -> str:

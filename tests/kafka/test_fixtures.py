@@ -103,10 +103,7 @@ def test_tests_that_ask_for_a_broker_are_marked(pytester: pytest.Pytester) -> No
 
 
 def test_tests_whose_id_does_not_say_it_are_refused(pytester: pytest.Pytester) -> None:
-    """
-    A test that uses a broker without `kafka` in its id is an error, since it would run in any
-    worker.
-    """
+    """A broker's test without `kafka` in its id is an error: any worker would run it."""
     pytester.makeconftest(PLUGIN)
     pytester.makepyfile(test_plain="def test_without_the_word(kafka_jars):\n    pass\n")
     result = pytester.runpytest_inprocess(*ALONE)

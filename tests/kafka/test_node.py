@@ -38,9 +38,7 @@ END_DEADLINE_S = 20
 
 
 async def test_broker_when_written_to_gives_back_the_same(kafka_broker: TieredKafka) -> None:
-    """
-    A client reads the records that another client wrote, in order, at the acknowledged offsets.
-    """
+    """A client reads another client's records in order, at the acknowledged offsets."""
     await create_topic(kafka_broker.login, "written", partitions=2)
     values = [b"first", b"second", b"third"]
     # Brokers take no time that is to come, and their retention takes away what is a week old.
@@ -53,9 +51,7 @@ async def test_broker_when_written_to_gives_back_the_same(kafka_broker: TieredKa
 
 
 async def test_node_when_killed_or_stopped_comes_back_on_its_port(fresh_kafka: FreshKafka) -> None:
-    """
-    A node that was killed or stopped serves its acknowledged records at the same address again.
-    """
+    """A killed or stopped node serves its acknowledged records at its address again."""
     node = fresh_kafka.node().start()
     address = node.bootstrap
     await create_topic(node.login, "kept")

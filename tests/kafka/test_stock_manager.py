@@ -98,10 +98,7 @@ async def test_stock_manager_when_we_append_events_digests_them(
 async def test_stock_manager_when_told_to_write_publishes_what_we_read(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
-    """
-    Every kind of event that the stock manager publishes decodes to its arguments, and the manager
-    reads it back.
-    """
+    """Every kind of event that the stock manager publishes decodes to its arguments."""
     partition = new_partition("theirs")
     one = segment_id(1, partition)
     peer = stock_peer(kafka_broker.bootstrap)
@@ -122,10 +119,7 @@ async def test_stock_manager_when_told_to_write_publishes_what_we_read(
 async def test_stock_manager_when_told_to_write_many_has_read_all_of_them_back(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
-    """
-    The manager publishes many events in order, with a time for each, and reports a refusal as for a
-    single write.
-    """
+    """The manager publishes many events in order, timed, and reports refusals."""
     partition = new_partition("many")
     peer = stock_peer(kafka_broker.bootstrap)
     await ready(peer, partition)

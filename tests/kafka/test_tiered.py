@@ -23,10 +23,7 @@ SEGMENTS = 3
 
 
 async def test_segments_when_tiered_are_read_back_and_recorded(kafka_broker: TieredKafka) -> None:
-    """
-    All records come back from the tier, and every event decodes to the text of Kafka's formatter
-    and encodes to the broker's bytes.
-    """
+    """Tiered records come back, and events equal Kafka's formatter and bytes."""
     await kafka_broker.create_topic("tiered")
     await produce(kafka_broker.login, "tiered", RECORDS)
     await kafka_broker.wait_until_tiered("tiered", SEGMENTS)

@@ -1,8 +1,7 @@
 """
 A broker that tiers: Kafka's own metadata manager, and a tier in a local folder.
 
-Intervals are short, so that minutes of production take a second. Tests wait for facts: files of the
-tier, files of the broker, records of the metadata topic.
+Intervals are short, so that a second tiers minutes of production; tests wait for facts.
 """
 
 from __future__ import annotations
@@ -82,10 +81,7 @@ class MetadataEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TieredKafka:
-    """
-    A running broker that tiers, and the facts of its tiering. Tests may share it: each uses topics
-    of its own and asks about nothing else.
-    """
+    """A running broker that tiers; tests that share it use topics of their own."""
 
     node: Node
 
@@ -109,10 +105,7 @@ class TieredKafka:
         return self.node.tools
 
     def objects(self, topic: str) -> list[Path]:
-        """
-        Return the segments of *topic* in the tier, as files; not those of a topic with a longer
-        name.
-        """
+        """Return the segment files of exactly *topic* in the tier."""
         folder = re.compile(rf"{re.escape(topic)}-\d+-[A-Za-z0-9_-]{{22}}")
         found = (self.node.folder / "tier").glob(f"kafka-tiered-storage/{topic}-*/*.log")
         return sorted(path for path in found if folder.fullmatch(path.parent.name))
@@ -135,10 +128,7 @@ class TieredKafka:
         ]
 
     def metadata_events(self, topic: str | None = None) -> list[MetadataEvent]:
-        """
-        Return the events of *topic*, or of all topics, by metadata partition and offset. Raises
-        AssertionError for a record that does not decode.
-        """
+        """Return the events of *topic*, or of all topics, by metadata partition and offset."""
         events = []
         for record_set in self.metadata_record_sets():
             for batch in walk(record_set.data):

@@ -1,9 +1,7 @@
 """
 The logs that the contract suite runs over, each made empty with `PARTITION_COUNT` partitions.
 
-An implementation joins by one entry in `IMPLEMENTATIONS`: a name, the marks of its tests, and a
-function that makes it. `LogUnderTest` holds the operations of the outside world, which the protocol
-does not have.
+`IMPLEMENTATIONS` has a name, the marks of its tests, and a function that makes each.
 """
 
 from __future__ import annotations

@@ -43,9 +43,7 @@ async def test_append_when_partitions_differ_then_each_counts_for_itself(
 async def test_append_when_stored_then_is_a_record_of_its_own_with_a_null_key(
     under_test: LogUnderTest,
 ) -> None:
-    """
-    An event is stored as Kafka's own manager stores it: null key, no headers and its own time.
-    """
+    """An event is stored as by Kafka's manager: null key, no headers and its own time."""
     await under_test.log.append(0, b"event", timeout_s=ANSWER_S)
     record_set = await read_on(under_test.log, 0, 0)
     (batch,) = walk(record_set.data)
@@ -86,10 +84,7 @@ async def test_append_when_many_writers_at_once_then_every_offset_is_given_once(
 
 
 async def test_append_when_as_large_as_may_be_then_is_stored(under_test: LogUnderTest) -> None:
-    """
-    The log stores a value of the largest size and returns it in one read, however small the limit
-    of the read.
-    """
+    """A value of the largest size is stored, and read at once under any limit."""
     value = bytes(under_test.value_bytes_max)
     assert await under_test.log.append(0, value, timeout_s=ANSWER_S) == 0
     assert await read_until(under_test.log, 0, 0, 1, bytes_max=100) == [(0, value)]
@@ -107,10 +102,7 @@ async def test_append_when_too_large_then_is_refused_and_takes_no_offset(
 
 
 async def test_append_when_opened_again_then_is_still_there(under_test: LogUnderTest) -> None:
-    """
-    An acknowledged append is still there when the log is opened again, and offsets continue behind
-    it.
-    """
+    """An acknowledged append is there when the log is opened again, and offsets continue."""
     for value in VALUES:
         await under_test.log.append(2, value, timeout_s=ANSWER_S)
     log = await under_test.reopen()

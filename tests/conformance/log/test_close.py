@@ -88,10 +88,7 @@ async def test_call_when_closed_then_is_refused(
 async def test_statistics_then_are_there_at_any_time_and_do_not_change(
     under_test: LogUnderTest,
 ) -> None:
-    """
-    Statistics can be read at any time without waiting, and a value already returned does not
-    change.
-    """
+    """Statistics never wait, and a value already returned does not change."""
     log = under_test.log
     first = log.statistics()
     said = repr(first)

@@ -126,10 +126,7 @@ async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(
 async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_wait(
     files: Opened,
 ) -> None:
-    """
-    Failure scenario F42: calls on a slowly opening partition end at their deadline, and others do
-    not wait.
-    """
+    """Calls on a slowly opening partition end at their deadline, and others do not wait."""
     await files.log.close()
     files.disk.slow_folder = files.folder / f"{TOPIC}-1"
     await files.open()
@@ -185,9 +182,7 @@ async def test_close_when_a_partition_is_being_opened_then_no_call_is_answered_a
 async def test_append_when_the_disk_is_full_then_is_refused_until_there_is_room(
     files: Opened,
 ) -> None:
-    """
-    An append on a full disk is refused without an offset, and appends succeed once there is room.
-    """
+    """An append on a full disk is refused, and appends succeed once there is room."""
     files.disk.write_error = FULL
     for _ in range(3):
         with pytest.raises(AppendRefused, match="No space left on device"):
@@ -200,9 +195,7 @@ async def test_append_when_the_disk_is_full_then_is_refused_until_there_is_room(
 async def test_f68_append_when_the_medium_fails_then_is_uncertain_and_the_partition_offline(
     files: Opened,
 ) -> None:
-    """
-    Failure scenario F68: a failed sync takes its one partition offline for good, for every caller.
-    """
+    """A failed sync takes its one partition offline for good, for every caller."""
     files.disk.sync_error = BROKEN
     with pytest.raises(AppendUncertain, match="Input/output error"):
         await files.log.append(0, b"who knows", timeout_s=ANSWER_S)

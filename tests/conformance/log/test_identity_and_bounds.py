@@ -38,10 +38,7 @@ async def test_identity_when_asked_again_then_is_the_same(under_test: LogUnderTe
 
 
 async def test_identity_when_opened_again_then_is_the_same(under_test: LogUnderTest) -> None:
-    """
-    A log that was closed and opened again has the same identity, so that state read from it stays
-    valid.
-    """
+    """A log opened again has the same identity, so that state read from it stays valid."""
     identity = await under_test.log.identity(timeout_s=ANSWER_S)
     log = await under_test.reopen()
     assert await log.identity(timeout_s=ANSWER_S) == identity
@@ -59,9 +56,7 @@ async def test_bounds_when_nothing_was_written_then_begin_and_end_at_zero(
 async def test_bounds_when_written_then_each_partition_has_its_own(
     under_test: LogUnderTest,
 ) -> None:
-    """
-    Bounds count the appends of each partition, and the answer holds only the requested partitions.
-    """
+    """Bounds count the appends of each partition; the answer holds the requested ones alone."""
     for partition, count in ((0, 3), (2, 1)):
         for number in range(count):
             await under_test.log.append(partition, b"%d" % number, timeout_s=ANSWER_S)

@@ -51,10 +51,7 @@ async def test_read_when_inside_the_log_then_goes_on_from_there(under_test: LogU
 async def test_read_when_within_a_limit_then_gives_whole_batches_and_no_more(
     under_test: LogUnderTest,
 ) -> None:
-    """
-    A read returns whole batches within its limit, unless a single batch is larger, and the next
-    reads return the rest.
-    """
+    """A read returns whole batches within its limit, at least one, and later reads the rest."""
     values = [b"%03d" % number * 30 for number in range(10)]
     await write(under_test.log, 0, *values)
     found: list[tuple[int, bytes]] = []
@@ -83,9 +80,7 @@ async def test_read_when_a_batch_passes_the_limit_then_it_comes_whole(
 async def test_read_when_beside_one_that_waits_then_gives_all_and_leaves_that_waiting(
     under_test: LogUnderTest,
 ) -> None:
-    """
-    A reader of a whole partition neither waits for a waiting read of that partition nor ends it.
-    """
+    """A reader of history neither waits for a waiting read of its partition nor ends it."""
     log, values = under_test.log, [b"%d" % number for number in range(6)]
     await write(log, 0, *values)
     following = reading(log, 0, 6)
@@ -237,9 +232,7 @@ async def test_read_when_beyond_the_end_then_tells_the_bounds(under_test: LogUnd
 async def test_f66_read_when_the_head_was_cut_off_then_tells_the_bounds(
     under_test: LogUnderTest,
 ) -> None:
-    """
-    Failure scenario F66: a read below the log start offset is an error and never jumps silently.
-    """
+    """A read below the log start offset is an error and never jumps silently."""
     values = [b"%d" % number for number in range(6)]
     await write(under_test.log, 0, *values)
     await under_test.delete_records(0, 4)
@@ -252,9 +245,7 @@ async def test_f66_read_when_the_head_was_cut_off_then_tells_the_bounds(
 async def test_f28_read_when_the_log_begins_at_40_then_begins_there(
     under_test: LogUnderTest,
 ) -> None:
-    """
-    Failure scenario F28: a log that is empty at offset 40 is read from 40 on, and the read waits.
-    """
+    """A log that is empty at offset 40 is read from 40 on, and the read waits."""
     await write(under_test.log, 0, *(b"%d" % number for number in range(40)))
     await under_test.delete_records(0, 40)
     bounds = await under_test.log.bounds([0], timeout_s=ANSWER_S)

@@ -50,10 +50,7 @@ TAILS: dict[str, Callable[[LogScript], object]] = {
 async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_end(
     topic: MemoryLogUnderTest, tail: Callable[[LogScript], object]
 ) -> None:
-    """
-    Failure scenario F31: a reader reaches the end of the log although its last offsets hold no
-    data.
-    """
+    """A reader reaches the end of the log although its last offsets hold no data."""
     tail(topic.script)
     bounds = (await topic.log.bounds([0], timeout_s=ANSWER_S))[0]
     assert isinstance(bounds, LogBounds)
@@ -95,9 +92,7 @@ async def test_f38_call_when_one_partition_has_no_leader_then_the_others_answer(
 async def test_f39_bounds_when_the_answer_lacks_a_partition_then_it_is_unknown(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """
-    Failure scenario F39: a partition missing from the answer is an error, never an empty partition.
-    """
+    """A partition missing from the answer is an error, never an empty partition."""
     topic.script.fail_bounds(2, BoundsFault.MISSING)
     bounds = await topic.log.bounds([1, 2], timeout_s=ANSWER_S)
     assert bounds[1] == LogBounds(0, 1)
@@ -121,10 +116,7 @@ async def test_f40_read_when_the_leader_moves_then_goes_on_where_it_was(
 async def test_f41_call_when_the_brokers_come_back_then_works_without_being_opened_again(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """
-    Failure scenario F41: every call fails while no broker answers, and succeeds again once brokers
-    are back.
-    """
+    """Every call fails while no broker answers, and succeeds again once brokers are back."""
     topic.script.lose_brokers()
     with pytest.raises(LogUnavailable):
         await topic.log.identity(timeout_s=ANSWER_S)
@@ -158,10 +150,7 @@ async def test_f42_bounds_when_one_partition_hangs_then_only_that_question_waits
 
 
 async def test_f49_bounds_when_they_fail_for_a_while_then_heal(topic: MemoryLogUnderTest) -> None:
-    """
-    Failure scenario F49: each request gets its own answer, and no error lasts longer than its
-    cause.
-    """
+    """Each request gets its own answer, and no error lasts longer than its cause."""
     topic.script.fail_bounds(0)
     for _ in range(3):
         bounds = await topic.log.bounds([0], timeout_s=ANSWER_S)
@@ -184,10 +173,7 @@ async def test_f49_bounds_when_they_hang_and_heal_in_time_then_are_told(
 async def test_f66_read_when_the_head_moves_past_it_while_it_is_stalled_then_says_so(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """
-    Failure scenario F66: a stalled read below the new log start offset fails instead of waiting
-    forever.
-    """
+    """A stalled read below the new log start offset fails instead of waiting forever."""
     topic.script.stall(0)
     topic.script.write(0, b"1", b"2")
     waiting = asyncio.create_task(topic.log.read(0, 0, timeout_s=ANSWER_S))
@@ -200,10 +186,7 @@ async def test_f66_read_when_the_head_moves_past_it_while_it_is_stalled_then_say
 async def test_f68_call_when_it_fails_then_says_whether_to_try_again(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """
-    Failure scenario F68: an error says whether a repeat may help: for unreachable brokers yes, for
-    missing rights no.
-    """
+    """A repeat may help for unreachable brokers, and cannot for missing rights."""
     for happens, error, is_retriable in (
         (topic.script.lose_brokers, LogUnavailable, True),
         (topic.script.withdraw_rights, LogNotPermitted, False),
@@ -241,10 +224,7 @@ async def test_f69_read_when_the_fetch_is_dead_then_the_bounds_give_it_away(
 async def test_f6_call_when_the_topic_was_created_anew_then_nothing_of_it_is_answered(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """
-    Failure scenario F6: a log serves nothing of a topic created anew until the caller asks for its
-    identity again.
-    """
+    """A log serves nothing of a topic created anew until `identity` is called again."""
     before = await topic.log.identity(timeout_s=ANSWER_S)
     waiting = asyncio.create_task(topic.log.read(0, 1, timeout_s=ANSWER_S))
     await settled()

@@ -68,10 +68,7 @@ def apply_all(
 async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """
-    The log reads every record of a broker's copies and deletions, and each equals the line that
-    Kafka's formatter prints.
-    """
+    """Every record that the log reads from a broker equals the line of Kafka's formatter."""
     topic = "tiered-read"
     await kafka_broker.create_topic(topic, partitions=2)
     for number in (0, 1):
@@ -125,10 +122,7 @@ def history(partition: TopicIdPartition) -> list[Event]:
 async def test_events_that_we_append_when_a_stock_manager_reads_them_are_its_answers(
     kafka_broker: TieredKafka, open_log: OpenLog, stock_peer: Callable[[str], StockPeer]
 ) -> None:
-    """
-    A stock manager that reads our events lists and looks up the same segments as our shard, and
-    neither it nor the broker logs an error.
-    """
+    """A stock manager reads our events, answers like our shard, and no error is logged."""
     said_before = kafka_broker.node.log.position
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "ours", 0)
     at = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
@@ -165,10 +159,7 @@ async def test_events_that_we_append_when_a_stock_manager_reads_them_are_its_ans
 async def test_f99_log_when_the_topic_is_kafkas_own_then_its_client_ids_are_let_in(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """
-    Failure scenario F99: the client ids that Kafka's manager has, in all three roles, are served on
-    the metadata topic itself.
-    """
+    """The three client ids of Kafka's manager are served on the metadata topic itself."""
     settings = settings_for(kafka_broker.login, TOPIC, partitions=METADATA_PARTITIONS)
     for role in ("consumer", "producer", "admin"):
         assert settings.client_id(role) == f"__remote_log_metadata_client_test_{role}"

@@ -119,10 +119,7 @@ def printed_by_kafka(dump: str) -> list[tuple[int, str]]:
 
 
 def expected_words(logs: list[Path]) -> list[str]:
-    """
-    Return the tool's output for sound segments: it looks for offset -1 before the first of each
-    file.
-    """
+    """Return the tool's output for sound segments, for which it looks up offset -1."""
     return [
         f"Non-consecutive offsets in {log}\n  -1 is followed by {int(log.stem)}\n"
         for log in logs
@@ -133,10 +130,7 @@ def expected_words(logs: list[Path]) -> list[str]:
 async def test_folder_of_ours_when_kafkas_tool_dumps_it_then_finds_no_fault(
     kafka_jars: Jars, tmp_path: Path
 ) -> None:
-    """
-    Kafka's tool reads our segments, offset indexes and time indexes without a complaint, and
-    decodes the appended events of all partitions.
-    """
+    """Kafka's tool finds no fault in our segments and indexes, and decodes all events."""
     histories = await write_folder(tmp_path / "log")
     logs, indexes = (
         [file for at in histories for file in partition_files(tmp_path / "log", at, pattern)]
@@ -167,9 +161,7 @@ async def test_folder_of_ours_when_kafkas_tool_dumps_it_then_finds_no_fault(
 
 
 def put_into_broker(ours: Path, data: Path) -> None:
-    """
-    Put our files in the place of a stopped broker's, whose partitions keep the id of their topic.
-    """
+    """Put our files in the place of a stopped broker's, which keep their topic id."""
     for partition in range(METADATA_PARTITIONS):
         for file in partition_files(data, partition):
             if file.name != PARTITION_METADATA:
@@ -183,10 +175,7 @@ def put_into_broker(ours: Path, data: Path) -> None:
 async def test_folder_of_ours_when_a_broker_starts_on_it_then_serves_every_record(
     fresh_kafka: FreshKafka, tmp_path: Path, *, is_clean: bool
 ) -> None:
-    """
-    A broker started on our folder serves our records, appends behind them and logs no error, with
-    and without recovery; and we read its files again.
-    """
+    """A broker serves and extends our folder without an error, and we read it again."""
     histories = await write_folder(tmp_path / "log")
     node = fresh_kafka.tiered().node
     assert await asyncio.to_thread(node.stop) == CLEAN_STATUS
@@ -236,10 +225,7 @@ def assert_is_what_a_shard_takes(record_sets: dict[int, list[RecordSet]]) -> set
 async def test_folder_of_a_broker_when_observed_then_is_what_the_broker_serves(
     fresh_kafka: FreshKafka, open_log: OpenLog
 ) -> None:
-    """
-    The data folder of a stock broker opens unchanged, while the broker runs and after: bytes,
-    identity and segments are those that the broker serves.
-    """
+    """A running or stopped broker's folder opens unchanged, with the data that it serves."""
     kafka = fresh_kafka.tiered()
     for topic in ("one", "two"):
         await kafka.create_topic(topic, partitions=2)

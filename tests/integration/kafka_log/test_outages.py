@@ -25,10 +25,7 @@ KNOWN_S = 3.0
 async def test_f95_log_when_kafka_is_not_up_yet_then_waits_and_works_by_itself(
     fresh_kafka: FreshKafka, open_log: OpenLog
 ) -> None:
-    """
-    Failure scenario F95: before Kafka is up every call fails within its deadline, attempts are
-    rare, and the call that waits when Kafka comes up is answered.
-    """
+    """Before Kafka is up calls fail in time and attempts are rare; then a waiting call works."""
     node = fresh_kafka.node()
     loop = asyncio.get_running_loop()
     began_s = loop.time()
@@ -53,10 +50,7 @@ async def test_f95_log_when_kafka_is_not_up_yet_then_waits_and_works_by_itself(
 async def test_f41_f49_log_when_the_broker_restarts_then_everything_goes_on(
     fresh_kafka: FreshKafka, open_log: OpenLog
 ) -> None:
-    """
-    Failure scenarios F41 and F49: while a killed broker is away calls fail; then reads and bounds
-    recover on fresh connections, and no event is lost.
-    """
+    """Calls fail while a killed broker is away; then all recover, and no event is lost."""
     node = fresh_kafka.node().start()
     log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
     assert await log.append(0, b"before", timeout_s=ANSWER_S) == 0
@@ -84,10 +78,7 @@ async def test_f41_f49_log_when_the_broker_restarts_then_everything_goes_on(
 async def test_f69_read_when_its_fetch_dies_then_it_says_so_and_the_next_one_works(
     fresh_kafka: FreshKafka, open_log: OpenLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    Failure scenario F69: the fetch task is killed; its readers get an error, the death is logged
-    and counted, and reading goes on.
-    """
+    """A killed fetch task's readers get an error, its death counts, and reading goes on."""
     node = fresh_kafka.node().start()
     log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
     await log.append(0, b"event", timeout_s=ANSWER_S)

@@ -92,10 +92,7 @@ async def wait_for_end(log: KafkaLog, next_offset: int) -> None:
 async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_end(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """
-    Failure scenario F31: aborted transactions and the markers behind them. Aborted records are
-    read, markers move the position, and the position ends where the bounds do.
-    """
+    """Aborted records are read, and markers move the position up to the bounds."""
     topic = own_topic("transactions")
     await create_topic(kafka_broker.login, topic)
     log = await open_log(settings_for(kafka_broker.login, topic))
@@ -156,10 +153,7 @@ async def test_f31_read_when_compaction_left_a_hole_then_the_position_passes_it(
 async def test_read_when_a_batch_passes_every_limit_then_it_comes_whole(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """
-    A large batch arrives whole even if the answer is smaller, whichever partition stands first, and
-    delays no other.
-    """
+    """A large batch arrives whole, in any place of the request, and delays no other."""
     topic = own_topic("large")
     await create_topic(
         kafka_broker.login, topic, partitions=4, settings={"max.message.bytes": "4000000"}

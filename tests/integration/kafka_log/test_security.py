@@ -92,9 +92,7 @@ async def test_log_when_the_broker_is_not_trusted_then_names_the_truststore(
 async def test_log_when_no_truststore_is_named_then_asks_for_one(
     secured_kafka: SecuredKafka, open_log: OpenLog
 ) -> None:
-    """
-    Without a truststore the log trusts the system's authorities only, and the error names the key.
-    """
+    """Without a truststore only the system's authorities count, and the error names the key."""
     settings = settings_for(secured_kafka.login(Way.TLS), "any")
     log = await open_log(
         replace(settings, security=SecuritySettings(security_protocol=SecurityProtocol.SSL))
@@ -209,9 +207,7 @@ async def test_log_when_it_may_describe_only_then_reads_name_the_right_that_lack
 async def test_observer_when_it_may_read_and_describe_then_that_is_enough(
     secured_kafka: SecuredKafka, open_log: OpenLog
 ) -> None:
-    """
-    Observers need READ and DESCRIBE, cannot write, and report settings that they may not read.
-    """
+    """Observers need READ and DESCRIBE, cannot write, and report unreadable settings."""
     settings = await permitted(secured_kafka, "Describe", "Read", is_observer=True)
     log = await open_log(settings)
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 1

@@ -86,10 +86,7 @@ def has_seen(found: dict[int, bytes], next_offset: int) -> bool:
 async def test_f40_log_when_a_leader_is_killed_under_load_then_nothing_is_lost_or_twice(
     kafka_cluster: Cluster, open_log: OpenLog
 ) -> None:
-    """
-    Failure scenario F40: every acknowledged append is there exactly once, and readers that were
-    waiting follow to the new leaders by themselves.
-    """
+    """Acknowledged appends are stored once, and waiting readers follow the new leaders."""
     topic = own_topic("load")
     await create_topic(
         kafka_cluster.login, topic, partitions=PARTITIONS, replicas=3, settings=REPLICATED
@@ -132,10 +129,7 @@ async def test_f40_log_when_a_leader_is_killed_under_load_then_nothing_is_lost_o
 async def test_f38_log_when_one_partition_has_no_leader_then_the_others_work(
     kafka_cluster: Cluster, open_log: OpenLog
 ) -> None:
-    """
-    Failure scenario F38: with one of three nodes dead, its partitions of one replica have no
-    leader; all others are read, written and answered at once.
-    """
+    """Partitions without a leader delay no read or write of any other."""
     topic = own_topic("single")
     await create_topic(kafka_cluster.login, topic, partitions=PARTITIONS, replicas=1)
     log = await open_log(settings_for(kafka_cluster.login, topic))
@@ -177,10 +171,7 @@ async def test_f38_log_when_one_partition_has_no_leader_then_the_others_work(
 async def test_f42_log_when_a_leader_hangs_then_only_its_questions_wait(
     kafka_cluster: Cluster, open_log: OpenLog
 ) -> None:
-    """
-    Failure scenario F42: a stopped leader delays only its own bounds, and appends and reads go on
-    at the next leader.
-    """
+    """A stopped leader delays only its own bounds; appends and reads use the next leader."""
     topic = own_topic("hanging")
     await create_topic(
         kafka_cluster.login, topic, partitions=PARTITIONS, replicas=3, settings=REPLICATED

@@ -58,9 +58,7 @@ async def test_f96_topic_when_created_then_has_the_settings_of_kafkas_own(
 async def test_topic_when_absent_and_not_asked_for_then_nobody_creates_it(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """
-    No call creates an absent topic without the setting, even if the broker creates topics itself.
-    """
+    """No call creates an absent topic without the setting, even on auto-creating brokers."""
     topic = own_topic("absent")
     log = await open_log(settings_for(kafka_broker.login, topic))
     for call in (
@@ -76,10 +74,7 @@ async def test_topic_when_absent_and_not_asked_for_then_nobody_creates_it(
 async def test_f96_topic_when_brokers_are_too_few_then_waits_for_more_and_says_so(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """
-    Failure scenario F96: with one broker for three replicas the log waits for more brokers and logs
-    the broker's error and the setting for fewer replicas.
-    """
+    """With too few brokers the log waits, and logs the error and the setting to change."""
     topic = own_topic()
     log = await open_log(settings_for(kafka_broker.login, topic, is_created=True, replicas=3))
     with pytest.raises(LogUnavailable) as caught:
@@ -94,9 +89,7 @@ async def test_f96_topic_when_brokers_are_too_few_then_waits_for_more_and_says_s
 async def test_f7_f44_topic_when_it_has_another_count_then_both_are_named(
     kafka_broker: TieredKafka, open_log: OpenLog, *, is_created: bool
 ) -> None:
-    """
-    Failure scenarios F7 and F44: the log refuses 16 partitions with 50 configured and names both.
-    """
+    """The log refuses 16 partitions with 50 configured and names both."""
     topic = own_topic()
     await create_topic(kafka_broker.login, topic, partitions=16)
     settings = settings_for(kafka_broker.login, topic, partitions=50, is_created=is_created)
@@ -129,10 +122,7 @@ async def test_f70_topic_when_its_settings_are_dangerous_then_reported_and_left_
 async def test_f6_topic_when_created_anew_then_nothing_of_it_is_answered_until_it_is_known(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """
-    Failure scenario F6: the log neither reads nor writes a new topic of the same name, nor takes
-    its bounds, until the caller accepts its identity.
-    """
+    """The log uses no new topic of the same name until the caller accepts its identity."""
     topic = own_topic("anew")
     settings = settings_for(kafka_broker.login, topic, partitions=2, is_created=True)
     log = await open_log(settings)
@@ -203,10 +193,7 @@ async def test_topic_when_deleted_then_calls_say_that_it_is_not_there(
 async def test_f28_f66_read_when_the_log_start_moves_then_tells_and_goes_on_from_there(
     kafka_broker: TieredKafka, open_log: OpenLog
 ) -> None:
-    """
-    Failure scenarios F28 and F66: DeleteRecords to 40 and to the log end; the read raises the new
-    start and goes on there.
-    """
+    """After DeleteRecords the read raises the new start and goes on there."""
     topic = own_topic("trimmed")
     await create_topic(kafka_broker.login, topic)
     await produce(kafka_broker.login, topic, [b"%d" % number for number in range(50)])

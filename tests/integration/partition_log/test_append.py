@@ -226,10 +226,7 @@ async def test_append_when_large_then_is_stored_like_any_other(tmp_path: Path) -
 async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_whole(
     tmp_path: Path,
 ) -> None:
-    """
-    A cancelled append returns at once; the next append waits for the write that has begun and
-    neither overwrites nor forgets it.
-    """
+    """A cancelled append returns at once; the next one waits for its write and keeps it."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER), disk=disk)
     large = b"".join(batch(bytes(500_000)) for _ in range(5))

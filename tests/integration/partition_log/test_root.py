@@ -114,9 +114,7 @@ async def test_folder_when_made_then_its_name_is_safe_before_anything_is_in_it(
 async def test_folder_when_in_use_then_a_second_process_is_refused_with_the_owners_pid(
     tmp_path: Path, kind: str
 ) -> None:
-    """
-    A second process is refused with the owner's process id, whether the owner is rlmm or a broker.
-    """
+    """A second process is refused with the owner's pid, be it rlmm or a broker."""
     async with locked_by_another(tmp_path, kind) as pid:
         with pytest.raises(ConfigError, match=f"in use by process {pid};") as caught:
             await LogRegistry.open(tmp_path, FAST)

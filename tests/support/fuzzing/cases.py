@@ -1,8 +1,7 @@
 """
 The kinds of cases that the fuzzer runs, and the rules that every answer must keep.
 
-A kind takes a generator, the case it reports to, and how many cases to run. It raises whatever a
-reader raises, or `AssertionError` when an answer breaks a rule.
+A kind raises whatever a reader raises, or `AssertionError` when an answer breaks a rule.
 """
 
 from __future__ import annotations

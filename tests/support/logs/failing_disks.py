@@ -60,11 +60,7 @@ class NamedCallsDisk(SnapshotDisk, ABC):
 
 
 class FaultyDisk(NamedCallsDisk):
-    """
-    A disk whose next calls fail. `fail("write", errno.ENOSPC)` makes the next write fail, *times*
-    says how many. `shorten(n)` makes the next write stop after n bytes. Faults apply in announced
-    order.
-    """
+    """A disk whose next calls fail by `fail(call, errno)`, or stop short by `shorten(bytes)`."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []

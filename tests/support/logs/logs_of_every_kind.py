@@ -1,9 +1,4 @@
-"""
-A partition with every kind of record, beside a list of its offsets.
-
-Batches of random sizes, compressed or not, with poison, tombstones, transaction markers, holes of
-compaction, batches whose bytes or whose end cannot be trusted, and times that do not only rise.
-"""
+"""A partition with every kind of record and damage, beside a list of its offsets."""
 
 from __future__ import annotations
 

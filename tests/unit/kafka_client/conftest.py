@@ -42,10 +42,7 @@ def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
 
 @pytest.fixture
 async def open_log() -> AsyncIterator[OpenLog]:
-    """
-    Opens logs on a made-up cluster, `open_log(kafka, {cluster id: {topic id}}, **settings)`, with
-    these remembered topics, and closes them.
-    """
+    """Opens logs, `open_log(kafka, {cluster id: {topic id}}, **settings)`, and closes them."""
     async with AsyncExitStack() as closing:
 
         def opened(

@@ -117,9 +117,7 @@ def test_cluster_when_it_tells_our_rights_then_they_are_named_in_kafkas_words() 
 
 
 def test_topic_when_rights_were_asked_for_then_they_are_told_with_it() -> None:
-    """
-    The rights stand behind the partitions, and are absent when the caller did not request them.
-    """
+    """Rights stand behind the partitions, and only when the caller requests them."""
     topic = (
         "000000000102630000000102000002740000000000000000000000000000000000020000000000000000000100"
         "0000070300000001000000020200000001"
@@ -165,9 +163,7 @@ def test_log_folders_when_denied_then_the_code_says_so() -> None:
 
 
 def test_settings_of_a_broker_when_told_then_those_set_for_it_alone_are_explicit() -> None:
-    """
-    Explicit settings come from the broker's file or its own changes, and secrets are left out.
-    """
+    """Explicit settings are the broker's own, and secrets are left out."""
     told = read(
         DescribeBrokerRequest(7),
         "000000000200000104023706096c6f672e64697273032f64000400010201000261023100020001020100026202"

@@ -71,9 +71,7 @@ async def test_append_when_many_wait_then_they_travel_together(open_log: OpenLog
 async def test_f38_append_when_nobody_leads_then_is_refused_and_others_are_stored(
     open_log: OpenLog,
 ) -> None:
-    """
-    Failure scenario F38: an append that was never sent is refused with its cause and is not stored.
-    """
+    """An append that was never sent is refused with its cause and is not stored."""
     kafka = FakeKafka()
     kafka.lead(1, -1)
     log = open_log(kafka)
@@ -89,9 +87,7 @@ async def test_f38_append_when_nobody_leads_then_is_refused_and_others_are_store
 async def test_f42_append_when_its_leader_hangs_then_is_uncertain_and_others_are_stored(
     open_log: OpenLog,
 ) -> None:
-    """
-    Failure scenario F42: the sent append is uncertain, and appends behind it are surely not stored.
-    """
+    """The sent append is uncertain; appends behind it are surely not stored."""
     kafka = FakeKafka(partitions=2, brokers=2)
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -215,9 +211,7 @@ async def test_append_when_it_can_never_be_sent_then_is_refused_before_any_io(
 async def test_append_when_the_broker_forgot_the_producer_then_goes_on_as_another(
     open_log: OpenLog,
 ) -> None:
-    """
-    The appender gets a new producer id when the broker has forgotten the old one, without an error.
-    """
+    """The appender replaces a producer id that the broker has forgotten."""
     kafka = FakeKafka()
     log = open_log(kafka)
     assert await log.append(0, b"a", timeout_s=ANSWER_S) == 0

@@ -56,9 +56,7 @@ async def test_read_aside_when_a_follower_waits_at_the_end_then_waits_for_none_o
 async def test_read_aside_when_beside_a_follower_then_takes_from_it_nothing_that_it_remembers(
     open_log: OpenLog,
 ) -> None:
-    """
-    A read beside a follower keeps the leader epoch by which the follower notices unclean elections.
-    """
+    """A read beside a follower keeps the follower's leader epoch, which shows unclean elections."""
     kafka = filled(2)
     log = open_log(kafka)
     assert await log.read(0, 0, timeout_s=30, bytes_max=1) is not None

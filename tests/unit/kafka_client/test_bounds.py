@@ -77,9 +77,7 @@ async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_
 async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_longer(
     open_log: OpenLog,
 ) -> None:
-    """
-    Failure scenario F42: a hanging leader delays the answers of the others by at most a second.
-    """
+    """A hanging leader delays the answers of the others by at most a second."""
     kafka = FakeKafka(brokers=3)
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)

@@ -74,9 +74,7 @@ async def test_f95_call_when_cancelled_in_the_middle_then_ends_at_once(open_log:
 
 
 async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(open_log: OpenLog) -> None:
-    """
-    Failure scenario F68: an authorization error reaches every caller and waiting read at once.
-    """
+    """An authorization error reaches every caller and waiting read at once."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -180,9 +178,7 @@ async def test_f42_log_when_a_bootstrap_server_hangs_then_the_next_is_asked(
 async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_connections(
     open_log: OpenLog,
 ) -> None:
-    """
-    Failure scenario F42: the client drops a hanging connection and asks that broker again later.
-    """
+    """The client drops a hanging connection and asks that broker again later."""
     kafka = FakeKafka(brokers=2)
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
@@ -285,9 +281,7 @@ async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(open_log: Op
 async def test_log_when_kafka_goes_away_then_whoever_asks_for_ends_sees_it_and_its_return(
     open_log: OpenLog,
 ) -> None:
-    """
-    Callers that ask only for log ends or reads notice when Kafka goes away and when it returns.
-    """
+    """Callers of log ends or reads notice when Kafka goes away and returns."""
     kafka = FakeKafka()
     log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)

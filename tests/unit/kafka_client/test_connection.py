@@ -85,9 +85,7 @@ def closed_in_the_end() -> Iterator[None]:
 
 
 async def test_connection_when_dropped_without_being_closed_then_tells() -> None:
-    """
-    A dropped connection warns, because the library keeps the socket after the broker closed it.
-    """
+    """A dropped connection warns, because the library keeps its socket."""
     ours, _ = connection(NO_METADATA)
     OPENED.clear()
     with pytest.warns(ResourceWarning, match="broker:9092: a connection was dropped, not closed"):
@@ -113,9 +111,7 @@ NONSENSE = {
 
 @pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE)
 async def test_call_when_the_answer_makes_no_sense_then_the_connection_ends(answer: bytes) -> None:
-    """
-    The error names request and address, and the client reads nothing more from the connection.
-    """
+    """The error names request and address, and the connection is over."""
     ours, _ = connection(answer)
     with pytest.raises(LogUnavailable, match="broker:9092: the answer to Metadata makes no sense"):
         await ours.call(MetadataRequest(["t"]))
@@ -191,9 +187,7 @@ async def test_close_when_done_then_it_is_closed() -> None:
 async def test_f98_dial_when_the_address_is_a_wildcard_then_the_loopback_is_dialed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    Failure scenario F98: the client connects to the loopback when the broker listens on a wildcard.
-    """
+    """The client connects to the loopback when the broker listens on a wildcard."""
     dialed: list[tuple[str, int, object, object]] = []
 
     async def create(host: str, port: int, **options: object) -> MadeConnection:

@@ -60,9 +60,7 @@ async def test_task_when_it_died_then_that_is_logged_with_its_error(
 
 
 async def test_task_when_a_reader_begins_it_then_its_lines_are_not_the_readers() -> None:
-    """
-    The log lines of a shared task have the log's fields, not those of the reader that started it.
-    """
+    """A shared task's log lines have the log's fields, not its first reader's."""
 
     async def work() -> dict[str, object]:
         return dict(bound_fields())

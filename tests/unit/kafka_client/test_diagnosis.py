@@ -114,9 +114,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_cause_when_told_then_place_and_remedy_stand_in_one_line(case: Case) -> None:
-    """
-    The line has cause, place and remedy and no secret, and the kind says whether waiting helps.
-    """
+    """The line has cause, place and remedy; the kind says whether waiting helps."""
     told = diagnose(ADDRESS, SECURITY, case.error)
     assert type(told) is case.kind
     text = str(told)

@@ -68,10 +68,7 @@ def error_of(append: ProducerAppend) -> LogError:
 
 
 async def test_batch_when_packed_then_is_numbered_for_its_producer() -> None:
-    """
-    The batch has the values in order with null keys, the time of sending, and the next sequence
-    number.
-    """
+    """The batch has null keys, the time of sending, and the next sequence number."""
     into = lane()
     appends = put(into, b"a", b"b")
     batch = sent(into)

@@ -55,10 +55,7 @@ def dialed(kafka: FakeKafka) -> int:
 async def test_append_when_bursts_come_with_pauses_then_few_connections_are_made_and_kept(
     open_log: OpenLog, kafka: FakeKafka, brokers: int, most: int
 ) -> None:
-    """
-    A burst to all partitions goes over a few connections for each broker, and the next bursts go
-    over the same: they pay for at most one login more, in no more than the time of two.
-    """
+    """Bursts reuse few connections to each broker and pay for at most one login more."""
     loop = asyncio.get_running_loop()
     spread = FakeKafka(partitions=50, brokers=brokers)
     spread.delays = kafka.delays

@@ -61,9 +61,7 @@ def vouched() -> Vouched:
 def test_jks_when_read_then_has_whom_it_trusts_with_the_password_or_without(
     vouched: Vouched,
 ) -> None:
-    """
-    As in Java, a JKS truststore is readable without its password, which only checks integrity.
-    """
+    """A JKS truststore is readable without its password, as in Java."""
     for password in (PASSWORD, None):
         found = read_store(vouched.jks_trust(), password, wants_key=False)
         assert (found.trusted, found.key, found.chain) == ((vouched.ca,), None, ())

@@ -81,10 +81,7 @@ async def test_leaders_when_asked_then_each_once_for_all_that_it_leads() -> None
 
 
 async def test_leaders_when_asked_several_things_then_in_order_and_all_or_nothing() -> None:
-    """
-    The client asks each leader all questions in order on one connection, and repeats all of them
-    for a partition that lacks one answer.
-    """
+    """Each leader answers all questions in order, and all again when one failed."""
     kafka = three_brokers()
     codes = [ErrorCode.NONE, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.NONE, ErrorCode.NONE]
 
@@ -215,10 +212,7 @@ async def test_leaders_when_one_is_too_old_then_says_so(version: int, code: int)
 
 
 async def test_brokers_when_one_is_too_old_then_it_is_named() -> None:
-    """
-    The check sends every broker an empty request and names one that is too old, because any of them
-    may become the leader.
-    """
+    """The check asks every broker, as any may lead later, and names one too old."""
     kafka = three_brokers()
     async with asking(kafka) as topics:
         assert await topics.why_too_old(ListOffsetsRequest({}, LATEST_TIERED)) == ""
@@ -276,9 +270,7 @@ async def test_settings_when_a_right_is_missing_then_says_so() -> None:
 
 
 async def test_change_when_its_answer_is_lost_then_is_not_sent_again() -> None:
-    """
-    The client does not send a change again when its answer is lost, because its outcome is unknown.
-    """
+    """A change whose answer is lost is not resent: its outcome is unknown."""
     kafka = FakeTopics(a=FakeTopic([]))
     kafka.lost_answers.add(-1)
     async with asking(kafka) as topics:

@@ -54,10 +54,7 @@ async def test_f95_attempt_when_there_is_a_sign_of_life_then_is_made_at_once(
 async def test_f95_sign_of_life_when_an_attempt_is_under_way_then_the_next_one_is_soon(
     open_log: OpenLog,
 ) -> None:
-    """
-    Failure scenario F95: the next attempt is soon, because a broker sends hello before it is
-    reachable.
-    """
+    """The next attempt is soon, because a broker sends hello before it is reachable."""
     kafka = FakeKafka()
     kafka.stop(0)
     log = open_log(kafka)

@@ -105,9 +105,7 @@ async def test_open_when_two_logs_begin_then_they_are_two(tmp_path: Path) -> Non
 async def test_f7_f44_open_when_the_count_differs_then_is_refused_and_unchanged(
     tmp_path: Path,
 ) -> None:
-    """
-    Failure scenarios F7 and F44: the refusal names both counts and leaves the folder unchanged.
-    """
+    """The refusal names both counts and leaves the folder unchanged."""
     async with opened(tmp_path, partition_count=3) as log:
         await log.append(2, b"a", timeout_s=ANSWER_S)
     before = listing(tmp_path)

@@ -129,9 +129,7 @@ def test_new_identity_when_the_folder_is_something_else_then_is_refused_in_one_l
 def test_new_identity_when_inside_a_brokers_folder_then_is_refused(
     tmp_path: Path, below: str
 ) -> None:
-    """
-    The log refuses a folder inside a broker's log folder, where it would stop the broker's start.
-    """
+    """A log in a broker's log folder is refused: it would stop the broker's start."""
     (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
     with pytest.raises(ConfigError, match=r"lies inside .* name a folder elsewhere") as caught:
         new_identity(look_at(tmp_path / below), None)
@@ -225,9 +223,7 @@ def test_kept_identity_when_the_count_is_no_number_then_is_refused(
 def test_copied_identity_when_made_by_a_broker_then_is_read_where_it_is_told(
     tmp_path: Path,
 ) -> None:
-    """
-    A copy of some partitions beside other topics is read with the known parts of its identity.
-    """
+    """A partial copy beside other topics is read with the known parts of its identity."""
     make_partitions(tmp_path, 4, 17)
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
@@ -245,10 +241,7 @@ def test_copied_identity_when_nothing_says_whose_it_is_then_is_unknown(tmp_path:
 
 
 def test_copied_identity_when_complete_then_the_count_need_not_be_said(tmp_path: Path) -> None:
-    """
-    The count of a copy is known when it has all of Kafka's 50 partitions, or when the caller gives
-    it.
-    """
+    """The count of a copy is Kafka's 50 when complete, or the caller's."""
     make_partitions(tmp_path, *range(PARTITION_COUNT - 1))
     with pytest.raises(ConfigError, match="49 folders do not tell"):
         copied_identity(look_at(tmp_path), None)

@@ -167,9 +167,7 @@ async def test_deliver_again_when_asked_then_the_next_delivery_begins_below(
 async def test_plan_appends_when_outcomes_are_planned_then_come_in_turn(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """
-    Each append has its planned outcome, which its caller sees, and is kept or lost as planned.
-    """
+    """Each append has its planned outcome and is kept or lost as planned."""
     topic.script.plan_appends(
         0, AppendOutcome.REFUSED, AppendOutcome.UNCERTAIN_LOST, AppendOutcome.STORED
     )

@@ -84,7 +84,5 @@ def test_end_when_earlier_than_synced_then_is_a_fault() -> None:
 def test_hole_when_it_reaches_behind_the_recovery_point_then_is_neither_cut_nor_believed(
     hole: tuple[int, int, int], is_doubtful: bool
 ) -> None:
-    """
-    A gap of offsets behind the recovery point is neither cut nor believed, as no CRC covers them.
-    """
+    """A gap behind the recovery point is neither cut nor believed: no CRC covers offsets."""
     assert isinstance(judge_holes([OffsetGap(*hole)], 8), PartitionOffline) == is_doubtful
