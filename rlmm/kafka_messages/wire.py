@@ -191,9 +191,7 @@ class MessageWriter:
         self.array(items, struct)
 
     def by_topic(
-        self,
-        topics: Mapping[str, Iterable[T]],
-        write: Callable[[MessageWriter, T], None],
+        self, topics: Mapping[str, Iterable[T]], write: Callable[[MessageWriter, T], None]
     ) -> None:
         """Write an array of topics, each a name and an array of partitions."""
 

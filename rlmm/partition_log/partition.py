@@ -12,13 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from rlmm.base.threads import finished
-from rlmm.errors import (
-    AppendRefused,
-    AppendUncertain,
-    InvalidArgument,
-    LogDamaged,
-    LogUnavailable,
-)
+from rlmm.errors import AppendRefused, AppendUncertain, InvalidArgument, LogDamaged, LogUnavailable
 from rlmm.partition_log.commit import GroupCommit
 from rlmm.partition_log.epochs import EpochStarts
 from rlmm.partition_log.incoming import check_batches

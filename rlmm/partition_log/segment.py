@@ -55,13 +55,7 @@ class Segment:
     )  # fmt: skip
 
     def __init__(
-        self,
-        folder: Path,
-        base_offset: int,
-        size: int,
-        place: LogPlace,
-        *,
-        born_ms: int = -1,
+        self, folder: Path, base_offset: int, size: int, place: LogPlace, *, born_ms: int = -1
     ) -> None:
         self.folder = folder
         self.base_offset = base_offset

@@ -125,9 +125,7 @@ async def test_append_when_a_threads_write_fails_then_is_refused_and_cut_back(
         await assert_goes_on(log, tmp_path / "root", {0: b"first"})
 
 
-async def test_appends_when_one_of_many_fails_then_only_that_one_is_refused(
-    tmp_path: Path,
-) -> None:
+async def test_appends_when_one_of_many_fails_then_only_that_one_is_refused(tmp_path: Path) -> None:
     """A refused append uses no offset; those beside it are stored without a gap."""
     async with faulty_log(tmp_path / "root") as (disk, _, log):
         disk.shorten(40)
@@ -204,9 +202,7 @@ async def test_sync_when_it_fails_then_all_who_wait_are_uncertain_and_no_sync_fo
         assert disk.calls.count("sync") == 1
 
 
-async def test_sync_when_too_many_files_are_open_then_idle_ones_make_room(
-    tmp_path: Path,
-) -> None:
+async def test_sync_when_too_many_files_are_open_then_idle_ones_make_room(tmp_path: Path) -> None:
     """A process with too many open files closes idle ones, and no partition goes offline."""
     async with faulty_log(tmp_path) as (disk, _, log):
         await log.roll()  # with everything that is noted once

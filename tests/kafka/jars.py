@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 CACHE = HERE.parent.parent / ".cache" / "kafka"
 JAVA_VERSION_MIN = 17
-PACKAGES = {
-    "java": "default-jdk-headless",
-    "javac": "default-jdk-headless",
-    "mvn": "maven",
-}
+PACKAGES = {"java": "default-jdk-headless", "javac": "default-jdk-headless", "mvn": "maven"}
 """Where each program that we start comes from, in Debian's and Ubuntu's words."""
 
 FETCH_DEADLINE_S = 600

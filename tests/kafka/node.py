@@ -12,13 +12,7 @@ import socket
 from typing import TYPE_CHECKING, Self
 
 from tests.kafka.login import Login
-from tests.kafka.process import (
-    LEASH,
-    ChildProcess,
-    KeptProcess,
-    ProcessFailed,
-    ProcessLog,
-)
+from tests.kafka.process import LEASH, ChildProcess, KeptProcess, ProcessFailed, ProcessLog
 from tests.kafka.tools import Tools
 
 if TYPE_CHECKING:
@@ -51,10 +45,7 @@ ONE_NODE = {
 }
 """What a broker needs that has nobody beside it."""
 
-QUICK = {
-    "broker.session.timeout.ms": "2000",
-    "broker.heartbeat.interval.ms": "200",
-}
+QUICK = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "200"}
 """A killed broker is missed after this time. With less, a busy machine loses live brokers."""
 
 PATIENT = {"broker.session.timeout.ms": "9000", "broker.heartbeat.interval.ms": "1000"}

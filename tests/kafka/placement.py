@@ -93,9 +93,7 @@ async def move(cluster: Reachable, topic: str, replicas: Replicas, folder: Path)
     await asyncio.to_thread(cluster.tools.run, REASSIGN, *how)
     wanted = _wanted(replicas)
     found = await until_placed(
-        cluster,
-        topic,
-        lambda now: all(now[one][1:] == where[1:] for one, where in wanted.items()),
+        cluster, topic, lambda now: all(now[one][1:] == where[1:] for one, where in wanted.items())
     )
     if any(found[number].leader != where.leader for number, where in wanted.items()):
         how = ("--election-type", "preferred", "--all-topic-partitions")

@@ -84,9 +84,7 @@ def test_tests_that_ask_for_a_broker_are_marked(pytester: pytest.Pytester) -> No
     """A test that uses a broker gets the mark and a longer timeout unless it sets one."""
     pytester.makeconftest(PLUGIN)
     pytester.makepyfile(
-        TWO_TESTS,
-        test_marked=QUICK_TEST,
-        test_plain="def test_without():\n    pass\n",
+        TWO_TESTS, test_marked=QUICK_TEST, test_plain="def test_without():\n    pass\n"
     )
     items, _ = pytester.inline_genitems(*ALONE)
     marks = {

@@ -191,11 +191,7 @@ class TieredKafka:
                 return False
             return sizes == [0]
 
-        await until(
-            is_trimmed,
-            f"{topic}-{partition} was trimmed",
-            deadline_s=deadline_s,
-        )
+        await until(is_trimmed, f"{topic}-{partition} was trimmed", deadline_s=deadline_s)
 
     async def expire(self, topic: str, retention_bytes: int) -> None:
         """Let the oldest segments expire until about *retention_bytes* are left; does not wait."""

@@ -158,11 +158,7 @@ class Fetcher:
         if leader not in self._desks:
             turns = _Turns(self, self._cluster, leader, self._settings.fetch_max_bytes)
             self._desks[leader] = BrokerFetches(
-                f"broker {leader}",
-                turns,
-                self._crew,
-                poll_s=self._poll_s,
-                late_s=self._patience_s,
+                f"broker {leader}", turns, self._crew, poll_s=self._poll_s, late_s=self._patience_s
             )
         self._desks[leader].put(partition)
 

@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.doorbell import Doorbell
-from rlmm.errors import (
-    AppendRefused,
-    LogError,
-    LogNotPermitted,
-    LogRecreated,
-    LogUnavailable,
-)
+from rlmm.errors import AppendRefused, LogError, LogNotPermitted, LogRecreated, LogUnavailable
 from rlmm.kafka_client.admin.tiered_topics import tiered_partitions_of, topics_not_copied
 from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.cluster import ClusterConnection

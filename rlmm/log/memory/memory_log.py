@@ -47,11 +47,7 @@ class MemoryLog:
     """A `MetadataLog` on a topic in memory; several may be open on one topic, one after another."""
 
     def __init__(
-        self,
-        topic: MemoryTopic,
-        *,
-        is_observer: bool = False,
-        partition_count: int | None = None,
+        self, topic: MemoryTopic, *, is_observer: bool = False, partition_count: int | None = None
     ) -> None:
         """Open *topic*; *partition_count* is the configured count, None accepts any."""
         if topic.identity is None:

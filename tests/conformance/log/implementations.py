@@ -37,10 +37,7 @@ class Implementation:
     marks: tuple[pytest.MarkDecorator, ...] = ()
 
 
-NEEDS_BROKER = (
-    pytest.mark.kafka,
-    pytest.mark.timeout(TIMEOUT_S),
-)
+NEEDS_BROKER = (pytest.mark.kafka, pytest.mark.timeout(TIMEOUT_S))
 
 IMPLEMENTATIONS = [
     Implementation("memory", memory_log),

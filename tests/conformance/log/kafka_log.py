@@ -56,15 +56,10 @@ class KafkaLogUnderTest:
 
 
 @asynccontextmanager
-async def kafka_log(
-    request: pytest.FixtureRequest,
-) -> AsyncIterator[KafkaLogUnderTest]:
+async def kafka_log(request: pytest.FixtureRequest) -> AsyncIterator[KafkaLogUnderTest]:
     kafka: TieredKafka = request.getfixturevalue("kafka_broker")
     settings = settings_for(
-        kafka.login,
-        own_topic("contract"),
-        partitions=PARTITION_COUNT,
-        is_created=True,
+        kafka.login, own_topic("contract"), partitions=PARTITION_COUNT, is_created=True
     )
     log = await KafkaLog.open(settings)
     under_test = KafkaLogUnderTest(kafka, settings, log)

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import (
-    AppendRefused,
-    AppendUncertain,
-    LogDamaged,
-    LogUnavailable,
-)
+from rlmm.errors import AppendRefused, AppendUncertain, LogDamaged, LogUnavailable
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import TOPIC
 from rlmm.log.protocol import LogBounds
@@ -98,9 +93,7 @@ async def test_f31_read_when_the_tail_is_a_marker_then_the_position_reaches_the_
     assert (await read_on(files.log, 0, 2)).next_offset == 3
 
 
-async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(
-    files: Opened,
-) -> None:
+async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(files: Opened) -> None:
     """Failure scenario F38: a damaged partition is reported as offline, and the others answer."""
     await files.log.close()
     path = files.folder / f"{TOPIC}-1" / "00000000000000000000.log"

@@ -133,10 +133,7 @@ async def test_read_when_it_waits_then_no_timer_fires(
     call_at = loop.call_at
 
     def counted(
-        when: float,
-        callback: Callable[..., object],
-        *args: object,
-        context: Context | None = None,
+        when: float, callback: Callable[..., object], *args: object, context: Context | None = None
     ) -> asyncio.TimerHandle:
         def fire() -> None:
             fired.append(repr(callback))
@@ -153,9 +150,7 @@ async def test_read_when_it_waits_then_no_timer_fires(
     assert fired == []
 
 
-async def test_read_when_there_is_much_then_others_get_their_turn(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_there_is_much_then_others_get_their_turn(under_test: LogUnderTest) -> None:
     """A loop that reads existing records lets other tasks of the event loop run."""
     await write(under_test.log, 0, b"a")
     await read_on(under_test.log, 0, 0)

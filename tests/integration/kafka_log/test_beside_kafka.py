@@ -76,12 +76,7 @@ async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
     await kafka_broker.wait_until_tiered(topic, 2 * SEGMENTS)
     partitions = [kafka_broker.user_partition(topic, number) for number in (0, 1)]
     log = await open_log(
-        settings_for(
-            kafka_broker.login,
-            TOPIC,
-            partitions=METADATA_PARTITIONS,
-            is_observer=True,
-        )
+        settings_for(kafka_broker.login, TOPIC, partitions=METADATA_PARTITIONS, is_observer=True)
     )
     for partition in partitions:
         at = place_of(partition)

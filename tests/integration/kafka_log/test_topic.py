@@ -135,10 +135,7 @@ async def test_f6_topic_when_created_anew_then_nothing_of_it_is_answered_until_i
     await produce(kafka_broker.login, topic, [b"new 0", b"new 1", b"new 2"])
     with pytest.raises(LogRecreated, match=str(before.topic_id)):
         await waiting
-    for call in (
-        log.read(0, 1, timeout_s=ANSWER_S),
-        log.append(0, b"lost", timeout_s=ANSWER_S),
-    ):
+    for call in (log.read(0, 1, timeout_s=ANSWER_S), log.append(0, b"lost", timeout_s=ANSWER_S)):
         with pytest.raises(LogRecreated):
             await call
     bounds = await log.bounds([0, 1], timeout_s=ANSWER_S)

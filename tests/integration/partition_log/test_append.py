@@ -94,9 +94,7 @@ async def test_append_when_stored_then_only_16_bytes_of_a_batch_are_new(tmp_path
         assert stored[one.start + 16 : one.stop] == sent[one.start + 16 : one.stop]
 
 
-async def test_append_when_many_at_once_then_offsets_are_dense_and_in_order(
-    tmp_path: Path,
-) -> None:
+async def test_append_when_many_at_once_then_offsets_are_dense_and_in_order(tmp_path: Path) -> None:
     """Offsets are given in the order in which appends are made, without a gap."""
     registry, log = await open_log(tmp_path, EACH)
     async with registry:
@@ -315,9 +313,7 @@ async def test_leader_epoch_when_it_rises_then_is_noted_before_the_batch(tmp_pat
         assert log.next_offset == 4
 
 
-async def test_leader_epoch_when_it_cannot_be_noted_then_nothing_is_written(
-    tmp_path: Path,
-) -> None:
+async def test_leader_epoch_when_it_cannot_be_noted_then_nothing_is_written(tmp_path: Path) -> None:
     """The log stores no batch of an epoch that the check point does not have."""
     disk = FaultyDisk()
     registry, log = await open_log(tmp_path, disk=disk)

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.base.log_context import bound
-from rlmm.errors import (
-    AppendUncertain,
-    InvalidArgument,
-    LogRecreated,
-    LogUnavailable,
-    NotFound,
-)
+from rlmm.errors import AppendUncertain, InvalidArgument, LogRecreated, LogUnavailable, NotFound
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
 from rlmm.telemetry.logs import set_up

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import ImageCorrupt
 from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode
-from rlmm.metadata.encoding import (
-    encode_any,
-    encode_custom,
-    encode_writer,
-)
+from rlmm.metadata.encoding import encode_any, encode_custom, encode_writer
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot
 from rlmm.metadata.ids import INT64_MAX, Uuid
 from rlmm.metadata.python_shard import PythonShard

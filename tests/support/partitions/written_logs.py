@@ -52,13 +52,7 @@ if TYPE_CHECKING:
     from spark_tiering.stores.protocol import ObjectStore
 
 T_MS = 1_700_000_000_000
-CODECS = (
-    Compression.NONE,
-    Compression.GZIP,
-    Compression.SNAPPY,
-    Compression.LZ4,
-    Compression.ZSTD,
-)
+CODECS = (Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD)
 SUFFIXES = {
     SegmentPart.OFFSET_INDEX: OFFSET_INDEX,
     SegmentPart.TIME_INDEX: TIME_INDEX,

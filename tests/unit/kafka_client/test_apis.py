@@ -78,11 +78,7 @@ REQUESTS: dict[str, tuple[Request[Any], int | None, str]] = {
     "producer id": (InitProducerIdRequest(), None, "00 7fffffff 00"),
     "creation": (
         CreateTopicsRequest(
-            "t",
-            partition_count=50,
-            replication_factor=3,
-            settings={"a": "b"},
-            timeout_ms=1000,
+            "t", partition_count=50, replication_factor=3, settings={"a": "b"}, timeout_ms=1000
         ),
         None,
         "02 0274 00000032 0003 01 02 0261 0262 00 00 000003e8 00 00",

@@ -102,13 +102,11 @@ def test_change_when_answered_then_code_and_reason_are_read(
 def test_cluster_when_it_tells_our_rights_then_they_are_named_in_kafkas_words() -> None:
     """The rights come from a bit mask, and "not requested" differs from "none allowed"."""
     told = read(
-        DescribeClusterRequest(),
-        "0000000000000002630000000102000000010268000023840272000000050000",
+        DescribeClusterRequest(), "0000000000000002630000000102000000010268000023840272000000050000"
     )
     assert operations_of(told.operations) == frozenset({"DESCRIBE", "DESCRIBE_CONFIGS"})
     untold = read(
-        DescribeClusterRequest(),
-        "0000000000000002630000000102000000010268000023840272008000000000",
+        DescribeClusterRequest(), "0000000000000002630000000102000000010268000023840272008000000000"
     )
     assert operations_of(untold.operations) is None
     assert operations_of(0) == frozenset()

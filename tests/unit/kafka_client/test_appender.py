@@ -118,9 +118,7 @@ async def test_f42_append_when_another_is_elected_meanwhile_then_is_sent_there(
     assert asyncio.get_running_loop().time() - begin < 7
 
 
-async def test_append_when_nobody_waits_any_more_then_is_not_sent_again(
-    open_log: OpenLog,
-) -> None:
+async def test_append_when_nobody_waits_any_more_then_is_not_sent_again(open_log: OpenLog) -> None:
     """An append is not sent again after its deadline, and the next ones use another producer id."""
     kafka = FakeKafka()
     log = open_log(kafka)

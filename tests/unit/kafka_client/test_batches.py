@@ -25,17 +25,11 @@ CASES = {
     "one": (FIRST, WholeBatches(len(FIRST), 7, 2, 0, None)),
     "two": (FIRST + SECOND, WholeBatches(len(FIRST + SECOND), 8, 3, 0, None)),
     "a hole at the end": (HOLE, WholeBatches(len(HOLE), 20, 3, 0, None)),
-    "the second cut off": (
-        FIRST + SECOND[:-1],
-        WholeBatches(len(FIRST), 7, 2, len(SECOND), None),
-    ),
+    "the second cut off": (FIRST + SECOND[:-1], WholeBatches(len(FIRST), 7, 2, len(SECOND), None)),
     "the second's length cut off": (FIRST + SECOND[:11], WholeBatches(len(FIRST), 7, 2, 0, None)),
     "only the begin of one": (FIRST[:30], WholeBatches(0, None, -1, len(FIRST), None)),
     "a message of an old format": (OLD, WholeBatches(len(OLD), 5, -1, 0, None)),
-    "a batch smaller than its own header": (
-        SMALL,
-        WholeBatches(len(SMALL), 5, -1, 0, None),
-    ),
+    "a batch smaller than its own header": (SMALL, WholeBatches(len(SMALL), 5, -1, 0, None)),
     "a length that none can have": (
         FIRST + ABSURD,
         WholeBatches(len(FIRST), 7, 2, 0, "a batch at offset 9 claims a length of -1"),

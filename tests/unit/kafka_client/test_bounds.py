@@ -93,9 +93,7 @@ async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_long
     assert [broker for _, broker, _ in kafka.dials] == [1]
 
 
-async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(
-    open_log: OpenLog,
-) -> None:
+async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(open_log: OpenLog) -> None:
     """Failure scenario F42: every partition has an answer or an error at the deadline."""
     kafka = FakeKafka()
     log = open_log(kafka)

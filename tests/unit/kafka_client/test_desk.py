@@ -30,12 +30,7 @@ LONG_MS = 10_000
 class WatchedKafka(FakeKafka):
     """A Kafka that shows its current requests and can delay its answers to polls."""
 
-    def __init__(
-        self,
-        partitions: int,
-        brokers: int = 1,
-        late_s: Sequence[float] = (0.0,),
-    ) -> None:
+    def __init__(self, partitions: int, brokers: int = 1, late_s: Sequence[float] = (0.0,)) -> None:
         super().__init__(partitions, brokers)
         self.under_way: list[int] = []
         """Partitions, once for each fetch that asks for them now."""
@@ -213,9 +208,7 @@ async def test_put_when_the_answer_reached_the_end_then_one_request_brings_one_r
     await end([reader])
 
 
-async def test_put_when_its_reader_leaves_then_it_is_not_asked_for_again(
-    open_log: OpenLog,
-) -> None:
+async def test_put_when_its_reader_leaves_then_it_is_not_asked_for_again(open_log: OpenLog) -> None:
     """A partition that is given up while it is in the short poll is in no request after it."""
     kafka = WatchedKafka(WORKERS_MAX)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
@@ -228,9 +221,7 @@ async def test_put_when_its_reader_leaves_then_it_is_not_asked_for_again(
     await end(readers)
 
 
-async def test_put_when_another_broker_leads_then_its_polls_take_it_in(
-    open_log: OpenLog,
-) -> None:
+async def test_put_when_another_broker_leads_then_its_polls_take_it_in(open_log: OpenLog) -> None:
     """A partition that moves from one broker's polls to another's is soon waited for there."""
     count = 2 * WORKERS_MAX
     kafka = WatchedKafka(2 * count, brokers=2)  # even ones are led by one, odd ones by the other

@@ -359,9 +359,7 @@ async def test_close_when_a_deadline_passes_at_that_moment_then_all_the_same_all
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(
-    open_log: OpenLog,
-) -> None:
+async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(open_log: OpenLog) -> None:
     """A cluster that names no broker is one that does not answer for now."""
     kafka = FakeKafka()
     kafka.unregistered = {0}

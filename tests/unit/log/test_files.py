@@ -196,9 +196,7 @@ async def test_open_when_another_began_a_log_meanwhile_then_it_is_that_log(
         assert [await log.identity(timeout_s=ANSWER_S)] == begun
 
 
-async def test_observer_when_the_folder_is_a_copy_then_reads_what_is_there(
-    tmp_path: Path,
-) -> None:
+async def test_observer_when_the_folder_is_a_copy_then_reads_what_is_there(tmp_path: Path) -> None:
     """An observer reads a part of a broker's folder and leaves it unchanged."""
     await write_broker_folder(tmp_path, 17, b"a", b"b")
     (tmp_path / "orders-0").mkdir()
@@ -272,9 +270,7 @@ async def test_append_when_the_segment_is_old_by_the_clock_then_a_new_one_begins
     assert [int(name[:20]) for name in names] == [0, 2, 3]
 
 
-async def test_append_when_segments_are_small_then_the_smaller_limit_holds(
-    tmp_path: Path,
-) -> None:
+async def test_append_when_segments_are_small_then_the_smaller_limit_holds(tmp_path: Path) -> None:
     """An event that no segment could take is refused like one that is too large."""
     settings = LogSettings(segment_bytes=1_000, sync=SyncPolicy.NEVER)
     async with opened(tmp_path, partition_count=1, settings=settings) as log:

@@ -25,8 +25,7 @@ def test_recovery_point_when_not_noted_then_only_the_last_segment_is_doubted() -
 
 
 @pytest.mark.parametrize(
-    ("recovery_point", "expected"),
-    [(0, 0), (9, 0), (10, 1), (25, 2), (99, 2)],
+    ("recovery_point", "expected"), [(0, 0), (9, 0), (10, 1), (25, 2), (99, 2)]
 )
 def test_scan_when_begun_then_starts_in_the_segment_of_the_recovery_point(
     recovery_point: int, expected: int
