@@ -45,15 +45,13 @@ def check_batches(
             msg = f"batch {len(batches)} of the append has {size} bytes, allowed {batch_bytes_max}"
             raise InvalidArgument(msg)
         if found.record_count != offset_count:
-            msg = (
+            raise InvalidArgument(
                 f"batch {len(batches)} of the append has {found.record_count} records "
                 f"for {offset_count} offsets"
             )
-            raise InvalidArgument(msg)
         batches.append(IncomingBatch(found.start, found.stop, offset_count, found.max_timestamp_ms))
     if not batches:
-        msg = "an append needs a batch, got 0 bytes"
-        raise InvalidArgument(msg)
+        raise InvalidArgument("an append needs a batch, got 0 bytes")
     return batches
 
 

@@ -249,8 +249,7 @@ class PartitionLog(LogReads):
         async with self._writing:
             self._require_writable()
             if not self.log_start <= offset <= self.next_offset:
-                msg = f"{self._store.name}: no log start {offset} in {self!r}"
-                raise InvalidArgument(msg)
+                raise InvalidArgument(f"{self._store.name}: no log start {offset} in {self!r}")
             self._store.log_start = offset
             await self._keeper.note_now(self)
             await self._drop_expired(self._now_ms())
@@ -322,6 +321,5 @@ class PartitionLog(LogReads):
 
     def _require_writable(self) -> None:
         if self._store.place.is_read_only:
-            msg = f"{self._store.folder} is open for reading only"
-            raise AppendRefused(msg)
+            raise AppendRefused(f"{self._store.folder} is open for reading only")
         self._require_readable()

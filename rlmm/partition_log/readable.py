@@ -178,8 +178,7 @@ class LogReads:
                 self._go_offline(str(error))
                 raise
             except OSError as error:
-                msg = f"{segment.path}: index not built anew: {error}"
-                raise LogUnavailable(msg) from error
+                raise LogUnavailable(f"{segment.path}: index not built anew: {error}") from error
 
     # what readers see
 
@@ -211,11 +210,9 @@ class LogReads:
 
     def _require_readable(self) -> None:
         if self._fault is not None:
-            msg = f"partition {self._store.name} is offline: {self._fault}"
-            raise LogDamaged(msg)
+            raise LogDamaged(f"partition {self._store.name} is offline: {self._fault}")
         if self._is_closed:
-            msg = f"partition {self._store.name} is closed"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"partition {self._store.name} is closed")
 
     def _require_within(self, position: int) -> None:
         log_start, next_offset = self.log_start, self.next_offset

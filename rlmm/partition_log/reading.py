@@ -72,8 +72,7 @@ class PartitionReader:
             piece = segment.take(first, bytes_max, limit, limit_offset)
             content = segment.read(piece.stop - piece.start, piece.start)
             if len(content) != piece.stop - piece.start:
-                msg = f"{segment.path}: ends before byte {piece.stop}"
-                raise LogDamaged(msg)
+                raise LogDamaged(f"{segment.path}: ends before byte {piece.stop}")
             self._note_place(piece.next_offset, segment, piece.stop)
             return content, piece.next_offset
         return b"", visible.next_offset
@@ -103,8 +102,7 @@ class PartitionReader:
         interval = self._store.place.settings.index_interval_bytes
         found = scan_file(segment.read, segment.size, segment.base_offset, interval)
         if found.damage is not None:
-            msg = f"{segment.path}: {found.damage}, at offset {found.next_offset}"
-            raise LogDamaged(msg)
+            raise LogDamaged(f"{segment.path}: {found.damage}, at offset {found.next_offset}")
         return found.index
 
     def _segment_of(self, position: int) -> Segment:
@@ -158,8 +156,7 @@ def _first_record_at(
 ) -> OffsetAtTime | None:
     batch = next(walk(segment.read(head.stop - head.position, head.position)), None)
     if not isinstance(batch, Batch):
-        msg = f"{segment.path}: at byte {head.position}: {batch}"
-        raise LogDamaged(msg)
+        raise LogDamaged(f"{segment.path}: at byte {head.position}: {batch}")
     for record in batch.records():
         if isinstance(record, DamagedRecords):
             return OffsetAtTime(record.first_offset, head.max_timestamp_ms, batch.leader_epoch)

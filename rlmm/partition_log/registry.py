@@ -172,8 +172,7 @@ class LogRegistry:
     ) -> PartitionLog:
         while True:
             if self._is_closed:
-                msg = f"{self.path} is closed"
-                raise LogUnavailable(msg)
+                raise LogUnavailable(f"{self.path} is closed")
             opening = self._logs.get(name)
             is_mine = opening is None
             if opening is None:
@@ -243,8 +242,7 @@ class LogRegistry:
             await asyncio.shield(self._begin_note())
         except OSError as error:
             self._note_failures += 1
-            msg = f"{self.path}: check points not written: {error}"
-            raise LogUnavailable(msg) from error
+            raise LogUnavailable(f"{self.path}: check points not written: {error}") from error
 
     def note_soon(self, log: PartitionLog) -> None:
         self._moved.add(log)

@@ -122,8 +122,7 @@ class RootFolder:
     def _check(self) -> None:
         if not self.path.exists():
             if self.is_read_only:
-                msg = f"{self.path} does not exist"
-                raise ConfigError(msg)
+                raise ConfigError(f"{self.path} does not exist")
             return
         if not self.path.is_dir():
             msg = f"{self.path} is no folder; name a folder of logs, or one that does not exist yet"
@@ -137,11 +136,10 @@ class RootFolder:
             and not names & _SIGNS
             and not any(is_partition_folder(self.path / name) for name in names)
         ):
-            msg = (
+            raise ConfigError(
                 f"{self.path} is no folder of logs: it holds {len(names)} other entries, "
                 f"e.g. {min(names)}; name an empty folder, or one that does not exist yet"
             )
-            raise ConfigError(msg)
 
     def _take_lock(self) -> None:
         lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

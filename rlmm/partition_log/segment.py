@@ -136,8 +136,7 @@ class Segment:
         """Walk the batches in [position, limit), which are known to be sound."""
         for head in heads(self.read, position, limit):
             if isinstance(head, BadBatchHead):
-                msg = f"{self.path}: no batch at byte {head.position}: {head.detail}"
-                raise LogDamaged(msg)
+                raise LogDamaged(f"{self.path}: no batch at byte {head.position}: {head.detail}")
             yield head
 
     def find(self, offset: int, limit: int) -> BatchHead | None:

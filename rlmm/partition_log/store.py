@@ -152,11 +152,10 @@ class PartitionStore:
             try:
                 disk.truncate(descriptor, append.position)
             except OSError as second:
-                msg = (
+                raise LogDamaged(
                     f"{path}: a write at byte {append.position} failed ({error}) "
                     f"and could not be cut back ({second})"
-                )
-                raise LogDamaged(msg) from second
+                ) from second
             raise self._refused(append, error) from error
         finally:
             self.place.descriptors.let_go(path, descriptor)

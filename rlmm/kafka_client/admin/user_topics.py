@@ -245,8 +245,7 @@ class UserTopics:
                 return await (await node.control()).call(request)
         except TimeoutError as error:
             node.hang_up()
-            msg = f"{node} has not answered {request.api.name}"
-            raise LogUnavailable(msg) from error
+            raise LogUnavailable(f"{node} has not answered {request.api.name}") from error
 
     async def _any_connection(self) -> BrokerConnection:
         while True:
@@ -277,6 +276,5 @@ def _is_good(partition: TopicIdPartition, answer: PartitionResponse, leader: int
     if answer.code in DENIED:
         raise error_for(where, answer.code, "DESCRIBE the topic")
     if answer.code == ErrorCode.UNSUPPORTED_VERSION:
-        msg = f"{where}: {name_of(answer.code)}"
-        raise UnsupportedVersion(msg)
+        raise UnsupportedVersion(f"{where}: {name_of(answer.code)}")
     return answer.code == ErrorCode.NONE

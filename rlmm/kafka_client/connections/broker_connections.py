@@ -81,11 +81,9 @@ class Node:
         async with self._dialing:
             pause_s = self._backoff.remaining_s
             if self._failure is not None and pause_s > 0:
-                msg = f"{self._failure}; tried again in {pause_s:.1f} s"
-                raise type(self._failure)(msg)
+                raise type(self._failure)(f"{self._failure}; tried again in {pause_s:.1f} s")
             if self._is_closed:
-                msg = f"{self} is gone"
-                raise LogUnavailable(msg)
+                raise LogUnavailable(f"{self} is gone")
             try:
                 made = await self._dialer.dial(self.broker.host, self.broker.port, role)
             except LogError as error:

@@ -110,14 +110,12 @@ class ClusterConnection:
 
     def node(self, node_id: int) -> Node:
         if node_id not in self._nodes:
-            msg = f"broker {node_id} is gone"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"broker {node_id} is gone")
         return self._nodes[node_id]
 
     def any_node(self) -> Node:
         if not self._nodes:
-            msg = "the cluster names no broker that could be asked"
-            raise LogUnavailable(msg)
+            raise LogUnavailable("the cluster names no broker that could be asked")
         return self._known()[0]
 
     async def short_questions(self) -> BrokerConnection:

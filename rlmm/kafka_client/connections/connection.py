@@ -59,11 +59,10 @@ class Dialer:
     async def prepare(cls, settings: KafkaSettings) -> Dialer:
         """Read the configured files; `ConfigError` for an unusable file or wrong aiokafka."""
         if not aiokafka.__version__.startswith(f"{AIOKAFKA}."):
-            msg = (
+            raise ConfigError(
                 f"aiokafka {aiokafka.__version__} is installed, the Kafka client needs "
                 f"{AIOKAFKA}: install aiokafka {AIOKAFKA}"
             )
-            raise ConfigError(msg)
         context = await in_own_thread("tls", partial(tls_context, settings.security))
         return cls(settings, library_options(settings.security, context))
 
@@ -127,8 +126,7 @@ class BrokerConnection:
         `UnsupportedVersion` for a broker that is too old leaves the connection as good as before.
         """
         if not self._made.connected():
-            msg = f"{self.address}: the connection is closed"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"{self.address}: the connection is closed")
         envelope = _Envelope(request)
         try:
             pending = self._made.send(envelope)
@@ -225,11 +223,10 @@ class _Envelope:
         version = self._api.choose(versions)
         if version is None:
             spoken = versions.get(self._api.key)
-            msg = (
+            raise (UnsupportedVersion if self._api.since else LogUnavailable)(
                 f"the broker speaks {self._api.name} in versions {spoken}, "
                 f"one of {self._api.versions} is needed: Kafka {self._api.since or '3.1'} or newer"
             )
-            raise (UnsupportedVersion if self._api.since else LogUnavailable)(msg)
         self.version = version
         return self
 

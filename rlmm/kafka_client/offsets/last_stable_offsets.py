@@ -57,9 +57,8 @@ class LastStableOffsets:
             raise LogUnavailable(str(error)) from error
         (offset,) = ends.get(partition, (None,))
         if offset is None:
-            msg = (
+            raise LogUnavailable(
                 f"no leader answers for {partition} with the topic id {partition.topic_id}: is it "
                 "that cluster, and may we DESCRIBE the topic?"
             )
-            raise LogUnavailable(msg)
         return offset

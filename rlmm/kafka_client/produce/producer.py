@@ -101,17 +101,15 @@ class IdempotentProducer:
         settings = self._settings
         where = f"partition {partition}"
         if append.size + BATCH_BYTES > settings.max_request_size:
-            msg = (
+            raise AppendRefused(
                 f"{where}: an event of {len(append.value)} bytes does not fit into "
                 f"max.request.size ({settings.max_request_size} bytes)"
             )
-            raise AppendRefused(msg)
         if self.pending >= settings.pending_appends_max:
             msg = f"{where}: {self.pending} appends wait already (pending.appends.max)"
             raise AppendRefused(msg)
         if self.pending_bytes + append.size > settings.buffer_memory:
-            msg = f"{where}: {self.pending_bytes} bytes wait already (buffer.memory)"
-            raise AppendRefused(msg)
+            raise AppendRefused(f"{where}: {self.pending_bytes} bytes wait already (buffer.memory)")
 
     def _start(self, partition: int, lane: PartitionAppends) -> None:
         self._running.add(partition)
@@ -202,8 +200,7 @@ class IdempotentProducer:
     def _require_leader(self, partition: int, leader: int) -> None:
         view = self._cluster.view
         if view is not None and view.leader_of(partition) not in {leader, None}:
-            msg = f"broker {leader} has not answered, and another leads now"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"broker {leader} has not answered, and another leads now")
 
     def _request(self, partition: int, lane: PartitionAppends) -> ProduceRequest | None:
         assert self._topic_id is not None

@@ -52,8 +52,7 @@ def read_jks(content: bytes, password: str | None, key_password: str | None) -> 
     reader.take(len(MAGIC))
     version, count = reader.int32(), reader.int32()
     if version not in _VERSIONS:
-        msg = f"a JKS store of version {version}, versions 1 and 2 are known"
-        raise StoreUnreadable(msg)
+        raise StoreUnreadable(f"a JKS store of version {version}, versions 1 and 2 are known")
     trusted: list[bytes] = []
     keys: list[tuple[bytes, tuple[bytes, ...]]] = []
     for _ in range(count):
@@ -68,8 +67,7 @@ def read_jks(content: bytes, password: str | None, key_password: str | None) -> 
             keys.append((hidden, chain))
             trusted += chain[:1]
         else:
-            msg = f"an entry of kind {kind}, at byte {reader.at}"
-            raise StoreUnreadable(msg)
+            raise StoreUnreadable(f"an entry of kind {kind}, at byte {reader.at}")
     if not keys or key_password is None:
         return StoreContent(tuple(trusted))
     hidden, chain = keys[0]

@@ -85,17 +85,15 @@ def _trusting(settings: SecuritySettings) -> ssl.SSLContext:
     if is_store(content):
         store = _opened(key, location, content, settings.ssl_truststore_password)
         if not store.trusted:
-            msg = f"{key}: {location} holds no certificate"
-            raise ConfigError(msg)
+            raise ConfigError(f"{key}: {location} holds no certificate")
         return ssl.create_default_context(cadata=b"".join(store.trusted))
     try:
         return ssl.create_default_context(cafile=location)
     except ssl.SSLError as error:
-        msg = (
+        raise ConfigError(
             f"{key}: {location} holds no certificate in PEM form, and is no PKCS12 or JKS store "
             f"({error.reason or error})"
-        )
-        raise ConfigError(msg) from error
+        ) from error
 
 
 def _load_keystore(context: ssl.SSLContext, settings: SecuritySettings) -> None:
@@ -108,18 +106,16 @@ def _load_keystore(context: ssl.SSLContext, settings: SecuritySettings) -> None:
             opens = settings.ssl_keystore_password
             store = _opened(key, location, content, opens, password, wants_key=True)
             if store.key is None or not store.chain:
-                msg = f"{key}: {location} holds no private key with its certificate"
-                raise ConfigError(msg)
+                raise ConfigError(f"{key}: {location} holds no private key with its certificate")
             _load_pem(context, pem_of(store))
         else:
             # Without a password given, one that is needed would be asked for at the terminal.
             context.load_cert_chain(location, password=password.value if password else "")
     except ssl.SSLError as error:
-        msg = (
+        raise ConfigError(
             f"{key}: {location} holds no private key with its certificate in PEM form that "
             f"ssl.key.password opens ({error.reason or error})"
-        )
-        raise ConfigError(msg) from error
+        ) from error
 
 
 def _load_pem(context: ssl.SSLContext, pem: bytes) -> None:
@@ -159,8 +155,7 @@ def _content(key: str, location: str) -> bytes:
         with Path(location).open("rb") as file:
             found = file.read(STORE_BYTES_MAX + 1)
     except OSError as error:
-        msg = f"{key}: {location} cannot be read: {error.strerror}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{key}: {location} cannot be read: {error.strerror}") from error
     if len(found) > STORE_BYTES_MAX:
         msg = f"{key}: {location} is too large for certificates, more than {STORE_BYTES_MAX} bytes"
         raise ConfigError(msg)

@@ -165,8 +165,7 @@ class FilesLog:
             try:
                 log = await self._opened(partition)
                 if log.fault is not None:
-                    msg = f"partition {partition} is offline: {log.fault}"
-                    raise LogDamaged(msg)
+                    raise LogDamaged(f"partition {partition} is offline: {log.fault}")
                 answers[partition] = LogBounds(log.log_start, log.next_offset)
             except LogError as error:
                 answers[partition] = error
@@ -211,16 +210,14 @@ class FilesLog:
         require_partition(partition, self._identity.partition_count)
         require_value(value)
         if self._is_observer:
-            msg = f"partition {partition}: opened as an observer, nothing is written"
-            raise AppendRefused(msg)
+            raise AppendRefused(f"partition {partition}: opened as an observer, nothing is written")
         self._require_open(f"partition {partition}")
         batch = build_batch(records_of([value], 0, self._clock.now_ms()), 0)
         if len(batch) > self._batch_bytes_max:
-            msg = (
+            raise AppendRefused(
                 f"partition {partition}: an event of {len(value)} bytes makes a batch of "
                 f"{len(batch)}, allowed are {self._batch_bytes_max}"
             )
-            raise AppendRefused(msg)
         log: PartitionLog | None = None
         try:
             async with self._clock.timeout(timeout_s):
@@ -250,8 +247,7 @@ class FilesLog:
 
     def _require_open(self, what: str) -> None:
         if self._is_closed:
-            msg = f"{what}: the log is closed"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"{what}: the log is closed")
 
 
 def _judged(found: FilesLogFolder, partition_count: int | None) -> tuple[LogIdentity, bool]:

@@ -67,9 +67,8 @@ async def refuse_empty(
             raise LogUnavailable(msg) from bounds
         if bounds.high_watermark:
             return
-    msg = (
+    raise TopicAbsent(
         f"topic {name} of cluster {found.cluster_id} is {found.topic_id} and empty, while "
         f"snapshots of {', '.join(sorted(known))} are here: it was lost, and {_WAY_OUT}. Where the "
         "tier is really given up, move those snapshots away"
     )
-    raise TopicAbsent(msg)

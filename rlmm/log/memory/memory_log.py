@@ -51,8 +51,7 @@ class MemoryLog:
     ) -> None:
         """Open *topic*; *partition_count* is the configured count, None accepts any."""
         if topic.identity is None:
-            msg = "the topic does not exist"
-            raise ConfigError(msg)
+            raise ConfigError("the topic does not exist")
         self._topic = topic
         self._identity = topic.identity
         self._is_observer = is_observer
@@ -70,14 +69,12 @@ class MemoryLog:
             raise error(reason)
         identity = self._topic.identity
         if identity is None:
-            msg = "the topic does not exist: create it, or name another"
-            raise TopicAbsent(msg)
+            raise TopicAbsent("the topic does not exist: create it, or name another")
         if self._partition_count not in {None, identity.partition_count}:
-            msg = (
+            raise ConfigError(
                 f"the topic has {identity.partition_count} partitions, "
                 f"the configuration says {self._partition_count}"
             )
-            raise ConfigError(msg)
         self._identity = identity
         return identity
 
@@ -158,8 +155,7 @@ class MemoryLog:
         plan = held.append_plan
         outcome = plan.popleft() if plan else AppendOutcome.STORED
         if outcome is AppendOutcome.REFUSED:
-            msg = f"partition {held.number}: the append was refused"
-            raise AppendRefused(msg)
+            raise AppendRefused(f"partition {held.number}: the append was refused")
         offset = None
         if outcome is not AppendOutcome.UNCERTAIN_LOST:
             offset = self._topic.write(held, [value])
@@ -174,8 +170,7 @@ class MemoryLog:
         for fault in (self._topic.fault, self._partition_fault(partition)):
             if fault is not None:
                 error, reason = fault
-                msg = f"partition {partition}: {reason}"
-                raise error(msg)
+                raise error(f"partition {partition}: {reason}")
         return self._topic.partitions[partition]
 
     def _partition_fault(self, partition: int) -> tuple[type[LogError], str] | None:

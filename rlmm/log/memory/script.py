@@ -86,8 +86,7 @@ class LogScript:
         held = self._partition(partition)
         index = held.index_of(offset)
         if index == len(held.batches) or held.batches[index].base_offset > offset:
-            msg = f"partition {partition} holds no batch with offset {offset}"
-            raise InvalidArgument(msg)
+            raise InvalidArgument(f"partition {partition} holds no batch with offset {offset}")
         data = bytearray(held.batches[index].data)
         data[-1 if len(data) > CRC_FROM else CRC_FROM] ^= 1
         held.batches[index] = replace(held.batches[index], data=bytes(data))

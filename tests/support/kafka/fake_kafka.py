@@ -263,8 +263,7 @@ class FakeKafka:
         code, base = held.append(batch)
         if partition in self.lost_answers:
             self.lost_answers.remove(partition)
-            msg = f"broker {broker} cut the connection"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"broker {broker} cut the connection")
         return ProduceResult(code, base, None, is_by_topic_id=True)
 
     def _create(self, broker: int, request: CreateTopicsRequest) -> TopicRequestOutcome:

@@ -158,8 +158,7 @@ async def test_append_when_cancelled_between_two_attempts_then_is_not_sent_with_
     await log.append(0, b"first", timeout_s=ANSWER_S)
 
     def cut(*_: object) -> None:
-        msg = "the connection is closed"
-        raise LogUnavailable(msg)
+        raise LogUnavailable("the connection is closed")
 
     with monkeypatch.context() as patch:
         patch.setattr("tests.support.kafka.fake_connections.FakeConnection.call", cut)

@@ -227,8 +227,7 @@ async def test_dial_when_a_token_provider_fails_then_its_own_error_is_told(
     """The caller gets the error of the token provider unchanged."""
 
     async def create(*_: object, **__: object) -> MadeConnection:
-        msg = "the token server is closed"
-        raise LogNotPermitted(msg)
+        raise LogNotPermitted("the token server is closed")
 
     monkeypatch.setattr("rlmm.kafka_client.connections.connection.create_conn", create)
     with pytest.raises(LogNotPermitted, match="the token server is closed"):

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 
 async def fails() -> None:
-    msg = "broken"
-    raise ZeroDivisionError(msg)
+    raise ZeroDivisionError("broken")
 
 
 async def test_task_when_it_ends_then_whoever_asked_is_told() -> None:
