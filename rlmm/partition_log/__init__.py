@@ -24,13 +24,12 @@ Every module, bottom up:
     recovery_rules    what a recovery cuts, rebuilds or refuses
     disk              the calls of the operating system; faults are put in here
     descriptors       a bounded number of open files
-    place             the shared part of all partitions
+    place             the shared part of all partitions, and the threads
     segment           a `.log` file with its indexes, and how a place in it is found
     recovery          finding out where a log ends, and making its files say so
     store             the segments of a partition: written and synced bytes
     opening           one partition's folder: identity, segments, recovery
     reading           whole batches from an offset on, and the offset of a time
-    workers           the threads
     turns             turns of changing a log: one task at a time
     commit            group commit: appends that wait together share one sync
     readable          reads, look-ups by time, waits for the end

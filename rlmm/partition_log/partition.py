@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.partition_log.incoming import IncomingBatch
+    from rlmm.partition_log.place import LogThreads
     from rlmm.partition_log.segment import Segment
     from rlmm.partition_log.store import PartitionStore, StoredAppend, SyncWork
-    from rlmm.partition_log.workers import LogThreads
 
 
 class AppendedRange(NamedTuple):

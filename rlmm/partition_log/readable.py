@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from rlmm.partition_log.place import LogThreads
     from rlmm.partition_log.recovery_rules import LogRecoveryResult
     from rlmm.partition_log.store import LogPosition, PartitionStore
-    from rlmm.partition_log.workers import LogThreads
 
 _log = logging.getLogger(__name__)
 

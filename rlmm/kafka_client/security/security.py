@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Protocol
 from aiokafka.abc import AbstractTokenProvider
 
 from rlmm.errors import ConfigError
-from rlmm.kafka_client.security.java_key_store import StoreUnreadable
-from rlmm.kafka_client.security.key_stores import is_store, pem_of, read_store
+from rlmm.kafka_client.security.key_stores import StoreUnreadable, is_store, pem_of, read_store
 
 if TYPE_CHECKING:
-    from rlmm.kafka_client.security.java_key_store import StoreContent
+    from rlmm.kafka_client.security.key_stores import StoreContent
     from rlmm.kafka_client.settings import Secret, SecuritySettings
 
 STORE_BYTES_MAX = 16 * 1024 * 1024

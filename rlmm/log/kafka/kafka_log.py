@@ -29,12 +29,14 @@ from rlmm.kafka_client.produce.producer import IdempotentProducer
 from rlmm.kafka_messages.error_codes import DENIED
 from rlmm.log.kafka.metadata_topic import (
     TopicCreation,
+    another_than,
     find_dangers,
     is_absent,
+    nothing,
+    refuse_empty,
     require_cluster,
     require_topic,
 )
-from rlmm.log.kafka.recreated_topic import another_than, nothing, refuse_empty
 from rlmm.log.protocol import LogIdentity, LogStatistics
 from rlmm.log.request_checks import require_partition, require_position, require_value
 
@@ -43,8 +45,7 @@ if TYPE_CHECKING:
 
     from rlmm.kafka_client.connections.cluster import ClusterView
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.log.kafka.metadata_topic import TopicFinding
-    from rlmm.log.kafka.recreated_topic import Remember
+    from rlmm.log.kafka.metadata_topic import Remember, TopicFinding
     from rlmm.log.protocol import LogBounds
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.records.record_set import RecordSet

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlmm.kafka_client.fetch.whole_batches import WholeBatches, whole_batches
+from rlmm.kafka_client.fetch.partition_reads import WholeBatches, whole_batches
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of
 

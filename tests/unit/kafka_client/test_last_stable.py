@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable
-from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
+from rlmm.kafka_client.offsets.log_ends import LastStableOffsets
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.log.new_ids import random_uuid
 from tests.support.kafka.fake_connections import FakeDialer

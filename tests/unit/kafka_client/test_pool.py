@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from rlmm.errors import LogNotPermitted, LogUnavailable
-from rlmm.kafka_client.connections.pool import Pool
+from rlmm.kafka_client.connections.broker_connections import Pool
 from rlmm.kafka_client.connections.task_set import TaskSet
 from tests.support.kafka.fake_connections import FakeDialer
 from tests.support.kafka.fake_kafka import FakeKafka
