@@ -11,6 +11,7 @@ from rlmm.kafka_messages.wire import MessageReader, MessageWriter
 from rlmm.log.kafka.kafka_log import KafkaLog
 from tests.support.blocking import nothing_blocks
 from tests.support.kafka.fake_connections import FakeDialer
+from tests.support.kafka.fake_kafka import FakeKafka
 from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     from rlmm.kafka_client.connections.connection import Dialer
     from rlmm.kafka_messages.wire import Request
-    from tests.support.kafka.fake_kafka import FakeKafka
 
     OpenLog = Callable[..., KafkaLog]
+    Started = tuple[FakeKafka, KafkaLog]
+    Start = Callable[..., Started]
 
 __all__ = ["nothing_blocks", "open_log"]
 
@@ -57,3 +59,16 @@ async def open_log() -> AsyncIterator[OpenLog]:
             return log
 
         yield opened
+
+
+@pytest.fixture
+def start(open_log: OpenLog) -> Start:
+    """Makes a cluster and a log on it: `start(partitions, brokers, **settings of the log)`."""
+
+    def started(
+        partitions: int = 3, brokers: int = 1, **changed: Any
+    ) -> tuple[FakeKafka, KafkaLog]:
+        kafka = FakeKafka(partitions, brokers)
+        return kafka, open_log(kafka, **changed)
+
+    return started

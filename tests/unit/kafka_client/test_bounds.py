@@ -14,7 +14,7 @@ from tests.support.kafka.fake_kafka import TOPIC, FakeKafka
 if TYPE_CHECKING:
     import pytest
 
-    from tests.unit.kafka_client.conftest import OpenLog
+    from tests.unit.kafka_client.conftest import OpenLog, Start
 
 ANSWER_S = 30.0
 
@@ -61,12 +61,11 @@ async def test_bounds_when_an_offset_is_unknown_then_it_is_no_bound(
 
 
 async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_once(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """Failure scenario F38: the answer does not wait for an election."""
-    kafka = FakeKafka(partitions=10)
+    kafka, log = start(partitions=10)
     kafka.lead(3, -1)
-    log = open_log(kafka)
     begin = asyncio.get_running_loop().time()
     bounds = await log.bounds(range(10), timeout_s=ANSWER_S)
     assert asyncio.get_running_loop().time() - begin < 0.5
@@ -75,11 +74,10 @@ async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_
 
 
 async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_longer(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """A hanging leader delays the answers of the others by at most a second."""
-    kafka = FakeKafka(brokers=3)
-    log = open_log(kafka)
+    kafka, log = start(brokers=3)
     await log.identity(timeout_s=ANSWER_S)
     kafka.hangs = {(1, "ListOffsets")}
     begin = asyncio.get_running_loop().time()
@@ -93,10 +91,9 @@ async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_long
     assert [broker for _, broker, _ in kafka.dials] == [1]
 
 
-async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(open_log: OpenLog) -> None:
+async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(start: Start) -> None:
     """Failure scenario F42: every partition has an answer or an error at the deadline."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     await log.identity(timeout_s=ANSWER_S)
     kafka.hangs = {(0, "ListOffsets")}
     begin = asyncio.get_running_loop().time()
@@ -105,12 +102,9 @@ async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(open_lo
     assert [type(bounds[at]) for at in range(3)] == [LogUnavailable] * 3
 
 
-async def test_f40_bounds_when_the_leader_has_moved_then_the_new_one_is_asked(
-    open_log: OpenLog,
-) -> None:
+async def test_f40_bounds_when_the_leader_has_moved_then_the_new_one_is_asked(start: Start) -> None:
     """Failure scenario F40: an outdated view is replaced within the same question."""
-    kafka = FakeKafka(partitions=2, brokers=2)
-    log = open_log(kafka)
+    kafka, log = start(partitions=2, brokers=2)
     await log.identity(timeout_s=ANSWER_S)
     kafka.lead(0, 1)
     kafka.partitions[0].store(b"x")
@@ -118,11 +112,10 @@ async def test_f40_bounds_when_the_leader_has_moved_then_the_new_one_is_asked(
     assert bounds == {0: LogBounds(0, 1), 1: LogBounds(0, 0)}
 
 
-async def test_f49_bounds_when_they_fail_for_a_while_then_heal(open_log: OpenLog) -> None:
+async def test_f49_bounds_when_they_fail_for_a_while_then_heal(start: Start) -> None:
     """Failure scenario F49: each request has its own answer, and errors end with their cause."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.codes = {("ListOffsets", 0): ErrorCode.OFFSET_NOT_AVAILABLE}
-    log = open_log(kafka)
     for _ in range(3):
         bounds = await log.bounds([0, 1], timeout_s=ANSWER_S)
         assert "OFFSET_NOT_AVAILABLE (78)" in str(bounds[0])
@@ -140,12 +133,9 @@ async def test_f68_bounds_when_not_permitted_then_says_so_at_once(open_log: Open
     assert len(kafka.requests(ListOffsetsRequest)) == 2
 
 
-async def test_f6_bounds_when_the_topic_is_another_by_then_are_not_its_own(
-    open_log: OpenLog,
-) -> None:
+async def test_f6_bounds_when_the_topic_is_another_by_then_are_not_its_own(start: Start) -> None:
     """Failure scenario F6: the log refuses bounds of another topic of the same name."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     await log.identity(timeout_s=ANSWER_S)
     kafka.recreate()
     kafka.partitions[0].store(b"x")

@@ -13,7 +13,7 @@ from rlmm.kafka_messages.cluster import MetadataRequest
 from tests.support.kafka.fake_kafka import CLUSTER_ID, FakeKafka
 
 if TYPE_CHECKING:
-    from tests.unit.kafka_client.conftest import OpenLog
+    from tests.unit.kafka_client.conftest import OpenLog, Start
 
 ANSWER_S = 60.0
 REFUSED = LogNotPermitted("broker-0:9092: the broker refused user 'me'")
@@ -23,11 +23,10 @@ def dial_times(kafka: FakeKafka) -> list[float]:
     return [round(at, 3) for at, _, _ in kafka.dials]
 
 
-async def test_f95_log_when_kafka_is_not_up_then_attempts_become_rare(open_log: OpenLog) -> None:
+async def test_f95_log_when_kafka_is_not_up_then_attempts_become_rare(start: Start) -> None:
     """Failure scenario F95: 250 ms doubling to 10 s, however many callers wait."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.stop(0)
-    log = open_log(kafka)
     identities = [log.identity(timeout_s=ANSWER_S) for _ in range(5)]
     reads = [log.read(0, 0, timeout_s=ANSWER_S) for _ in range(5)]
     for outcome in await asyncio.gather(*identities, *reads, return_exceptions=True):
@@ -40,13 +39,10 @@ async def test_f95_log_when_kafka_is_not_up_then_attempts_become_rare(open_log: 
     assert not statistics.is_connected
 
 
-async def test_f95_log_when_kafka_comes_up_then_the_waiting_call_is_answered(
-    open_log: OpenLog,
-) -> None:
+async def test_f95_log_when_kafka_comes_up_then_the_waiting_call_is_answered(start: Start) -> None:
     """Failure scenario F95: the waiting call is answered, and the next outage begins at 250 ms."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.stop(0)
-    log = open_log(kafka)
     waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
     await asyncio.sleep(5)
     kafka.down.clear()
@@ -59,11 +55,10 @@ async def test_f95_log_when_kafka_comes_up_then_the_waiting_call_is_answered(
     assert len(kafka.dials) <= 8  # known broker and bootstrap server, at 0, 0.25 and 0.75 s
 
 
-async def test_f95_call_when_cancelled_in_the_middle_then_ends_at_once(open_log: OpenLog) -> None:
+async def test_f95_call_when_cancelled_in_the_middle_then_ends_at_once(start: Start) -> None:
     """Failure scenario F95: a start that is cancelled while it connects leaves no task behind."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.hangs.add((0, "dial"))
-    log = open_log(kafka)
     waiting = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
     await asyncio.sleep(1)
     waiting.cancel()
@@ -73,10 +68,9 @@ async def test_f95_call_when_cancelled_in_the_middle_then_ends_at_once(open_log:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(open_log: OpenLog) -> None:
+async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(start: Start) -> None:
     """An authorization error reaches every caller and waiting read at once."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     await log.identity(timeout_s=ANSWER_S)
     waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
     await asyncio.sleep(1)
@@ -94,12 +88,11 @@ async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(open_log: Open
 
 
 async def test_f68_call_when_not_let_in_and_short_of_time_then_the_cause_stays_permanent(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """Failure scenario F68: a call between two rare attempts also gets the permanent error."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.refuses[0] = REFUSED
-    log = open_log(kafka)
     for _ in range(4):
         with pytest.raises(LogNotPermitted):
             await log.identity(timeout_s=ANSWER_S)
@@ -117,12 +110,11 @@ async def test_f68_call_when_not_let_in_and_short_of_time_then_the_cause_stays_p
 
 
 async def test_f68_read_when_leaderless_and_short_of_time_then_the_cause_stays_permanent(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """Failure scenario F68: each read of a leaderless partition gets the permanent cause."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.lead(0, -1)
-    log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
     kafka.refuses[0] = REFUSED
     for connection in kafka.connections[0]:
@@ -135,11 +127,10 @@ async def test_f68_read_when_leaderless_and_short_of_time_then_the_cause_stays_p
             await log.read(0, 0, timeout_s=0.2)
 
 
-async def test_log_when_nothing_was_heard_yet_then_names_whom_it_asks(open_log: OpenLog) -> None:
+async def test_log_when_nothing_was_heard_yet_then_names_whom_it_asks(start: Start) -> None:
     """An address that swallows everything is named before its first attempt has ended."""
-    kafka = FakeKafka()
+    kafka, log = start(bootstrap_servers=("broker-0:9092",))
     kafka.hangs = {(0, "dial")}
-    log = open_log(kafka, bootstrap_servers=("broker-0:9092",))
     said = r"is broker-0:9092 \(bootstrap\.servers\) right and reachable\?"
     with pytest.raises(LogUnavailable, match=said):
         await log.identity(timeout_s=1)
@@ -176,11 +167,10 @@ async def test_f42_log_when_a_bootstrap_server_hangs_then_the_next_is_asked(
 
 
 async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_connections(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """The client drops a hanging connection and asks that broker again later."""
-    kafka = FakeKafka(brokers=2)
-    log = open_log(kafka)
+    kafka, log = start(brokers=2)
     await log.identity(timeout_s=ANSWER_S)
     kafka.hangs = {(0, "Metadata")}
     for _ in range(8):
@@ -193,12 +183,10 @@ async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_
 
 
 async def test_f41_log_when_all_known_brokers_moved_then_begins_at_the_bootstrap_servers(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """Failure scenario F41: the log finds moved brokers by the bootstrap servers."""
-    kafka = FakeKafka(brokers=2)
-    settings = kafka.log_settings(bootstrap_servers=("broker-1:9092",))
-    log = open_log(kafka, bootstrap_servers=settings.bootstrap_servers)
+    kafka, log = start(brokers=2, bootstrap_servers=("broker-1:9092",))
     del kafka.brokers[1]
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
     moved = kafka.brokers.pop(0)
@@ -209,12 +197,9 @@ async def test_f41_log_when_all_known_brokers_moved_then_begins_at_the_bootstrap
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
 
 
-async def test_identity_when_asked_then_is_never_from_before_the_question(
-    open_log: OpenLog,
-) -> None:
+async def test_identity_when_asked_then_is_never_from_before_the_question(start: Start) -> None:
     """The identity comes from a request made after the call."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     await log.identity(timeout_s=ANSWER_S)
     kafka.hangs = {(0, "Metadata")}
     early = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
@@ -226,20 +211,16 @@ async def test_identity_when_asked_then_is_never_from_before_the_question(
     assert len(kafka.requests(MetadataRequest)) == 3
 
 
-async def test_view_when_wanted_by_many_then_one_question_is_asked(open_log: OpenLog) -> None:
+async def test_view_when_wanted_by_many_then_one_question_is_asked(start: Start) -> None:
     """Any number of waiting calls cause one request."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    _, log = start()
     await asyncio.gather(*(log.bounds([0], timeout_s=ANSWER_S) for _ in range(20)))
     assert log.statistics().connect_attempts == 1
 
 
-async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(
-    open_log: OpenLog,
-) -> None:
+async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(start: Start) -> None:
     """An unreachable broker is dialled once, and then not before a pause ends."""
-    kafka = FakeKafka(partitions=8, brokers=2)
-    log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
+    kafka, log = start(partitions=8, brokers=2, bootstrap_servers=("broker-1:9092",))
     await log.identity(timeout_s=ANSWER_S)
     kafka.refuses[0] = LogUnavailable("broker-0:9092: no broker listens there")
     kafka.dials.clear()
@@ -252,10 +233,9 @@ async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(
     assert all(later - at > 0.09 for at, later in pairwise(times))
 
 
-async def test_node_when_a_dial_hangs_then_nobody_dials_beside_it(open_log: OpenLog) -> None:
+async def test_node_when_a_dial_hangs_then_nobody_dials_beside_it(start: Start) -> None:
     """A broker that accepts and stays silent gets one connection attempt at a time."""
-    kafka = FakeKafka(partitions=8, brokers=2)
-    log = open_log(kafka, bootstrap_servers=("broker-1:9092",))
+    kafka, log = start(partitions=8, brokers=2, bootstrap_servers=("broker-1:9092",))
     await log.identity(timeout_s=ANSWER_S)
     kafka.dials.clear()
     kafka.hangs = {(0, "dial")}
@@ -264,11 +244,10 @@ async def test_node_when_a_dial_hangs_then_nobody_dials_beside_it(open_log: Open
     assert [broker for _, broker, _ in kafka.dials].count(0) == 1
 
 
-async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(open_log: OpenLog) -> None:
+async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(start: Start) -> None:
     """Failure scenario F68: a read of a leaderless partition also gets the authorization error."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.lead(0, -1)
-    log = open_log(kafka)
     waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
     await asyncio.sleep(1)
     kafka.refuses[0] = REFUSED
@@ -279,11 +258,10 @@ async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(open_log: Op
 
 
 async def test_log_when_kafka_goes_away_then_whoever_asks_for_ends_sees_it_and_its_return(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """Callers of log ends or reads notice when Kafka goes away and returns."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     await log.identity(timeout_s=ANSWER_S)
     assert log.statistics().is_connected
     kafka.stop(0)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rlmm.log.kafka.kafka_log import KafkaLog
-    from tests.unit.kafka_client.conftest import OpenLog
+    from tests.unit.kafka_client.conftest import OpenLog, Start
 
 ANSWER_S = 30.0
 CREATED = TopicSettings(name=TOPIC, is_created=True, num_partitions=3)
@@ -234,12 +234,9 @@ async def test_topic_when_it_can_never_be_created_then_says_why(
     assert len(kafka.created) == 1
 
 
-async def test_f7_identity_when_the_count_is_another_then_nothing_is_bound(
-    open_log: OpenLog,
-) -> None:
+async def test_f7_identity_when_the_count_is_another_then_nothing_is_bound(start: Start) -> None:
     """Failure scenario F7: every call is refused on a topic that contradicts the configuration."""
-    kafka = FakeKafka(partitions=16)
-    log = open_log(kafka, topic=TopicSettings(name=TOPIC, num_partitions=50))
+    _, log = start(partitions=16, topic=TopicSettings(name=TOPIC, num_partitions=50))
     for call in CALLS.values():
         with pytest.raises(ConfigError, match="has 16 partitions, the configuration says 50"):
             await call(log)
@@ -256,11 +253,10 @@ async def test_f61_partition_when_there_is_none_then_is_refused(
 
 
 async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_identity_binds(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """F6: waiting reads end, and the next `identity` call binds to the new topic."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     waiting = [asyncio.create_task(log.read(at, 0, timeout_s=ANSWER_S)) for at in range(3)]
     await asyncio.sleep(1)
     kafka.recreate(partitions=5)
@@ -273,11 +269,10 @@ async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_ide
 
 
 async def test_f6_identity_when_it_finds_another_topic_first_then_waiting_reads_are_told(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """F6: a read of the old topic ends with an error and never reads the new one."""
-    kafka = FakeKafka()
-    log = open_log(kafka, fetch_max_wait_ms=20_000)
+    kafka, log = start(fetch_max_wait_ms=20_000)
     waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
     await asyncio.sleep(1)
     kafka.hangs = {(0, "Fetch")}
@@ -287,12 +282,9 @@ async def test_f6_identity_when_it_finds_another_topic_first_then_waiting_reads_
         await waiting
 
 
-async def test_f6_cluster_when_it_is_another_then_nothing_of_it_is_answered(
-    open_log: OpenLog,
-) -> None:
+async def test_f6_cluster_when_it_is_another_then_nothing_of_it_is_answered(start: Start) -> None:
     """Failure scenario F6: addresses that lead to another cluster by now are noticed."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     await log.identity(timeout_s=ANSWER_S)
     kafka.cluster_id = "another"
     kafka.lead(0, -1)
@@ -300,10 +292,9 @@ async def test_f6_cluster_when_it_is_another_then_nothing_of_it_is_answered(
         await log.read(0, 0, timeout_s=ANSWER_S)
 
 
-async def test_topic_when_hidden_later_then_reads_that_wait_are_told(open_log: OpenLog) -> None:
+async def test_topic_when_hidden_later_then_reads_that_wait_are_told(start: Start) -> None:
     """Waiting reads end with an error when their rights are removed."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     await log.identity(timeout_s=ANSWER_S)
     kafka.exists, kafka.topic_code = False, int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     kafka.codes = {("Fetch", 0): ErrorCode.NOT_LEADER_OR_FOLLOWER}
@@ -311,10 +302,9 @@ async def test_topic_when_hidden_later_then_reads_that_wait_are_told(open_log: O
         await log.read(0, 0, timeout_s=ANSWER_S)
 
 
-async def test_close_when_calls_are_in_flight_then_each_ends_at_once(open_log: OpenLog) -> None:
+async def test_close_when_calls_are_in_flight_then_each_ends_at_once(start: Start) -> None:
     """Reads and questions end closed; an append that was sent is uncertain."""
-    kafka = FakeKafka(partitions=3, brokers=3)
-    log = open_log(kafka)
+    kafka, log = start(partitions=3, brokers=3)
     await log.identity(timeout_s=ANSWER_S)
     kafka.hangs = {(1, "Produce"), (0, "ListOffsets")}
     kafka.lead(2, -1)
@@ -338,11 +328,10 @@ async def test_close_when_calls_are_in_flight_then_each_ends_at_once(open_log: O
 
 
 async def test_close_when_a_deadline_passes_at_that_moment_then_all_the_same_all_ends(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """A call whose time is up in the instant of the close does not keep the log from closing."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    _, log = start()
     await log.identity(timeout_s=ANSWER_S)
 
     async def close_later() -> None:
@@ -377,10 +366,9 @@ async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(
     assert [danger.key for danger in found] == ["replication.factor", "settings"]
 
 
-async def test_statistics_when_things_happened_then_count_them(open_log: OpenLog) -> None:
+async def test_statistics_when_things_happened_then_count_them(start: Start) -> None:
     """One frozen record counts past operations and waiting ones."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     kafka.partitions[0].store(b"event")
     await log.read(0, 0, timeout_s=ANSWER_S)
     waiting = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))

@@ -16,7 +16,7 @@ from tests.support.kafka.fake_kafka import CLUSTER_ID, FakeKafka
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog
     from rlmm.log.protocol import LogIdentity
-    from tests.unit.kafka_client.conftest import OpenLog
+    from tests.unit.kafka_client.conftest import Start
 
 LONG_S = 600.0
 ATTEMPTS_OF_10_S = 6
@@ -34,13 +34,10 @@ async def in_a_long_pause(log: KafkaLog) -> asyncio.Task[LogIdentity]:
     return asked
 
 
-async def test_f95_attempt_when_there_is_a_sign_of_life_then_is_made_at_once(
-    open_log: OpenLog,
-) -> None:
+async def test_f95_attempt_when_there_is_a_sign_of_life_then_is_made_at_once(start: Start) -> None:
     """Failure scenario F95: the log tries again at once when a broker gives a sign of life."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.stop(0)
-    log = open_log(kafka)
     asked = await in_a_long_pause(log)
     kafka.down.clear()
     log.wake()
@@ -52,12 +49,11 @@ async def test_f95_attempt_when_there_is_a_sign_of_life_then_is_made_at_once(
 
 
 async def test_f95_sign_of_life_when_an_attempt_is_under_way_then_the_next_one_is_soon(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """The next attempt is soon, because a broker sends hello before it is reachable."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.stop(0)
-    log = open_log(kafka)
     asked = await in_a_long_pause(log)
     kafka.down.clear()
     kafka.hangs = {(0, "dial")}
@@ -74,12 +70,11 @@ async def test_f95_sign_of_life_when_an_attempt_is_under_way_then_the_next_one_i
 
 
 async def test_f95_signs_of_life_when_they_come_in_a_flood_then_attempts_keep_the_first_pause(
-    open_log: OpenLog,
+    start: Start,
 ) -> None:
     """Failure scenario F95: a thousand hellos in five seconds are four attempts in each."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.stop(0)
-    log = open_log(kafka)
     asked = await in_a_long_pause(log)
     kafka.dials.clear()
     for _ in range(1_000):
@@ -91,11 +86,10 @@ async def test_f95_signs_of_life_when_they_come_in_a_flood_then_attempts_keep_th
     asked.cancel()
 
 
-async def test_f68_sign_of_life_when_not_let_in_then_changes_nothing(open_log: OpenLog) -> None:
+async def test_f68_sign_of_life_when_not_let_in_then_changes_nothing(start: Start) -> None:
     """Failure scenario F68: users get locked for passwords that are tried too often."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.refuses[0] = LogNotPermitted("broker-0:9092: the broker refused user 'me'")
-    log = open_log(kafka)
     for _ in range(6):
         with pytest.raises(LogNotPermitted):
             await log.identity(timeout_s=LONG_S)
@@ -104,11 +98,10 @@ async def test_f68_sign_of_life_when_not_let_in_then_changes_nothing(open_log: O
     assert [round(later - at, 3) for at, later in pairwise(times)] == [0.25, 0.5, 1, 2, 4]
 
 
-async def test_sign_of_life_when_the_log_is_closed_then_is_passed_over(open_log: OpenLog) -> None:
+async def test_sign_of_life_when_the_log_is_closed_then_is_passed_over(start: Start) -> None:
     """A closed log ignores signs of life."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.stop(0)
-    log = open_log(kafka)
     with pytest.raises(LogUnavailable):
         await log.identity(timeout_s=1)
     await log.close()
