@@ -137,9 +137,7 @@ def count_unacknowledged(
     ("seed", "kills"),
     [pytest.param(1, 10, id="10"), pytest.param(2, 50, id="50", marks=pytest.mark.long)],
 )
-def test_files_log_when_its_process_is_killed_then_keeps_all_that_it_acknowledged(
-    tmp_path: Path, seed: int, kills: int
-) -> None:
+def test_files_log_when_killed_then_keeps_all_events(tmp_path: Path, seed: int, kills: int) -> None:
     """After any kill the folder opens with every acknowledged event once, and goes on."""
     rng = random.Random(seed)
     folder = tmp_path / "log"

@@ -45,9 +45,7 @@ def test_readers_when_fed_a_hundred_thousand_damaged_inputs_never_crash() -> Non
     assert done.exit_code == 0, done.output
 
 
-def test_crash_when_planted_is_found_and_repeated_from_what_is_printed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_crash_when_planted_is_found_and_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader that raises for rare bytes is caught; seed and group give the same input again."""
 
     def decode_with_a_fault(value: bytes | None) -> Event | Undecodable:

@@ -99,9 +99,7 @@ async def assert_goes_on(log: PartitionLog, root: Path, stored: dict[int, bytes 
 @pytest.mark.parametrize(
     "how", [errno.ENOSPC, errno.EIO, errno.EDQUOT, "short", "between", "none"], ids=str
 )
-async def test_append_when_the_write_fails_then_is_refused_and_cut_back(
-    tmp_path: Path, how: int | str
-) -> None:
+async def test_append_when_its_write_fails_then_is_cut_back(tmp_path: Path, how: int | str) -> None:
     """A failed or short write refuses the append and leaves nothing of it."""
     async with faulty_log(tmp_path / "root") as (disk, _, log):
         size = log_files(tmp_path / "root")[0].stat().st_size
@@ -114,9 +112,7 @@ async def test_append_when_the_write_fails_then_is_refused_and_cut_back(
         await assert_goes_on(log, tmp_path / "root", {0: b"first"})
 
 
-async def test_append_when_a_threads_write_fails_then_is_refused_and_cut_back(
-    tmp_path: Path,
-) -> None:
+async def test_append_when_a_threads_write_fails_then_is_cut_back(tmp_path: Path) -> None:
     """A failed write by a thread, as for large appends, is refused and cut back."""
     async with faulty_log(tmp_path / "root") as (disk, _, log):
         disk.shorten(700_000)
@@ -163,9 +159,7 @@ async def test_append_when_it_cannot_be_cut_back_then_is_uncertain_and_the_parti
     assert (tmp_path / "root" / ".kafka_cleanshutdown").exists()
 
 
-async def test_partition_when_offline_at_the_end_then_the_next_start_recovers(
-    tmp_path: Path,
-) -> None:
+async def test_partition_when_offline_at_the_end_then_is_recovered(tmp_path: Path) -> None:
     """A partition that was offline is not marked as closed, and the next start recovers it."""
     async with faulty_log(tmp_path) as (disk, registry, log):
         disk.shorten(40)
@@ -179,9 +173,7 @@ async def test_partition_when_offline_at_the_end_then_the_next_start_recovers(
         assert await values_of(again) == {0: b"first"}
 
 
-async def test_sync_when_it_fails_then_all_who_wait_are_uncertain_and_no_sync_follows(
-    tmp_path: Path,
-) -> None:
+async def test_sync_when_it_fails_then_all_waiters_are_uncertain(tmp_path: Path) -> None:
     """After a failed sync the partition goes offline and does not sync again."""
     async with faulty_log(tmp_path) as (disk, _, log):
         follower = asyncio.create_task(log.wait_past(1, 30))
@@ -215,9 +207,7 @@ async def test_sync_when_too_many_files_are_open_then_idle_ones_make_room(tmp_pa
         assert log.fault is None
 
 
-async def test_sync_when_it_fails_at_an_interval_then_the_partition_is_offline(
-    tmp_path: Path,
-) -> None:
+async def test_sync_when_an_interval_one_fails_then_is_offline(tmp_path: Path) -> None:
     """A failed sync at an interval puts the partition offline, too."""
     settings = replace(FAST, sync=SyncPolicy.INTERVAL, sync_interval_ms=1)
     async with faulty_log(tmp_path, settings) as (disk, _, log):
@@ -246,9 +236,7 @@ async def test_roll_when_the_disk_is_full_then_the_append_is_refused(
         await assert_goes_on(log, tmp_path / "root", {0: b"first"})
 
 
-async def test_index_when_it_cannot_be_written_at_a_roll_then_is_written_later(
-    tmp_path: Path,
-) -> None:
+async def test_index_when_a_roll_cannot_write_it_then_is_later(tmp_path: Path) -> None:
     """An index that cannot be written at a roll is written with a later sync, and appends go on."""
     async with faulty_log(tmp_path, replace(EACH, segment_bytes=150)) as (disk, registry, log):
         await registry.checkpoint()
@@ -263,9 +251,7 @@ async def test_index_when_it_cannot_be_written_at_a_roll_then_is_written_later(
         assert log.fault is None
 
 
-async def test_opening_when_reads_fail_then_is_unavailable_and_nothing_is_cut(
-    tmp_path: Path,
-) -> None:
+async def test_opening_when_reads_fail_then_cuts_nothing(tmp_path: Path) -> None:
     """An opening with failing reads is refused and cuts nothing."""
     registry, log = await open_log(tmp_path / "root", EACH)
     async with registry:
@@ -281,9 +267,7 @@ async def test_opening_when_reads_fail_then_is_unavailable_and_nothing_is_cut(
         assert await values_of(await registry.partition(TOPIC, 0)) == {0: b"first"}
 
 
-async def test_opening_when_the_disk_is_full_then_the_log_is_read_all_the_same(
-    tmp_path: Path,
-) -> None:
+async def test_opening_when_the_disk_is_full_then_the_log_is_read(tmp_path: Path) -> None:
     """A crashed log opens on a full disk without its indexes, which are written later."""
     settings = replace(EACH, segment_bytes=150)
     registry, log = await open_log(tmp_path / "root", settings)
@@ -313,9 +297,7 @@ async def test_opening_when_the_disk_is_full_then_the_log_is_read_all_the_same(
         assert [path.read_bytes() for path in spoilt] == good
 
 
-async def test_disk_when_full_for_real_then_appends_are_refused_and_go_on_later(
-    tmp_path: Path,
-) -> None:
+async def test_disk_when_full_for_real_then_appends_wait_for_room(tmp_path: Path) -> None:
     """The kernel stops a write half-way, and the log cuts back the part that was written."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", FULL_FOR_REAL, str(tmp_path),
@@ -350,9 +332,7 @@ async def test_f17_tick_when_the_disk_is_full_then_goes_on_and_notes_when_there_
         await log.append(TWO)
 
 
-async def test_registry_when_the_disk_is_full_then_is_not_opened_and_says_so(
-    tmp_path: Path,
-) -> None:
+async def test_registry_when_the_disk_is_full_then_is_not_opened(tmp_path: Path) -> None:
     """A registry on a full disk is unavailable, not misconfigured: a restart may help."""
     registry, _ = await open_log(tmp_path, EACH)
     await registry.close()

@@ -67,9 +67,7 @@ def check(stored: dict[int, bytes | None], told: Acknowledged) -> None:
 @pytest.mark.parametrize(
     "kills", [pytest.param(10, id="short"), pytest.param(50, id="long", marks=pytest.mark.long)]
 )
-async def test_process_when_killed_while_it_appends_then_nothing_acknowledged_is_lost(
-    tmp_path: Path, kills: int
-) -> None:
+async def test_process_when_killed_then_loses_no_stored_append(tmp_path: Path, kills: int) -> None:
     """After each kill: 0 acknowledged events lost, 0 twice, 0 out of order; and it goes on."""
     rng = random.Random(kills)
     told: Acknowledged = {}

@@ -109,9 +109,7 @@ def test_tests_whose_id_does_not_say_it_are_refused(pytester: pytest.Pytester) -
     result.stderr.fnmatch_lines(["*test_without_the_word asks for a real broker*"])
 
 
-def test_tests_when_distributed_run_with_all_that_use_brokers_in_one_worker(
-    pytester: pytest.Pytester,
-) -> None:
+def test_tests_when_distributed_use_brokers_in_one_worker(pytester: pytest.Pytester) -> None:
     """All tests with a broker run in one of two workers."""
     pytester.makeconftest(PLUGIN)
     for name in ("test_kafka_here", "test_there"):
@@ -152,9 +150,7 @@ def broker(tmp_path):
     assert result.outlines.count("the disk is on fire") == 1
 
 
-def test_fixture_when_its_broker_is_not_asked_for_by_name_has_logs_all_the_same(
-    tmp_path: Path,
-) -> None:
+def test_fixture_when_its_broker_is_indirect_has_logs_too(tmp_path: Path) -> None:
     """Logs of stock managers and of the contract suite's broker are shown, too."""
     nobody = cast("Any", SimpleNamespace(logs=[]))
     assert isinstance(StockPeers(nobody, tmp_path), Talkative)

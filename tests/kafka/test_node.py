@@ -70,9 +70,7 @@ async def test_node_when_killed_or_stopped_comes_back_on_its_port(fresh_kafka: F
     assert len([line for line in node.log.since(0) if STARTED in line]) == 3
 
 
-def test_node_when_started_takes_its_classes_from_the_archive(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
+def test_node_when_started_uses_the_class_archive(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
     """The class-data archive fits: without a word it would be left out where it does not."""
     node, loaded = fresh_kafka.node(), tmp_path / "classes"
     node.flags = [*node.flags, f"-Xlog:class+load:file={loaded}"]

@@ -39,9 +39,7 @@ async def test_secured_broker_when_the_key_is_right_serves(guarded: SecuredKafka
 
 
 @EVERY_WAY
-async def test_secured_broker_when_the_key_is_wrong_refuses(
-    guarded: SecuredKafka, way: Way
-) -> None:
+async def test_secured_broker_refuses_a_wrong_key(guarded: SecuredKafka, way: Way) -> None:
     """A user with wrong credentials sees nothing."""
     assert await partitions_seen(guarded.login(way)) == 1
     with pytest.raises(KafkaError):
@@ -49,9 +47,7 @@ async def test_secured_broker_when_the_key_is_wrong_refuses(
 
 
 @EVERY_WAY
-async def test_secured_broker_when_rights_are_missing_says_so(
-    guarded: SecuredKafka, way: Way
-) -> None:
+async def test_secured_broker_when_rights_are_missing(guarded: SecuredKafka, way: Way) -> None:
     """A user without rights is refused by topic; an anonymous TLS client is allowed."""
     if way is Way.TLS:
         assert await produce(guarded.login(way), TOPIC, [b"from nobody"])

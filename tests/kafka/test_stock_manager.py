@@ -70,9 +70,7 @@ async def test_stock_manager_when_it_reads_a_brokers_history_knows_its_segments(
     assert peer.log.errors() == []
 
 
-async def test_stock_manager_when_we_append_events_digests_them(
-    kafka_broker: TieredKafka, stock_peer: Start
-) -> None:
+async def test_stock_manager_reads_our_events(kafka_broker: TieredKafka, stock_peer: Start) -> None:
     """The stock manager answers with the events that our codec wrote."""
     partition = new_partition("ours")
     first, second = segment_id(1, partition), segment_id(2, partition)

@@ -77,9 +77,7 @@ async def files(tmp_path: Path) -> AsyncIterator[Opened]:
     await made.log.close()
 
 
-async def test_f31_read_when_the_tail_is_a_marker_then_the_position_reaches_the_end(
-    files: Opened,
-) -> None:
+async def test_f31_read_when_the_tail_is_a_marker_then_reaches_the_end(files: Opened) -> None:
     """Failure scenario F31: a read delivers aborted records and passes the marker behind them."""
     partition = await files.log._registry.partition(TOPIC, 0)
     marker = Producer(7, 0, -1, is_transactional=True)
@@ -116,9 +114,7 @@ async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(fil
         assert not caught.value.retriable
 
 
-async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_wait(
-    files: Opened,
-) -> None:
+async def test_f42_call_when_a_partition_opens_slowly_then_others_go_on(files: Opened) -> None:
     """Calls on a slowly opening partition end at their deadline, and others do not wait."""
     await files.log.close()
     files.disk.slow_folder = files.folder / f"{TOPIC}-1"
@@ -147,9 +143,7 @@ async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_w
     assert await files.log.bounds([1], timeout_s=ANSWER_S) == {1: LogBounds(0, 1)}
 
 
-async def test_close_when_a_partition_is_being_opened_then_no_call_is_answered_any_more(
-    files: Opened,
-) -> None:
+async def test_close_when_a_partition_is_being_opened_then_calls_end(files: Opened) -> None:
     """A call that comes after a close began is refused while a partition is still being opened."""
     await files.log.close()
     files.disk.slow_folder = files.folder / f"{TOPIC}-1"
@@ -172,9 +166,7 @@ async def test_close_when_a_partition_is_being_opened_then_no_call_is_answered_a
     await closing
 
 
-async def test_append_when_the_disk_is_full_then_is_refused_until_there_is_room(
-    files: Opened,
-) -> None:
+async def test_append_when_the_disk_is_full_then_is_refused_for_now(files: Opened) -> None:
     """An append on a full disk is refused, and appends succeed once there is room."""
     files.disk.write_error = FULL
     for _ in range(3):
@@ -185,9 +177,7 @@ async def test_append_when_the_disk_is_full_then_is_refused_until_there_is_room(
     assert await read_until(files.log, 0, 0, 2) == [(0, b"0"), (1, b"more")]
 
 
-async def test_f68_append_when_the_medium_fails_then_is_uncertain_and_the_partition_offline(
-    files: Opened,
-) -> None:
+async def test_f68_append_when_the_medium_fails_then_partition_is_offline(files: Opened) -> None:
     """A failed sync takes its one partition offline for good, for every caller."""
     files.disk.sync_error = BROKEN
     with pytest.raises(AppendUncertain, match="Input/output error"):

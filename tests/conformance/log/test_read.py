@@ -48,9 +48,7 @@ async def test_read_when_inside_the_log_then_goes_on_from_there(under_test: LogU
         assert found == list(enumerate(values))[position:]
 
 
-async def test_read_when_within_a_limit_then_gives_whole_batches_and_no_more(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_within_a_limit_then_gives_whole_batches(under_test: LogUnderTest) -> None:
     """A read returns whole batches within its limit, at least one, and later reads the rest."""
     values = [b"%03d" % number * 30 for number in range(10)]
     await write(under_test.log, 0, *values)
@@ -66,9 +64,7 @@ async def test_read_when_within_a_limit_then_gives_whole_batches_and_no_more(
     assert found == list(enumerate(values))
 
 
-async def test_read_when_a_batch_passes_the_limit_then_it_comes_whole(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_a_batch_passes_the_limit_then_is_whole(under_test: LogUnderTest) -> None:
     """A read that finds a batch returns it whole, however small the limit."""
     await write(under_test.log, 0, b"large" * 500, b"next")
     record_set = await under_test.log.read(0, 0, timeout_s=ANSWER_S, bytes_max=1)
@@ -77,9 +73,7 @@ async def test_read_when_a_batch_passes_the_limit_then_it_comes_whole(
     assert record_set.next_offset == 1
 
 
-async def test_read_when_beside_one_that_waits_then_gives_all_and_leaves_that_waiting(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_beside_a_waiting_one_then_both_go_on(under_test: LogUnderTest) -> None:
     """A reader of history neither waits for a waiting read of its partition nor ends it."""
     log, values = under_test.log, [b"%d" % number for number in range(6)]
     await write(log, 0, *values)
@@ -161,9 +155,7 @@ async def test_read_when_there_is_much_then_others_get_their_turn(under_test: Lo
         assert turns == list(range(number + 1))
 
 
-async def test_read_when_cancelled_then_leaves_nothing_and_harms_nobody(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_cancelled_then_leaves_nothing_behind(under_test: LogUnderTest) -> None:
     """A cancelled read disturbs no other read of the same position, now or later."""
     cancelled, kept = reading(under_test.log, 0, 0), reading(under_test.log, 0, 0)
     await settled()
@@ -178,9 +170,7 @@ async def test_read_when_cancelled_then_leaves_nothing_and_harms_nobody(
     assert not under_test.reads_waiting()
 
 
-async def test_read_when_cancelled_as_its_answer_comes_then_nothing_is_lost(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_cancelled_at_the_end_then_loses_nothing(under_test: LogUnderTest) -> None:
     """A read cancelled at the moment of an append takes no record away."""
     waiting = reading(under_test.log, 0, 0)
     await settled()
@@ -190,9 +180,7 @@ async def test_read_when_cancelled_as_its_answer_comes_then_nothing_is_lost(
     assert values_of(await read_on(under_test.log, 0, 0)) == [(0, b"a")]
 
 
-async def test_read_when_another_partition_is_silent_then_is_not_held_up(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_another_partition_is_silent_then_goes_on(under_test: LogUnderTest) -> None:
     """A read that waits on one partition does not delay reads of others."""
     silent = reading(under_test.log, 0, 0)
     await settled()
@@ -205,9 +193,7 @@ async def test_read_when_another_partition_is_silent_then_is_not_held_up(
     assert await silent is not None
 
 
-async def test_read_when_several_read_the_same_then_each_gets_everything(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_several_read_the_same_then_all_get_it(under_test: LogUnderTest) -> None:
     """Several readers of a partition each get every record."""
     waiting = [reading(under_test.log, 0, 0) for _ in range(5)]
     await settled()
@@ -224,9 +210,7 @@ async def test_read_when_beyond_the_end_then_tells_the_bounds(under_test: LogUnd
     assert (caught.value.log_start, caught.value.next_offset) == (0, 2)
 
 
-async def test_f66_read_when_the_head_was_cut_off_then_tells_the_bounds(
-    under_test: LogUnderTest,
-) -> None:
+async def test_f66_read_when_the_head_is_gone_then_has_bounds(under_test: LogUnderTest) -> None:
     """A read below the log start offset is an error and never jumps silently."""
     values = [b"%d" % number for number in range(6)]
     await write(under_test.log, 0, *values)
@@ -237,9 +221,7 @@ async def test_f66_read_when_the_head_was_cut_off_then_tells_the_bounds(
     assert await read_until(under_test.log, 0, 4, 6) == [(4, b"4"), (5, b"5")]
 
 
-async def test_f28_read_when_the_log_begins_at_40_then_begins_there(
-    under_test: LogUnderTest,
-) -> None:
+async def test_f28_read_when_the_log_begins_at_40_then_does_too(under_test: LogUnderTest) -> None:
     """A log that is empty at offset 40 is read from 40 on, and the read waits."""
     await write(under_test.log, 0, *(b"%d" % number for number in range(40)))
     await under_test.delete_records(0, 40)

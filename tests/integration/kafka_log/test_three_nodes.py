@@ -126,9 +126,7 @@ async def test_f40_log_when_a_leader_is_killed_under_load_then_nothing_is_lost_o
         assert len(set(stored.values())) == len(stored)
 
 
-async def test_f38_log_when_one_partition_has_no_leader_then_the_others_work(
-    kafka_cluster: Cluster, open_log: OpenLog
-) -> None:
+async def test_f38_log_when_one_lacks_a_leader(kafka_cluster: Cluster, open_log: OpenLog) -> None:
     """Partitions without a leader delay no read or write of any other."""
     topic = own_topic("single")
     await create_topic(kafka_cluster.login, topic, partitions=PARTITIONS, replicas=1)
@@ -168,9 +166,7 @@ async def test_f38_log_when_one_partition_has_no_leader_then_the_others_work(
         assert values_of(record_set) == [(1, b"second")]
 
 
-async def test_f42_log_when_a_leader_hangs_then_only_its_questions_wait(
-    kafka_cluster: Cluster, open_log: OpenLog
-) -> None:
+async def test_f42_log_when_a_leader_hangs(kafka_cluster: Cluster, open_log: OpenLog) -> None:
     """A stopped leader delays only its own bounds; appends and reads use the next leader."""
     topic = own_topic("hanging")
     await create_topic(

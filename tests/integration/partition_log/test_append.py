@@ -64,9 +64,7 @@ async def begun(log: PartitionLog, *values: bytes) -> list[asyncio.Task[object]]
 
 
 @pytest.mark.parametrize("policy", SyncPolicy)
-async def test_append_when_acknowledged_then_readers_see_it(
-    tmp_path: Path, policy: SyncPolicy
-) -> None:
+async def test_append_when_acknowledged_then_is_read(tmp_path: Path, policy: SyncPolicy) -> None:
     """Under every policy an acknowledged append can be read, with its offset."""
     registry, log = await open_log(tmp_path, replace(FAST, sync=policy))
     async with registry:
@@ -114,9 +112,7 @@ async def test_append_when_many_wait_then_they_share_syncs(tmp_path: Path) -> No
         assert disk.sync_count - before <= 4
 
 
-async def test_append_when_written_during_a_sync_then_is_not_acknowledged_by_it(
-    tmp_path: Path,
-) -> None:
+async def test_append_when_written_during_a_sync_then_waits_for_the_next(tmp_path: Path) -> None:
     """A sync acknowledges only appends written before it began."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, EACH, disk=disk)
@@ -140,9 +136,7 @@ async def test_append_when_written_during_a_sync_then_is_not_acknowledged_by_it(
         assert log.next_offset == 3
 
 
-async def test_append_when_one_waiter_is_cancelled_then_the_others_are_acknowledged(
-    tmp_path: Path,
-) -> None:
+async def test_append_when_a_waiter_is_cancelled_then_others_are_stored(tmp_path: Path) -> None:
     """A cancelled append neither stops the sync nor touches another append."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, EACH, disk=disk)
@@ -181,9 +175,7 @@ async def test_append_when_its_time_is_up_then_says_whether_it_was_written(tmp_p
 
 
 @pytest.mark.parametrize("policy", [SyncPolicy.NEVER, SyncPolicy.INTERVAL])
-async def test_append_when_the_policy_does_not_ask_then_waits_for_no_sync(
-    tmp_path: Path, policy: SyncPolicy
-) -> None:
+async def test_append_when_never_synced_then_is_fast(tmp_path: Path, policy: SyncPolicy) -> None:
     """With the policies interval and never an append is acknowledged when it is written."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, replace(FAST, sync=policy), disk=disk)
@@ -221,9 +213,7 @@ async def test_append_when_large_then_is_stored_like_any_other(tmp_path: Path) -
         assert (await values_of(log))[6] == b"b"
 
 
-async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_whole(
-    tmp_path: Path,
-) -> None:
+async def test_append_when_cancelled_in_a_write_then_the_log_is_whole(tmp_path: Path) -> None:
     """A cancelled append returns at once; the next one waits for its write and keeps it."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER), disk=disk)
@@ -339,9 +329,7 @@ async def test_append_when_not_sound_then_leaves_the_log_as_it_was(tmp_path: Pat
 @pytest.mark.parametrize(
     "slow", ["create", "recovery-point-offset-checkpoint", "leader-epoch-checkpoint", "remove"]
 )
-async def test_append_when_the_disk_is_slow_before_it_is_written_then_ends_in_time(
-    tmp_path: Path, slow: str
-) -> None:
+async def test_append_when_the_disk_is_slow_then_ends_in_time(tmp_path: Path, slow: str) -> None:
     """A disk that hangs at a roll, a new epoch or an old index holds no append beyond its time."""
     registry, log = await open_log(tmp_path, EACH)
     async with registry:

@@ -68,9 +68,7 @@ async def test_log_when_closed_cleanly_then_opens_without_a_scan(tmp_path: Path)
         assert (await log.append(batch(b"x"), leader_epoch=1)).base_offset == 40
 
 
-async def test_log_when_opened_and_closed_untouched_then_its_files_stay_as_they_are(
-    tmp_path: Path,
-) -> None:
+async def test_log_when_opened_and_closed_then_its_files_are_unchanged(tmp_path: Path) -> None:
     """A clean start and end change no file of a partition."""
     before = picture(partition_folder(await made(tmp_path)))
     async with await LogRegistry.open(tmp_path, SMALL) as registry:
@@ -88,9 +86,7 @@ async def test_mark_of_a_clean_end_when_the_folder_is_open_then_is_gone(tmp_path
     assert (tmp_path / MARK).exists()
 
 
-async def test_mark_of_a_clean_end_when_something_was_not_recovered_then_is_not_set(
-    tmp_path: Path,
-) -> None:
+async def test_clean_end_when_something_was_not_recovered_then_is_unmarked(tmp_path: Path) -> None:
     """After a crash the mark returns only when every partition was recovered."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     async with await LogRegistry.open(root, SMALL):
@@ -279,9 +275,7 @@ def brokers_folder(root: Path) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("preallocated", [False, True], ids=["trimmed", "preallocated"])
-async def test_folder_when_copied_from_a_broker_then_is_read_and_not_changed(
-    tmp_path: Path, preallocated: bool
-) -> None:
+async def test_folder_when_a_brokers_then_is_unchanged(tmp_path: Path, preallocated: bool) -> None:
     """Real record sets are read as they are; no file, time or lock of the folder changes."""
     sizes = brokers_folder(tmp_path)
     if preallocated:

@@ -49,9 +49,7 @@ def batches_of(data: bytes) -> list[Batch]:
 
 
 @pytest.mark.parametrize("bytes_max", [1, 700, 20_000, 1 << 20])
-async def test_read_when_begun_at_any_offset_then_gives_whole_batches_from_there(
-    tmp_path: Path, bytes_max: int
-) -> None:
+async def test_read_when_at_any_offset_then_is_whole_there(tmp_path: Path, bytes_max: int) -> None:
     """A read returns whole batches from the one with the offset on, and at least that one."""
     registry, log = await filled(tmp_path)
     async with registry:
@@ -66,9 +64,7 @@ async def test_read_when_begun_at_any_offset_then_gives_whole_batches_from_there
 
 
 @pytest.mark.parametrize("bytes_max", [1, 700, 20_000, 1 << 20])
-async def test_read_when_continued_then_gives_every_record_once(
-    tmp_path: Path, bytes_max: int
-) -> None:
+async def test_read_when_continued_then_gives_all_once(tmp_path: Path, bytes_max: int) -> None:
     """Going on where the last read ended passes the whole log, also after reopening it."""
     registry, log = await filled(tmp_path)
     async with registry:
@@ -91,9 +87,7 @@ async def test_read_when_at_the_end_then_is_none_and_outside_is_an_error(tmp_pat
             assert (caught.value.log_start, caught.value.next_offset) == (0, 180)
 
 
-async def test_read_when_the_disk_fails_then_is_unavailable_and_works_again_later(
-    tmp_path: Path,
-) -> None:
+async def test_read_when_the_disk_fails_then_is_unavailable_for_now(tmp_path: Path) -> None:
     """A failed read of the disk does not take the partition offline."""
     disk = FaultyDisk()
     registry, log = await filled(tmp_path, disk=disk)
@@ -213,9 +207,7 @@ async def test_time_when_below_the_log_start_then_is_not_found(tmp_path: Path) -
         assert found.offset == 100
 
 
-async def test_time_when_all_records_were_given_up_and_a_segment_was_begun_then_none(
-    tmp_path: Path,
-) -> None:
+async def test_time_when_all_records_are_gone_then_has_no_offset(tmp_path: Path) -> None:
     """A look-up by time finds nothing when the log start has reached the log end."""
     registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP))
     async with registry:

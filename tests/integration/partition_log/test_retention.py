@@ -119,9 +119,7 @@ async def test_log_start_when_outside_the_log_then_is_refused(tmp_path: Path, of
         assert log.log_start == 5
 
 
-async def test_segments_when_they_cannot_be_deleted_then_readers_do_not_see_them(
-    tmp_path: Path,
-) -> None:
+async def test_segments_when_undeletable_then_are_hidden_from_readers(tmp_path: Path) -> None:
     """Readers do not see expired segments whose deletion failed, and the failure is logged."""
     disk = FaultyDisk()
     registry, log = await open_log(tmp_path, replace(SMALL, retention_ms=3_000), disk=disk)

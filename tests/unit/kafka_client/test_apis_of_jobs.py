@@ -92,9 +92,7 @@ OUTCOMES = {
 
 
 @pytest.mark.parametrize(("answer", "expected"), OUTCOMES.values(), ids=OUTCOMES)
-def test_change_when_answered_then_code_and_reason_are_read(
-    answer: str, expected: TopicRequestOutcome
-) -> None:
+def test_change_when_answered_then_is_read(answer: str, expected: TopicRequestOutcome) -> None:
     """The answer keeps the error code and the broker's own message."""
     assert read(AlterTopicRequest("t", CHANGE), answer) == expected
 
@@ -180,9 +178,7 @@ def test_settings_of_a_broker_when_told_then_those_set_for_it_alone_are_explicit
 
 
 @pytest.mark.parametrize(("highest", "expected"), [(10, None), (11, 11)])
-def test_uploads_when_the_broker_does_not_know_them_then_no_version_fits(
-    highest: int, expected: int | None
-) -> None:
+def test_uploads_when_unknown_then_no_version_fits(highest: int, expected: int | None) -> None:
     """No version fits an older broker, which would take -6 for a time."""
     api = ListOffsetsRequest({}, EARLIEST_PENDING_UPLOAD).api
     assert api.choose({2: (1, highest)}) == expected

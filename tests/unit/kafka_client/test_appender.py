@@ -65,9 +65,7 @@ async def test_append_when_many_wait_then_they_travel_together(start: Start) -> 
     assert len(kafka.requests(ProduceRequest)) <= 3
 
 
-async def test_f38_append_when_nobody_leads_then_is_refused_and_others_are_stored(
-    start: Start,
-) -> None:
+async def test_f38_append_when_there_is_no_leader_then_is_refused(start: Start) -> None:
     """An append that was never sent is refused with its cause and is not stored."""
     kafka, log = start()
     kafka.lead(1, -1)
@@ -80,9 +78,7 @@ async def test_f38_append_when_nobody_leads_then_is_refused_and_others_are_store
     assert await read_until(log, 1, 0, 1) == [(0, b"b")]
 
 
-async def test_f42_append_when_its_leader_hangs_then_is_uncertain_and_others_are_stored(
-    start: Start,
-) -> None:
+async def test_f42_append_when_its_leader_hangs_then_is_uncertain(start: Start) -> None:
     """The sent append is uncertain; appends behind it are surely not stored."""
     kafka, log = start(partitions=2, brokers=2)
     await log.identity(timeout_s=ANSWER_S)
@@ -97,9 +93,7 @@ async def test_f42_append_when_its_leader_hangs_then_is_uncertain_and_others_are
         await sent
 
 
-async def test_f42_append_when_another_is_elected_meanwhile_then_is_sent_there(
-    start: Start,
-) -> None:
+async def test_f42_append_when_another_is_elected_then_is_sent_there(start: Start) -> None:
     """Failure scenario F42: an answer that is late is not waited for when another leads."""
     kafka, log = start(partitions=2, brokers=2)
     await log.identity(timeout_s=ANSWER_S)
@@ -192,9 +186,7 @@ async def test_append_when_it_can_never_be_sent_then_is_refused_before_any_io(st
     assert kafka.requests(ProduceRequest) == []
 
 
-async def test_append_when_the_broker_forgot_the_producer_then_goes_on_as_another(
-    start: Start,
-) -> None:
+async def test_append_when_the_producer_is_forgotten_then_gets_another(start: Start) -> None:
     """The appender replaces a producer id that the broker has forgotten."""
     kafka, log = start()
     assert await log.append(0, b"a", timeout_s=ANSWER_S) == 0

@@ -42,9 +42,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("data", "found"), CASES.values(), ids=CASES)
-def test_batches_when_looked_for_then_whole_ones_are_told_from_the_rest(
-    data: bytes, found: WholeBatches
-) -> None:
+def test_batches_when_whole_then_are_told_from_the_rest(data: bytes, found: WholeBatches) -> None:
     """The parser returns the whole batches, the next position, and the bytes behind them."""
     assert whole_batches(data) == found
     assert whole_batches(memoryview(data)) == found

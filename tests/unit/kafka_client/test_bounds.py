@@ -35,9 +35,7 @@ async def test_bounds_when_asked_then_each_leader_is_asked_for_its_own(open_log:
         assert [set(request.partitions[TOPIC]) for request in asked] == [{broker, broker + 3}] * 2
 
 
-async def test_f39_bounds_when_the_answer_lacks_a_partition_then_it_is_unknown(
-    open_log: OpenLog,
-) -> None:
+async def test_f39_bounds_when_the_answer_lacks_one_then_it_is_unknown(open_log: OpenLog) -> None:
     """Failure scenario F39: missing is an error, and never an empty partition."""
     kafka = FakeKafka()
     kafka.partitions[1].store(b"x")
@@ -60,9 +58,7 @@ async def test_bounds_when_an_offset_is_unknown_then_it_is_no_bound(
     assert isinstance(bounds[0], LogUnavailable)
 
 
-async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_once(
-    start: Start,
-) -> None:
+async def test_f38_bounds_when_one_lacks_a_leader_then_others_come_at_once(start: Start) -> None:
     """Failure scenario F38: the answer does not wait for an election."""
     kafka, log = start(partitions=10)
     kafka.lead(3, -1)
@@ -73,9 +69,7 @@ async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_
     assert set(bounds.values()) == {LogBounds(0, 0)}
 
 
-async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_longer(
-    start: Start,
-) -> None:
+async def test_f42_bounds_when_a_leader_hangs_then_others_wait_a_second(start: Start) -> None:
     """A hanging leader delays the answers of the others by at most a second."""
     kafka, log = start(brokers=3)
     await log.identity(timeout_s=ANSWER_S)
@@ -144,9 +138,7 @@ async def test_f6_bounds_when_the_topic_is_another_by_then_are_not_its_own(start
     assert str(kafka.topic_id) in str(bounds[0])
 
 
-async def test_f41_bounds_when_nobody_can_be_reached_then_every_partition_has_the_cause(
-    open_log: OpenLog,
-) -> None:
+async def test_f41_bounds_when_no_broker_is_there_then_all_have_causes(open_log: OpenLog) -> None:
     """Failure scenario F41: without a broker every partition has an error in the result."""
     kafka = FakeKafka()
     kafka.stop(0)

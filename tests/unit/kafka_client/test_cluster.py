@@ -87,9 +87,7 @@ async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(start: Start) 
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
 
 
-async def test_f68_call_when_not_let_in_and_short_of_time_then_the_cause_stays_permanent(
-    start: Start,
-) -> None:
+async def test_f68_call_when_refused_and_short_of_time_then_is_permanent(start: Start) -> None:
     """Failure scenario F68: a call between two rare attempts also gets the permanent error."""
     kafka, log = start()
     kafka.refuses[0] = REFUSED
@@ -109,9 +107,7 @@ async def test_f68_call_when_not_let_in_and_short_of_time_then_the_cause_stays_p
     assert len(kafka.dials) == dialed
 
 
-async def test_f68_read_when_leaderless_and_short_of_time_then_the_cause_stays_permanent(
-    start: Start,
-) -> None:
+async def test_f68_read_when_leaderless_and_refused_then_is_permanent(start: Start) -> None:
     """Failure scenario F68: each read of a leaderless partition gets the permanent cause."""
     kafka, log = start()
     kafka.lead(0, -1)
@@ -136,9 +132,7 @@ async def test_log_when_nothing_was_heard_yet_then_names_whom_it_asks(start: Sta
         await log.identity(timeout_s=1)
 
 
-async def test_log_when_a_broker_refuses_then_no_other_is_tried_with_the_same(
-    open_log: OpenLog,
-) -> None:
+async def test_log_when_a_broker_refuses_then_no_other_is_tried(open_log: OpenLog) -> None:
     """A wrong password is not tried on every broker: users get locked for less."""
     kafka = FakeKafka(brokers=3)
     kafka.refuses = dict.fromkeys(range(3), REFUSED)
@@ -147,9 +141,7 @@ async def test_log_when_a_broker_refuses_then_no_other_is_tried_with_the_same(
     assert len(kafka.dials) == 1
 
 
-async def test_f41_log_when_a_bootstrap_server_is_down_then_the_next_is_asked(
-    open_log: OpenLog,
-) -> None:
+async def test_f41_log_when_a_bootstrap_server_is_down_then_asks_others(open_log: OpenLog) -> None:
     """Failure scenario F41: any server that answers is enough."""
     kafka = FakeKafka(brokers=3)
     kafka.down = {0, 1}
@@ -157,18 +149,14 @@ async def test_f41_log_when_a_bootstrap_server_is_down_then_the_next_is_asked(
     assert identity.partition_count == 3
 
 
-async def test_f42_log_when_a_bootstrap_server_hangs_then_the_next_is_asked(
-    open_log: OpenLog,
-) -> None:
+async def test_f42_log_when_a_bootstrap_server_hangs_then_asks_others(open_log: OpenLog) -> None:
     """Failure scenario F42: a server that answers nothing costs three seconds, not the call."""
     kafka = FakeKafka(brokers=2)
     kafka.hangs = {(0, "dial")}
     assert (await open_log(kafka).identity(timeout_s=4)).partition_count == 3
 
 
-async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_connections(
-    start: Start,
-) -> None:
+async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked(start: Start) -> None:
     """The client drops a hanging connection and asks that broker again later."""
     kafka, log = start(brokers=2)
     await log.identity(timeout_s=ANSWER_S)
@@ -182,9 +170,7 @@ async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked_on_fresh_
     assert (0, "admin") in {(broker, role) for _, broker, role in kafka.dials}
 
 
-async def test_f41_log_when_all_known_brokers_moved_then_begins_at_the_bootstrap_servers(
-    start: Start,
-) -> None:
+async def test_f41_log_when_all_brokers_moved_then_asks_bootstrap_servers(start: Start) -> None:
     """Failure scenario F41: the log finds moved brokers by the bootstrap servers."""
     kafka, log = start(brokers=2, bootstrap_servers=("broker-1:9092",))
     del kafka.brokers[1]
@@ -257,9 +243,7 @@ async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(start: Start
         await waiting
 
 
-async def test_log_when_kafka_goes_away_then_whoever_asks_for_ends_sees_it_and_its_return(
-    start: Start,
-) -> None:
+async def test_log_when_kafka_goes_away_then_sees_it_and_its_return(start: Start) -> None:
     """Callers of log ends or reads notice when Kafka goes away and returns."""
     kafka, log = start()
     await log.identity(timeout_s=ANSWER_S)

@@ -204,9 +204,7 @@ async def test_f98_dial_when_the_address_is_a_wildcard_then_the_loopback_is_dial
     }
 
 
-async def test_dial_when_nothing_is_heard_then_ends_in_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_dial_when_no_answer_comes_then_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connecting and logging in together take no longer than is configured."""
 
     async def create(*_: object, **__: object) -> MadeConnection:

@@ -41,9 +41,7 @@ async def test_crew_when_closed_then_all_tasks_have_ended_and_nobody_is_told() -
     await crew.close()
 
 
-async def test_task_when_it_died_then_that_is_logged_with_its_error(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_task_when_it_died_then_its_error_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """A task that should have gone on is never silently missing."""
     crew = TaskSet()
     dead = crew.start(fails(), "dead")

@@ -53,9 +53,7 @@ async def test_read_when_at_the_end_then_long_polls_are_shared(start: Start) -> 
     assert len(asked(kafka)) < 130
 
 
-async def test_read_when_others_wait_at_the_broker_then_does_not_wait_with_them(
-    start: Start,
-) -> None:
+async def test_read_when_others_wait_at_the_broker_then_does_not_wait(start: Start) -> None:
     """A reader that joins while all polls are under way gets available records at once."""
     kafka, log = start(partitions=10, fetch_max_wait_ms=10_000)
     await log.identity(timeout_s=ANSWER_S)
@@ -72,9 +70,7 @@ async def test_read_when_others_wait_at_the_broker_then_does_not_wait_with_them(
         read.cancel()
 
 
-async def test_read_when_news_come_then_the_reader_that_comes_back_soon_shares_the_poll(
-    start: Start,
-) -> None:
+async def test_read_when_news_come_then_the_next_read_shares_the_poll(start: Start) -> None:
     """A reader that returns at once joins the next poll."""
     kafka, log = start(partitions=2, fetch_max_wait_ms=10_000)
     silent = reading(log, 1, 0)
@@ -92,9 +88,7 @@ async def test_read_when_news_come_then_the_reader_that_comes_back_soon_shares_t
     assert await silent is not None
 
 
-async def test_f39_read_when_the_answer_lacks_its_partition_then_others_have_theirs(
-    start: Start,
-) -> None:
+async def test_f39_read_when_the_answer_lacks_it_then_others_have_theirs(start: Start) -> None:
     """Failure scenario F39: missing in an answer is trouble of that partition alone."""
     kafka, log = start()
     for partition in (0, 1):
@@ -217,9 +211,7 @@ async def test_f66_read_when_out_of_range_then_the_bounds_are_asked_and_told(sta
         assert (caught.value.log_start, caught.value.next_offset) == (4, 9)
 
 
-async def test_read_when_the_leader_is_not_sure_of_its_range_then_is_tried_again(
-    start: Start,
-) -> None:
+async def test_read_when_the_range_is_uncertain_then_is_tried_again(start: Start) -> None:
     """Out of range and yet within the bounds is a leader that has just been elected."""
     kafka, log = start()
     kafka.partitions[0].store(b"there")
@@ -281,9 +273,7 @@ async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
     assert await log.read(0, 0, timeout_s=ANSWER_S) is not None
 
 
-async def test_f69_read_when_its_task_is_cancelled_then_its_connection_is_not_used_again(
-    start: Start,
-) -> None:
+async def test_f69_read_when_its_task_is_cancelled_then_connects_anew(start: Start) -> None:
     """Failure scenario F69: the client closes a connection whose answer is still outstanding."""
     kafka, log = start()
     kafka.partitions[0].store(b"there")
@@ -299,9 +289,7 @@ async def test_f69_read_when_its_task_is_cancelled_then_its_connection_is_not_us
     assert await log.read(0, 0, timeout_s=1) is not None
 
 
-async def test_read_when_the_leader_does_not_know_its_epoch_then_is_asked_without(
-    start: Start,
-) -> None:
+async def test_read_when_its_epoch_is_unknown_then_is_sent_without(start: Start) -> None:
     """A leader that cannot place the epoch of the batch before is no reason to wait for ever."""
     kafka, log = start()
     kafka.partitions[0].store(b"a")

@@ -93,9 +93,7 @@ async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_
     assert kafka.created == []
 
 
-async def test_topic_when_the_cluster_is_another_than_expected_then_is_not_created_there(
-    open_log: OpenLog,
-) -> None:
+async def test_topic_when_the_cluster_is_another_then_is_not_created(open_log: OpenLog) -> None:
     """The log creates no topic in an unexpected cluster, and creates it in the expected one."""
     kafka = without_topic()
     with pytest.raises(ConfigError, match=f"there is cluster {kafka.cluster_id}, not other"):
@@ -105,9 +103,7 @@ async def test_topic_when_the_cluster_is_another_than_expected_then_is_not_creat
     assert (await log.identity(timeout_s=ANSWER_S)).cluster_id == kafka.cluster_id
 
 
-async def test_topic_when_the_cluster_had_one_before_then_no_empty_one_takes_its_place(
-    open_log: OpenLog,
-) -> None:
+async def test_topic_when_lost_then_no_empty_one_takes_its_place(open_log: OpenLog) -> None:
     """Brokers would take an empty topic for an empty tier; one that another made is followed."""
     kafka = without_topic()
     known = open_log(kafka, known={kafka.cluster_id: {"old"}}, topic=CREATED)
@@ -124,9 +120,7 @@ async def test_topic_when_the_cluster_had_one_before_then_no_empty_one_takes_its
     assert (await seen.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
 
 
-async def test_f6_topic_when_it_was_made_anew_and_is_empty_then_not_followed_until_it_is_rebuilt(
-    open_log: OpenLog,
-) -> None:
+async def test_f6_topic_when_recreated_and_empty_then_is_not_followed(open_log: OpenLog) -> None:
     """A log with snapshots of the lost topic refuses an empty one; any other log follows it."""
     kafka = FakeKafka()
     remembered = {kafka.cluster_id: {"lost"}}
@@ -141,9 +135,7 @@ async def test_f6_topic_when_it_was_made_anew_and_is_empty_then_not_followed_unt
     assert (await log.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
 
 
-async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(
-    open_log: OpenLog,
-) -> None:
+async def test_f96_topic_when_another_created_it_then_is_there(open_log: OpenLog) -> None:
     """Failure scenario F96: the log takes "already exists" as success."""
     kafka = without_topic()
     kafka.creation = Outcome(ErrorCode.TOPIC_ALREADY_EXISTS, "exists")
@@ -179,9 +171,7 @@ async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
     assert (await waiting).partition_count == 3
 
 
-async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bounded(
-    open_log: OpenLog,
-) -> None:
+async def test_f96_topic_when_many_wait_for_it_then_attempts_are_bounded(open_log: OpenLog) -> None:
     """Failure scenario F96: waiting calls together make one attempt a second."""
     kafka = without_topic()
     kafka.creation = Outcome(ErrorCode.NOT_CONTROLLER, None)
@@ -193,9 +183,7 @@ async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bound
     assert 8 <= len(kafka.created) <= 15
 
 
-async def test_f96_topic_when_no_broker_has_registered_then_waits_for_one(
-    open_log: OpenLog,
-) -> None:
+async def test_f96_topic_when_no_broker_has_registered_then_waits(open_log: OpenLog) -> None:
     """Failure scenario F96: the log asks again when the cluster names no broker."""
     kafka = without_topic()
     kafka.unregistered = {0}
@@ -243,18 +231,14 @@ async def test_f7_identity_when_the_count_is_another_then_nothing_is_bound(start
 
 
 @pytest.mark.parametrize("partition", [-1, 3, 999])
-async def test_f61_partition_when_there_is_none_then_is_refused(
-    open_log: OpenLog, partition: int
-) -> None:
+async def test_f61_partition_when_absent_is_refused(open_log: OpenLog, partition: int) -> None:
     """Failure scenario F61: the first call, which learns the count, also refuses the partition."""
     log = open_log(FakeKafka())
     with pytest.raises(InvalidArgument, match=f"0 to 2, got {partition}"):
         await log.read(partition, 0, timeout_s=ANSWER_S)
 
 
-async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_identity_binds(
-    start: Start,
-) -> None:
+async def test_f6_read_when_the_topic_is_created_anew_then_ends(start: Start) -> None:
     """F6: waiting reads end, and the next `identity` call binds to the new topic."""
     kafka, log = start()
     waiting = [asyncio.create_task(log.read(at, 0, timeout_s=ANSWER_S)) for at in range(3)]
@@ -268,9 +252,7 @@ async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_ide
     assert await read_until(log, 4, 0, 1) == [(0, b"new")]
 
 
-async def test_f6_identity_when_it_finds_another_topic_first_then_waiting_reads_are_told(
-    start: Start,
-) -> None:
+async def test_f6_identity_when_of_another_topic_then_waiting_reads_end(start: Start) -> None:
     """F6: a read of the old topic ends with an error and never reads the new one."""
     kafka, log = start(fetch_max_wait_ms=20_000)
     waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
@@ -327,9 +309,7 @@ async def test_close_when_calls_are_in_flight_then_each_ends_at_once(start: Star
         assert not any(connection.is_open for connection in connections)
 
 
-async def test_close_when_a_deadline_passes_at_that_moment_then_all_the_same_all_ends(
-    start: Start,
-) -> None:
+async def test_close_when_a_deadline_passes_at_that_moment_then_ends(start: Start) -> None:
     """A call whose time is up in the instant of the close does not keep the log from closing."""
     _, log = start()
     await log.identity(timeout_s=ANSWER_S)
@@ -356,9 +336,7 @@ async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(open_lo
         await open_log(kafka).dangers(timeout_s=ANSWER_S)
 
 
-async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(
-    open_log: OpenLog,
-) -> None:
+async def test_dangers_when_they_may_not_be_read_then_is_a_finding(open_log: OpenLog) -> None:
     """Without DESCRIBE_CONFIGS the check reports that it could not read the settings."""
     kafka = FakeKafka()
     kafka.code_of_settings = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)

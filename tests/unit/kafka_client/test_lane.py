@@ -134,9 +134,7 @@ UNCLEAR = [
 
 
 @pytest.mark.parametrize("code", UNCLEAR, ids=lambda code: code.name.lower())
-async def test_append_when_it_may_be_stored_then_is_uncertain_at_its_deadline(
-    code: ErrorCode,
-) -> None:
+async def test_append_when_maybe_stored_then_is_uncertain_at_its_deadline(code: ErrorCode) -> None:
     """After such an answer only a repetition could tell; a later refusal cannot."""
     into = lane()
     (append,) = put(into, b"a")
@@ -245,9 +243,7 @@ async def test_append_when_stored_at_a_forgotten_offset_then_is_uncertain() -> N
     assert "stored before" in str(error_of(append))
 
 
-async def test_f6_append_when_offsets_go_back_and_only_the_name_was_said_then_another_topic() -> (
-    None
-):
+async def test_f6_append_when_offsets_go_back_by_name_then_is_another_topic() -> None:
     """Failure scenario F6: brokers that know no topic ids in appends give it away by the offset."""
     into = lane()
     put(into, b"a")

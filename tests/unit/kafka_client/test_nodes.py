@@ -28,9 +28,7 @@ class HungUp(FakeConnection):
 
 
 @pytest.mark.parametrize("is_borrowed", [True, False], ids=["borrowed", "control"])
-async def test_connection_when_the_broker_hung_up_then_is_closed_and_another_is_made(
-    is_borrowed: bool,
-) -> None:
+async def test_connection_when_the_broker_hung_up_then_another_is_made(is_borrowed: bool) -> None:
     """A connection that is of no use any more is not dropped: its socket would stay open."""
     kafka, crew = FakeKafka(), TaskSet()
     dialer = cast("Dialer", FakeDialer(kafka))

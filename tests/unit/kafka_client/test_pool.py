@@ -77,9 +77,7 @@ async def test_append_when_bursts_come_with_pauses_then_few_connections_are_made
         assert took_s <= 2 * DIAL_S + ACK_S
 
 
-async def test_borrow_when_one_comes_back_in_time_then_none_is_made(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_borrow_when_one_is_back_then_none_is_made(kafka: FakeKafka, pool: Pool) -> None:
     """A caller that waits for less than a login takes causes no new connection."""
     lent = await pool.borrow()
     assert dialed(kafka) == 1
@@ -95,9 +93,7 @@ async def test_borrow_when_one_comes_back_in_time_then_none_is_made(
     assert dialed(kafka) == 0
 
 
-async def test_f42_borrow_when_one_is_stuck_then_another_is_made_soon(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_f42_borrow_when_one_is_stuck_then_is_another(kafka: FakeKafka, pool: Pool) -> None:
     """Failure scenario F42: an append without an answer holds up the others for a moment only."""
     loop = asyncio.get_running_loop()
     kafka.delays = {"dial": 5.0}
@@ -111,9 +107,7 @@ async def test_f42_borrow_when_one_is_stuck_then_another_is_made_soon(
     await pool.put_back(stuck)
 
 
-async def test_borrow_when_cancelled_as_it_is_lent_one_then_the_next_gets_it(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_borrow_when_cancelled_then_the_next_gets_it(kafka: FakeKafka, pool: Pool) -> None:
     """The connection of a cancelled caller goes to the next one."""
     lent = await pool.borrow()
     gone, next_ = (asyncio.create_task(pool.borrow()) for _ in range(2))
@@ -126,9 +120,7 @@ async def test_borrow_when_cancelled_as_it_is_lent_one_then_the_next_gets_it(
     await pool.put_back(lent)
 
 
-async def test_borrow_when_none_can_be_made_then_all_who_wait_are_told(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_borrow_when_none_can_be_made_then_all_fail(kafka: FakeKafka, pool: Pool) -> None:
     """All waiting callers share one attempt, and each gets its error."""
     kafka.refuses = {0: LogNotPermitted("no such user")}
     errors = await asyncio.gather(*(pool.borrow() for _ in range(3)), return_exceptions=True)
@@ -138,9 +130,7 @@ async def test_borrow_when_none_can_be_made_then_all_who_wait_are_told(
     assert dialed(kafka) == 1
 
 
-async def test_borrow_when_the_only_one_broke_then_another_is_made(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_borrow_when_the_only_one_broke_is_another(kafka: FakeKafka, pool: Pool) -> None:
     """A caller that waits for a connection that comes back broken gets a new one."""
     lent = await pool.borrow()
     waiting = asyncio.create_task(pool.borrow())
@@ -165,9 +155,7 @@ async def test_put_back_when_idle_ones_were_closed_then_they_are_let_go(pool: Po
     await used.close()
 
 
-async def test_close_when_one_is_being_made_then_it_is_closed_and_who_waits_is_told(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_close_when_one_is_being_made_then_closes_it(kafka: FakeKafka, pool: Pool) -> None:
     """A connection made during the close is closed, and its caller gets an error."""
     waiting = asyncio.create_task(pool.borrow())
     await asyncio.sleep(DIAL_S / 2)

@@ -59,9 +59,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-async def test_f68_answer_when_it_is_a_code_then_permanent_ones_end_the_read(
-    refusal: Refusal,
-) -> None:
+async def test_f68_answer_when_a_code_then_permanent_ones_end_the_read(refusal: Refusal) -> None:
     """Failure scenario F68: missing rights and damage end a read, everything else is retried."""
     judged = trail().judge(read_at(5), fetched(code=refusal.code), is_first=True)
     if refusal.error is None:
@@ -181,9 +179,7 @@ async def test_answer_when_something_else_has_ended_the_read_then_nothing_happen
     assert cancelled.answer.cancelled()
 
 
-async def test_trail_when_an_attempt_failed_then_nothing_is_believed_until_the_next_answer() -> (
-    None
-):
+async def test_position_when_an_attempt_failed_then_is_unknown_until_an_answer() -> None:
     """Trouble is remembered and ends with an answer; the tail is not known meanwhile."""
     known, read = trail(), read_at(7)
     known.judge(read, fetched(), is_first=True)

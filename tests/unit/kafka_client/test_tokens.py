@@ -32,9 +32,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
-async def test_token_when_the_file_holds_none_then_says_so_without_its_text(
-    content: bytes, tmp_path: Path
-) -> None:
+async def test_token_when_the_file_has_none_is_refused(content: bytes, tmp_path: Path) -> None:
     """The error for a file without a token does not show the text of the file."""
     path = tmp_path / "token"
     path.write_bytes(content)

@@ -181,9 +181,7 @@ DENIALS = {"of the leader": ("ListOffsets", 0), "of the cluster": ("", 0)}
 
 
 @pytest.mark.parametrize(("request_", "number"), DENIALS.values(), ids=DENIALS)
-async def test_leaders_when_a_right_is_missing_then_says_so_at_once(
-    request_: str, number: int
-) -> None:
+async def test_leaders_when_a_right_is_missing_then_raises(request_: str, number: int) -> None:
     """Half of an answer would look like a whole one; waiting brings no rights."""
     kafka = three_brokers()
     if request_:

@@ -48,9 +48,7 @@ async def test_f95_attempt_when_there_is_a_sign_of_life_then_is_made_at_once(sta
     assert len(kafka.dials) == DIALS_OF_A_START
 
 
-async def test_f95_sign_of_life_when_an_attempt_is_under_way_then_the_next_one_is_soon(
-    start: Start,
-) -> None:
+async def test_f95_sign_of_life_when_in_an_attempt_then_the_next_is_soon(start: Start) -> None:
     """The next attempt is soon, because a broker sends hello before it is reachable."""
     kafka, log = start()
     kafka.stop(0)
@@ -69,9 +67,7 @@ async def test_f95_sign_of_life_when_an_attempt_is_under_way_then_the_next_one_i
     assert asyncio.get_running_loop().time() - failed_s <= BOOTSTRAP.first_s
 
 
-async def test_f95_signs_of_life_when_they_come_in_a_flood_then_attempts_keep_the_first_pause(
-    start: Start,
-) -> None:
+async def test_f95_signs_of_life_when_many_then_attempts_keep_the_pause(start: Start) -> None:
     """Failure scenario F95: a thousand hellos in five seconds are four attempts in each."""
     kafka, log = start()
     kafka.stop(0)

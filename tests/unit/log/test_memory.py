@@ -49,7 +49,7 @@ async def test_append_when_stored_then_carries_the_clocks_time_and_the_leaders_e
 
 
 @pytest.mark.parametrize("value", [None, "text"], ids=["null", "text"])
-async def test_append_when_the_value_is_no_bytes_then_is_refused(value: bytes) -> None:
+async def test_append_when_the_value_is_no_bytes_is_refused(value: bytes) -> None:
     """A tombstone or a text never gets into the log."""
     log = MemoryLog(MemoryTopic(1))
     with pytest.raises(InvalidArgument, match="made of bytes"):
