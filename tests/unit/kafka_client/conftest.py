@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rlmm.kafka_messages.wire import MessageReader, MessageWriter
 from rlmm.log.kafka.kafka_log import KafkaLog
 from tests.support.blocking import nothing_blocks
 from tests.support.kafka.fake_connections import FakeDialer
@@ -18,24 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from rlmm.kafka_client.connections.connection import Dialer
-    from rlmm.kafka_messages.wire import Request
 
     OpenLog = Callable[..., KafkaLog]
     Started = tuple[FakeKafka, KafkaLog]
     Start = Callable[..., Started]
 
 __all__ = ["nothing_blocks", "open_log"]
-
-
-def written(request: Request[Any], version: int | None = None) -> str:
-    out = MessageWriter()
-    request.write(out, request.api.versions[0] if version is None else version)
-    return out.done().hex()
-
-
-def read(request: Request[Any], answer: str, version: int | None = None) -> Any:
-    best = request.api.versions[0] if version is None else version
-    return request.read(MessageReader(bytes.fromhex(answer.replace(" ", ""))), best)
 
 
 def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
