@@ -23,6 +23,7 @@ from tests.support.logs.partition_logs import (
     copied,
     log_files,
     open_log,
+    stored_log,
     values_of,
 )
 from tests.support.repository import tree
@@ -45,11 +46,10 @@ import asyncio, resource, sys
 from pathlib import Path
 from rlmm.errors import AppendRefused
 from rlmm.partition_log.settings import LogSettings
-from tests.support.logs.partition_logs import batch, open_log, values_of
+from tests.support.logs.partition_logs import batch, log_in, values_of
 
 async def main(root):
-    registry, log = await open_log(root, LogSettings())
-    async with registry:
+    async with log_in(root, LogSettings()) as log:
         await log.append(batch(b"a"))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
         try:
@@ -90,8 +90,7 @@ async def assert_goes_on(log: PartitionLog, root: Path, stored: dict[int, bytes 
     assert await values_of(log) == expected
     for name in ("crashed", "crashed-again"):
         crashed = copied(root, root.parent / name)
-        async with await LogRegistry.open(crashed, EACH) as registry:
-            again = await registry.partition(TOPIC, 0)
+        async with stored_log(crashed, EACH) as again:
             assert again.recovered.cut_bytes == 0
             assert await values_of(again) == expected
 
@@ -161,14 +160,13 @@ async def test_append_when_it_cannot_be_cut_back_then_is_uncertain_and_the_parti
 
 async def test_partition_when_offline_at_the_end_then_is_recovered(tmp_path: Path) -> None:
     """A partition that was offline is not marked as closed, and the next start recovers it."""
-    async with faulty_log(tmp_path) as (disk, registry, log):
+    async with faulty_log(tmp_path) as (disk, _, log):
         disk.shorten(40)
         disk.fail("truncate")
         with pytest.raises(AppendUncertain):
             await log.append(batch(b"torn"))
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
-    async with await LogRegistry.open(tmp_path, EACH) as registry:
-        again = await registry.partition(TOPIC, 0)
+    async with stored_log(tmp_path, EACH) as again:
         assert again.recovered.cut_bytes == 40
         assert await values_of(again) == {0: b"first"}
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.partition_log.registry import LogRegistry
 from tests.support.logs.partition_log_process import SETTINGS
-from tests.support.logs.partition_logs import TOPIC, batch, log_files, values_of
+from tests.support.logs.partition_logs import batch, log_files, stored_log, values_of
 from tests.support.repository import tree
 
 if TYPE_CHECKING:
@@ -77,12 +76,10 @@ async def test_process_when_killed_then_loses_no_stored_append(tmp_path: Path, k
         tear(tmp_path, rng)
         if rng.random() < 0.5:
             continue  # the next process itself recovers
-        async with await LogRegistry.open(tmp_path, SETTINGS) as registry:
-            log = await registry.partition(TOPIC, 0)
+        async with stored_log(tmp_path, SETTINGS) as log:
             cut_bytes += log.recovered.cut_bytes
             check(await values_of(log), told)
-    async with await LogRegistry.open(tmp_path, SETTINGS) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(tmp_path, SETTINGS) as log:
         cut_bytes += log.recovered.cut_bytes
         assert log.statistics().segments > 5
         check(await values_of(log), told)

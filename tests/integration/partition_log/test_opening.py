@@ -23,10 +23,12 @@ from tests.support.logs.partition_logs import (
     batch,
     copied,
     log_files,
+    log_in,
     names_below,
     open_log,
     partition_folder,
     picture,
+    stored_log,
     values_of,
 )
 
@@ -40,8 +42,7 @@ MARK = ".kafka_cleanshutdown"
 
 
 async def made(root: Path) -> Path:
-    registry, log = await open_log(root, SMALL)
-    async with registry:
+    async with log_in(root, SMALL) as log:
         for n, value in RECORDS.items():
             await log.append(batch(value, timestamp_ms=FIRST_MS + n), leader_epoch=n // 30)
     return root
@@ -59,8 +60,7 @@ async def made_and_crashed(root: Path, to: Path, *, noted: bool = True) -> Path:
 
 async def test_log_when_closed_cleanly_then_opens_without_a_scan(tmp_path: Path) -> None:
     """After a clean stop the log scans, cuts and rebuilds nothing."""
-    async with await LogRegistry.open(await made(tmp_path), SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(await made(tmp_path), SMALL) as log:
         assert log.recovered.was_clean
         assert (log.recovered.scanned_bytes, log.recovered.rebuilt_files) == (0, ())
         assert await values_of(log) == RECORDS
@@ -101,8 +101,7 @@ async def test_clean_end_when_something_was_not_recovered_then_is_unmarked(tmp_p
 async def test_log_when_crashed_then_only_the_end_is_scanned(tmp_path: Path, noted: bool) -> None:
     """After a crash the scan begins where the recovery point was noted last, at least at a roll."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b", noted=noted)
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(root, SMALL) as log:
         files = log_files(root)[-1:] if noted else log_files(root)[1:]
         assert log.recovered.scanned_bytes == sum(file.stat().st_size for file in files)
         assert (log.recovered.cut_bytes, log.recovered.was_clean) == (0, False)
@@ -125,8 +124,7 @@ async def test_tail_when_torn_then_is_cut_and_the_log_goes_on(tmp_path: Path, ta
     size = log_files(root)[-1].stat().st_size
     with log_files(root)[-1].open("ab") as file:
         file.write(tail)
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(root, SMALL) as log:
         assert log.recovered.cut_bytes == len(tail)
         assert log_files(root)[-1].stat().st_size == size
         assert await values_of(log) == RECORDS
@@ -137,8 +135,7 @@ async def test_segment_when_empty_at_the_end_then_is_the_active_one(tmp_path: Pa
     """After a crash behind a roll the log goes on in the empty segment."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
     (partition_folder(root) / f"{40:020d}.log").touch()
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(root, SMALL) as log:
         assert await values_of(log) == RECORDS
         await log.append(batch(b"x"), leader_epoch=1)
         assert log_files(root)[-1].stat().st_size > 0
@@ -151,8 +148,7 @@ async def test_segments_when_behind_a_torn_one_then_are_removed(tmp_path: Path) 
     second = log_files(root)[1]
     second.write_bytes(second.read_bytes()[:-1])
     last_whole = int(log_files(root)[2].stem) - 1
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(root, SMALL) as log:
         assert log.next_offset == last_whole
         assert log.recovered.removed_segments > 1
         assert await values_of(log) == {n: RECORDS[n] for n in range(last_whole)}
@@ -184,8 +180,7 @@ async def test_index_when_missing_or_wrong_after_a_crash_then_is_rebuilt_and_wri
     good = path.read_bytes()
     assert len(good) > 12
     damage(path)
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(root, SMALL) as log:
         assert path.read_bytes() == good
         assert log_files(root)[1].with_suffix(".index").name in log.recovered.rebuilt_files
         assert await values_of(log) == RECORDS
@@ -217,8 +212,7 @@ async def test_time_index_when_empty_then_hides_no_record_from_a_look_up_by_time
     path = log_files(root)[number].with_suffix(".timeindex")
     good = path.read_bytes() if path.exists() else b""
     path.write_bytes(b"")
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(root, SMALL) as log:
         for n in RECORDS:
             found = await log.offset_for_time(FIRST_MS + n)
             assert found is not None
@@ -247,8 +241,7 @@ async def test_leader_epochs_when_their_file_is_lost_then_are_read_from_the_log(
     good = path.read_bytes()
     path.write_bytes(path.read_bytes().replace(b"1 30", b"1 3O"))
     damage(path)
-    async with await LogRegistry.open(tmp_path, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(tmp_path, SMALL) as log:
         assert log.leader_epochs == ((0, 0), (1, 30))
         assert path.read_bytes() == good
 
@@ -307,8 +300,7 @@ async def test_folder_when_read_only_with_a_torn_tail_then_ends_before_it(tmp_pa
     for path in partition_folder(root).glob("*index"):
         path.unlink()
     before = picture(root)
-    async with await LogRegistry.open(root, SMALL, read_only=True) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(root, SMALL, read_only=True) as log:
         assert await values_of(log) == RECORDS
         assert [await log.read(n) is None for n in (39, 40)] == [False, True]
         found = await log.offset_for_time(FIRST_MS + 33)
@@ -324,8 +316,7 @@ async def test_folder_when_only_parts_were_copied_then_they_are_read(tmp_path: P
     target.mkdir(parents=True)
     for path in log_files(tmp_path / "a"):
         (target / path.name).write_bytes(path.read_bytes())
-    async with await LogRegistry.open(tmp_path / "b", SMALL, read_only=True) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(tmp_path / "b", SMALL, read_only=True) as log:
         assert await values_of(log) == RECORDS
         assert log.topic_id is None
         assert log.leader_epochs == ((0, 0), (1, 30))

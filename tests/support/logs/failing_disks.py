@@ -99,24 +99,29 @@ class GatedDisk(Disk):
         """Set when a call waits."""
         self.gate = threading.Event()
         self.sync_count = 0
-        self.is_sync_gated = False
-        self.is_write_gated = False
+        self.gated = "sizes"
+        """The calls that wait: sizes, write or sync."""
         self._applies = applies
         self.gate.set()
 
+    def hold(self, call: str) -> None:
+        self.gated = call
+        self.gate.clear()
+        self.reached.clear()
+
     def sizes(self, folder: Path) -> dict[str, int]:
-        if self._applies(folder) and not (self.is_sync_gated or self.is_write_gated):
+        if self._applies(folder) and self.gated == "sizes":
             self._wait()
         return super().sizes(folder)
 
     def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
-        if self.is_write_gated:
+        if self.gated == "write":
             self._wait()
         return super().write(descriptor, buffers, position)
 
     def sync(self, descriptor: int) -> None:
         self.sync_count += 1
-        if self.is_sync_gated:
+        if self.gated == "sync":
             self._wait()
         super().sync(descriptor)
 

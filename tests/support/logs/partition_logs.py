@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from rlmm.partition_log.registry import LogRegistry
@@ -11,6 +12,7 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from rlmm.partition_log.partition import PartitionLog
@@ -31,6 +33,25 @@ async def open_log(
 ) -> tuple[LogRegistry, PartitionLog]:
     registry = await LogRegistry.open(root, settings, **changes)  # type: ignore[arg-type]  # as given
     return registry, await registry.create(TOPIC, 0, TOPIC_ID)
+
+
+@asynccontextmanager
+async def log_in(
+    root: Path, settings: LogSettings = FAST, **changes: object
+) -> AsyncIterator[PartitionLog]:
+    registry, log = await open_log(root, settings, **changes)
+    async with registry:
+        yield log
+
+
+@asynccontextmanager
+async def stored_log(
+    root: Path, settings: LogSettings = FAST, **changes: object
+) -> AsyncIterator[PartitionLog]:
+    """Open the log that is in *root* already, however it got there."""
+    opening = LogRegistry.open(root, settings, **changes)  # type: ignore[arg-type]  # as given
+    async with await opening as registry:
+        yield await registry.partition(TOPIC, 0)
 
 
 async def values_of(log: PartitionLog, *, bytes_max: int = 1 << 20) -> dict[int, bytes | None]:

@@ -320,7 +320,7 @@ ANSWERS: dict[str, tuple[Any, ...]] = {
     "settings of a broker, explicit ones its own, secrets left out": (
         DescribeBrokerRequest(7),
         "000000000200000104023706096c6f672e64697273032f64000400010201000261023100020001020100026202"
-        "32000300010201000263023300050001020100027000000401010201000000",
+        "3200030001020100026302330005000102010002700273000401010201000000",
         DescribedBroker(
             ErrorCode.NONE,
             "",
