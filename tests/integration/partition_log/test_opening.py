@@ -58,6 +58,11 @@ async def made_and_crashed(root: Path, to: Path, *, noted: bool = True) -> Path:
         return copied(root, to)
 
 
+@pytest.fixture
+async def crashed(tmp_path: Path) -> Path:
+    return await made_and_crashed(tmp_path / "a", tmp_path / "b")
+
+
 async def test_log_when_closed_cleanly_then_opens_without_a_scan(tmp_path: Path) -> None:
     """After a clean stop the log scans, cuts and rebuilds nothing."""
     async with stored_log(await made(tmp_path), SMALL) as log:
@@ -86,15 +91,14 @@ async def test_mark_of_a_clean_end_when_the_folder_is_open_then_is_gone(tmp_path
     assert (tmp_path / MARK).exists()
 
 
-async def test_clean_end_when_something_was_not_recovered_then_is_unmarked(tmp_path: Path) -> None:
+async def test_clean_end_when_something_was_not_recovered_then_is_unmarked(crashed: Path) -> None:
     """After a crash the mark returns only when every partition was recovered."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    async with await LogRegistry.open(root, SMALL):
+    async with await LogRegistry.open(crashed, SMALL):
         pass
-    assert not (root / MARK).exists()
-    async with await LogRegistry.open(root, SMALL) as registry:
+    assert not (crashed / MARK).exists()
+    async with await LogRegistry.open(crashed, SMALL) as registry:
         await registry.partition(TOPIC, 0)
-    assert (root / MARK).exists()
+    assert (crashed / MARK).exists()
 
 
 @pytest.mark.parametrize("noted", [True, False], ids=["noted", "not-noted"])
@@ -118,43 +122,40 @@ async def test_log_when_crashed_then_only_the_end_is_scanned(tmp_path: Path, not
         pytest.param(b"\0", id="one-byte"),
     ],
 )
-async def test_tail_when_torn_then_is_cut_and_the_log_goes_on(tmp_path: Path, tail: bytes) -> None:
+async def test_tail_when_torn_then_is_cut_and_the_log_goes_on(crashed: Path, tail: bytes) -> None:
     """A torn batch at the end is removed from the file, and every synced batch is there."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    size = log_files(root)[-1].stat().st_size
-    with log_files(root)[-1].open("ab") as file:
+    size = log_files(crashed)[-1].stat().st_size
+    with log_files(crashed)[-1].open("ab") as file:
         file.write(tail)
-    async with stored_log(root, SMALL) as log:
+    async with stored_log(crashed, SMALL) as log:
         assert log.recovered.cut_bytes == len(tail)
-        assert log_files(root)[-1].stat().st_size == size
+        assert log_files(crashed)[-1].stat().st_size == size
         assert await values_of(log) == RECORDS
         assert (await log.append(batch(b"x"), leader_epoch=1)).base_offset == 40
 
 
-async def test_segment_when_empty_at_the_end_then_is_the_active_one(tmp_path: Path) -> None:
+async def test_segment_when_empty_at_the_end_then_is_the_active_one(crashed: Path) -> None:
     """After a crash behind a roll the log goes on in the empty segment."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    (partition_folder(root) / f"{40:020d}.log").touch()
-    async with stored_log(root, SMALL) as log:
+    (partition_folder(crashed) / f"{40:020d}.log").touch()
+    async with stored_log(crashed, SMALL) as log:
         assert await values_of(log) == RECORDS
         await log.append(batch(b"x"), leader_epoch=1)
-        assert log_files(root)[-1].stat().st_size > 0
+        assert log_files(crashed)[-1].stat().st_size > 0
 
 
-async def test_segments_when_behind_a_torn_one_then_are_removed(tmp_path: Path) -> None:
+async def test_segments_when_behind_a_torn_one_then_are_removed(crashed: Path) -> None:
     """The log ends at the first torn batch, and later segments are removed."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    (root / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\nevents 0 8\n")
-    second = log_files(root)[1]
+    (crashed / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\nevents 0 8\n")
+    second = log_files(crashed)[1]
     second.write_bytes(second.read_bytes()[:-1])
-    last_whole = int(log_files(root)[2].stem) - 1
-    async with stored_log(root, SMALL) as log:
+    last_whole = int(log_files(crashed)[2].stem) - 1
+    async with stored_log(crashed, SMALL) as log:
         assert log.next_offset == last_whole
         assert log.recovered.removed_segments > 1
         assert await values_of(log) == {n: RECORDS[n] for n in range(last_whole)}
-        assert [path.name for path in log_files(root)] == [f"{0:020d}.log", second.name]
-        names = {path.stem for path in partition_folder(root).glob("*.index")}
-        assert names == {path.stem for path in log_files(root)}
+        assert [path.name for path in log_files(crashed)] == [f"{0:020d}.log", second.name]
+        names = {path.stem for path in partition_folder(crashed).glob("*.index")}
+        assert names == {path.stem for path in log_files(crashed)}
 
 
 def without(path: Path) -> None:
@@ -172,17 +173,16 @@ def shuffled(path: Path) -> None:
 @pytest.mark.parametrize("damage", [without, odd, shuffled])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 async def test_index_when_missing_or_wrong_after_a_crash_then_is_rebuilt_and_written_back(
-    tmp_path: Path, damage: Callable[[Path], None], suffix: str
+    crashed: Path, damage: Callable[[Path], None], suffix: str
 ) -> None:
     """After a crash a missing or wrong index is rebuilt on disk, byte for byte."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    path = log_files(root)[1].with_suffix(suffix)
+    path = log_files(crashed)[1].with_suffix(suffix)
     good = path.read_bytes()
     assert len(good) > 12
     damage(path)
-    async with stored_log(root, SMALL) as log:
+    async with stored_log(crashed, SMALL) as log:
         assert path.read_bytes() == good
-        assert log_files(root)[1].with_suffix(".index").name in log.recovered.rebuilt_files
+        assert log_files(crashed)[1].with_suffix(".index").name in log.recovered.rebuilt_files
         assert await values_of(log) == RECORDS
 
 
@@ -292,21 +292,20 @@ async def test_folder_when_a_brokers_then_is_unchanged(tmp_path: Path, prealloca
     assert picture(tmp_path) == before
 
 
-async def test_folder_when_read_only_with_a_torn_tail_then_ends_before_it(tmp_path: Path) -> None:
+async def test_folder_when_read_only_with_a_torn_tail_then_ends_before_it(crashed: Path) -> None:
     """A copy that was made while its owner wrote is read up to its last whole batch."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    with log_files(root)[-1].open("ab") as file:
+    with log_files(crashed)[-1].open("ab") as file:
         file.write(batch(b"torn")[:-1])
-    for path in partition_folder(root).glob("*index"):
+    for path in partition_folder(crashed).glob("*index"):
         path.unlink()
-    before = picture(root)
-    async with stored_log(root, SMALL, read_only=True) as log:
+    before = picture(crashed)
+    async with stored_log(crashed, SMALL, read_only=True) as log:
         assert await values_of(log) == RECORDS
         assert [await log.read(n) is None for n in (39, 40)] == [False, True]
         found = await log.offset_for_time(FIRST_MS + 33)
         assert found is not None
         assert found.offset == 33
-    assert picture(root) == before
+    assert picture(crashed) == before
 
 
 async def test_folder_when_only_parts_were_copied_then_they_are_read(tmp_path: Path) -> None:
