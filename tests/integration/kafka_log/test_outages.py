@@ -10,7 +10,7 @@ import pytest
 from rlmm.errors import AppendRefused, LogUnavailable
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until, settled, values_of
-from tests.support.kafka.kafka_logs import attempts_within, own_topic, settings_for
+from tests.support.kafka.kafka_logs import attempts_within, own_topic
 
 if TYPE_CHECKING:
     from tests.integration.kafka_log.conftest import OpenLog
@@ -29,7 +29,7 @@ async def test_f95_log_when_kafka_is_not_up_yet_then_waits_and_works_by_itself(
     node = fresh_kafka.node()
     loop = asyncio.get_running_loop()
     began_s = loop.time()
-    log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
+    log = await open_log(node.login, own_topic(), partitions=2, is_created=True)
     with pytest.raises(LogUnavailable, match="no broker listens there"):
         await log.identity(timeout_s=KNOWN_S)
     with pytest.raises(LogUnavailable, match="no broker listens there"):
@@ -52,7 +52,7 @@ async def test_f41_f49_log_when_the_broker_restarts_then_everything_goes_on(
 ) -> None:
     """Calls fail while a killed broker is away; then all recover, and no event is lost."""
     node = fresh_kafka.node().start()
-    log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
+    log = await open_log(node.login, own_topic(), partitions=2, is_created=True)
     assert await log.append(0, b"before", timeout_s=ANSWER_S) == 0
     assert await log.append(1, b"before", timeout_s=ANSWER_S) == 0
     waiting = asyncio.create_task(log.read(0, 1, timeout_s=3 * ANSWER_S))
@@ -80,7 +80,7 @@ async def test_f69_read_when_its_fetch_dies_then_it_says_so_and_the_next_one_wor
 ) -> None:
     """A killed fetch task's readers get an error, its death counts, and reading goes on."""
     node = fresh_kafka.node().start()
-    log = await open_log(settings_for(node.login, own_topic(), partitions=2, is_created=True))
+    log = await open_log(node.login, own_topic(), partitions=2, is_created=True)
     await log.append(0, b"event", timeout_s=ANSWER_S)
     waiting = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))
     await settled()

@@ -16,7 +16,7 @@ from rlmm.errors import AppendRefused, AppendUncertain, LogError, LogUnavailable
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import read_until, values_of
 from tests.kafka.clients import create_topic, leader_of, until, wait_for_leader
-from tests.support.kafka.kafka_logs import own_topic, settings_for
+from tests.support.kafka.kafka_logs import own_topic
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog
@@ -91,8 +91,7 @@ async def test_f40_log_when_a_leader_is_killed_under_load_then_nothing_is_lost_o
     await create_topic(
         kafka_cluster.login, topic, partitions=PARTITIONS, replicas=3, settings=REPLICATED
     )
-    settings = settings_for(kafka_cluster.login, topic, replicas=3)
-    log, reader = await open_log(settings), await open_log(settings)
+    log, reader = [await open_log(kafka_cluster.login, topic, replicas=3) for _ in range(2)]
     load = Load(log)
     seen: list[dict[int, bytes]] = [{} for _ in range(PARTITIONS)]
     async with asyncio.TaskGroup() as tasks:
@@ -130,7 +129,7 @@ async def test_f38_log_when_one_lacks_a_leader(kafka_cluster: Cluster, open_log:
     """Partitions without a leader delay no read or write of any other."""
     topic = own_topic("single")
     await create_topic(kafka_cluster.login, topic, partitions=PARTITIONS, replicas=1)
-    log = await open_log(settings_for(kafka_cluster.login, topic))
+    log = await open_log(kafka_cluster.login, topic)
     for partition in range(PARTITIONS):
         assert await log.append(partition, b"first", timeout_s=ANSWER_S) == 0
     victim = await leader_of(kafka_cluster.login, topic)
@@ -172,7 +171,7 @@ async def test_f42_log_when_a_leader_hangs(kafka_cluster: Cluster, open_log: Ope
     await create_topic(
         kafka_cluster.login, topic, partitions=PARTITIONS, replicas=3, settings=REPLICATED
     )
-    log = await open_log(settings_for(kafka_cluster.login, topic, replicas=3))
+    log = await open_log(kafka_cluster.login, topic, replicas=3)
     for partition in range(PARTITIONS):
         assert await log.append(partition, b"first", timeout_s=ANSWER_S) == 0
         assert await read_until(log, partition, 0, 1) == [(0, b"first")]
