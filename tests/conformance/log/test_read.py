@@ -90,9 +90,7 @@ async def test_read_when_beside_a_waiting_one_then_both_go_on(under_test: LogUnd
     assert found == list(enumerate(values))
     assert not following.done()
     await write(log, 0, b"more")
-    heard = await following
-    assert heard is not None
-    assert values_of(heard)[-1] == (6, b"more")
+    assert values_of(await following)[-1] == (6, b"more")
 
 
 async def test_read_when_nothing_comes_then_ends_at_its_deadline(under_test: LogUnderTest) -> None:
@@ -163,9 +161,7 @@ async def test_read_when_cancelled_then_leaves_nothing_behind(under_test: LogUnd
     with pytest.raises(asyncio.CancelledError):
         await cancelled
     await write(under_test.log, 0, b"a")
-    record_set = await kept
-    assert record_set is not None
-    assert values_of(record_set) == [(0, b"a")]
+    assert values_of(await kept) == [(0, b"a")]
     assert values_of(await read_on(under_test.log, 0, 0)) == [(0, b"a")]
     assert not under_test.reads_waiting()
 
@@ -231,6 +227,4 @@ async def test_f28_read_when_the_log_begins_at_40_then_does_too(under_test: LogU
     await settled()
     assert not waiting.done()
     await write(under_test.log, 0, b"next")
-    record_set = await waiting
-    assert record_set is not None
-    assert values_of(record_set) == [(40, b"next")]
+    assert values_of(await waiting) == [(40, b"next")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import sys
 import threading
@@ -15,6 +14,7 @@ import pytest
 from rlmm.errors import ConfigError
 from rlmm.partition_log.disk import Disk
 from rlmm.partition_log.registry import LogRegistry
+from tests.support.logs.failing_disks import ReadOnlyDisk
 from tests.support.logs.partition_logs import (
     FAST,
     TOPIC,
@@ -176,11 +176,6 @@ async def test_partition_folder_when_of_something_else_then_is_refused(tmp_path:
         (tmp_path / "photos-2").touch()
         with pytest.raises(ConfigError, match="is no folder"):
             await registry.create("photos", 2, TOPIC_ID)
-
-
-class ReadOnlyDisk(Disk):
-    def make_folder(self, path: Path) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
 
 async def test_folder_when_on_a_read_only_disk_then_is_refused(tmp_path: Path) -> None:

@@ -152,3 +152,8 @@ class SlowDisk(Disk):
     def remove(self, path: Path) -> None:
         self._pass("remove")
         super().remove(path)
+
+
+class ReadOnlyDisk(Disk):
+    def make_folder(self, path: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,12 +14,12 @@ from rlmm.log.files import files_log as files
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import PARTITION_COUNT, TOPIC, look_at
 from rlmm.log.protocol import LogBounds
-from rlmm.partition_log.disk import Disk
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import LogSettings, SyncPolicy
 from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of
 from tests.conformance.log.under_test import ANSWER_S, read_on, read_until, settled
+from tests.support.logs.failing_disks import ReadOnlyDisk
 from tests.support.manual_clock import START_MS, ManualClock
 from tests.unit.log.test_folder import BROKER_PROPERTIES, CLUSTER_ID, TOPIC_ID, listing
 
@@ -131,11 +130,6 @@ async def test_open_when_the_folder_is_in_use_then_names_the_process(tmp_path: P
         assert await log.append(0, b"b", timeout_s=ANSWER_S) == 1
     async with opened(tmp_path):
         pass
-
-
-class ReadOnlyDisk(Disk):
-    def make_folder(self, path: Path) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
 
 async def test_open_when_the_disk_is_read_only_then_only_observers_read(tmp_path: Path) -> None:

@@ -22,9 +22,7 @@ async def test_read_when_there_is_no_time_then_gives_what_is_there() -> None:
     """A read with a deadline of zero returns the available records."""
     log = MemoryLog(MemoryTopic(1))
     await log.append(0, b"a", timeout_s=0)
-    record_set = await log.read(0, 0, timeout_s=0)
-    assert record_set is not None
-    assert values_of(record_set) == [(0, b"a")]
+    assert values_of(await log.read(0, 0, timeout_s=0)) == [(0, b"a")]
     assert await log.read(0, 1, timeout_s=0) is None
 
 

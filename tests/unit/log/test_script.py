@@ -188,9 +188,7 @@ async def test_resume_when_a_read_waits_then_it_gets_the_rest(topic: MemoryLogUn
     assert await topic.log.append(0, b"a", timeout_s=1) == 0
     assert not waiting.done()
     topic.script.resume(0)
-    record_set = await waiting
-    assert record_set is not None
-    assert values_of(record_set) == [(0, b"a")]
+    assert values_of(await waiting) == [(0, b"a")]
 
 
 async def test_take_offline_when_damaged_then_the_others_go_on(topic: MemoryLogUnderTest) -> None:
