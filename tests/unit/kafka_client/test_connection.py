@@ -101,37 +101,26 @@ async def test_call_when_answered_then_request_and_answer_are_whole() -> None:
     assert ours.is_open
 
 
-NONSENSE = {
-    "cut off": HEADER + NO_METADATA[:6],
-    "empty": HEADER,
-    "no header": b"\x00\x00\x00\x07",
-    "a length beyond all": HEADER + bytes(4) + b"\xff\xff\xff\xff\x0f",
+NO_SENSE = "broker:9092: the answer to Metadata makes no sense"
+BROKEN: dict[str, tuple[bytes | Exception, str]] = {
+    "cut off": (HEADER + NO_METADATA[:6], NO_SENSE),
+    "empty": (HEADER, NO_SENSE),
+    "no header": (b"\x00\x00\x00\x07", NO_SENSE),
+    "a length beyond all": (HEADER + bytes(4) + b"\xff\xff\xff\xff\x0f", NO_SENSE),
+    "the connection breaks": (KafkaConnectionError("closed"), "other side closed"),
+    "late": (TimeoutError(), "no answer in time"),
 }
 
 
-@pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE)
-async def test_call_when_the_answer_makes_no_sense_then_the_connection_ends(answer: bytes) -> None:
-    """The error names request and address, and the connection is over."""
+@pytest.mark.parametrize(("answer", "says"), BROKEN.values(), ids=BROKEN)
+async def test_call_when_its_answer_fails_then_the_connection_ends(
+    answer: bytes | Exception, says: str
+) -> None:
+    """The error comes from the answer, since the request may have arrived, and nothing follows."""
     ours, _ = connection(answer)
-    with pytest.raises(LogUnavailable, match="broker:9092: the answer to Metadata makes no sense"):
-        await ours.call(MetadataRequest(["t"]))
-    assert not ours.is_open
-
-
-async def test_call_when_the_connection_breaks_then_is_told_and_closed() -> None:
-    """The error comes from the answer, because the request may have arrived."""
-    ours, _ = connection(KafkaConnectionError("closed"))
     waiting = ours.call(MetadataRequest(["t"]))
-    with pytest.raises(LogUnavailable, match="other side closed"):
+    with pytest.raises(LogUnavailable, match=says):
         await waiting
-    assert not ours.is_open
-
-
-async def test_call_when_no_answer_comes_in_time_then_the_connection_ends() -> None:
-    """The connection is closed, because the late answer could go to the next request."""
-    ours, _ = connection(TimeoutError())
-    with pytest.raises(LogUnavailable, match="no answer in time"):
-        await ours.call(MetadataRequest(["t"]))
     assert not ours.is_open
 
 

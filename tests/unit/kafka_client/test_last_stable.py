@@ -46,21 +46,16 @@ async def test_offset_when_the_leader_tells_it_then_is_below_what_is_only_replic
         assert await offsets.last_stable_offset(kafka.partition("orders")) == 90
 
 
-async def test_offset_when_the_topic_is_another_one_by_now_then_is_not_known() -> None:
-    """The last stable offset of another topic of the same name is not used."""
-    kafka = FakeTopics(orders=FakeTopic([FakeLog()]))
-    async with asking(kafka) as offsets:
-        gone = replace(kafka.partition("orders"), topic_id=random_uuid())
-        with pytest.raises(LogUnavailable, match="no leader answers for"):
-            await offsets.last_stable_offset(gone)
-
-
-async def test_offset_when_the_leader_does_not_tell_it_then_is_not_known() -> None:
-    """A leader that has only just begun does not know it yet."""
-    kafka = FakeTopics(orders=FakeTopic([FakeLog(last_stable_offset=-1)]))
+@pytest.mark.parametrize("is_another", [True, False], ids=["another topic", "a new leader"])
+async def test_offset_when_the_leader_does_not_have_it_then_is_unknown(is_another: bool) -> None:
+    """Another topic of the same name is not used, and a new leader does not know the offset yet."""
+    kafka = FakeTopics(orders=FakeTopic([FakeLog(last_stable_offset=90 if is_another else -1)]))
+    partition = kafka.partition("orders")
+    if is_another:
+        partition = replace(partition, topic_id=random_uuid())
     async with asking(kafka) as offsets:
         with pytest.raises(LogUnavailable, match="no leader answers for"):
-            await offsets.last_stable_offset(kafka.partition("orders"))
+            await offsets.last_stable_offset(partition)
 
 
 async def test_offset_when_we_may_not_describe_the_topic_then_an_operator_has_to_act() -> None:

@@ -71,12 +71,6 @@ async def test_f68_answer_when_a_code_then_permanent_ones_end_the_read(refusal: 
         assert isinstance(judged, refusal.error)
 
 
-async def test_answer_when_it_has_batches_then_they_are_handed_over_whole() -> None:
-    """The answer has whole batches only and the next position."""
-    judged = trail().judge(read_at(6), fetched(BATCH + BATCH[:20]), is_first=True)
-    assert judged == RecordSet(3, BATCH, 7)
-
-
 async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -> None:
     """An empty answer at the end is an answer: there is nothing yet."""
     known, read = trail(), read_at(7)
@@ -118,13 +112,6 @@ async def test_answer_when_it_makes_no_progress_then_is_damage(data: bytes, said
     assert said in str(judged)
 
 
-async def test_answer_when_damage_follows_good_batches_then_they_come_first() -> None:
-    """Good batches are handed over; the damage is met by the next read."""
-    assert trail().judge(read_at(5), fetched(BATCH + BROKEN), is_first=True) == RecordSet(
-        3, BATCH, 7
-    )
-
-
 async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind_it() -> None:
     """The leader can tell by it whether it has the same history; elsewhere it is not sent."""
     known = trail()
@@ -135,13 +122,22 @@ async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind
     assert known.wanted(read_at(7), 4) == FetchPartition(3, 7, 100, 4, -1)
 
 
-async def test_answer_when_out_of_range_or_diverging_then_the_bounds_are_needed() -> None:
-    """Both errors lead to a request for the bounds and keep their kind."""
-    read = read_at(5)
-    out = fetched(code=ErrorCode.OFFSET_OUT_OF_RANGE)
-    assert trail().judge(read, out, is_first=True) == FetchOutOfRange(is_diverging=False)
-    diverging = FetchedPartition(3, 0, 7, 0, memoryview(b""), is_diverging=True)
-    assert trail().judge(read, diverging, is_first=True) == FetchOutOfRange(is_diverging=True)
+JUDGED = {
+    "whole batches": (fetched(BATCH + BATCH[:20]), RecordSet(3, BATCH, 7)),
+    "damage behind good batches": (fetched(BATCH + BROKEN), RecordSet(3, BATCH, 7)),
+    "out of range": (fetched(code=ErrorCode.OFFSET_OUT_OF_RANGE), FetchOutOfRange(False)),
+    "diverging": (
+        FetchedPartition(3, 0, 7, 0, memoryview(b""), is_diverging=True), FetchOutOfRange(True),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer_", "expected"), JUDGED.values(), ids=JUDGED)
+async def test_answer_when_judged_then_gives_whole_batches_or_asks_for_bounds(
+    answer_: FetchedPartition, expected: object
+) -> None:
+    """Good batches come before damage; out of range and diverging keep their kind."""
+    assert trail().judge(read_at(6), answer_, is_first=True) == expected
 
 
 TRUNCATIONS = {
