@@ -152,15 +152,21 @@ async def test_append_when_maybe_stored_then_is_uncertain_at_its_deadline(
 
 FINAL = {
     "refused": (
-        told(ErrorCode.INVALID_RECORD, reason="no key"), AppendRefused, "INVALID_RECORD (87): no key",
+        told(ErrorCode.INVALID_RECORD, reason="no key"),
+        AppendRefused,
+        "INVALID_RECORD (87): no key",
     ),
     "not permitted": (
-        told(ErrorCode.TOPIC_AUTHORIZATION_FAILED), LogNotPermitted, "WRITE to the topic",
+        told(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        LogNotPermitted,
+        "WRITE to the topic",
     ),
     "stored at a forgotten offset": (
-        told(ErrorCode.DUPLICATE_SEQUENCE_NUMBER), AppendUncertain, "stored before",
+        told(ErrorCode.DUPLICATE_SEQUENCE_NUMBER),
+        AppendUncertain,
+        "stored before",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("answer", "kind", "says"), FINAL.values(), ids=FINAL)
