@@ -7,7 +7,7 @@ began, `high_watermark` the latest known one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -107,11 +107,4 @@ class ReplayHistory:
         return self.first_offset == 0 and self.trimmed_before == 0
 
     def copy(self) -> ReplayHistory:
-        return ReplayHistory(
-            self.first_offset,
-            self.records,
-            self.undecodable,
-            self.counted_apart,
-            self.without_base,
-            self.trimmed_before,
-        )
+        return replace(self)

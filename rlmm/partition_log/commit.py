@@ -10,30 +10,24 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.errors import AppendUncertain
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from rlmm.partition_log.partition import PartitionLog
     from rlmm.partition_log.segment import Segment
     from rlmm.partition_log.store import PartitionStore, SyncWork
-
-
-class CommitOwner(Protocol):
-    """The partition that is notified of ended syncs."""
-
-    def synced(self, work: SyncWork) -> None:
-        """Everything below the end of *work* is safe."""
-
-    def sync_failed(self, error: BaseException) -> None: ...
 
 
 class GroupCommit:
     """The syncs of one store, and the appends that wait for them."""
 
-    def __init__(self, store: PartitionStore, pool: ThreadPoolExecutor, owner: CommitOwner) -> None:
+    def __init__(
+        self, store: PartitionStore, pool: ThreadPoolExecutor, owner: PartitionLog
+    ) -> None:
         self.sync_count = 0
         self._store = store
         self._pool = pool

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.threads import finished
 from rlmm.errors import AppendRefused, AppendUncertain, InvalidArgument, LogDamaged, LogUnavailable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from rlmm.partition_log.incoming import IncomingBatch
     from rlmm.partition_log.place import LogThreads
+    from rlmm.partition_log.registry import LogRegistry
     from rlmm.partition_log.segment import Segment
     from rlmm.partition_log.store import PartitionStore, StoredAppend, SyncWork
 
@@ -49,14 +50,6 @@ class PartitionStatistics(NamedTuple):
     fault: str | None
 
 
-class LogKeeper(Protocol):
-    """The registry, which notes on disk what partitions report."""
-
-    def note_soon(self, log: PartitionLog) -> None: ...
-
-    async def note_now(self, log: PartitionLog) -> None: ...
-
-
 class PartitionLog(LogReads):
     """Handles one partition. Only the registry makes it."""
 
@@ -64,7 +57,7 @@ class PartitionLog(LogReads):
         self,
         store: PartitionStore,
         workers: LogThreads,
-        keeper: LogKeeper,
+        keeper: LogRegistry,
         now_ms: Callable[[], int],
     ) -> None:
         super().__init__(store, workers)

@@ -29,7 +29,6 @@ from rlmm.partition_log.settings import LogSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
 _log = logging.getLogger(__name__)
 
@@ -113,12 +112,7 @@ class LogRegistry:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     @property

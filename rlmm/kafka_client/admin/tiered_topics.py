@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _TIERED = "remote.storage.enable"
 _NOT_COPIED = "remote.log.copy.disable"
-_TOPICS_MAX = 500
-"""Topics in one question about settings: their answer is to stay small."""
 
 
 async def tiered_partitions_of(
@@ -85,11 +83,9 @@ async def _described(
     connection: BrokerConnection, topics: Iterable[str], names: Sequence[str]
 ) -> list[DescribedTopic]:
     described: list[DescribedTopic] = []
-    ordered = sorted(topics)
-    for first in range(0, len(ordered), _TOPICS_MAX):
-        request = DescribeTopicsRequest(ordered[first : first + _TOPICS_MAX], names)
+    for request in DescribeTopicsRequest.in_parts(topics, names):
         answered = await connection.call(request)
-        described.extend(answered)
+        described += answered
     return described
 
 

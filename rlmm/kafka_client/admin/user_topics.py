@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TOPICS_MAX = 500
-"""Topics in one question about settings: their answer is to stay small."""
 _ROUNDS = 6
 """How often leaders are asked: the pauses between come to some 3 s, elections take one or two."""
 _BROKERS = 3
@@ -80,17 +78,15 @@ class UserTopics:
 
     async def metadata(self, topics: Sequence[str] | None = None) -> ClusterMetadata:
         """Return brokers and *topics*, or all that our user may DESCRIBE, as a broker has them."""
-        return await self._ask_any(MetadataRequest(topics))
+        return await self.ask(MetadataRequest(topics))
 
     async def settings(
         self, topics: Iterable[str], names: Sequence[str] | None
     ) -> dict[str, Mapping[str, TopicSetting]]:
         """Return the named settings in force, or all; unknown topics and settings are left out."""
         found: dict[str, Mapping[str, TopicSetting]] = {}
-        wanted = sorted(topics)
-        for first in range(0, len(wanted), _TOPICS_MAX):
-            request = DescribeTopicsRequest(wanted[first : first + _TOPICS_MAX], names)
-            for described in await self._ask_any(request):
+        for request in DescribeTopicsRequest.in_parts(topics, names):
+            for described in await self.ask(request):
                 if described.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     continue
                 if described.code != ErrorCode.NONE:
@@ -109,9 +105,6 @@ class UserTopics:
         async with self._deadline(request):
             connection = await self._any_connection()
             return await connection.call(request)
-
-    async def ask(self, request: Request[T]) -> T:
-        return await self._ask_any(request)
 
     async def ask_broker(self, broker: int, request: Request[T]) -> T:
         async with self._deadline(request):
@@ -162,7 +155,7 @@ class UserTopics:
         return found
 
     async def _by_leader(self, wanted: list[TopicIdPartition]) -> dict[int, list[TopicIdPartition]]:
-        told = await self._ask_any(MetadataRequest(sorted({one.topic for one in wanted})))
+        told = await self.ask(MetadataRequest(sorted({one.topic for one in wanted})))
         for topic in told.topics:
             if topic.code in DENIED:
                 raise error_for(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
@@ -221,7 +214,7 @@ class UserTopics:
             for task in tasks:
                 task.cancel()
 
-    async def _ask_any(self, request: Request[T]) -> T:
+    async def ask(self, request: Request[T]) -> T:
         asked: set[Node] = set()
         async with self._deadline(request):
             while True:

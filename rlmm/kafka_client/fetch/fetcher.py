@@ -156,7 +156,7 @@ class Fetcher:
             self.try_later(partition, error, is_stale=True)
             return
         if leader not in self._desks:
-            turns = _Turns(self, self._cluster, leader, self._settings.fetch_max_bytes)
+            turns = LeaderReads(self, self._cluster, leader, self._settings.fetch_max_bytes)
             self._desks[leader] = BrokerFetches(
                 f"broker {leader}", turns, self._crew, poll_s=self._poll_s, late_s=self._patience_s
             )
@@ -222,7 +222,7 @@ class Fetcher:
             answer(read, error)
 
 
-class _Turns:
+class LeaderReads:
     """The reads of one leader, for its `BrokerFetches`."""
 
     def __init__(
@@ -261,6 +261,7 @@ class _Turns:
         return FetchRequest(fetcher.topic_id, wanted, wait_ms=wait_ms, bytes_max=self._bytes_max)
 
     async def answered(self, turn: dict[int, PendingRead], answer: FetchAnswer) -> bool:
+        """Take the answer, with pauses for others; true when a reader got something."""
         if answer.code != ErrorCode.NONE:
             self.failed(turn, error_for("the fetch", answer.code, "READ the topic"))
             return False
@@ -288,6 +289,7 @@ class _Turns:
             self._fetcher.done(read, self._leader)
 
     def died(self, turn: dict[int, PendingRead], done: asyncio.Task[None]) -> None:
+        """Take the reads back: the task that asked for them has ended as it never should."""
         self._fetcher.deaths += 1
         why = report_death(done, f"the fetch from broker {self._leader}")
         for read in turn.values():

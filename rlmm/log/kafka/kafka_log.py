@@ -125,11 +125,8 @@ class KafkaLog:
         Any first call creates the topic if configured so, if the topic surely does not exist, and
         if no earlier topic is remembered; with one remembered, an empty topic is refused.
         """
-        try:
-            async with self._limit(timeout_s):
-                found = await self._identify(await self._cluster.fresh_view())
-        except TimeoutError:
-            raise self._late("the topic", timeout_s) from None
+        async with self._within("the topic", timeout_s):
+            found = await self._identify(await self._cluster.fresh_view())
         name = self._settings.topic.name
         await refuse_empty(found, name, self._remember, self.bounds, timeout_s)
         return found
@@ -234,30 +231,21 @@ class KafkaLog:
 
     async def dangers(self, *, timeout_s: float) -> list[TopicFinding]:
         """Report the topic's settings that endanger the metadata; nothing is altered."""
-        try:
-            async with self._limit(timeout_s):
-                view = await self._cluster.fresh_view()
-                topic = require_topic(self._settings.topic, view)
-                return await find_dangers(self._settings, self._cluster, topic)
-        except TimeoutError:
-            raise self._late("the topic's settings", timeout_s) from None
+        async with self._within("the topic's settings", timeout_s):
+            view = await self._cluster.fresh_view()
+            topic = require_topic(self._settings.topic, view)
+            return await find_dangers(self._settings, self._cluster, topic)
 
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
     ) -> frozenset[TopicIdPartition]:
-        try:
-            async with self._limit(timeout_s):
-                connection = await self._cluster.short_questions()
-                return await tiered_partitions_of(connection, broker_id, self._settings.topic.name)
-        except TimeoutError:
-            raise self._late(f"the partitions of broker {broker_id}", timeout_s) from None
+        async with self._within(f"the partitions of broker {broker_id}", timeout_s):
+            connection = await self._cluster.short_questions()
+            return await tiered_partitions_of(connection, broker_id, self._settings.topic.name)
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        try:
-            async with self._limit(timeout_s):
-                return await topics_not_copied(await self._cluster.short_questions())
-        except TimeoutError:
-            raise self._late("which topics are not copied", timeout_s) from None
+        async with self._within("which topics are not copied", timeout_s):
+            return await topics_not_copied(await self._cluster.short_questions())
 
     async def close(self) -> None:
         """End all calls, all tasks and all connections. Idempotent."""
@@ -287,6 +275,14 @@ class KafkaLog:
             finally:
                 self._limits.discard(limit)
                 self._bell.ring()
+
+    @contextlib.asynccontextmanager
+    async def _within(self, what: str, timeout_s: float) -> AsyncIterator[None]:
+        try:
+            async with self._limit(timeout_s):
+                yield
+        except TimeoutError:
+            raise self._late(what, timeout_s) from None
 
     def _late(self, what: str, timeout_s: float) -> LogError:
         if self._is_closed:

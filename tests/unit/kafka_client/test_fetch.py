@@ -260,7 +260,7 @@ async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("rlmm.kafka_client.fetch.fetcher._Turns.request", broken)
+        patch.setattr("rlmm.kafka_client.fetch.fetcher.LeaderReads.request", broken)
         with pytest.raises(LogUnavailable, match="died: ZeroDivisionError"):
             await log.read(0, 0, timeout_s=ANSWER_S)
     assert log.statistics().fetch_deaths == 1
