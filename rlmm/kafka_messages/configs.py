@@ -218,11 +218,7 @@ def _read_setting(answer: MessageReader) -> tuple[str, str | None, int, bool]:
 
 @dataclass(frozen=True)
 class AlterTopicRequest(Request[TopicRequestOutcome]):
-    """
-    Asks any broker to change named settings of a topic, all or none, and to unset *unset*.
-
-    Kafka's older request would lose the settings that are not named.
-    """
+    """Asks to change and unset named settings, all or none; those not named stay."""
 
     api = MessageType("IncrementalAlterConfigs", 44, (1,))
     topic: str

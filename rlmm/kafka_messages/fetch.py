@@ -24,11 +24,7 @@ _DIVERGING_EPOCH_TAG = 0
 
 @dataclass(frozen=True, slots=True)
 class FetchPartition:
-    """
-    The request for one partition; *leader_epoch* fences a leader not yet aware of its election.
-
-    *last_epoch*, of the batch before *position*, shows the leader where histories diverge.
-    """
+    """The request for one partition; both epochs show a leader with another history."""
 
     partition: int
     position: int

@@ -56,11 +56,7 @@ class MetadataLog(Protocol):
     async def bounds(
         self, partitions: Collection[int], *, timeout_s: float
     ) -> Mapping[int, LogBounds | LogError]:
-        """
-        Ask for the bounds, or the error, of each of *partitions*, freshly.
-
-        Only a log that is closed raises, `LogUnavailable`.
-        """
+        """Ask for the bounds, or the error, of each of *partitions*; raises only when closed."""
 
     async def read(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20

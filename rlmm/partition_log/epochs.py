@@ -33,11 +33,7 @@ class EpochStarts:
         return self._entries[-1][0] if self._entries else -1
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """
-        Note that *epoch* writes from *start_offset* on; tell whether that changed anything.
-
-        An epoch below the latest comes from a deposed leader: it changes nothing.
-        """
+        """Note *epoch* from *start_offset* on, unless deposed; tell whether anything changed."""
         if epoch < 0 or epoch <= self.latest:
             return False
         while self._entries and self._entries[-1][1] >= start_offset:

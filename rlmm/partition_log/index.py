@@ -46,12 +46,7 @@ def position_at_most(entries: array[int], position: int) -> int:
 
 
 class SegmentIndex:
-    """
-    Both indexes of a segment in memory; they grow batch by batch as Kafka's do.
-
-    A batch that starts more than *interval_bytes* behind the last indexed one gets an entry; the
-    first never does.
-    """
+    """Both indexes of a segment in memory: entries every *interval_bytes*, as Kafka makes them."""
 
     __slots__ = (
         "_interval_bytes", "_last_indexed", "_time_offsets", "_times", "base_offset",
@@ -116,11 +111,7 @@ class SegmentIndex:
 
 
 def offset_index_fault(content: bytes, base_offset: int, next_offset: int, size: int) -> str | None:
-    """
-    Return the fault of an `.index` of a log file of *size* bytes; None for a sound one.
-
-    Looks at the entries alone; lookups check whether batches start there.
-    """
+    """Return the fault of the entries of an `.index`, whatever batches there are; or None."""
     if len(content) % OFFSET_ENTRY_BYTES:
         return f"{len(content)} bytes are no whole number of entries"
     entries = offset_entries(content)

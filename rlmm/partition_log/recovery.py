@@ -69,11 +69,7 @@ class Recovery:
         self._rebuilt: list[str] = []
 
     def run(self) -> int:
-        """
-        Settle every segment and return the offset behind the last batch.
-
-        Raises `LogDamaged`, and then nothing was changed but for indexes.
-        """
+        """Settle every segment, return the log's end; `LogDamaged` changes at most indexes."""
         base_offsets = [segment.base_offset for segment in self.segments]
         first = first_to_scan(base_offsets, self.recovery_point)
         if self._is_clean:
@@ -240,11 +236,7 @@ class Recovery:
             disk.sync_folder(scanned[0].folder)
 
     def _keep_index(self, segment: Segment) -> None:
-        """
-        Write back an index built anew; the active one, or one without room, stays in memory.
-
-        Then no file is left that could be taken for it: a full disk is read all the same.
-        """
+        """Write back a new index; the active one, or one that finds no room, stays in memory."""
         index = segment.index
         if index is None or self._place.is_read_only:
             return

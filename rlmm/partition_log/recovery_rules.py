@@ -60,11 +60,7 @@ class PartitionOffline:
 
 
 def recovery_point_of(noted: int | None, base_offsets: Sequence[int]) -> int:
-    """
-    Return where the unsynced part may begin, by the check point *noted*, or without one.
-
-    Without a note only the last segment is doubted: segments are synced when they are closed.
-    """
+    """Return *noted*, or else the last segment's begin: closed segments are synced."""
     if noted is not None:
         return noted
     return base_offsets[-1] if base_offsets else 0

@@ -127,11 +127,7 @@ class LogRegistry:
         return await finished(self._workers.files, self._root.topic_partitions)
 
     async def partition(self, topic: str, number: int) -> PartitionLog:
-        """
-        Return the handle of a partition that exists, opening it at the first touch.
-
-        Raises `NotFound`, and `LogDamaged` when it is offline: then until it is reopened.
-        """
+        """Return an existing partition's handle; `NotFound`, or `LogDamaged` until reopened."""
         return await self._log_of(topic_partition(topic, number), None, may_create=False)
 
     async def create(self, topic: str, number: int, topic_id: bytes) -> PartitionLog:
@@ -282,12 +278,7 @@ class LogRegistry:
             await self.tick()
 
     async def tick(self) -> None:
-        """
-        Close the active segments that are old enough, and apply retention.
-
-        A partition that fails is logged, and holds up none of the others. A note that a full disk
-        cannot take now is written the next time.
-        """
+        """Roll aged segments, apply retention, note; failures are logged and tried again."""
         if self._root.is_read_only:
             return
         expires = (self._settings.retention_bytes, self._settings.retention_ms) != (None, None)

@@ -140,11 +140,7 @@ class Segment:
             yield head
 
     def find(self, offset: int, limit: int) -> BatchHead | None:
-        """
-        Find the first batch below *limit* that ends at *offset* or behind it; None without one.
-
-        Raises `IndexWrong` when the index and the log do not fit.
-        """
+        """Find the first batch below *limit* that ends at or behind *offset*; `IndexWrong`."""
         start = position_for_offset(self._entries, offset - self.base_offset)
         if start >= limit:
             start = position_at_most(self._entries, limit - 1)

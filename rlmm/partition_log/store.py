@@ -134,12 +134,7 @@ class PartitionStore:
         return StoredAppend(active, active.size, self.next_offset, batches, placed, size)
 
     def blocking_write(self, append: StoredAppend) -> None:
-        """
-        Write *append* in full, or not at all.
-
-        Raises `AppendRefused` when it was cut back, `LogDamaged` when it could not be: the
-        partition must then go offline.
-        """
+        """Write *append* in full or cut it back, `AppendRefused`; else `LogDamaged`."""
         disk, path = self.place.disk, append.segment.path
         try:
             descriptor = self.place.descriptors.hold(path)
@@ -216,11 +211,7 @@ class PartitionStore:
         )
 
     def blocking_sync(self, work: SyncWork) -> list[Segment]:
-        """
-        Force out *work*, oldest first; closed segments get their indexes, and are returned.
-
-        An index that cannot be written stays in memory for the next sync: it is derived.
-        """
+        """Force out *work*, oldest first; return the closed segments that got their indexes."""
         disk, descriptors = self.place.disk, self.place.descriptors
         for segment in (*work.closed, *([work.active] if work.active else ())):
             descriptor = descriptors.hold(segment.path)

@@ -96,12 +96,7 @@ class UserTopics:
         return found
 
     async def alter(self, request: AlterTopicRequest) -> TopicRequestOutcome:
-        """
-        Send a change of one topic's settings once, and return its outcome.
-
-        Raises `LogUnavailable` also when the answer was lost: the change may be made, and may be
-        resent.
-        """
+        """Send a topic's change once; `LogUnavailable` also for a lost answer: it may be resent."""
         async with self._deadline(request):
             connection = await self._any_connection()
             return await connection.call(request)

@@ -170,11 +170,7 @@ class Node:
         return self._control is not None and self._control.is_open
 
     async def control(self) -> BrokerConnection:
-        """
-        Return the connection for short questions; its making survives a cancelled caller.
-
-        Raises `LogUnavailable` or `LogNotPermitted`.
-        """
+        """Return the connection for short questions; its making survives a cancelled caller."""
         if self._control is not None and self._control.is_open:
             return self._control
         if self._opening is None:

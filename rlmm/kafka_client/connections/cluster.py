@@ -140,11 +140,7 @@ class ClusterConnection:
         return await self.view_after(self.attempts.made)
 
     async def view_after(self, number: int) -> ClusterView:
-        """
-        Return the next view later than *number*, trying until cancelled.
-
-        Raises `LogNotPermitted` at once.
-        """
+        """Return the next view after *number*, trying until cancelled or not permitted."""
         while self.view is None or self.view.number <= number:
             await asyncio.wait({self.wish()})
             if isinstance(self.trouble, LogNotPermitted):

@@ -33,11 +33,7 @@ class TaskSet:
         name: str,
         on_end: Callable[[asyncio.Task[T]], None] | None = None,
     ) -> asyncio.Task[T]:
-        """
-        Start *work*; *on_end* follows its end, unless `close` came before.
-
-        An error goes to the awaiter or to *on_end*, never to the loop's exception handler.
-        """
+        """Start *work*; its end, also by an error, calls *on_end*, unless `close` came before."""
         task = asyncio.get_running_loop().create_task(work, name=name, context=self._within.copy())
         self._tasks.add(task)
 

@@ -143,11 +143,7 @@ class FetchPosition:
     def judge(
         self, read: PendingRead, fetched: FetchedPartition, *, is_first: bool
     ) -> RecordSet | LogError | FetchOutOfRange | FetchAgain:
-        """
-        Judge an answer for *read*, and remember it.
-
-        A read that *is_first* in its request gets a whole batch, whatever its size.
-        """
+        """Judge an answer for *read*, the first of which (*is_first*) has a whole batch."""
         if fetched.is_diverging:
             return FetchOutOfRange(is_diverging=True)
         if fetched.code != ErrorCode.NONE:

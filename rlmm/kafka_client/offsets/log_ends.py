@@ -85,11 +85,7 @@ class LastStableOffsets:
             await topics.close()
 
     async def last_stable_offset(self, partition: TopicIdPartition) -> int:
-        """
-        Ask the leader of *partition*, by topic id, for its last stable offset.
-
-        Raises `LogUnavailable` without an answer, and `LogNotPermitted` without a right.
-        """
+        """Ask the leader by topic id; raise `LogUnavailable` or `LogNotPermitted`."""
         topics = self._topics
         if topics is None:
             raise LogUnavailable("the cluster is not asked before the service runs")

@@ -72,11 +72,7 @@ class IdempotentProducer:
     def put(
         self, partition: int, value: bytes, record: Record | None = None
     ) -> tuple[PartitionAppends, ProducerAppend]:
-        """
-        Queue *value*, or a whole *record*; the waiting caller ends it with `release`.
-
-        Raises `AppendRefused` when there is no room for it.
-        """
+        """Queue *value*, or a whole *record*, or raise `AppendRefused`; `release` ends it."""
         append = ProducerAppend(value, asyncio.get_running_loop().create_future(), record=record)
         self._require_room(partition, append)
         self.pending += 1

@@ -46,11 +46,7 @@ class StoreContent:
 
 
 def read_jks(content: bytes, password: str | None, key_password: str | None) -> StoreContent:
-    """
-    Read a store; raises `StoreUnreadable`.
-
-    A *password* verifies its checksum; *key_password* opens the first key, which is else not read.
-    """
+    """Read a store, verified by *password*, and its first key if *key_password* is given."""
     body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
     if password is not None and not hmac.compare_digest(_sum_of(password, body), digest):
         raise StoreUnreadable("the password does not match, or the file was changed")
@@ -174,11 +170,7 @@ def is_store(content: bytes) -> bool:
 def read_store(
     content: bytes, password: str | None, *, wants_key: bool, key_password: str | None = None
 ) -> StoreContent:
-    """
-    Read a store by *password*, its key by *key_password* or else *password*, if wanted.
-
-    Raises `StoreUnreadable`.
-    """
+    """Read a store by *password*, its key by *key_password* or *password*; `StoreUnreadable`."""
     if content.startswith(MAGIC_OF_JCEKS):
         raise StoreUnreadable("it is a JCEKS store, which is not read")
     if content.startswith(MAGIC):

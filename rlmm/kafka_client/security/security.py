@@ -29,11 +29,7 @@ _CONVERT = (
 
 
 class TokenProvider(Protocol):
-    """
-    Gives a bearer token of OAUTHBEARER for each new connection, kept while it is valid.
-
-    Its errors, best `LogNotPermitted` or `LogUnavailable`, reach the caller unchanged.
-    """
+    """Gives a bearer token of OAUTHBEARER per connection; the caller gets its errors unchanged."""
 
     async def token(self) -> str: ...
 

@@ -202,11 +202,7 @@ class FilesLog:
             return None
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
-        """
-        Store one event; return its offset once it is as safe as the sync policy says.
-
-        A cancelled append is uncertain.
-        """
+        """Store one event as safely as the sync policy says; cancelled it is uncertain."""
         require_partition(partition, self._identity.partition_count)
         require_value(value)
         if self._is_observer:

@@ -64,11 +64,7 @@ def another_than(bound: LogIdentity | None, view: ClusterView, name: str) -> Log
 async def refuse_empty(
     found: LogIdentity, name: str, remember: Remember, ask: AskBounds, timeout_s: float
 ) -> None:
-    """
-    Raise `TopicAbsent` where *found* never held a record and an earlier topic did.
-
-    Raises `LogUnavailable` where its bounds are unknown.
-    """
+    """Raise `TopicAbsent` where *found* is empty and an earlier topic was not."""
     known = await remember(found.cluster_id)
     if not known:
         return

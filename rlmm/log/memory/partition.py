@@ -100,11 +100,7 @@ class MemoryPartition:
         return bisect_left(self.batches, offset, key=_LAST_OFFSET)
 
     def select(self, position: int, bytes_max: int) -> RecordSet | None:
-        """
-        Return the record set that a fetch from *position* brings; None while there is none.
-
-        Raises `LogTruncated` when *position* is not within the bounds.
-        """
+        """Return the record set of a fetch, None while there is none; `LogTruncated` outside."""
         if not self.log_start <= position <= self.next_offset:
             msg = (
                 f"partition {self.number}: offset {position} lies outside "

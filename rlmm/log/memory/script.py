@@ -66,11 +66,7 @@ class LogScript:
     def compact(
         self, partition: int, offsets: Collection[int], *, keeps_empty: bool = False
     ) -> None:
-        """
-        The cleaner removes the records at *offsets*: holes that no reader ever fills.
-
-        An emptied batch goes too, or stays when *keeps_empty*. Markers and damaged batches stay.
-        """
+        """The cleaner removes the records at *offsets*; emptied batches stay if *keeps_empty*."""
         held = self._partition(partition)
         wanted = set(offsets)
         held.replace(
