@@ -1,7 +1,5 @@
 """
-The disk: the few blocking calls of the operating system that the log uses; errors are `OSError`.
-
-One thin class, so that a test can inject a fault below everything with a `Disk` of its own.
+The disk: the few blocking calls that the log uses, in one class into which tests inject faults.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""
-Leader epochs of one partition: which epoch wrote which offsets. Pure.
-
-Epochs and starts rise strictly: an epoch without records gives way to the next at its offset.
-"""
+"""Leader epochs of one partition: which epoch wrote which offsets; both rise strictly. Pure."""
 
 from __future__ import annotations
 

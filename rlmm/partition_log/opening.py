@@ -1,8 +1,4 @@
-"""
-Opening one partition's folder, or making it: identity, segments, leader epochs.
-
-Blocking. A folder that is opened read-only is not changed.
-"""
+"""Opening one partition's folder, or making it: identity, segments, leader epochs. Blocking."""
 
 from __future__ import annotations
 

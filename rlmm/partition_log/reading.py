@@ -1,7 +1,5 @@
 """
-Reads of a partition: whole batches from an offset on, and the offset of a time.
-
-May run in any thread beside an append: it stops at the visible end that comes with each question.
+Reads of a partition, in any thread beside appends: batches from an offset on, offsets of times.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""
-The scan of the batches of a `.log` file, by their heads alone or with every CRC.
-
-Reads through a function. Heads serve to find a place in trusted bytes; recovery needs every CRC.
-"""
+"""The scan of a `.log` file: by heads to find a place, with every CRC for a recovery."""
 
 from __future__ import annotations
 

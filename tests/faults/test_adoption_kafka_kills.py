@@ -1,6 +1,5 @@
 """
-Jobs that die in each of the nine steps on a stock broker, and the commands that close their
-windows.
+Adoptions that die in each of their nine steps on a stock broker, and the commands that end them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """
-An engine on three nodes whose leaders are killed while it writes and answers. The tests compare its
-verdicts and answers, and those of a second service, with the topic.
+An engine whose Kafka leaders are killed: its answers, and a second service's, are the topic's.
 """
 
 from __future__ import annotations

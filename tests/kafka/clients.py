@@ -1,6 +1,5 @@
 """
-Small jobs with an ordinary Kafka client: topics, records in, records out. Each connects, does its
-job and disconnects.
+Small jobs with an ordinary Kafka client that connects for each: topics, records in, records out.
 """
 
 from __future__ import annotations

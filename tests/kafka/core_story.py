@@ -1,6 +1,5 @@
 """
-Traffic of every kind until all of it is in the tier alone, then every way to read it compared with
-the produced records.
+Traffic of every kind until all of it is in the tier alone, then every way to read it compared.
 """
 
 from __future__ import annotations

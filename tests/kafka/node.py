@@ -1,7 +1,4 @@
-"""
-One Kafka process, broker and controller, in a folder of its own. Bound sockets reserve its ports
-before it starts and while it is down, so that a restart uses the same ports.
-"""
+"""One Kafka process, broker and controller, with a folder and with ports that restarts keep."""
 
 from __future__ import annotations
 
@@ -23,9 +20,7 @@ if TYPE_CHECKING:
 
 STARTED = "Kafka Server started"
 TIERED = "Initialized topic-based RLMM resources successfully"
-"""
-Said by Kafka's own metadata manager. A broker that is asked to stop before that takes a minute.
-"""
+"""Kafka's own metadata manager logs it; a broker asked to stop before takes a minute."""
 
 CLEAN_STATUS = 128 + signal.SIGTERM
 """The status of a broker that was asked to stop and did."""

@@ -12,6 +12,7 @@ import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.errors import NotAssigned, RlmmError, UnknownPartition
 from rlmm.metadata.ids import TopicIdPartition
 from tests.kafka.clients import PAUSE_S
@@ -21,7 +22,7 @@ from tests.kafka.node import STARTED, TIERED, ReservedPort
 from tests.kafka.placement import create_placed, move, placed
 from tests.kafka.plugin import our_manager, our_storage
 from tests.kafka.plugin_kafka import PluginKafka
-from tests.kafka.process import Closing, ProcessFailed
+from tests.kafka.process import ProcessFailed
 from tests.kafka.sidecar import Sidecar
 from tests.kafka.tiered import TIERED_TOPIC, tiering
 from tests.kafka.tools import Tools
@@ -39,7 +40,7 @@ FOLLOWING_DEADLINE_S = 60.0
 NODES = tuple(range(1, SIZE + 1))
 
 
-class PluginCluster(Closing):
+class PluginCluster(ClosedByWith):
     """Brokers 1 to 3 with our metadata manager, and services; *store* is the tier's folder."""
 
     def __init__(

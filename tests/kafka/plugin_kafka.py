@@ -25,10 +25,7 @@ PATIENT_READS = {
     "rsm.config.request.read.timeout.ms": "15000",
     "rlmm.config.sidecar.lookup.timeout.ms": "10000",
 }
-"""
-For tests that want no ERROR at all: with the defaults, a machine that is busy for half a second
-makes a read fail, which the broker logs and the consumer repeats.
-"""
+"""For tests that want no ERROR: by default a read fails on a machine busy for half a second."""
 
 
 @dataclass(frozen=True, slots=True)

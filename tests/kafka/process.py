@@ -1,8 +1,4 @@
-"""
-Child processes, of Java or ours, and their output.
-
-A child holds a pipe of this process: when this process dies, the pipe ends and so does the child.
-"""
+"""Child processes, of Java or ours, that end with this process, and their output."""
 
 from __future__ import annotations
 
@@ -10,7 +6,9 @@ import os
 import signal
 import subprocess
 import threading
-from typing import IO, TYPE_CHECKING, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from rlmm.base.closing import ClosedByWith
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,19 +27,6 @@ TOOL_DEADLINE_S = 60.0
 
 class ProcessFailed(Exception):
     """A Java process ended or missed its deadline; the message carries its last lines."""
-
-
-class Closing:
-    """A resource that a `with` statement closes."""
-
-    def close(self) -> object:
-        raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class ProcessLog:
@@ -161,7 +146,7 @@ class ChildProcess:
         return self._status
 
 
-class KeptProcess(Closing):
+class KeptProcess(ClosedByWith):
     """A process that is started and ended several times, with one log of all its lives."""
 
     def __init__(self, log: ProcessLog) -> None:

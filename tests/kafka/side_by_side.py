@@ -1,6 +1,5 @@
 """
-Two metadata managers compared on one user partition: their answers are equal, or the literal model
-of Kafka's cache proves a named rule for each difference.
+Two metadata managers compared: equal answers, or a named rule of Kafka's cache for each difference.
 """
 
 from __future__ import annotations

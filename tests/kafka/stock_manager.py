@@ -1,7 +1,4 @@
-"""
-Kafka's own metadata manager as a process: it reads the metadata topic of a running broker and
-answers with its own classes. The other side is `java/rlmm/kafka/StockPeer.java`.
-"""
+"""Kafka's own metadata manager as a process, in Java `java/rlmm/kafka/StockPeer.java`."""
 
 from __future__ import annotations
 
@@ -12,9 +9,10 @@ import subprocess
 import threading
 from typing import IO, TYPE_CHECKING, Any
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm_conformance.event_forms import event_form, event_of
-from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, Closing, ProcessFailed, ProcessLog
+from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, ProcessFailed, ProcessLog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +35,7 @@ class StockRefused(Exception):
         self.java_class = java_class
 
 
-class StockPeer(Closing):
+class StockPeer(ClosedByWith):
     """A stock metadata manager outside any broker; it creates the metadata topic if needed."""
 
     def __init__(

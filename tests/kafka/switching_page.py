@@ -1,7 +1,4 @@
-"""
-`docs/switching.md`, carried out: its properties and its commands are read from the page, so that
-nothing stands there that is not done.
-"""
+"""`docs/switching.md`, carried out: its properties and its commands are read from the page."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""
-A broker that tiers: Kafka's own metadata manager, and a tier in a local folder.
-
-Intervals are short, so that a second tiers minutes of production; tests wait for facts.
-"""
+"""A broker that tiers by Kafka's own manager, at short intervals, into a local folder."""
 
 from __future__ import annotations
 
@@ -45,9 +41,7 @@ TIERED_TOPIC = {
     "file.delete.delay.ms": "100",
     "index.interval.bytes": "100",
 }
-"""
-Settings of a topic whose segments leave soon. The active one is rolled when it is a second old.
-"""
+"""Settings of a topic whose segments leave soon; the active one rolls after a second."""
 
 
 def tiering(tier: Path, *, replicas: int = 1) -> dict[str, str]:
@@ -162,22 +156,19 @@ class TieredKafka:
     async def wait_until_tiered(
         self, topic: str, segments: int, *, deadline_s: float = TIER_DEADLINE_S
     ) -> None:
-        await until(
-            lambda: (
-                self.segments_that_reached(topic, SegmentState.COPY_SEGMENT_FINISHED) >= segments
-            ),
-            f"{segments} segments of {topic} were tiered",
-            deadline_s=deadline_s,
-        )
+        await self._until_reached(topic, SegmentState.COPY_SEGMENT_FINISHED, segments, deadline_s)
 
     async def wait_until_deleted(
         self, topic: str, segments: int, *, deadline_s: float = TIER_DEADLINE_S
     ) -> None:
+        await self._until_reached(topic, SegmentState.DELETE_SEGMENT_FINISHED, segments, deadline_s)
+
+    async def _until_reached(
+        self, topic: str, state: SegmentState, count: int, deadline_s: float
+    ) -> None:
         await until(
-            lambda: (
-                self.segments_that_reached(topic, SegmentState.DELETE_SEGMENT_FINISHED) >= segments
-            ),
-            f"{segments} segments of {topic} were deleted from the tier",
+            lambda: self.segments_that_reached(topic, state) >= count,
+            f"{count} segments of {topic} reached {state}",
             deadline_s=deadline_s,
         )
 

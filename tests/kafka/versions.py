@@ -1,6 +1,4 @@
-"""
-Brokers of other versions, with jars and digests of their own: `python -m tests.kafka.versions`.
-"""
+"""Brokers of other versions, with jars and digests of their own; `__main__` fetches them."""
 
 from __future__ import annotations
 

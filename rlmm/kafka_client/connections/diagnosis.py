@@ -1,8 +1,4 @@
-"""
-Diagnosis of a failed connection: one line that names the cause and the remedy, without secrets.
-
-The most specific error in the chain of causes decides.
-"""
+"""Diagnosis of a failed connection: one line, without secrets, by the most specific known cause."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""
-Security settings as the library wants them: TLS context, user, tokens.
-
-Reads the files of the configuration; `ConfigError` names a file that cannot be used.
-"""
+"""Security settings as the library wants them; `ConfigError` names a file that cannot be used."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """
 A partition of a topic in memory: its record batches in offset order, its bounds, and its faults.
-
-Nothing waits or is refused here. The log start offset may lie within the first batch.
 """
 
 from __future__ import annotations

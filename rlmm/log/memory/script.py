@@ -1,7 +1,5 @@
 """
-Events of a topic in memory, step by step, for a test or a trial.
-
-Each step takes effect at once, waits for nothing, and stands beside the step that undoes it.
+Events of a topic in memory, each at once and beside the step that undoes it, for tests and trials.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """
-A metadata topic in memory, which several `memory` logs may open, as logs open a cluster's topic.
-
-It outlives its logs. An append beyond `bytes_max` is refused, nothing is dropped.
+A metadata topic in memory, bounded by `bytes_max`, which outlives the logs that are open on it.
 """
 
 from __future__ import annotations

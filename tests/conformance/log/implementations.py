@@ -1,8 +1,4 @@
-"""
-The logs that the contract suite runs over, each made empty with `PARTITION_COUNT` partitions.
-
-`IMPLEMENTATIONS` has a name, the marks of its tests, and a function that makes each.
-"""
+"""The logs that the contract suite runs over, each made empty with `PARTITION_COUNT` partitions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The `kafka` log on three nodes of which one dies or hangs: no event is lost, and waits are short.
+The `kafka` log on three nodes of which one dies or hangs: nothing is lost, and waits are short.
 """
 
 from __future__ import annotations

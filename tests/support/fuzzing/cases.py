@@ -1,8 +1,4 @@
-"""
-The kinds of cases that the fuzzer runs, and the rules that every answer must keep.
-
-A kind raises whatever a reader raises, or `AssertionError` when an answer breaks a rule.
-"""
+"""The kinds of cases that the fuzzer runs, and the rules that every answer must keep."""
 
 from __future__ import annotations
 

@@ -14,13 +14,14 @@ from tests.support.kafka.fake_kafka import FakeKafka
 from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from rlmm.kafka_client.connections.connection import Dialer
 
     OpenLog = Callable[..., KafkaLog]
     Started = tuple[FakeKafka, KafkaLog]
     Start = Callable[..., Started]
+    Connect = Callable[..., Awaitable[Started]]
 
 __all__ = ["nothing_blocks", "open_log"]
 
@@ -59,3 +60,15 @@ def start(open_log: OpenLog) -> Start:
         return kafka, open_log(kafka, **changed)
 
     return started
+
+
+@pytest.fixture
+def connect(start: Start) -> Connect:
+    """Makes a cluster and a log that is bound to its topic already."""
+
+    async def connected(*args: Any, **changed: Any) -> Started:
+        kafka, log = start(*args, **changed)
+        await log.identity(timeout_s=60)
+        return kafka, log
+
+    return connected

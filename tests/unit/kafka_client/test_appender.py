@@ -21,7 +21,7 @@ from tests.conformance.log.under_test import read_until
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog
     from tests.support.kafka.fake_kafka import FakeKafka
-    from tests.unit.kafka_client.conftest import Start
+    from tests.unit.kafka_client.conftest import Connect, Start
 
 ANSWER_S = 30.0
 
@@ -78,10 +78,9 @@ async def test_f38_append_when_there_is_no_leader_then_is_refused(start: Start) 
     assert await read_until(log, 1, 0, 1) == [(0, b"b")]
 
 
-async def test_f42_append_when_its_leader_hangs_then_is_uncertain(start: Start) -> None:
+async def test_f42_append_when_its_leader_hangs_then_is_uncertain(connect: Connect) -> None:
     """The sent append is uncertain; appends behind it are surely not stored."""
-    kafka, log = start(partitions=2, brokers=2)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=2, brokers=2)
     kafka.hangs = {(0, "Produce")}
     sent = appending(log, 0, b"sent", timeout_s=2)
     await asyncio.sleep(0.5)
@@ -93,10 +92,9 @@ async def test_f42_append_when_its_leader_hangs_then_is_uncertain(start: Start) 
         await sent
 
 
-async def test_f42_append_when_another_is_elected_then_is_sent_there(start: Start) -> None:
+async def test_f42_append_when_another_is_elected_then_is_sent_there(connect: Connect) -> None:
     """Failure scenario F42: an answer that is late is not waited for when another leads."""
-    kafka, log = start(partitions=2, brokers=2)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=2, brokers=2)
     kafka.hangs = {(0, "Produce")}
     waiting = appending(log, 0, b"a")
     await asyncio.sleep(1)
@@ -177,10 +175,9 @@ async def test_append_when_too_many_wait_then_is_refused_at_once(start: Start) -
     assert isinstance(large.exception(), AppendRefused)
 
 
-async def test_append_when_it_can_never_be_sent_then_is_refused_before_any_io(start: Start) -> None:
+async def test_append_when_it_can_never_be_sent_then_is_refused_at_once(connect: Connect) -> None:
     """An event larger than any request is refused with both numbers."""
-    kafka, log = start(max_request_size=1000)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(max_request_size=1000)
     with pytest.raises(AppendRefused, match=r"event of 2000 bytes .* \(1000 bytes\)"):
         await log.append(0, b"x" * 2000, timeout_s=ANSWER_S)
     assert kafka.requests(ProduceRequest) == []

@@ -14,7 +14,7 @@ from tests.support.kafka.fake_kafka import TOPIC, FakeKafka
 if TYPE_CHECKING:
     import pytest
 
-    from tests.unit.kafka_client.conftest import OpenLog, Start
+    from tests.unit.kafka_client.conftest import Connect, OpenLog, Start
 
 ANSWER_S = 30.0
 
@@ -69,10 +69,9 @@ async def test_f38_bounds_when_one_lacks_a_leader_then_others_come_at_once(start
     assert set(bounds.values()) == {LogBounds(0, 0)}
 
 
-async def test_f42_bounds_when_a_leader_hangs_then_others_wait_a_second(start: Start) -> None:
+async def test_f42_bounds_when_a_leader_hangs_then_others_wait_a_second(connect: Connect) -> None:
     """A hanging leader delays the answers of the others by at most a second."""
-    kafka, log = start(brokers=3)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(brokers=3)
     kafka.hangs = {(1, "ListOffsets")}
     begin = asyncio.get_running_loop().time()
     bounds = await log.bounds(range(3), timeout_s=ANSWER_S)
@@ -85,10 +84,9 @@ async def test_f42_bounds_when_a_leader_hangs_then_others_wait_a_second(start: S
     assert [broker for _, broker, _ in kafka.dials] == [1]
 
 
-async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(start: Start) -> None:
+async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(connect: Connect) -> None:
     """Failure scenario F42: every partition has an answer or an error at the deadline."""
-    kafka, log = start()
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     kafka.hangs = {(0, "ListOffsets")}
     begin = asyncio.get_running_loop().time()
     bounds = await log.bounds(range(3), timeout_s=3)
@@ -96,10 +94,9 @@ async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(start: 
     assert [type(bounds[at]) for at in range(3)] == [LogUnavailable] * 3
 
 
-async def test_f40_bounds_when_the_leader_has_moved_then_the_new_one_is_asked(start: Start) -> None:
+async def test_f40_bounds_when_the_leader_moved_then_the_new_one_is_asked(connect: Connect) -> None:
     """Failure scenario F40: an outdated view is replaced within the same question."""
-    kafka, log = start(partitions=2, brokers=2)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=2, brokers=2)
     kafka.lead(0, 1)
     kafka.partitions[0].store(b"x")
     bounds = await log.bounds([0, 1], timeout_s=ANSWER_S)
@@ -127,10 +124,9 @@ async def test_f68_bounds_when_not_permitted_then_says_so_at_once(open_log: Open
     assert len(kafka.requests(ListOffsetsRequest)) == 2
 
 
-async def test_f6_bounds_when_the_topic_is_another_by_then_are_not_its_own(start: Start) -> None:
+async def test_f6_bounds_when_the_topic_is_another_then_are_not_its_own(connect: Connect) -> None:
     """Failure scenario F6: the log refuses bounds of another topic of the same name."""
-    kafka, log = start()
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     kafka.recreate()
     kafka.partitions[0].store(b"x")
     bounds = await log.bounds([0], timeout_s=ANSWER_S)

@@ -13,7 +13,7 @@ from rlmm.kafka_messages.cluster import MetadataRequest
 from tests.support.kafka.fake_kafka import CLUSTER_ID, FakeKafka
 
 if TYPE_CHECKING:
-    from tests.unit.kafka_client.conftest import OpenLog, Start
+    from tests.unit.kafka_client.conftest import Connect, OpenLog, Start
 
 ANSWER_S = 60.0
 REFUSED = LogNotPermitted("broker-0:9092: the broker refused user 'me'")
@@ -68,10 +68,9 @@ async def test_f95_call_when_cancelled_in_the_middle_then_ends_at_once(start: St
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(start: Start) -> None:
+async def test_f68_log_when_it_is_not_let_in_then_says_so_at_once(connect: Connect) -> None:
     """An authorization error reaches every caller and waiting read at once."""
-    kafka, log = start()
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
     await asyncio.sleep(1)
     kafka.refuses[0] = REFUSED
@@ -151,10 +150,9 @@ async def test_f41_f42_log_when_bootstrap_servers_are_away_then_asks_others(
     assert (await log.identity(timeout_s=4 if hangs else 1)).partition_count == 3
 
 
-async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked(start: Start) -> None:
+async def test_f42_log_when_a_known_broker_hangs_then_others_are_asked(connect: Connect) -> None:
     """The client drops a hanging connection and asks that broker again later."""
-    kafka, log = start(brokers=2)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(brokers=2)
     kafka.hangs = {(0, "Metadata")}
     for _ in range(8):
         await log.identity(timeout_s=4)
@@ -178,10 +176,9 @@ async def test_f41_log_when_all_brokers_moved_then_asks_bootstrap_servers(start:
     assert (await log.identity(timeout_s=ANSWER_S)).partition_count == 3
 
 
-async def test_identity_when_asked_then_is_never_from_before_the_question(start: Start) -> None:
+async def test_identity_when_asked_then_is_never_from_before_the_question(connect: Connect) -> None:
     """The identity comes from a request made after the call."""
-    kafka, log = start()
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     kafka.hangs = {(0, "Metadata")}
     early = asyncio.create_task(log.identity(timeout_s=ANSWER_S))
     await asyncio.sleep(0.2)
@@ -199,10 +196,9 @@ async def test_view_when_wanted_by_many_then_one_question_is_asked(start: Start)
     assert log.statistics().connect_attempts == 1
 
 
-async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(start: Start) -> None:
+async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause(connect: Connect) -> None:
     """An unreachable broker is dialled once, and then not before a pause ends."""
-    kafka, log = start(partitions=8, brokers=2, bootstrap_servers=("broker-1:9092",))
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=8, brokers=2, bootstrap_servers=("broker-1:9092",))
     kafka.refuses[0] = LogUnavailable("broker-0:9092: no broker listens there")
     kafka.dials.clear()
     led = [partition for partition, held in kafka.partitions.items() if held.leader == 0]
@@ -214,10 +210,9 @@ async def test_node_when_it_is_away_then_is_dialed_again_after_a_pause_only(star
     assert all(later - at > 0.09 for at, later in pairwise(times))
 
 
-async def test_node_when_a_dial_hangs_then_nobody_dials_beside_it(start: Start) -> None:
+async def test_node_when_a_dial_hangs_then_nobody_dials_beside_it(connect: Connect) -> None:
     """A broker that accepts and stays silent gets one connection attempt at a time."""
-    kafka, log = start(partitions=8, brokers=2, bootstrap_servers=("broker-1:9092",))
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=8, brokers=2, bootstrap_servers=("broker-1:9092",))
     kafka.dials.clear()
     kafka.hangs = {(0, "dial")}
     appends = [log.append(partition, b"a", timeout_s=2) for partition in range(8)]
@@ -238,10 +233,9 @@ async def test_f68_read_when_leaderless_and_not_let_in_then_is_told(start: Start
         await waiting
 
 
-async def test_log_when_kafka_goes_away_then_sees_it_and_its_return(start: Start) -> None:
+async def test_log_when_kafka_goes_away_then_sees_it_and_its_return(connect: Connect) -> None:
     """Callers of log ends or reads notice when Kafka goes away and returns."""
-    kafka, log = start()
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     assert log.statistics().is_connected
     kafka.stop(0)
     for _ in range(10):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog
     from rlmm.records.record_set import RecordSet
     from tests.support.kafka.fake_kafka import FakeKafka
-    from tests.unit.kafka_client.conftest import Start
+    from tests.unit.kafka_client.conftest import Connect, Start
 
 ANSWER_S = 60.0
 
@@ -45,18 +45,16 @@ async def test_read_when_several_wait_then_one_request_asks_for_all(start: Start
     assert len(asked(kafka)) <= 2
 
 
-async def test_read_when_at_the_end_then_long_polls_are_shared(start: Start) -> None:
+async def test_read_when_at_the_end_then_long_polls_are_shared(connect: Connect) -> None:
     """A minute at the end of ten partitions costs a request for each wait, not for each reader."""
-    kafka, log = start(partitions=10, fetch_max_wait_ms=500)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=10, fetch_max_wait_ms=500)
     assert await asyncio.gather(*(log.read(at, 0, timeout_s=60) for at in range(10))) == [None] * 10
     assert len(asked(kafka)) < 130
 
 
-async def test_read_when_others_wait_at_the_broker_then_does_not_wait(start: Start) -> None:
+async def test_read_when_others_wait_at_the_broker_then_does_not_wait(connect: Connect) -> None:
     """A reader that joins while all polls are under way gets available records at once."""
-    kafka, log = start(partitions=10, fetch_max_wait_ms=10_000)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=10, fetch_max_wait_ms=10_000)
     waiting = []
     for partition in range(2 * WORKERS_MAX):
         waiting.append(reading(log, partition, 0))
@@ -153,10 +151,11 @@ async def test_f40_read_when_its_broker_dies_then_goes_on_at_the_next_leader(sta
     assert asyncio.get_running_loop().time() - begin < 1.5
 
 
-async def test_f42_read_when_its_broker_hangs_then_goes_on_at_the_next_leader(start: Start) -> None:
+async def test_f42_read_when_its_broker_hangs_then_goes_to_the_next_leader(
+    connect: Connect,
+) -> None:
     """Failure scenario F42: a fetch that is never answered does not keep its reads for itself."""
-    kafka, log = start(partitions=2, brokers=2)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=2, brokers=2)
     kafka.hangs = {(0, "Fetch")}
     for held in kafka.partitions.values():
         held.store(b"there")
@@ -250,11 +249,10 @@ async def test_f68_read_when_it_fails_for_now_then_attempts_are_bounded(start: S
 
 
 async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
-    start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Failure scenario F69: an unexpected error ends the current reads, and the next read works."""
-    kafka, log = start()
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
 
     def broken(*_: object, **__: object) -> FetchRequest:
         raise ZeroDivisionError

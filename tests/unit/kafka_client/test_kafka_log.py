@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rlmm.log.kafka.kafka_log import KafkaLog
-    from tests.unit.kafka_client.conftest import OpenLog, Start
+    from tests.unit.kafka_client.conftest import Connect, OpenLog, Start
 
 ANSWER_S = 30.0
 CREATED = TopicSettings(name=TOPIC, is_created=True, num_partitions=3)
@@ -264,30 +264,27 @@ async def test_f6_identity_when_of_another_topic_then_waiting_reads_end(start: S
         await waiting
 
 
-async def test_f6_cluster_when_it_is_another_then_nothing_of_it_is_answered(start: Start) -> None:
+async def test_f6_cluster_when_it_is_another_then_nothing_is_answered(connect: Connect) -> None:
     """Failure scenario F6: addresses that lead to another cluster by now are noticed."""
-    kafka, log = start()
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     kafka.cluster_id = "another"
     kafka.lead(0, -1)
     with pytest.raises(LogRecreated, match="another cluster: its id was made-up-cluster"):
         await log.read(0, 0, timeout_s=ANSWER_S)
 
 
-async def test_topic_when_hidden_later_then_reads_that_wait_are_told(start: Start) -> None:
+async def test_topic_when_hidden_later_then_reads_that_wait_are_told(connect: Connect) -> None:
     """Waiting reads end with an error when their rights are removed."""
-    kafka, log = start()
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     kafka.exists, kafka.topic_code = False, int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     kafka.codes = {("Fetch", 0): ErrorCode.NOT_LEADER_OR_FOLLOWER}
     with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):
         await log.read(0, 0, timeout_s=ANSWER_S)
 
 
-async def test_close_when_calls_are_in_flight_then_each_ends_at_once(start: Start) -> None:
+async def test_close_when_calls_are_in_flight_then_each_ends_at_once(connect: Connect) -> None:
     """Reads and questions end closed; an append that was sent is uncertain."""
-    kafka, log = start(partitions=3, brokers=3)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=3, brokers=3)
     kafka.hangs = {(1, "Produce"), (0, "ListOffsets")}
     kafka.lead(2, -1)
     calls = {
@@ -309,10 +306,9 @@ async def test_close_when_calls_are_in_flight_then_each_ends_at_once(start: Star
         assert not any(connection.is_open for connection in connections)
 
 
-async def test_close_when_a_deadline_passes_at_that_moment_then_ends(start: Start) -> None:
+async def test_close_when_a_deadline_passes_at_that_moment_then_ends(connect: Connect) -> None:
     """A call whose time is up in the instant of the close does not keep the log from closing."""
-    _, log = start()
-    await log.identity(timeout_s=ANSWER_S)
+    _, log = await connect()
 
     async def close_later() -> None:
         await asyncio.sleep(1 - 5e-10)  # the same instant to the loop's clock, but first in line

@@ -1,7 +1,4 @@
-"""Requests as bytes, and answers from bytes, as Kafka's message definitions have them.
-
-Those of jobs were written by the message classes of Kafka 4.3.1.
-"""
+"""Requests as bytes and answers from bytes, as Kafka defines them and its classes write them."""
 
 from __future__ import annotations
 
