@@ -22,6 +22,7 @@ from tests.support.logs.partition_logs import (
     batch,
     copied,
     log_files,
+    offset_at,
     open_log,
     stored_log,
     values_of,
@@ -285,9 +286,7 @@ async def test_opening_when_the_disk_is_full_then_the_log_is_read(tmp_path: Path
         again = await registry.partition(TOPIC, 0)
         assert list(await values_of(again)) == [0, 1, 2, 3, 4]
         for n in range(5):
-            found = await again.offset_for_time(1_000 + n)
-            assert found is not None
-            assert found.offset == n
+            assert await offset_at(again, 1_000 + n) == n
         assert not any(path.exists() for path in spoilt)
         disk.heal()
     async with await LogRegistry.open(crashed, settings) as registry:

@@ -71,27 +71,3 @@ async def test_f41_f49_log_when_the_broker_restarts_then_everything_goes_on(
     assert values_of(await waiting) == [(1, b"after")]
     assert await log.bounds([0, 1], timeout_s=ANSWER_S) == {0: LogBounds(0, 2), 1: LogBounds(0, 1)}
     assert await read_until(log, 0, 0, 2) == [(0, b"before"), (1, b"after")]
-
-
-async def test_f69_read_when_its_fetch_dies_then_it_says_so_and_the_next_one_works(
-    fresh_kafka: FreshKafka, open_log: OpenLog, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A killed fetch task's readers get an error, its death counts, and reading goes on."""
-    node = fresh_kafka.node().start()
-    log = await open_log(node.login, own_topic(), partitions=2, is_created=True)
-    await log.append(0, b"event", timeout_s=ANSWER_S)
-    waiting = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))
-    await settled()
-    async with asyncio.timeout(ANSWER_S):
-        while not waiting.done():
-            for task in asyncio.all_tasks():
-                if task.get_name().startswith("fetch from"):
-                    task.cancel()
-            await asyncio.sleep(0)
-    with pytest.raises(LogUnavailable, match="the fetch from broker 1 died: it was cancelled"):
-        await waiting
-    assert log.statistics().fetch_deaths == 1
-    assert "died" in caplog.text
-    waiting = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))
-    await log.append(0, b"next", timeout_s=ANSWER_S)
-    assert values_of(await waiting) == [(1, b"next")]

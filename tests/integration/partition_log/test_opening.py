@@ -25,6 +25,7 @@ from tests.support.logs.partition_logs import (
     log_files,
     log_in,
     names_below,
+    offset_at,
     open_log,
     partition_folder,
     picture,
@@ -214,9 +215,7 @@ async def test_time_index_when_empty_then_hides_no_record_from_a_look_up_by_time
     path.write_bytes(b"")
     async with stored_log(root, SMALL) as log:
         for n in RECORDS:
-            found = await log.offset_for_time(FIRST_MS + n)
-            assert found is not None
-            assert found.offset == n
+            assert await offset_at(log, FIRST_MS + n) == n
         assert path.read_bytes().startswith(good)
         assert path.stat().st_size > 0
 
@@ -302,9 +301,7 @@ async def test_folder_when_read_only_with_a_torn_tail_then_ends_before_it(crashe
     async with stored_log(crashed, SMALL, read_only=True) as log:
         assert await values_of(log) == RECORDS
         assert [await log.read(n) is None for n in (39, 40)] == [False, True]
-        found = await log.offset_for_time(FIRST_MS + 33)
-        assert found is not None
-        assert found.offset == 33
+        assert await offset_at(log, FIRST_MS + 33) == 33
     assert picture(crashed) == before
 
 

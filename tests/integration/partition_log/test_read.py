@@ -22,6 +22,7 @@ from tests.support.logs.partition_logs import (
     batch,
     log_files,
     log_in,
+    offset_at,
     open_log,
     stored_log,
     values_of,
@@ -171,9 +172,7 @@ async def check_times(log: PartitionLog) -> None:
         found = await log.offset_for_time(FIRST_MS + number)
         assert found is not None
         assert tuple(found) == (3 * number, FIRST_MS + number, 0)
-    first = await log.offset_for_time(0)
-    assert first is not None
-    assert first.offset == 0
+    assert await offset_at(log, 0) == 0
     assert await log.offset_for_time(FIRST_MS + 60) is None
 
 
@@ -195,9 +194,7 @@ async def test_time_when_below_the_log_start_then_is_not_found(tmp_path: Path) -
     """Deleted records are not found by time."""
     async with filled(tmp_path) as log:
         await log.advance_log_start(100)
-        found = await log.offset_for_time(0)
-        assert found is not None
-        assert found.offset == 100
+        assert await offset_at(log, 0) == 100
 
 
 async def test_time_when_all_records_are_gone_then_has_no_offset(tmp_path: Path) -> None:

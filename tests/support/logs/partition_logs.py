@@ -72,6 +72,11 @@ async def values_of(log: PartitionLog, *, bytes_max: int = 1 << 20) -> dict[int,
     return found
 
 
+async def offset_at(log: PartitionLog, timestamp_ms: int) -> int | None:
+    found = await log.offset_for_time(timestamp_ms)
+    return None if found is None else found.offset
+
+
 def partition_folder(root: Path) -> Path:
     return root / f"{TOPIC}-0"
 

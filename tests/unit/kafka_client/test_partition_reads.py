@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -43,38 +42,36 @@ def trail() -> FetchPosition:
     return FetchPosition(asyncio.get_running_loop().time)
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """An error code and its outcome."""
-
-    code: int
-    error: type[LogError] | None = None
-    is_stale: bool = False
-
-
-REFUSALS = {
-    "no right": Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted),
-    "damaged": Refusal(ErrorCode.CORRUPT_MESSAGE, LogDamaged),
-    "another leads": Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, is_stale=True),
-    "an older epoch": Refusal(ErrorCode.UNKNOWN_LEADER_EPOCH, is_stale=True),
-    "a newer epoch": Refusal(ErrorCode.FENCED_LEADER_EPOCH, is_stale=True),
-    "an unknown topic": Refusal(ErrorCode.UNKNOWN_TOPIC_ID, is_stale=True),
-    "its disk": Refusal(ErrorCode.KAFKA_STORAGE_ERROR, is_stale=True),
-    "an unknown code": Refusal(999, is_stale=True),
+ENDING = {
+    "no right": (ErrorCode.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted),
+    "damaged": (ErrorCode.CORRUPT_MESSAGE, LogDamaged),
+}
+RETRIED = {
+    "another leads": ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    "an older epoch": ErrorCode.UNKNOWN_LEADER_EPOCH,
+    "a newer epoch": ErrorCode.FENCED_LEADER_EPOCH,
+    "an unknown topic": ErrorCode.UNKNOWN_TOPIC_ID,
+    "its disk": ErrorCode.KAFKA_STORAGE_ERROR,
+    "an unknown code": 999,
 }
 
 
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-async def test_f68_answer_when_a_code_then_permanent_ones_end_the_read(refusal: Refusal) -> None:
-    """Failure scenario F68: missing rights and damage end a read, everything else is retried."""
-    judged = trail().judge(read_at(5), fetched(code=refusal.code), is_first=True)
-    if refusal.error is None:
-        assert isinstance(judged, FetchAgain)
-        assert isinstance(judged.trouble, LogUnavailable)
-        assert judged.is_stale == refusal.is_stale
-        assert f"{refusal.code}" in str(judged.trouble)
-    else:
-        assert isinstance(judged, refusal.error)
+@pytest.mark.parametrize(("code", "error"), ENDING.values(), ids=ENDING)
+async def test_f68_answer_when_a_permanent_code_then_ends_the_read(
+    code: int, error: type[LogError]
+) -> None:
+    """Failure scenario F68: missing rights and damage end a read."""
+    assert isinstance(trail().judge(read_at(5), fetched(code=code), is_first=True), error)
+
+
+@pytest.mark.parametrize("code", RETRIED.values(), ids=RETRIED)
+async def test_f68_answer_when_any_other_code_then_is_retried(code: int) -> None:
+    """Failure scenario F68: after any other code the leader is looked up and asked again."""
+    judged = trail().judge(read_at(5), fetched(code=code), is_first=True)
+    assert isinstance(judged, FetchAgain)
+    assert isinstance(judged.trouble, LogUnavailable)
+    assert judged.is_stale
+    assert f"{code}" in str(judged.trouble)
 
 
 async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -> None:
