@@ -237,10 +237,8 @@ class LogRegistry:
         self._moved.add(log)
         if self._timer is None and not self._is_closed and not self._root.is_read_only:
             loop = asyncio.get_running_loop()
-            interval_s = self._settings.checkpoint_interval_ms / 1000
-            self._timer = loop.call_later(
-                interval_s, self._note_by_timer, context=self._within.copy()
-            )
+            due_s = self._settings.checkpoint_interval_ms / 1000
+            self._timer = loop.call_later(due_s, self._note_by_timer, context=self._within.copy())
 
     async def note_now(self, log: PartitionLog) -> None:
         """Called by a partition: its log start has moved, and something will be deleted."""
@@ -341,9 +339,7 @@ class LogRegistry:
             await log.stopped()
         loop = asyncio.get_running_loop()
         sealing = [loop.run_in_executor(self._workers.syncing, log.blocking_seal) for log in logs]
-        failed = [
-            error for error in await asyncio.gather(*sealing, return_exceptions=True) if error
-        ]
+        failed = [each for each in await asyncio.gather(*sealing, return_exceptions=True) if each]
         for error in failed:
             _log.warning("%s: an index was not written: %s", self.path, error)
         self._moved.update(logs)

@@ -203,12 +203,10 @@ class PartitionStore:
         """Return the files to sync so that all written bytes are durable, or None."""
         active = self.active
         closed = tuple(segment for segment in self._unsynced if segment is not active)
-        is_active_unsynced = bool(self._unsynced) and self._unsynced[-1] is active
+        is_unsynced = bool(self._unsynced) and self._unsynced[-1] is active
         if not self._unsynced and not self.names_are_new:
             return None
-        return SyncWork(
-            self.end(), closed, active if is_active_unsynced else None, self.names_are_new
-        )
+        return SyncWork(self.end(), closed, active if is_unsynced else None, self.names_are_new)
 
     def blocking_sync(self, work: SyncWork) -> list[Segment]:
         """Force out *work*, oldest first; return the closed segments that got their indexes."""

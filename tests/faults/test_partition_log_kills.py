@@ -49,9 +49,7 @@ def tear(root: Path, rng: random.Random) -> None:
 
 
 def check(stored: dict[int, bytes | None], told: Acknowledged) -> None:
-    events = {
-        offset: tuple(map(int, (value or b"").split()[:3])) for offset, value in stored.items()
-    }
+    events = {at: tuple(map(int, (value or b"").split()[:3])) for at, value in stored.items()}
     missing = {offset: event for offset, event in told.items() if events.get(offset) != event}
     assert not missing, f"{len(missing)} acknowledged events are lost or elsewhere: {missing}"
     assert list(stored) == list(range(len(stored)))

@@ -118,10 +118,8 @@ async def produce(
     async with producer(login) as client:
         for number, value in enumerate(values):
             stamp = None if timestamp_ms is None else timestamp_ms + number
-            written = await client.send_and_wait(
-                topic, value, partition=partition, timestamp_ms=stamp
-            )
-            offsets.append(written.offset)
+            done = await client.send_and_wait(topic, value, partition=partition, timestamp_ms=stamp)
+            offsets.append(done.offset)
     return offsets
 
 

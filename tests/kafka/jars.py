@@ -156,9 +156,7 @@ def fetch(pom: Path, folder: Path) -> None:
 def check_digests(folder: Path, expected: Path) -> None:
     lines = expected.read_text().splitlines()
     wanted = {name: sum_ for sum_, name in map(str.split, lines)}
-    present = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()
-    }
+    present = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in folder.iterdir()}
     wrong = sorted({name for name, _ in wanted.items() ^ present.items()})
     if wrong:
         raise JarsUnusable(

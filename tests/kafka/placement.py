@@ -102,6 +102,4 @@ async def move(cluster: Reachable, topic: str, replicas: Replicas, folder: Path)
 
 
 def _wanted(replicas: Replicas) -> dict[int, Placed]:
-    return {
-        number: Placed(one[0], tuple(one), frozenset(one)) for number, one in enumerate(replicas)
-    }
+    return {at: Placed(one[0], tuple(one), frozenset(one)) for at, one in enumerate(replicas)}

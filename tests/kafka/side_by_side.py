@@ -161,9 +161,7 @@ def says(question: Question, expected: Json, told: Json) -> bool:
         and isinstance(expected, list)
         and isinstance(told, list)
     ):
-        members = [
-            one for group in expected for one in (group if isinstance(group, list) else [group])
-        ]
+        members = [one for each in expected for one in (each if isinstance(each, list) else [each])]
         return sorted(map(str, members)) == sorted(map(str, told))
     return agrees(question.op, expected, told)
 

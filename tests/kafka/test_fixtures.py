@@ -141,9 +141,7 @@ def broker(tmp_path):
     return made
 """
     )
-    pytester.makepyfile(
-        "def test_it(broker):\n    assert False\n\ndef test_well(broker):\n    pass\n"
-    )
+    pytester.makepyfile("def test_it(broker):\n    assert 0\n\ndef test_well(broker):\n    pass\n")
     result = pytester.runpytest_inprocess(*ALONE)
     result.assert_outcomes(failed=1, passed=1)
     result.stdout.fnmatch_lines(["*end of *broker.log*", "the disk is on fire"])

@@ -52,9 +52,7 @@ async def test_stock_manager_when_it_reads_a_brokers_history_knows_its_segments(
     await kafka_broker.wait_until_tiered("stock", 3)
     events = [found.event for found in kafka_broker.metadata_events("stock")]
     updates = {event.id: event for event in events if isinstance(event, SegmentUpdate)}
-    copied = [
-        event.updated(updates[event.id]) for event in events if isinstance(event, SegmentMetadata)
-    ]
+    copied = [one.updated(updates[one.id]) for one in events if isinstance(one, SegmentMetadata)]
 
     peer = stock_peer(kafka_broker.bootstrap)
     partition = kafka_broker.user_partition("stock")

@@ -105,9 +105,7 @@ async def test_events_that_we_append_when_a_stock_manager_reads_them_are_its_ans
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "ours", 0)
     at = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
     log = await logs.open(TOPIC, partitions=METADATA_PARTITIONS)
-    offsets = [
-        await log.append(at, encode(event), timeout_s=ANSWER_S) for event in history(partition)
-    ]
+    offsets = [await log.append(at, encode(one), timeout_s=ANSWER_S) for one in history(partition)]
     shard = PythonShard(at)
     for record_set in await read_all(log, at):
         shard.apply(record_set)
@@ -147,6 +145,4 @@ async def test_f99_log_when_the_topic_is_kafkas_own_then_its_client_ids_are_let_
     event = started(segment_id(9, partition))
     offset = await log.append(place, encode(event), timeout_s=ANSWER_S)
     assert values_of(await read_on(log, place, offset))[-1] == (offset, encode(event))
-    assert next(danger.key for danger in await log.dangers(timeout_s=ANSWER_S)) == (
-        "replication.factor"
-    )
+    assert next(one.key for one in await log.dangers(timeout_s=ANSWER_S)) == "replication.factor"

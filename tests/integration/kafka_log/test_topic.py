@@ -42,9 +42,7 @@ async def test_f96_topic_when_created_then_has_the_settings_of_kafkas_own(logs: 
         "min.insync.replicas=2",
     ):
         assert setting in told
-    assert [danger.key for danger in await log.dangers(timeout_s=ANSWER_S)] == [
-        "replication.factor"
-    ]
+    assert [found.key for found in await log.dangers(timeout_s=ANSWER_S)] == ["replication.factor"]
 
 
 async def test_topic_when_absent_and_not_asked_for_then_nobody_creates_it(logs: BrokerLogs) -> None:

@@ -105,9 +105,7 @@ def written(events: Sequence[Event], rng: random.Random, *, is_damaged: bool = T
     is_moved = rng.random() < 0.2
     while left:
         size = rng.choice((1, 1, 1, 2, 3, 8))
-        values = [
-            odd_form(event) if rng.random() < 0.05 else encode_any(event) for event in left[:size]
-        ]
+        values = [odd_form(one) if rng.random() < 0.05 else encode_any(one) for one in left[:size]]
         del left[:size]
         with_poison: list[bytes | None] = list(values)
         if rng.random() < 0.15:

@@ -151,9 +151,7 @@ async def test_f40_read_when_its_broker_dies_then_goes_on_at_the_next_leader(sta
     assert asyncio.get_running_loop().time() - begin < 1.5
 
 
-async def test_f42_read_when_its_broker_hangs_then_goes_to_the_next_leader(
-    connect: Connect,
-) -> None:
+async def test_f42_read_when_its_broker_hangs_then_goes_to_the_next(connect: Connect) -> None:
     """Failure scenario F42: a fetch that is never answered does not keep its reads for itself."""
     kafka, log = await connect(partitions=2, brokers=2)
     kafka.hangs = {(0, "Fetch")}

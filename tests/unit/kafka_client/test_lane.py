@@ -33,9 +33,7 @@ def lane(batch_bytes_max: int = 10_000) -> PartitionAppends:
 
 
 def put(into: PartitionAppends, *values: bytes) -> list[ProducerAppend]:
-    appends = [
-        ProducerAppend(value, asyncio.get_running_loop().create_future()) for value in values
-    ]
+    appends = [ProducerAppend(each, asyncio.get_running_loop().create_future()) for each in values]
     for append in appends:
         into.put(append)
     return appends
@@ -135,9 +133,7 @@ UNCLEAR = [
 
 
 @pytest.mark.parametrize("code", UNCLEAR, ids=lambda code: code.name.lower() if code else "unnamed")
-async def test_append_when_maybe_stored_then_is_uncertain_at_its_deadline(
-    code: ErrorCode | None,
-) -> None:
+async def test_append_when_maybe_stored_then_is_uncertain_when_late(code: ErrorCode | None) -> None:
     """After such an answer, or one without it, only a repetition could tell; no later refusal."""
     into = lane()
     (append,) = put(into, b"a")

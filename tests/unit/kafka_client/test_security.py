@@ -35,11 +35,9 @@ class Files:
         self.keys = folder / "keys.pem"
         issued.private_key_and_cert_chain_pem.write_to_path(str(self.keys))
         key = load_pem_private_key(issued.private_key_pem.bytes(), password=None)
-        locked = key.private_bytes(
-            Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"open")
-        )
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"open"))
         self.locked = folder / "locked.pem"
-        self.locked.write_bytes(locked + issued.cert_chain_pems[0].bytes())
+        self.locked.write_bytes(pem + issued.cert_chain_pems[0].bytes())
         self.garbage = folder / "garbage.pem"
         self.garbage.write_text("no certificate")
 
