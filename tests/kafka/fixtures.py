@@ -105,13 +105,13 @@ def kafka_broker(
         node.stop()
 
 
-class FreshKafka:
+class FreshKafka(contextlib.ExitStack):
     """Makes nodes for one test and removes them after it."""
 
     def __init__(self, jars: Jars, folder: Path) -> None:
+        super().__init__()
         self._jars = jars
         self._folder = folder
-        self._closing = contextlib.ExitStack()
         self.logs: list[ProcessLog] = []
 
     def node(self, properties: Mapping[str, str] | None = None) -> Node:
@@ -127,17 +127,14 @@ class FreshKafka:
         return self._folder / f"node-{len(self.logs)}"
 
     def _keep(self, node: Node) -> Node:
-        self._closing.callback(node.close)
+        self.callback(node.close)
         self.logs.append(node.log)
         return node
-
-    def close(self) -> None:
-        self._closing.close()
 
 
 @pytest.fixture
 def fresh_kafka(kafka_jars: Jars, tmp_path: Path) -> Iterator[FreshKafka]:
-    with contextlib.closing(FreshKafka(kafka_jars, tmp_path / "kafka")) as fresh:
+    with FreshKafka(kafka_jars, tmp_path / "kafka") as fresh:
         yield fresh
 
 
@@ -164,25 +161,22 @@ def secured_kafka(
         yield secured.start()
 
 
-class StockPeers:
+class StockPeers(contextlib.ExitStack):
     def __init__(self, jars: Jars, folder: Path) -> None:
+        super().__init__()
         self._jars = jars
         self._folder = folder
-        self._closing = contextlib.ExitStack()
         self.logs: list[ProcessLog] = []
 
     def __call__(self, bootstrap: str, **options: Any) -> StockPeer:
         peer = StockPeer(self._jars, self._folder / f"stock-{len(self.logs)}", bootstrap, **options)
-        self._closing.enter_context(peer)
+        self.enter_context(peer)
         self.logs.extend(peer.logs)
         return peer
-
-    def close(self) -> None:
-        self._closing.close()
 
 
 @pytest.fixture
 def stock_peer(kafka_jars: Jars, tmp_path: Path) -> Iterator[StockPeers]:
     """Return a factory: `stock_peer(bootstrap, partitions=..., settings=...)`."""
-    with contextlib.closing(StockPeers(kafka_jars, tmp_path)) as peers:
+    with StockPeers(kafka_jars, tmp_path) as peers:
         yield peers

@@ -135,22 +135,27 @@ def fetched(cache: Path, pom: Path, expected: Path) -> Path:
     return lib
 
 
-def fetch(pom: Path, folder: Path) -> None:
-    (mvn,) = required("mvn")
-    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+def run_builder(command: Sequence[str], deadline_s: float, failure: str) -> None:
+    """Run Maven or javac; raise `JarsUnusable` with *failure* and the first lines said."""
     done = subprocess.run(
-        [mvn, "-B", "-q", "-C", "-f", str(pom), *goal],
+        command,
         capture_output=True,
         text=True,
         check=False,
-        timeout=FETCH_DEADLINE_S,
+        timeout=deadline_s,
         stdin=subprocess.DEVNULL,
     )
     if done.returncode != 0:
-        said = "\n".join((done.stdout + done.stderr).splitlines()[:20])
-        raise JarsUnusable(
-            f"Maven could not fetch the jars of {pom} (needs the network, once):\n{said}"
-        )
+        said = "\n".join((done.stdout + done.stderr).splitlines()[:100])
+        raise JarsUnusable(f"{failure}:\n{said}")
+
+
+def fetch(pom: Path, folder: Path) -> None:
+    (mvn,) = required("mvn")
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    command = [mvn, "-B", "-q", "-C", "-f", str(pom), *goal]
+    failure = f"Maven could not fetch the jars of {pom} (needs the network, once)"
+    run_builder(command, FETCH_DEADLINE_S, failure)
 
 
 def check_digests(folder: Path, expected: Path) -> None:
@@ -175,17 +180,8 @@ def compiled(home: Path, lib: Path, files: Sequence[Path]) -> Path:
     shutil.rmtree(classes, ignore_errors=True)
     options = ["--release", str(JAVA_VERSION_MIN), "-Xlint:all", "-Werror", "-d", str(classes)]
     path = ":".join(map(str, sorted(lib.glob("*.jar"))))
-    done = subprocess.run(
-        [javac, "-J-XX:TieredStopAtLevel=1", *options, "-cp", path, *map(str, files)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=COMPILE_DEADLINE_S,
-    )
-    if done.returncode != 0:
-        raise JarsUnusable(
-            f"javac refused {' '.join(map(str, files))}:\n{done.stdout}{done.stderr}"
-        )
+    command = [javac, "-J-XX:TieredStopAtLevel=1", *options, "-cp", path, *map(str, files)]
+    run_builder(command, COMPILE_DEADLINE_S, f"javac refused {' '.join(map(str, files))}")
     pack(classes, jar)
     return jar
 

@@ -19,6 +19,7 @@ from rlmm.kafka_client.settings import (
 from rlmm.log.protocol import LogBounds
 from tests.conformance.log.under_test import ANSWER_S, read_on
 from tests.kafka.clients import admin
+from tests.kafka.login import FixedToken
 
 if TYPE_CHECKING:
     from rlmm.log.protocol import MetadataLog
@@ -32,21 +33,13 @@ def own_topic(prefix: str = "metadata") -> str:
     return f"{prefix}-{next(_numbers)}"
 
 
-class GivenToken:
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    async def token(self) -> str:
-        return self._token
-
-
 def security_of(login: Login) -> SecuritySettings:
     return SecuritySettings(
         security_protocol=SecurityProtocol(login.protocol),
         sasl_mechanism=None if login.mechanism is None else SaslMechanism(login.mechanism),
         sasl_username=login.username,
         sasl_password=None if login.password is None else Secret(login.password),
-        token_provider=None if login.token is None else GivenToken(login.token),
+        token_provider=None if login.token is None else FixedToken(login.token),
         ssl_truststore_location=None if login.ca_file is None else str(login.ca_file),
         ssl_keystore_location=(
             None if login.certificate_file is None else str(login.certificate_file)
