@@ -8,9 +8,9 @@ Fixtures that give a test a real Kafka, in any folder: a pytest plugin.
     secured_kafka   module    one broker with a door of every kind
     stock_peer      function  starts Kafka's own metadata manager beside a broker
 
-A test with one of them gets the mark `kafka` and more time, and shares one worker, see
-`scheduling`; a test that gets one through `request` sets the mark itself. The report of a failing
-test shows the ends of its brokers' logs.
+A test with one of them gets the mark `kafka` and more time, and shares one worker; a test that gets
+one through `request` sets the mark itself. The report of a failing test shows the ends of its
+brokers' logs.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import os
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.kafka.cluster import Cluster
 from tests.kafka.jars import Jars, PrerequisiteMissing
 from tests.kafka.node import PATIENT, Node
 from tests.kafka.prepared import prepare
-from tests.kafka.scheduling import WITHOUT_BROKER, WORD, OneWorkerForKafka, is_grouped
 from tests.kafka.secured import SecuredKafka
 from tests.kafka.stock_manager import StockPeer
 from tests.kafka.tiered import TieredKafka, tiered_node
@@ -35,6 +35,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.kafka.process import ProcessLog
+
+
+WORD = "kafka"
+WITHOUT_BROKER = ("tests/unit/", "tests/property/", "tests/conformance/test_", "tests/repository/")
+"""Where tests do no I/O, whatever they are called."""
+
+
+def is_grouped(test_id: str) -> bool:
+    return WORD in test_id and not test_id.startswith(WITHOUT_BROKER)
+
+
+class OneWorkerForKafka(LoadScopeScheduling):
+    """Brokers that compete for a small machine look broken; only ids tell tests with one apart."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return WORD if is_grouped(nodeid) else nodeid
+
 
 TIMEOUT_S = 300
 

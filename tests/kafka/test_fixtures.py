@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tests.conformance.log.kafka_log import KafkaLogUnderTest
+from tests.conformance.log.implementations import KafkaLogUnderTest
 from tests.kafka.fixtures import StockPeers, Talkative
 
 if TYPE_CHECKING:
