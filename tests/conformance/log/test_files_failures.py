@@ -140,16 +140,6 @@ async def test_close_when_a_partition_is_being_opened_then_calls_end(files: Open
     await closing
 
 
-async def test_append_when_the_disk_is_full_then_is_refused_for_now(files: Opened) -> None:
-    """An append on a full disk is refused, and appends succeed once there is room."""
-    files.disk.fail("write", errno.ENOSPC, times=3)
-    for _ in range(3):
-        with pytest.raises(AppendRefused, match="No space left on device"):
-            await files.log.append(0, b"lost", timeout_s=ANSWER_S)
-    assert await files.log.append(0, b"more", timeout_s=ANSWER_S) == 1
-    assert await read_until(files.log, 0, 0, 2) == [(0, b"0"), (1, b"more")]
-
-
 async def test_f68_append_when_the_medium_fails_then_partition_is_offline(files: Opened) -> None:
     """A failed sync takes its one partition offline for good, for every caller."""
     files.disk.fail("sync", errno.EIO)

@@ -14,7 +14,6 @@ import pytest
 from rlmm.errors import ConfigError
 from rlmm.partition_log.disk import Disk
 from rlmm.partition_log.registry import LogRegistry
-from tests.support.logs.failing_disks import ReadOnlyDisk
 from tests.support.logs.partition_logs import (
     FAST,
     TOPIC,
@@ -176,13 +175,6 @@ async def test_partition_folder_when_of_something_else_then_is_refused(tmp_path:
         (tmp_path / "photos-2").touch()
         with pytest.raises(ConfigError, match="is no folder"):
             await registry.create("photos", 2, TOPIC_ID)
-
-
-async def test_folder_when_on_a_read_only_disk_then_is_refused(tmp_path: Path) -> None:
-    """One line names the fault and the remedy."""
-    with pytest.raises(ConfigError, match=r"Read-only file system; choose .* read-only") as caught:
-        await LogRegistry.open(tmp_path / "logs", FAST, disk=ReadOnlyDisk())
-    assert "\n" not in str(caught.value)
 
 
 async def test_folder_when_absent_then_reading_it_is_refused(tmp_path: Path) -> None:

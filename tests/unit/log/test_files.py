@@ -137,9 +137,10 @@ async def test_open_when_the_disk_is_read_only_then_only_observers_read(tmp_path
     async with opened(tmp_path, partition_count=1) as log:
         await log.append(0, b"a", timeout_s=ANSWER_S)
     before = written_at(tmp_path)
-    with pytest.raises(ConfigError, match=r"Read-only file system; .* read-only$") as caught:
+    with pytest.raises(ConfigError, match=r"Read-only file system; choose .* read-only$") as caught:
         await FilesLog.open(tmp_path, disk=ReadOnlyDisk())
     assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
     observer = await FilesLog.open(tmp_path, is_observer=True, disk=ReadOnlyDisk())
     assert await read_until(observer, 0, 0, 1) == [(0, b"a")]
     await observer.close()
