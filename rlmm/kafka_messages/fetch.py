@@ -24,7 +24,7 @@ _DIVERGING_EPOCH_TAG = 0
 
 @dataclass(frozen=True, slots=True)
 class FetchPartition:
-    """The request for one partition; both epochs show a leader with another history."""
+    """The request for one partition; the epochs fence old leaders and show other histories."""
 
     partition: int
     position: int

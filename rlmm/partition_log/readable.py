@@ -126,7 +126,7 @@ class LogReads:
         return await self._look(find, lambda: False, log_start)
 
     async def wait_past(self, position: int, timeout_s: float | None) -> bool:
-        """Wait until *next_offset* is above *position*; False at the timeout, None if never."""
+        """Wait until *next_offset* is above *position*; False at the timeout; None waits on."""
         if self.next_offset > position:
             return True
         self._require_readable()
