@@ -8,7 +8,7 @@ from typing import Self
 class ClosedByWith:
     """Its `with` block calls `close`."""
 
-    def close(self) -> None:
+    def close(self) -> object:
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -1,8 +1,8 @@
 """
 Settings of the `kafka` log: addresses, security, the topic, limits. Values only, no I/O.
 
-Fields are named like Kafka's own keys, underscores for dots; an error names the key as Kafka does.
-The constructors check every value, and no text form shows a secret.
+Fields and errors use Kafka's own keys, underscores for dots. The constructors check every value,
+and no text form shows a secret.
 """
 
 from __future__ import annotations
@@ -78,16 +78,14 @@ class Secret:
 
 def _require(key: str, value: int, low: int, high: int) -> None:
     if type(value) is not int or not low <= value <= high:
-        msg = f"{key} must be a whole number from {low} to {high}, got {value!r}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{key} must be a whole number from {low} to {high}, got {value!r}")
 
 
 def _choice(key: str, kind: type[_Choice], value: str) -> _Choice:
     try:
         return kind(value)
     except ValueError as error:
-        msg = f"{key} must be one of {', '.join(kind)}, got {value!r}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{key} must be one of {', '.join(kind)}, got {value!r}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +93,8 @@ class SecuritySettings:
     """
     How the service logs in to the brokers, and how it verifies their certificates.
 
-    Files are PEM, or key stores of Java: the truststore holds the certificates that brokers'
-    certificates are signed by (without one, the system's are used), the keystore our private key
-    and certificate chain for mutual TLS.
+    Files are PEM, or key stores of Java: the truststore has the certificates that sign the brokers'
+    (default: the system's), the keystore our private key and certificate chain for mutual TLS.
     """
 
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
@@ -142,19 +139,17 @@ class SecuritySettings:
         protocol = _choice("security.protocol", SecurityProtocol, self.security_protocol)
         object.__setattr__(self, "security_protocol", protocol)
         if self.ssl_endpoint_identification_algorithm not in {"https", ""}:
-            msg = (
+            raise ConfigError(
                 "ssl.endpoint.identification.algorithm must be https or empty, "
                 f"got {self.ssl_endpoint_identification_algorithm!r}"
             )
-            raise ConfigError(msg)
         if protocol.is_sasl:
             self._require_user()
         elif self.sasl_mechanism is not None:
-            msg = (
+            raise ConfigError(
                 f"sasl.mechanism is {self.sasl_mechanism}, but security.protocol is {protocol}: "
                 "set SASL_SSL or SASL_PLAINTEXT, or no mechanism"
             )
-            raise ConfigError(msg)
 
     def _require_user(self) -> None:
         mechanism = _choice("sasl.mechanism", SaslMechanism, self.sasl_mechanism or "")
@@ -166,17 +161,12 @@ class SecuritySettings:
         else:
             missing = None
         if missing is not None:
-            msg = f"sasl.mechanism {mechanism} needs {missing}"
-            raise ConfigError(msg)
+            raise ConfigError(f"sasl.mechanism {mechanism} needs {missing}")
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSettings:
-    """
-    The metadata topic: the expected settings, and those with which it is created on request.
-
-    The defaults are Kafka's own.
-    """
+    """The metadata topic as expected, and as created on request; the defaults are Kafka's."""
 
     name: str = TOPIC
     """Kafka has one name for it; another one is for copies that were made of it."""
@@ -201,11 +191,10 @@ class TopicSettings:
     def __post_init__(self) -> None:
         """Refuse values that Kafka's manager would refuse, naming its key."""
         if self.name in {".", ".."} or not _TOPIC_NAME.fullmatch(self.name):
-            msg = (
+            raise ConfigError(
                 "the name of the metadata topic must be 1 to 249 letters of ASCII, digits, "
                 f"'.', '_' or '-', got {self.name!r}"
             )
-            raise ConfigError(msg)
         prefix = "remote.log.metadata.topic"
         if self.num_partitions is not None:
             _require(f"{prefix}.num.partitions", self.num_partitions, 1, _INT32_MAX)
@@ -258,8 +247,7 @@ class KafkaSettings:
             listed = [server.strip() for server in self.bootstrap_servers.split(",")]
             object.__setattr__(self, "bootstrap_servers", tuple(filter(None, listed)))
         if not self.bootstrap_servers and not self.is_learned:
-            msg = "bootstrap.servers must name at least one host:port"
-            raise ConfigError(msg)
+            raise ConfigError("bootstrap.servers must name at least one host:port")
         for server in self.bootstrap_servers:
             address_of(server)
         if self.is_observer and self.topic.is_created:
@@ -267,11 +255,10 @@ class KafkaSettings:
             raise ConfigError(msg)
         path = _choice("fetch.path", FetchPath, self.fetch_path)
         if path is FetchPath.GETMANY:
-            msg = (
+            raise ConfigError(
                 "fetch.path is getmany, but the fallback through aiokafka's consumer is gone: "
                 "set fetch.path to auto or raw"
             )
-            raise ConfigError(msg)
         object.__setattr__(self, "fetch_path", path)
         for key in (
             "request_timeout_ms",
@@ -286,9 +273,7 @@ class KafkaSettings:
             _require(key.replace("_", "."), getattr(self, key), 1, _INT32_MAX)
 
     def client_id(self, role: str) -> str:
-        """
-        Return the client id that Kafka's own manager has in this role: consumer, producer, admin.
-        """
+        """Return the client id of Kafka's own manager in this role: consumer, producer, admin."""
         return f"{self.topic.name}_client_{self.node_id}_{role}"
 
 
@@ -300,6 +285,5 @@ def address_of(server: str) -> tuple[str, int]:
     elif ":" in host:
         colon = ""
     if not (host and colon and port.isascii() and port.isdigit() and 0 < int(port) <= _PORT_MAX):
-        msg = f"bootstrap.servers must be host:port, got {server!r}"
-        raise ConfigError(msg)
+        raise ConfigError(f"bootstrap.servers must be host:port, got {server!r}")
     return host, int(port)

@@ -1,8 +1,4 @@
-"""
-The cluster as its brokers describe it: brokers, topics, leaders, and the rights of our user.
-
-Pure. None of these requests ever creates a topic.
-"""
+"""The cluster as its brokers describe it. Pure. None of these requests ever creates a topic."""
 
 from __future__ import annotations
 
@@ -97,8 +93,8 @@ class MetadataRequest(Request[ClusterMetadata]):
     """
     Asks one broker for the brokers and for some topics, or all topics (None).
 
-    A topic that our user may not DESCRIBE is left out of all topics, and has a code where the
-    request names it. With *has_operations* the response has our user's rights to each topic.
+    A topic that our user may not DESCRIBE is left out of all topics, and has a code when named.
+    With *has_operations* the response has our user's rights to each topic.
     """
 
     api = MessageType("Metadata", 3, (12,))

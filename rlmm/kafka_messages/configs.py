@@ -1,19 +1,18 @@
-"""
-Topics created, and settings of topics and brokers read and changed. Pure.
-"""
+"""Topics created, and settings of topics and brokers read and changed. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rlmm.kafka_messages.wire import MessageReader, MessageType, MessageWriter, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _TOPIC_RESOURCE = 2
 _BROKER_RESOURCE = 4
+_TOPICS_MAX = 500
 _SET, _UNSET = 0, 1
 _SET_FOR_THE_TOPIC = 1
 """Every other source of a topic's value is the broker's configuration, or Kafka's default."""
@@ -110,6 +109,13 @@ class DescribeTopicsRequest(Request[list[DescribedTopic]]):
     api = _DESCRIBE_CONFIGS
     topics: Sequence[str]
     names: Sequence[str] | None
+
+    @classmethod
+    def in_parts(cls, topics: Iterable[str], names: Sequence[str] | None) -> Iterator[Self]:
+        """Yield requests for 500 topics each at most: their answers stay small."""
+        ordered = sorted(topics)
+        for first in range(0, len(ordered), _TOPICS_MAX):
+            yield cls(ordered[first : first + _TOPICS_MAX], names)
 
     def write(self, out: MessageWriter, version: int) -> None:
         _write_resources(out, _TOPIC_RESOURCE, self.topics, self.names)
@@ -212,12 +218,7 @@ def _read_setting(answer: MessageReader) -> tuple[str, str | None, int, bool]:
 
 @dataclass(frozen=True)
 class AlterTopicRequest(Request[TopicRequestOutcome]):
-    """
-    Asks any broker to change some settings of a topic, all of them or none.
-
-    Settings that are not named stay: Kafka's older request, which replaces all settings, would lose
-    them. Settings of *unset* follow the broker's configuration again.
-    """
+    """Asks to change and unset named settings, all or none; those not named stay."""
 
     api = MessageType("IncrementalAlterConfigs", 44, (1,))
     topic: str

@@ -1,8 +1,4 @@
-"""
-The fetch of records, by topic id, so that another topic of the same name is never read instead.
-
-Pure. Record batches are handed on as the bytes that they are.
-"""
+"""The fetch of records, by topic id, so that no other topic of that name is read instead. Pure."""
 
 from __future__ import annotations
 
@@ -28,12 +24,7 @@ _DIVERGING_EPOCH_TAG = 0
 
 @dataclass(frozen=True, slots=True)
 class FetchPartition:
-    """
-    The request for one partition.
-
-    *leader_epoch* fences a leader that does not know of its election yet. *last_epoch* is the epoch
-    of the batch before *position*: by it the leader finds where its history diverges from ours.
-    """
+    """The request for one partition; the epochs fence old leaders and show other histories."""
 
     partition: int
     position: int
@@ -44,11 +35,7 @@ class FetchPartition:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
-    """
-    The response for one partition; *data* may end within a batch.
-
-    *data* is a view of the whole response, and keeps it alive.
-    """
+    """The response for one partition; *data*, a view of it all, may end within a batch."""
 
     partition: int
     code: int

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DescribedLogDir:
-    """
-    Describes one log directory; the bytes of its disk are None where the broker does not know them.
-    """
+    """One log directory; the bytes of its disk are None where the broker does not know them."""
 
     code: int
     path: str

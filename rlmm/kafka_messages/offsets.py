@@ -1,8 +1,4 @@
-"""
-Offsets of a partition as its leader knows them: where its log and its leader epochs begin and end.
-
-Pure. A partition that a response does not name is not in the result.
-"""
+"""Offsets of a partition at its leader; one that a response does not name has no result. Pure."""
 
 from __future__ import annotations
 
@@ -53,10 +49,7 @@ class ListedOffset:
 
 @dataclass(frozen=True)
 class ListOffsetsRequest(Request["dict[str, dict[int, ListedOffset]]"]):
-    """
-    Asks the leader of *partitions*, by topic, for one offset of each: `EARLIEST`, `LATEST`,
-    `EARLIEST_LOCAL`, `LATEST_TIERED` or `EARLIEST_PENDING_UPLOAD`.
-    """
+    """Asks the leader of *partitions*, by topic, for one offset of each, such as `EARLIEST`."""
 
     partitions: Mapping[str, Sequence[int]]
     offset: int
@@ -93,10 +86,7 @@ def _read_offset(answer: MessageReader) -> tuple[int, ListedOffset]:
 
 @dataclass(frozen=True, slots=True)
 class EpochEnd:
-    """
-    The largest leader epoch of the leader's log that is not above the requested one, and the offset
-    after its last record; -1 for both where its log has none, or a code instead.
-    """
+    """The largest leader epoch up to the requested one, and its end; -1 for none, or a code."""
 
     code: int
     epoch: int

@@ -53,11 +53,7 @@ class ProduceResult:
 
 @dataclass(frozen=True)
 class ProduceRequest(Request["ProduceResult | None"]):
-    """
-    Appends one batch to one partition, acknowledged by all replicas in sync.
-
-    The result is None when the response does not name the partition.
-    """
+    """Appends one batch to one partition, acks=all; the result is None when unnamed."""
 
     api = MessageType("Produce", 0, (13, 11, 10, 9))
     topic: str

@@ -1,8 +1,8 @@
 """
 Kafka's wire format: the primitives of flexible versions, and a request as a connection sends it.
 
-Pure. Every request here is of a flexible version: compact lengths and tagged fields throughout. A
-reader raises `ValueError` for bytes that make no sense and never reads beyond them.
+Pure. All requests have compact lengths and tagged fields. A reader raises `ValueError` for bytes
+that make no sense and never reads beyond them.
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ class MessageReader:
             value |= (byte & 0x7F) << (7 * place)
             if not byte & 0x80:
                 return value
-        msg = f"a length at byte {self._at} has more than {_VARINT_BYTES_MAX} bytes"
-        raise ValueError(msg)
+        raise ValueError(f"a length at byte {self._at} has more than {_VARINT_BYTES_MAX} bytes")
 
     def uuid(self) -> Uuid:
         return Uuid(self.take(UUID_BYTES))
@@ -89,8 +88,7 @@ class MessageReader:
         """Read all items; a null array is read as empty."""
         count = self.uvarint() - 1
         if count > len(self._data) - self._at:
-            msg = f"{count} items cannot stand in {len(self._data) - self._at} bytes"
-            raise ValueError(msg)
+            raise ValueError(f"{count} items cannot stand in {len(self._data) - self._at} bytes")
         return [item() for _ in range(count)]
 
     def structs(self, read: Callable[[MessageReader], T]) -> list[T]:
@@ -119,8 +117,7 @@ class MessageReader:
         at = self._at
         self._at = at + size
         if self._at > len(self._data):
-            msg = f"{size} bytes wanted at byte {at} of {len(self._data)}"
-            raise ValueError(msg)
+            raise ValueError(f"{size} bytes wanted at byte {at} of {len(self._data)}")
         return at
 
     def _number(self, form: struct.Struct) -> int:
@@ -191,9 +188,7 @@ class MessageWriter:
         self.array(items, struct)
 
     def by_topic(
-        self,
-        topics: Mapping[str, Iterable[T]],
-        write: Callable[[MessageWriter, T], None],
+        self, topics: Mapping[str, Iterable[T]], write: Callable[[MessageWriter, T], None]
     ) -> None:
         """Write an array of topics, each a name and an array of partitions."""
 

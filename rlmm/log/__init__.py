@@ -3,13 +3,11 @@ The log that the events live in: one protocol, kept by memory, by our own files,
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 
-- `history_reader`: A reader of a log's history that neither waits for its followers nor delays
-  them.
+- `history_reader`: A reader of a log's history that neither waits for nor delays its followers.
 - `new_ids`: Ids that a log of our own is born with, made the way Kafka makes its own.
-- `protocol`: The protocol of the log of events, kept in memory, in our own files, or in Kafka.
+- `protocol`: The protocol of the log of events.
 - `reconnect_backoff`: Pauses between attempts to reach a log.
-- `replay_progress`: Progress of the replay of a metadata partition, and the facts that pump, gate
-  and snapshots exchange.
+- `replay_progress`: Progress of the replay of a metadata partition.
 - `request_checks`: Checks of requests to a log, before any I/O.
 - `files`: The `files` log.
 - `kafka`: The `kafka` log.

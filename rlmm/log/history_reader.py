@@ -19,10 +19,7 @@ class HistoryReadSource(Protocol):
     async def read_aside(
         self, partition: int, position: int, *, timeout_s: float, bytes_max: int = 1 << 20
     ) -> RecordSet | None:
-        """
-        Read as `MetadataLog.read` does; waits for no read of the same partition, and none waits for
-        it.
-        """
+        """Read as `MetadataLog.read`, without delay to or by other reads."""
 
 
 class HistoryReader:

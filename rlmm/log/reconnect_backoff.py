@@ -1,9 +1,8 @@
 """
 Pauses between attempts to reach a log; a sign of life of the log cuts a pause short.
 
-A broker that connects to us is up, or about to be, and a pause of ten seconds would delay its first
-reads. Invariant: attempts keep the first pause between them, however often a sign comes, and
-without a sign nothing changes.
+A broker that connects to us is up, and a pause of ten seconds would delay its first reads. Attempts
+keep the first pause between them, however often a sign comes.
 """
 
 from __future__ import annotations

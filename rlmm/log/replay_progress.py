@@ -1,14 +1,13 @@
 """
-Progress of the replay of a metadata partition, and the facts that pump, gate and snapshots
-exchange.
+Progress of the replay of a metadata partition: values that pump, gate and snapshots exchange.
 
-Values only. Offsets: `position` is the next offset to apply, `target` the high watermark when
-reading began, `high_watermark` the one that was asked for last; all exclusive.
+Offsets are exclusive: `position` is the next to apply, `target` the high watermark when reading
+began, `high_watermark` the latest known one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -88,11 +87,7 @@ class ReplayProgress:
 
 @dataclass(slots=True)
 class ReplayHistory:
-    """
-    The history that the state of a shard was built from, since the first record that could be read.
-
-    Snapshots keep it: a restart must not forget how many records were not understood.
-    """
+    """The history of a shard's state since its first record; snapshots keep its counts."""
 
     first_offset: int = 0
     """The log start offset of a full replay; above 0, earlier events are unknown."""
@@ -112,11 +107,4 @@ class ReplayHistory:
         return self.first_offset == 0 and self.trimmed_before == 0
 
     def copy(self) -> ReplayHistory:
-        return ReplayHistory(
-            self.first_offset,
-            self.records,
-            self.undecodable,
-            self.counted_apart,
-            self.without_base,
-            self.trimmed_before,
-        )
+        return replace(self)

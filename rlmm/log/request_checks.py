@@ -32,25 +32,21 @@ def require_partition(partition: int, partition_count: int) -> None:
 def require_position(position: int, bytes_max: int) -> None:
     """Refuse an offset that no record can have, and a read of no bytes at all."""
     if type(position) is not int or not 0 <= position <= INT64_MAX:
-        msg = f"position must be an offset from 0 to {INT64_MAX}, got {position!r}"
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"position must be an offset from 0 to {INT64_MAX}, got {position!r}")
     if bytes_max < 1:
-        msg = f"a read must be allowed 1 byte or more, got {bytes_max}"
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"a read must be allowed 1 byte or more, got {bytes_max}")
 
 
 def require_value(value: bytes) -> None:
     """Refuse a null value: it would be a tombstone."""
     if not isinstance(value, bytes):
-        msg = f"an event is made of bytes, got {value!r}"
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"an event is made of bytes, got {value!r}")
 
 
 def require_timeout(timeout_s: float) -> float:
     """Refuse a wait that is none, or that would never end."""
     if type(timeout_s) not in {int, float} or not 0 < timeout_s < math.inf:
-        msg = f"a time-out is a number of seconds above 0, got {timeout_s!r}"
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"a time-out is a number of seconds above 0, got {timeout_s!r}")
     return timeout_s
 
 
@@ -64,8 +60,6 @@ def is_log(value: object) -> bool:
 def require_openable(log: object, snapshots: object) -> None:
     """Refuse a value that is neither a log nor its folder, and snapshots without a folder."""
     if not isinstance(log, (Path, str)) and not is_log(log):
-        msg = f"log must be a folder or an open log, got {log!r}"
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"log must be a folder or an open log, got {log!r}")
     if not isinstance(snapshots, (Path, str, type(None))):
-        msg = f"snapshots must be a folder or None, got {snapshots!r}"
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"snapshots must be a folder or None, got {snapshots!r}")

@@ -1,9 +1,4 @@
-"""
-Kafka's small text files, both ways: check points of offsets, leader epochs, a partition's topic id.
-
-Pure. Reading takes what Kafka takes and returns `CheckpointFault` for the rest; writing gives
-Kafka's bytes.
-"""
+"""Kafka's small text files, both ways: offsets, leader epochs, a partition's topic id. Pure."""
 
 from __future__ import annotations
 

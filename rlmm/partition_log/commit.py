@@ -1,9 +1,8 @@
 """
 Group commit of one partition: appends that wait together share one sync.
 
-At most one sync runs at a time, in a thread. It acknowledges the bytes below the log's end before
-it began, and none that were written meanwhile: those are the next one's. No task is involved, so no
-caller's cancellation stops a sync or touches another caller.
+One sync runs at a time, in a thread; it acknowledges only bytes below the log's end before it
+began. No task is involved, so no caller's cancellation stops a sync or touches another caller.
 """
 
 from __future__ import annotations
@@ -11,30 +10,24 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.errors import AppendUncertain
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+    from rlmm.partition_log.partition import PartitionLog
     from rlmm.partition_log.segment import Segment
     from rlmm.partition_log.store import PartitionStore, SyncWork
-
-
-class CommitOwner(Protocol):
-    """The partition that is notified of ended syncs."""
-
-    def synced(self, work: SyncWork) -> None:
-        """Everything below the end of *work* is safe."""
-
-    def sync_failed(self, error: BaseException) -> None: ...
 
 
 class GroupCommit:
     """The syncs of one store, and the appends that wait for them."""
 
-    def __init__(self, store: PartitionStore, pool: ThreadPoolExecutor, owner: CommitOwner) -> None:
+    def __init__(
+        self, store: PartitionStore, pool: ThreadPoolExecutor, owner: PartitionLog
+    ) -> None:
         self.sync_count = 0
         self._store = store
         self._pool = pool
@@ -73,7 +66,7 @@ class GroupCommit:
 
     async def wait(self, next_offset: int) -> None:
         """
-        Wait until everything below *next_offset* is synced; a sync must be under way.
+        Wait until everything below *next_offset* is synced by a sync that is under way.
 
         Waiters come in the order of their offsets. Raises `AppendUncertain` when the sync fails. A
         cancelled wait changes nothing.

@@ -1,12 +1,9 @@
 """
-Descriptors of files: a bounded number of open files for any number of partitions.
+Descriptors of files: a bounded number of open files for any number of partitions. Thread-safe.
 
-A user of a descriptor holds it until it lets go; of the descriptors without a holder, the least
-recently used one is closed first. Closing a file that has unsynced bytes loses nothing: a later
-sync of the same file forces them out, and the kernel reports a failed write-back at the next
-opening.
-
-Safe to use from several threads.
+Of the descriptors that no user holds, the least recently used one is closed first. That loses no
+unsynced bytes: a later sync of the file forces them out, and the kernel reports a failed write-back
+at the next opening.
 """
 
 from __future__ import annotations
@@ -40,9 +37,7 @@ class _OpenFile:
 
 
 def open_files_max_by_limit() -> int:
-    """
-    Return half of the files that the process may open: the rest is for connections and the like.
-    """
+    """Return half of the process's limit of open files: connections need the rest."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(1, (_NO_LIMIT if soft == resource.RLIM_INFINITY else soft) // _SHARE_OF_LIMIT)
 

@@ -1,8 +1,5 @@
 """
-The disk: the few calls of the operating system that the log uses, and nothing else.
-
-One thin class, so that a test can inject a fault below everything with a `Disk` of its own. Errors
-leave as `OSError`; the caller knows what they mean. All calls block.
+The disk: the few blocking calls that the log uses, in one class into which tests inject faults.
 """
 
 from __future__ import annotations
@@ -42,11 +39,7 @@ class Disk:
             return False
 
     def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
-        """
-        Write *buffers* one behind the other at *position* and return how many bytes were written.
-
-        A full disk writes fewer; the caller treats that as a failure.
-        """
+        """Write *buffers* in turn at *position*; return the bytes written, fewer on a full disk."""
         written = 0
         for first in range(0, len(buffers), _WRITE_BUFFERS_MAX):
             group = buffers[first : first + _WRITE_BUFFERS_MAX]
@@ -81,7 +74,7 @@ class Disk:
 
     def replace_file(self, path: Path, content: bytes, *, sync: bool) -> None:
         """
-        Make *path* hold *content*: after a crash it is the old file or the new one, and whole.
+        Make *path* hold *content*: after a crash it has the old or the new content, whole.
 
         Without *sync* that holds for the crash of a process, not for a loss of power.
         """

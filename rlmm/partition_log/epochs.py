@@ -1,9 +1,4 @@
-"""
-Leader epochs of one partition: which epoch wrote which offsets. Pure.
-
-Invariant: epochs and start offsets both rise strictly. An epoch that wrote nothing gives way to the
-next one that begins at the same offset.
-"""
+"""Leader epochs of one partition: which epoch wrote which offsets; both rise strictly. Pure."""
 
 from __future__ import annotations
 
@@ -34,11 +29,7 @@ class EpochStarts:
         return self._entries[-1][0] if self._entries else -1
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """
-        Note that *epoch* writes from *start_offset* on; tell whether that changed anything.
-
-        An epoch below the latest comes from a deposed leader: it changes nothing.
-        """
+        """Note *epoch* from *start_offset* on, unless deposed; tell whether anything changed."""
         if epoch < 0 or epoch <= self.latest:
             return False
         while self._entries and self._entries[-1][1] >= start_offset:

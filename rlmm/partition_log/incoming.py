@@ -1,8 +1,8 @@
 """
 Incoming appends: whole batches, checked before any of them is written. Pure.
 
-Base offset and leader epoch lie outside a batch's CRC. So the log sets them by writing the first 16
-bytes of each batch anew, and everything behind as it came: nothing is copied, patched or re-summed.
+Base offset and leader epoch lie outside a batch's CRC: the log writes the first 16 bytes of each
+batch anew, and everything behind as it came, uncopied.
 """
 
 from __future__ import annotations
@@ -33,11 +33,7 @@ class IncomingBatch(NamedTuple):
 def check_batches(
     record_set: bytes, *, batch_bytes_max: int, verify_crc: bool = True
 ) -> list[IncomingBatch]:
-    """
-    Check that *record_set* is nothing but sound batches without holes in their offsets.
-
-    Raises `InvalidArgument`, naming the batch; none of it may then be written.
-    """
+    """Check that *record_set* is sound batches without holes; else raise `InvalidArgument`."""
     batches: list[IncomingBatch] = []
     for found in walk(record_set, verify_crc=verify_crc):
         if not isinstance(found, Batch):
@@ -49,15 +45,13 @@ def check_batches(
             msg = f"batch {len(batches)} of the append has {size} bytes, allowed {batch_bytes_max}"
             raise InvalidArgument(msg)
         if found.record_count != offset_count:
-            msg = (
+            raise InvalidArgument(
                 f"batch {len(batches)} of the append has {found.record_count} records "
                 f"for {offset_count} offsets"
             )
-            raise InvalidArgument(msg)
         batches.append(IncomingBatch(found.start, found.stop, offset_count, found.max_timestamp_ms))
     if not batches:
-        msg = "an append needs a batch, got 0 bytes"
-        raise InvalidArgument(msg)
+        raise InvalidArgument("an append needs a batch, got 0 bytes")
     return batches
 
 

@@ -6,8 +6,8 @@ at the position. `.timeindex`: timestamp int64, offset - base int32; the largest
 with the last offset of the first batch that had it. Big-endian, without header or checksum, every
 column ascending strictly but for the time index's offsets, which may repeat.
 
-Both are derived from the `.log` and sparse: what they say is where to begin to look. A reader
-checks what it finds there, so that a wrong index costs a rebuild and never a wrong answer.
+Both are derived and sparse: a reader checks the batches that they lead to, so a wrong index costs a
+rebuild and never a wrong answer.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ def offset_entries(content: bytes) -> array[int]:
 
 
 def position_for_offset(entries: array[int], relative_offset: int) -> int:
-    """
-    Return where to begin to look for an offset: at a batch at or before the one that holds it.
-    """
+    """Return a batch start at or before the batch that holds *offset*."""
     most = min(max(relative_offset, 0), RELATIVE_OFFSET_MAX)
     index = bisect_right(entries, most << 32 | 0xFFFFFFFF)
     # An entry's offset is the last of its batch: the one behind may begin at or below the target,
@@ -48,12 +46,7 @@ def position_at_most(entries: array[int], position: int) -> int:
 
 
 class SegmentIndex:
-    """
-    Holds both indexes of a segment in memory; they grow batch by batch as Kafka's do.
-
-    An entry is made for a batch that starts more than *interval_bytes* behind the last indexed one;
-    the first batch never has one.
-    """
+    """Both indexes of a segment in memory: entries every *interval_bytes*, as Kafka makes them."""
 
     __slots__ = (
         "_interval_bytes", "_last_indexed", "_time_offsets", "_times", "base_offset",
@@ -109,9 +102,7 @@ class SegmentIndex:
         return b"".join(map(_TIME_ENTRY.pack, self._times, self._time_offsets))
 
     def offset_before_time(self, timestamp_ms: int) -> int:
-        """
-        Return an offset at or before the first batch that has a record of *timestamp_ms* or later.
-        """
+        """Return an offset at or before the first batch with a record of *timestamp_ms*."""
         index = bisect_left(self._times, timestamp_ms)
         if index == 0:
             return self.base_offset
@@ -120,11 +111,7 @@ class SegmentIndex:
 
 
 def offset_index_fault(content: bytes, base_offset: int, next_offset: int, size: int) -> str | None:
-    """
-    Return the fault of an `.index` of a log file of *size* bytes; None for a sound one.
-
-    Looks at the entries alone. Whether batches start where they say is checked where they are used.
-    """
+    """Return the fault of the entries of an `.index`, whatever batches there are; or None."""
     if len(content) % OFFSET_ENTRY_BYTES:
         return f"{len(content)} bytes are no whole number of entries"
     entries = offset_entries(content)
@@ -157,9 +144,7 @@ def time_index_fault(content: bytes, base_offset: int, next_offset: int) -> str 
 
 
 def last_timestamp_ms(content: bytes) -> int:
-    """
-    Return the largest timestamp of a closed segment, from the end of its `.timeindex`; else -1.
-    """
+    """Return a closed segment's largest timestamp, from the end of its `.timeindex`, or -1."""
     if len(content) < TIME_ENTRY_BYTES:
         return _NO_TIMESTAMP
     timestamp_ms: int = _TIME_ENTRY.unpack(content[-TIME_ENTRY_BYTES:])[0]

@@ -2,8 +2,7 @@
 Names of the folders and files of partitions, as Kafka makes them. Pure.
 
 A partition's folder is `<topic>-<number>`, a segment's files carry its base offset in 20 digits.
-Folders and files in other forms (`...-delete`, `...-future`, `.deleted`, `.swap`) are no part of a
-log.
+Other forms (`...-delete`, `...-future`, `.deleted`, `.swap`) are no part of a log.
 """
 
 from __future__ import annotations
@@ -45,11 +44,9 @@ class TopicPartition(NamedTuple):
 def topic_partition(topic: str, number: int) -> TopicPartition:
     """Check a name that comes from outside: a folder of that name must be Kafka's, and ours."""
     if _TOPIC.fullmatch(topic) is None or topic in {".", ".."}:
-        msg = f"a topic name is 1 to 249 of A-Z a-z 0-9 . _ -, got {topic!r}"
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"a topic name is 1 to 249 of A-Z a-z 0-9 . _ -, got {topic!r}")
     if type(number) is not int or not 0 <= number <= PARTITION_MAX:
-        msg = f"a partition is numbered 0 to {PARTITION_MAX}, got {number!r}"
-        raise InvalidArgument(msg)
+        raise InvalidArgument(f"a partition is numbered 0 to {PARTITION_MAX}, got {number!r}")
     return TopicPartition(topic, number)
 
 

@@ -1,8 +1,4 @@
-"""
-Opening one partition's folder, or making it: identity, segments, leader epochs.
-
-Blocking. A folder that is opened read-only is not changed.
-"""
+"""Opening one partition's folder, or making it: identity, segments, leader epochs. Blocking."""
 
 from __future__ import annotations
 
@@ -84,8 +80,7 @@ def open_partition(opening: PartitionOpening) -> PartitionStore:
     log_start = max(opening.noted_log_start or 0, segments[0].base_offset)
     fault = judge_end(log_start, next_offset, recovery.recovery_point)
     if fault is not None and not place.is_read_only:
-        msg = f"{folder}: {fault.fault}"
-        raise LogDamaged(msg)
+        raise LogDamaged(f"{folder}: {fault.fault}")
     active = segments[-1]
     active.born_ms = _born_ms(opening, active)
     active.is_index_stored = not is_new
@@ -108,13 +103,11 @@ def _sizes(opening: PartitionOpening) -> dict[str, int]:
         sizes = disk.sizes(folder)
     except FileNotFoundError:
         if not opening.may_create or opening.place.is_read_only:
-            msg = f"no partition {opening.name} in {folder.parent}"
-            raise NotFound(msg) from None
+            raise NotFound(f"no partition {opening.name} in {folder.parent}") from None
         disk.make_folder(folder)
         return {}
     except NotADirectoryError as error:
-        msg = f"{folder} is no folder; a partition's log needs that name"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{folder} is no folder; a partition's log needs that name") from error
     known = (EPOCH_CHECKPOINT, PARTITION_METADATA)
     if sizes and not any(n in known or parse_segment_file(n) is not None for n in sizes):
         msg = f"{folder} is no partition's folder: it holds {len(sizes)} files, e.g. {min(sizes)}"
@@ -127,8 +120,7 @@ def _topic_id(opening: PartitionOpening, sizes: dict[str, int]) -> bytes | None:
     if PARTITION_METADATA in sizes:
         found = parse_partition_metadata(disk.read_file(path) or b"")
         if isinstance(found, CheckpointFault):
-            msg = f"{path}: {found.detail}"
-            raise LogDamaged(msg)
+            raise LogDamaged(f"{path}: {found.detail}")
         if opening.topic_id not in (None, found):
             raise LogRecreated(wrong_topic_id(opening.folder, found, opening.topic_id))
         return found
@@ -173,11 +165,7 @@ def _segment(opening: PartitionOpening, base_offset: int, size: int) -> Segment:
 
 
 def _born_ms(opening: PartitionOpening, active: Segment) -> int:
-    """
-    Return when the active segment began: the time of its first batch where it has one.
-
-    A later start only makes it live longer; a record time in the future would keep it for ever.
-    """
+    """Return when the active segment began, at most now: a future time would keep it for ever."""
     if active.size == 0:
         return opening.now_ms
     first = next(active.heads_from(0, active.size), None)

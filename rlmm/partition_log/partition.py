@@ -1,24 +1,18 @@
 """
 The one handle of a partition: append, sync, roll, expire; reading is in `readable`.
 
-Appends pass one lock, so offsets are given in the order of writing. Short ones are written at once,
-from the loop to the kernel's memory; everything that can take long goes to a thread.
+Appends pass one lock, so offsets are given in the order of writing. Short ones are written on the
+loop, to the kernel's memory; everything that can take long goes to a thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.threads import finished
-from rlmm.errors import (
-    AppendRefused,
-    AppendUncertain,
-    InvalidArgument,
-    LogDamaged,
-    LogUnavailable,
-)
+from rlmm.errors import AppendRefused, AppendUncertain, InvalidArgument, LogDamaged, LogUnavailable
 from rlmm.partition_log.commit import GroupCommit
 from rlmm.partition_log.epochs import EpochStarts
 from rlmm.partition_log.incoming import check_batches
@@ -30,9 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rlmm.partition_log.incoming import IncomingBatch
+    from rlmm.partition_log.place import LogThreads
+    from rlmm.partition_log.registry import LogRegistry
     from rlmm.partition_log.segment import Segment
     from rlmm.partition_log.store import PartitionStore, StoredAppend, SyncWork
-    from rlmm.partition_log.workers import LogThreads
 
 
 class AppendedRange(NamedTuple):
@@ -55,14 +50,6 @@ class PartitionStatistics(NamedTuple):
     fault: str | None
 
 
-class LogKeeper(Protocol):
-    """The registry, which notes on disk what partitions report."""
-
-    def note_soon(self, log: PartitionLog) -> None: ...
-
-    async def note_now(self, log: PartitionLog) -> None: ...
-
-
 class PartitionLog(LogReads):
     """Handles one partition. Only the registry makes it."""
 
@@ -70,7 +57,7 @@ class PartitionLog(LogReads):
         self,
         store: PartitionStore,
         workers: LogThreads,
-        keeper: LogKeeper,
+        keeper: LogRegistry,
         now_ms: Callable[[], int],
     ) -> None:
         super().__init__(store, workers)
@@ -105,12 +92,11 @@ class PartitionLog(LogReads):
         timeout_s: float | None = None,
     ) -> AppendedRange:
         """
-        Store whole batches behind what is there and return their offsets, once acknowledged.
+        Store whole batches at the log's end and return their offsets, once acknowledged.
 
-        Raises `InvalidArgument` for what is no sound batch without holes, or for a leader epoch
-        below the latest; `AppendRefused` where surely nothing was stored, `AppendUncertain` where
-        it was written and not acknowledged, or could not be cut back: the batches may be there or
-        not. A cancelled append is uncertain, too. However slow the disk is in a thread, the call
+        Raises `InvalidArgument` for unsound batches, holes, or a leader epoch below the latest;
+        `AppendRefused` where surely nothing was stored, `AppendUncertain` where it was written and
+        not acknowledged, could not be cut back, or was cancelled. However slow the disk, the call
         ends in time. Without *verify_crc* the caller answers for the CRCs.
         """
         is_written = False
@@ -227,10 +213,7 @@ class PartitionLog(LogReads):
         self._keeper.note_soon(self)
 
     def sync_failed(self, error: BaseException) -> None:
-        """
-        Note a failed sync, for the group commit: written bytes may be lost, and no later sync can
-        tell.
-        """
+        """Note a failed sync: written bytes may be lost, and no later sync can tell."""
         self._go_offline(f"{self._store.folder}: sync failed: {error}")
 
     # rolling and deleting
@@ -259,8 +242,7 @@ class PartitionLog(LogReads):
         async with self._writing:
             self._require_writable()
             if not self.log_start <= offset <= self.next_offset:
-                msg = f"{self._store.name}: no log start {offset} in {self!r}"
-                raise InvalidArgument(msg)
+                raise InvalidArgument(f"{self._store.name}: no log start {offset} in {self!r}")
             self._store.log_start = offset
             await self._keeper.note_now(self)
             await self._drop_expired(self._now_ms())
@@ -332,6 +314,5 @@ class PartitionLog(LogReads):
 
     def _require_writable(self) -> None:
         if self._store.place.is_read_only:
-            msg = f"{self._store.folder} is open for reading only"
-            raise AppendRefused(msg)
+            raise AppendRefused(f"{self._store.folder} is open for reading only")
         self._require_readable()

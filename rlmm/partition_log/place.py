@@ -1,9 +1,10 @@
-"""The place that all partitions of a registry share: its disk, its descriptors and its settings."""
+"""The place that all partitions of a registry share: disk, descriptors, threads and settings."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -14,16 +15,34 @@ if TYPE_CHECKING:
     from rlmm.partition_log.disk import Disk
     from rlmm.partition_log.settings import LogSettings
 
+
+_OPENING = 4
+_SYNCING = 8
+_FILES = 4
+
+
+class LogThreads:
+    """The threads of one registry, in pools by kind of work, so that no kind waits for another."""
+
+    def __init__(self) -> None:
+        self.opening = ThreadPoolExecutor(_OPENING, "log-open")
+        self.syncing = ThreadPoolExecutor(_SYNCING, "log-sync")
+        self.files = ThreadPoolExecutor(_FILES, "log-file")
+        self.notes = ThreadPoolExecutor(1, "log-note")
+        """One thread: what is noted later is written later."""
+
+    def close(self) -> None:
+        """Wait for the work under way, and end the threads. Blocks."""
+        for pool in (self.opening, self.syncing, self.files, self.notes):
+            pool.shutdown()
+
+
 LOADED_BYTES_MAX = 32 * 1024 * 1024
 """Index entries of closed segments that are kept in memory: those of 16 GiB of batches."""
 
 
 class LoadedEntries:
-    """
-    The offset index entries of the closed segments that were read last, by path.
-
-    Bounded: the least recently used go first. Safe to use from several threads.
-    """
+    """The offset index entries of the closed segments that were read last, by path. Thread-safe."""
 
     def __init__(self, bytes_max: int = LOADED_BYTES_MAX) -> None:
         self._bytes_max = bytes_max

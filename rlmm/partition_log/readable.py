@@ -1,8 +1,8 @@
 """
 The readable side of a partition: readers read, look up a time and follow the end, until it closes.
 
-Lives on one event loop. Readers see [log_start, next_offset), which moves only when an append was
-acknowledged; that wakes a reader that follows the end, and no reader polls.
+Readers see [log_start, next_offset), which moves only when an append was acknowledged; that wakes a
+reader that follows the end, and no reader polls. Lives on one event loop.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from rlmm.partition_log.place import LogThreads
     from rlmm.partition_log.recovery_rules import LogRecoveryResult
     from rlmm.partition_log.store import LogPosition, PartitionStore
-    from rlmm.partition_log.workers import LogThreads
 
 _log = logging.getLogger(__name__)
 
@@ -126,11 +126,7 @@ class LogReads:
         return await self._look(find, lambda: False, log_start)
 
     async def wait_past(self, position: int, timeout_s: float | None) -> bool:
-        """
-        Wait until *next_offset* is above *position*; False when the time is up, None: it never is.
-
-        A move of the end wakes it; it never polls. A cancelled wait leaves nothing behind.
-        """
+        """Wait until *next_offset* is above *position*; False at the timeout; None waits on."""
         if self.next_offset > position:
             return True
         self._require_readable()
@@ -182,8 +178,7 @@ class LogReads:
                 self._go_offline(str(error))
                 raise
             except OSError as error:
-                msg = f"{segment.path}: index not built anew: {error}"
-                raise LogUnavailable(msg) from error
+                raise LogUnavailable(f"{segment.path}: index not built anew: {error}") from error
 
     # what readers see
 
@@ -215,11 +210,9 @@ class LogReads:
 
     def _require_readable(self) -> None:
         if self._fault is not None:
-            msg = f"partition {self._store.name} is offline: {self._fault}"
-            raise LogDamaged(msg)
+            raise LogDamaged(f"partition {self._store.name} is offline: {self._fault}")
         if self._is_closed:
-            msg = f"partition {self._store.name} is closed"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"partition {self._store.name} is closed")
 
     def _require_within(self, position: int) -> None:
         log_start, next_offset = self.log_start, self.next_offset

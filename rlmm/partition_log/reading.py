@@ -1,8 +1,5 @@
 """
-Reads of a partition: whole batches from an offset on, and the offset of a time.
-
-May run in any thread beside an append: it looks at what was there when it began, and stops at the
-end that readers may see, which comes with every question.
+Reads of a partition, in any thread beside appends: batches from an offset on, offsets of times.
 """
 
 from __future__ import annotations
@@ -73,8 +70,7 @@ class PartitionReader:
             piece = segment.take(first, bytes_max, limit, limit_offset)
             content = segment.read(piece.stop - piece.start, piece.start)
             if len(content) != piece.stop - piece.start:
-                msg = f"{segment.path}: ends before byte {piece.stop}"
-                raise LogDamaged(msg)
+                raise LogDamaged(f"{segment.path}: ends before byte {piece.stop}")
             self._note_place(piece.next_offset, segment, piece.stop)
             return content, piece.next_offset
         return b"", visible.next_offset
@@ -82,11 +78,7 @@ class PartitionReader:
     def offset_for_time(
         self, timestamp_ms: int, log_start: int, visible: LogPosition
     ) -> OffsetAtTime | None:
-        """
-        Find the first record of *timestamp_ms* or later; None when there is none.
-
-        Opens the batches that may hold it, one after the other. Raises `IndexWrong`.
-        """
+        """Find the first record of *timestamp_ms* or later, or None; raises `IndexWrong`."""
         for segment, limit, _ in self._segments_from(log_start, visible):
             index = self._time_index(segment)
             if index.max_timestamp_ms < timestamp_ms:
@@ -108,8 +100,7 @@ class PartitionReader:
         interval = self._store.place.settings.index_interval_bytes
         found = scan_file(segment.read, segment.size, segment.base_offset, interval)
         if found.damage is not None:
-            msg = f"{segment.path}: {found.damage}, at offset {found.next_offset}"
-            raise LogDamaged(msg)
+            raise LogDamaged(f"{segment.path}: {found.damage}, at offset {found.next_offset}")
         return found.index
 
     def _segment_of(self, position: int) -> Segment:
@@ -119,9 +110,7 @@ class PartitionReader:
     def _segments_from(
         self, position: int, visible: LogPosition
     ) -> Iterator[tuple[Segment, int, int]]:
-        """
-        Return the segments from *position* on, how far each may be read, and the offset there.
-        """
+        """Return the segments from *position* on, each with its limit and first offset."""
         segments = self._store.segments
         for index in range(_index_of(segments, position), len(segments)):
             segment = segments[index]
@@ -165,8 +154,7 @@ def _first_record_at(
 ) -> OffsetAtTime | None:
     batch = next(walk(segment.read(head.stop - head.position, head.position)), None)
     if not isinstance(batch, Batch):
-        msg = f"{segment.path}: at byte {head.position}: {batch}"
-        raise LogDamaged(msg)
+        raise LogDamaged(f"{segment.path}: at byte {head.position}: {batch}")
     for record in batch.records():
         if isinstance(record, DamagedRecords):
             return OffsetAtTime(record.first_offset, head.max_timestamp_ms, batch.leader_epoch)

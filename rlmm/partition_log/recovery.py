@@ -1,8 +1,8 @@
 """
 Finding out where a partition's log ends, and making its files say so.
 
-Blocking. `recovery_rules` decides, this does. Opened read-only, the same is found out and nothing
-is changed: a cut is an end that readers see, a rebuilt index stays in memory.
+Blocking. `recovery_rules` decides, this does. Opened read-only nothing is changed: a cut is an end
+that readers see, a rebuilt index stays in memory.
 """
 
 from __future__ import annotations
@@ -69,11 +69,7 @@ class Recovery:
         self._rebuilt: list[str] = []
 
     def run(self) -> int:
-        """
-        Settle every segment and return the offset behind the last batch.
-
-        Raises `LogDamaged`, and then nothing was changed but for indexes.
-        """
+        """Settle every segment, return the log's end; `LogDamaged` changes at most indexes."""
         base_offsets = [segment.base_offset for segment in self.segments]
         first = first_to_scan(base_offsets, self.recovery_point)
         if self._is_clean:
@@ -116,8 +112,8 @@ class Recovery:
         """
         Return the fault of the index files; only *deep* reads them.
 
-        An empty offset index is a sparse one. An empty time index would hide its segment from every
-        look-up by time: a segment whose records have times is closed with an entry.
+        An empty offset index is sparse, but a segment with times has a time index: an empty one
+        would hide it from look-ups by time.
         """
         offsets_path, times_path = segment.file(OFFSET_INDEX), segment.file(TIME_INDEX)
         for path, entry_bytes in (
@@ -140,11 +136,7 @@ class Recovery:
         return fault or time_index_fault(times, segment.base_offset, next_offset)
 
     def _trust_active(self, segment: Segment) -> int | None:
-        """
-        Go on with a log that was closed cleanly; return its next offset.
-
-        None when index and batches do not fit: then a scan has to tell.
-        """
+        """Return the next offset of a log closed cleanly; None when its index needs a scan."""
         if self._index_fault(segment, _OFFSET_MAX, deep=True) is not None:
             return None
         disk, interval = self._place.disk, self._place.settings.index_interval_bytes
@@ -244,12 +236,7 @@ class Recovery:
             disk.sync_folder(scanned[0].folder)
 
     def _keep_index(self, segment: Segment) -> None:
-        """
-        Write back an index that was built anew; that of the active one stays in memory, too.
-
-        Without room for it any segment's stays in memory, and no file is left that could be taken
-        for it: a full disk is read all the same.
-        """
+        """Write back a new index; the active one, or one that finds no room, stays in memory."""
         index = segment.index
         if index is None or self._place.is_read_only:
             return

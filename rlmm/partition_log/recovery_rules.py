@@ -60,11 +60,7 @@ class PartitionOffline:
 
 
 def recovery_point_of(noted: int | None, base_offsets: Sequence[int]) -> int:
-    """
-    Return where the unsynced part may begin; a check point notes *noted*, or nothing.
-
-    Without a note only the last segment is doubted: segments are synced when they are closed.
-    """
+    """Return *noted*, or else the last segment's begin: closed segments are synced."""
     if noted is not None:
         return noted
     return base_offsets[-1] if base_offsets else 0
@@ -87,7 +83,7 @@ def judge_gap(
     next_offset: int, behind: int, recovery_point: int
 ) -> LogCut | PartitionOffline | None:
     """
-    Decide about a closed segment that is sound and ends at *next_offset*, the next at *behind*.
+    Decide about a sound closed segment that ends at *next_offset*, the next at *behind*.
 
     A gap below the recovery point is compaction's; above it, the end was not written out in time.
     """
@@ -112,7 +108,7 @@ def judge_holes(holes: Sequence[OffsetGap], recovery_point: int) -> PartitionOff
     Decide about offsets that no batch has.
 
     Compaction leaves holes in closed segments. One that reaches behind the recovery point can be a
-    base offset that was damaged, which no CRC covers: it can neither be cut nor be believed.
+    damaged base offset, which no CRC covers: it can neither be cut nor be believed.
     """
     for hole in holes:
         if hole.next_offset > recovery_point:

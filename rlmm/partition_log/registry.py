@@ -1,10 +1,9 @@
 """
-The registry of all partitions below one folder: each is opened once, and its handle is the only
-one.
+The registry of all partitions below one folder: each is opened once and has one handle.
 
-A handle is never taken out and put back: a caller that comes while a partition is being opened
-waits for that opening. Openings run in threads beside each other, descriptors are bounded, and the
-notes on disk for all partitions together are written here.
+A caller that comes while a partition is being opened waits for that opening. Openings run in
+threads beside each other, descriptors are bounded, and the check points of all partitions are
+written here.
 """
 
 from __future__ import annotations
@@ -24,14 +23,12 @@ from rlmm.partition_log.disk import DISK, Disk
 from rlmm.partition_log.names import TopicPartition, topic_partition
 from rlmm.partition_log.opening import PartitionOpening, open_partition, wrong_topic_id
 from rlmm.partition_log.partition import PartitionLog
-from rlmm.partition_log.place import LoadedEntries, LogPlace
+from rlmm.partition_log.place import LoadedEntries, LogPlace, LogThreads
 from rlmm.partition_log.root import RootFolder
 from rlmm.partition_log.settings import LogSettings
-from rlmm.partition_log.workers import LogThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
 
 _log = logging.getLogger(__name__)
 
@@ -97,8 +94,8 @@ class LogRegistry:
         Take the folder *root*, making it where there is none.
 
         Raises `ConfigError` when it is in use, is a folder of something else or cannot be written,
-        `LogUnavailable` when its disk is full. Read-only it is left as it is, in every detail, and
-        may be in use. Cancelled, it gives the folder back.
+        `LogUnavailable` when its disk is full. A read-only folder is unchanged and may be in use.
+        Cancelled, it gives the folder back.
         """
         take = partial(RootFolder.open, Path(root), disk, is_read_only=read_only)
         own = OwnThread("log-root")
@@ -115,12 +112,7 @@ class LogRegistry:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     @property
@@ -135,27 +127,15 @@ class LogRegistry:
         return await finished(self._workers.files, self._root.topic_partitions)
 
     async def partition(self, topic: str, number: int) -> PartitionLog:
-        """
-        Return the handle of a partition that exists, opening it at the first touch.
-
-        Raises `NotFound`, and `LogDamaged` when it is offline: then until it is reopened.
-        """
+        """Return an existing partition's handle; `NotFound`, or `LogDamaged` until reopened."""
         return await self._log_of(topic_partition(topic, number), None, may_create=False)
 
     async def create(self, topic: str, number: int, topic_id: bytes) -> PartitionLog:
-        """
-        Return the handle of a partition, making its folder where there is none.
-
-        Raises `LogRecreated` when the folder belongs to another topic id.
-        """
+        """Return a partition's handle, making its folder; `LogRecreated` for another topic id."""
         return await self._log_of(topic_partition(topic, number), topic_id, may_create=True)
 
     async def reopen(self, topic: str, number: int) -> PartitionLog:
-        """
-        Recover a partition that is offline, as after a crash, and return its new handle.
-
-        One that is not offline is left as it is.
-        """
+        """Recover a partition, if it is offline, as after a crash, and return its handle."""
         name = topic_partition(topic, number)
         opening = self._logs.get(name)
         if opening is not None and opening.done():
@@ -181,8 +161,7 @@ class LogRegistry:
     ) -> PartitionLog:
         while True:
             if self._is_closed:
-                msg = f"{self.path} is closed"
-                raise LogUnavailable(msg)
+                raise LogUnavailable(f"{self.path} is closed")
             opening = self._logs.get(name)
             is_mine = opening is None
             if opening is None:
@@ -252,17 +231,14 @@ class LogRegistry:
             await asyncio.shield(self._begin_note())
         except OSError as error:
             self._note_failures += 1
-            msg = f"{self.path}: check points not written: {error}"
-            raise LogUnavailable(msg) from error
+            raise LogUnavailable(f"{self.path}: check points not written: {error}") from error
 
     def note_soon(self, log: PartitionLog) -> None:
         self._moved.add(log)
         if self._timer is None and not self._is_closed and not self._root.is_read_only:
             loop = asyncio.get_running_loop()
-            interval_s = self._settings.checkpoint_interval_ms / 1000
-            self._timer = loop.call_later(
-                interval_s, self._note_by_timer, context=self._within.copy()
-            )
+            due_s = self._settings.checkpoint_interval_ms / 1000
+            self._timer = loop.call_later(due_s, self._note_by_timer, context=self._within.copy())
 
     async def note_now(self, log: PartitionLog) -> None:
         """Called by a partition: its log start has moved, and something will be deleted."""
@@ -300,13 +276,7 @@ class LogRegistry:
             await self.tick()
 
     async def tick(self) -> None:
-        """
-        Close the active segments that are old enough, and delete those that retention does not
-        keep.
-
-        A partition that fails is logged, and holds up none of the others. A full disk does not stop
-        reads: a note that cannot be written now is written the next time.
-        """
+        """Roll aged segments, apply retention, note; failures are logged and tried again."""
         if self._root.is_read_only:
             return
         expires = (self._settings.retention_bytes, self._settings.retention_ms) != (None, None)
@@ -369,9 +339,7 @@ class LogRegistry:
             await log.stopped()
         loop = asyncio.get_running_loop()
         sealing = [loop.run_in_executor(self._workers.syncing, log.blocking_seal) for log in logs]
-        failed = [
-            error for error in await asyncio.gather(*sealing, return_exceptions=True) if error
-        ]
+        failed = [each for each in await asyncio.gather(*sealing, return_exceptions=True) if each]
         for error in failed:
             _log.warning("%s: an index was not written: %s", self.path, error)
         self._moved.update(logs)

@@ -1,7 +1,4 @@
-"""
-The retention of segments: which ones may be deleted. Pure: facts in, a number out; nothing is
-deleted here.
-"""
+"""The retention of segments: facts in, the number to delete out. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +9,7 @@ if TYPE_CHECKING:
 
 
 class ClosedSegment(NamedTuple):
-    """
-    The facts about a closed segment that a decision needs; no reader may still wait for the
-    segment.
-    """
+    """The facts about a closed segment that a decision needs."""
 
     next_offset: int
     size: int
@@ -35,7 +29,7 @@ def expired_count(
     """
     Count the segments to delete from the front of *closed*, which are in order of their offsets.
 
-    A segment goes when all of it lies below *log_start*, when its newest record is older than
+    A segment goes when it lies below *log_start*, when its newest record is older than
     *retention_ms*, or when *retention_bytes* are left without it. The first that stays keeps
     everything behind it: a log has no holes.
     """

@@ -1,9 +1,8 @@
 """
 The folder above the partitions: its lock, its check points, the mark of a clean end.
 
-Blocking. Two processes cannot open one folder: the lock is the kernel's, on a file that names the
-owner, so that what a dead process left behind is no obstacle. A folder opened read-only is neither
-locked nor changed.
+Blocking. The lock is the kernel's, so a dead process leaves no obstacle. A folder opened read-only
+is neither locked nor changed.
 """
 
 from __future__ import annotations
@@ -63,10 +62,7 @@ class RootFolder:
 
     @classmethod
     def open(cls, path: Path, disk: Disk, *, is_read_only: bool) -> RootFolder:
-        """
-        Take the folder, or make it; `ConfigError` says in one line why that cannot be, and
-        `LogUnavailable` that its disk is full.
-        """
+        """Take the folder, or make it; raises `ConfigError`, `LogUnavailable` for a full disk."""
         root = cls(path, disk, is_read_only=is_read_only)
         try:
             root._check()
@@ -126,8 +122,7 @@ class RootFolder:
     def _check(self) -> None:
         if not self.path.exists():
             if self.is_read_only:
-                msg = f"{self.path} does not exist"
-                raise ConfigError(msg)
+                raise ConfigError(f"{self.path} does not exist")
             return
         if not self.path.is_dir():
             msg = f"{self.path} is no folder; name a folder of logs, or one that does not exist yet"
@@ -141,11 +136,10 @@ class RootFolder:
             and not names & _SIGNS
             and not any(is_partition_folder(self.path / name) for name in names)
         ):
-            msg = (
+            raise ConfigError(
                 f"{self.path} is no folder of logs: it holds {len(names)} other entries, "
                 f"e.g. {min(names)}; name an empty folder, or one that does not exist yet"
             )
-            raise ConfigError(msg)
 
     def _take_lock(self) -> None:
         lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

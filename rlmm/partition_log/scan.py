@@ -1,9 +1,4 @@
-"""
-The scan of the batches of a `.log` file, by their heads alone or with every CRC.
-
-Reads through a function, so it knows no files. A walk by heads is for finding a place in what is
-trusted; the full scan is what recovery believes.
-"""
+"""The scan of a `.log` file: by heads to find a place, with every CRC for a recovery."""
 
 from __future__ import annotations
 
@@ -162,11 +157,7 @@ def _claimed_bytes(chunk: bytes) -> int:
 
 
 def _take_batches(found: ScanResult, chunk: bytes) -> int | None:
-    """
-    Take in the whole batches of *chunk*, which begins at the scan's position.
-
-    Returns a base offset that lies below the one before, where it ended because of that.
-    """
+    """Take the whole batches of *chunk* at the scan's position; return an offset that falls."""
     position = found.stop
     note = found.index.note
     epoch = found.epochs[-1][0] if found.epochs else -1

@@ -1,9 +1,8 @@
 """
 One segment: a `.log` file with its two indexes, and how a place in it is found.
 
-Only the active segment grows, and its index is in memory; that of a closed one stays on disk, but
-for one that was rebuilt and may not be written back. Nothing here decides what readers may see: a
-limit comes with every question.
+Only the active segment grows, with its index in memory; a closed one's is on disk, unless it was
+rebuilt and could not be written. Each question brings the limit of the bytes that readers may see.
 """
 
 from __future__ import annotations
@@ -56,13 +55,7 @@ class Segment:
     )  # fmt: skip
 
     def __init__(
-        self,
-        folder: Path,
-        base_offset: int,
-        size: int,
-        place: LogPlace,
-        *,
-        born_ms: int = -1,
+        self, folder: Path, base_offset: int, size: int, place: LogPlace, *, born_ms: int = -1
     ) -> None:
         self.folder = folder
         self.base_offset = base_offset
@@ -107,11 +100,7 @@ class Segment:
         )
 
     def remove_index_files(self) -> None:
-        """
-        Remove the index files of a segment that is about to grow.
-
-        Left as they are they would be wrong, and after a crash nothing could tell.
-        """
+        """Remove index files before the segment grows: stale, they would pass after a crash."""
         for suffix in (OFFSET_INDEX, TIME_INDEX):
             self._disk.remove(self.file(suffix))
         self.is_index_stored = False
@@ -147,16 +136,11 @@ class Segment:
         """Walk the batches in [position, limit), which are known to be sound."""
         for head in heads(self.read, position, limit):
             if isinstance(head, BadBatchHead):
-                msg = f"{self.path}: no batch at byte {head.position}: {head.detail}"
-                raise LogDamaged(msg)
+                raise LogDamaged(f"{self.path}: no batch at byte {head.position}: {head.detail}")
             yield head
 
     def find(self, offset: int, limit: int) -> BatchHead | None:
-        """
-        Find the first batch below *limit* that ends at *offset* or behind it; None without one.
-
-        Raises `IndexWrong` when the index and the log do not fit.
-        """
+        """Find the first batch below *limit* that ends at or behind *offset*; `IndexWrong`."""
         start = position_for_offset(self._entries, offset - self.base_offset)
         if start >= limit:
             start = position_at_most(self._entries, limit - 1)

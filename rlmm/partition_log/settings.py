@@ -69,8 +69,7 @@ class LogSettings:
         for name, low in smallest.items():
             value = getattr(self, name)
             if value is not None and value < low:
-                msg = f"{name} must be at least {low}, got {value}"
-                raise ConfigError(msg)
+                raise ConfigError(f"{name} must be at least {low}, got {value}")
         if self.segment_bytes > SEGMENT_BYTES_MAX:
             msg = f"segment_bytes must be at most {SEGMENT_BYTES_MAX}, got {self.segment_bytes}"
             raise ConfigError(msg)

@@ -1,9 +1,9 @@
 """
 The segments of one partition and the files under them: written and synced bytes.
 
-State changes on the event loop only, in the plain methods; threads do the `blocking_` ones, which
-change files and no state, and of which at most one appends at a time. So a thread that reads sees
-segments that may be a moment old, never a half-made change.
+Plain methods change state, on the event loop alone; threads do the `blocking_` ones, which change
+files and no state, one appending at a time. So a reading thread may see segments a moment old,
+never a half-made change.
 """
 
 from __future__ import annotations
@@ -134,12 +134,7 @@ class PartitionStore:
         return StoredAppend(active, active.size, self.next_offset, batches, placed, size)
 
     def blocking_write(self, append: StoredAppend) -> None:
-        """
-        Write *append* in full, or not at all.
-
-        Raises `AppendRefused` when it was cut back, `LogDamaged` when it could not be: the
-        partition must then go offline.
-        """
+        """Write *append* in full or cut it back, `AppendRefused`; else `LogDamaged`."""
         disk, path = self.place.disk, append.segment.path
         try:
             descriptor = self.place.descriptors.hold(path)
@@ -152,11 +147,10 @@ class PartitionStore:
             try:
                 disk.truncate(descriptor, append.position)
             except OSError as second:
-                msg = (
+                raise LogDamaged(
                     f"{path}: a write at byte {append.position} failed ({error}) "
                     f"and could not be cut back ({second})"
-                )
-                raise LogDamaged(msg) from second
+                ) from second
             raise self._refused(append, error) from error
         finally:
             self.place.descriptors.let_go(path, descriptor)
@@ -206,26 +200,16 @@ class PartitionStore:
     # syncing
 
     def sync_work(self) -> SyncWork | None:
-        """
-        Return the files to sync so that everything written so far is durable; None when there are
-        none.
-        """
+        """Return the files to sync so that all written bytes are durable, or None."""
         active = self.active
         closed = tuple(segment for segment in self._unsynced if segment is not active)
-        is_active_unsynced = bool(self._unsynced) and self._unsynced[-1] is active
+        is_unsynced = bool(self._unsynced) and self._unsynced[-1] is active
         if not self._unsynced and not self.names_are_new:
             return None
-        return SyncWork(
-            self.end(), closed, active if is_active_unsynced else None, self.names_are_new
-        )
+        return SyncWork(self.end(), closed, active if is_unsynced else None, self.names_are_new)
 
     def blocking_sync(self, work: SyncWork) -> list[Segment]:
-        """
-        Force out *work*, oldest first; closed segments get their indexes, and are returned.
-
-        An index that cannot be written stays in memory: it is derived, and the next sync tries
-        again.
-        """
+        """Force out *work*, oldest first; return the closed segments that got their indexes."""
         disk, descriptors = self.place.disk, self.place.descriptors
         for segment in (*work.closed, *([work.active] if work.active else ())):
             descriptor = descriptors.hold(segment.path)

@@ -1,8 +1,8 @@
 """
 Turns of changing a log: one task at a time, in the order of coming.
 
-A caller whose time is up leaves at once, also while a thread works for it. Its turn ends only with
-that work: no other task writes beside a thread that still does.
+A caller may leave while a thread works for it, but its turn ends with that work: no other task
+writes beside the thread.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import ThreadPoolExecutor
-    from types import TracebackType
 
 Result = TypeVar("Result")
 
@@ -39,12 +38,7 @@ class LogLock:
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._lock.release()
 
     async def do(
@@ -56,8 +50,7 @@ class LogLock:
         """
         Within a turn: do *work* in a thread, then *then* on the loop; return the result.
 
-        A cancellation ends the waiting and nothing else: the work goes on, *then* follows it, and
-        the next turn begins behind both.
+        A cancellation ends the wait alone: *work* and *then* go on, and the next turn follows both.
         """
         future = asyncio.get_running_loop().run_in_executor(pool, work)
         try:

@@ -18,7 +18,7 @@ from rlmm.engine.plan import AssignmentWatch, EnginePlan, open_files, open_kafka
 from rlmm.errors import ConfigError
 from rlmm.http.server import HttpServer
 from rlmm.http.settings import FILE_NAME, NO_FILE
-from rlmm.kafka_client.offsets.last_stable_offsets import LastStableOffsets
+from rlmm.kafka_client.offsets.log_ends import LastStableOffsets
 from rlmm.partition_log.descriptors import open_files_max_by_limit
 from rlmm.sidecar.cluster_discovery import ProcessEngines, require_no_tables
 from rlmm.sidecar.clusters import Clusters

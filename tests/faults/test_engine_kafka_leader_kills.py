@@ -1,6 +1,5 @@
 """
-An engine on three nodes whose leaders are killed while it writes and answers. The tests compare its
-verdicts and answers, and those of a second service, with the topic.
+An engine whose Kafka leaders are killed: its answers, and a second service's, are the topic's.
 """
 
 from __future__ import annotations
@@ -128,10 +127,7 @@ async def read_topic(settings: KafkaSettings) -> Stored:
 async def test_f40_engine_when_leaders_are_killed_then_every_claim_it_made_is_true(
     kafka_cluster: Cluster, tmp_path: Path, writes: int, kills: int
 ) -> None:
-    """
-    Failure scenario F40: leader kills lose or duplicate no acknowledged event, and every verdict
-    and answer of this service and a second one is right.
-    """
+    """Leader kills lose or duplicate no acknowledged event, and all verdicts are right."""
     rng = random.Random(kills)
     topic = own_topic("kills")
     await create_topic(

@@ -42,10 +42,7 @@ ACKNOWLEDGED_MAX = 300
 
 
 def live_and_die(folder: Path, life: int, lines_read: int) -> list[Acknowledged]:
-    """
-    Let a process append until it printed that many lines, and kill it. Without a line to wait for,
-    kill it while it opens the folder. Returns its lines.
-    """
+    """Let a process append until it printed that many lines (0: while it opens), and kill it."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.support.logs.files_log_process", str(folder), str(life)],
         cwd=tree.ROOT,
@@ -107,10 +104,7 @@ def tear_tail(folder: Path, rng: random.Random) -> None:
 
 
 def check_stored(stored: Stored, acknowledged: dict[tuple[int, int], str], before: Stored) -> None:
-    """
-    Each partition is dense and holds what it held before and every acknowledged value, each once,
-    unchanged and in its writer's order.
-    """
+    """Each partition is dense and in order, with its earlier and all acknowledged values, once."""
     for partition, records in stored.items():
         assert [offset for offset, _ in records] == list(range(len(records)))
         assert records[: len(before.get(partition, []))] == before.get(partition, [])
@@ -143,13 +137,8 @@ def count_unacknowledged(
     ("seed", "kills"),
     [pytest.param(1, 10, id="10"), pytest.param(2, 50, id="50", marks=pytest.mark.long)],
 )
-def test_files_log_when_its_process_is_killed_then_keeps_all_that_it_acknowledged(
-    tmp_path: Path, seed: int, kills: int
-) -> None:
-    """
-    After any kill and with any tail the folder opens, every acknowledged event stands once at its
-    offset, and the log goes on after them.
-    """
+def test_files_log_when_killed_then_keeps_all_events(tmp_path: Path, seed: int, kills: int) -> None:
+    """After any kill the folder opens with every acknowledged event once, and goes on."""
     rng = random.Random(seed)
     folder = tmp_path / "log"
     identities: set[LogIdentity] = set()

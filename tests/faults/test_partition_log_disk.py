@@ -22,7 +22,9 @@ from tests.support.logs.partition_logs import (
     batch,
     copied,
     log_files,
+    offset_at,
     open_log,
+    stored_log,
     values_of,
 )
 from tests.support.repository import tree
@@ -45,11 +47,10 @@ import asyncio, resource, sys
 from pathlib import Path
 from rlmm.errors import AppendRefused
 from rlmm.partition_log.settings import LogSettings
-from tests.support.logs.partition_logs import batch, open_log, values_of
+from tests.support.logs.partition_logs import batch, log_in, values_of
 
 async def main(root):
-    registry, log = await open_log(root, LogSettings())
-    async with registry:
+    async with log_in(root, LogSettings()) as log:
         await log.append(batch(b"a"))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
         try:
@@ -90,8 +91,7 @@ async def assert_goes_on(log: PartitionLog, root: Path, stored: dict[int, bytes 
     assert await values_of(log) == expected
     for name in ("crashed", "crashed-again"):
         crashed = copied(root, root.parent / name)
-        async with await LogRegistry.open(crashed, EACH) as registry:
-            again = await registry.partition(TOPIC, 0)
+        async with stored_log(crashed, EACH) as again:
             assert again.recovered.cut_bytes == 0
             assert await values_of(again) == expected
 
@@ -99,12 +99,8 @@ async def assert_goes_on(log: PartitionLog, root: Path, stored: dict[int, bytes 
 @pytest.mark.parametrize(
     "how", [errno.ENOSPC, errno.EIO, errno.EDQUOT, "short", "between", "none"], ids=str
 )
-async def test_append_when_the_write_fails_then_is_refused_and_cut_back(
-    tmp_path: Path, how: int | str
-) -> None:
-    """
-    A failed or short write refuses the append and leaves nothing of it on disk or for readers.
-    """
+async def test_append_when_its_write_fails_then_is_cut_back(tmp_path: Path, how: int | str) -> None:
+    """A failed or short write refuses the append and leaves nothing of it."""
     async with faulty_log(tmp_path / "root") as (disk, _, log):
         size = log_files(tmp_path / "root")[0].stat().st_size
         break_write(disk, how)
@@ -116,9 +112,7 @@ async def test_append_when_the_write_fails_then_is_refused_and_cut_back(
         await assert_goes_on(log, tmp_path / "root", {0: b"first"})
 
 
-async def test_append_when_a_threads_write_fails_then_is_refused_and_cut_back(
-    tmp_path: Path,
-) -> None:
+async def test_append_when_a_threads_write_fails_then_is_cut_back(tmp_path: Path) -> None:
     """A failed write by a thread, as for large appends, is refused and cut back."""
     async with faulty_log(tmp_path / "root") as (disk, _, log):
         disk.shorten(700_000)
@@ -127,9 +121,7 @@ async def test_append_when_a_threads_write_fails_then_is_refused_and_cut_back(
         await assert_goes_on(log, tmp_path / "root", {0: b"first"})
 
 
-async def test_appends_when_one_of_many_fails_then_only_that_one_is_refused(
-    tmp_path: Path,
-) -> None:
+async def test_appends_when_one_of_many_fails_then_only_that_one_is_refused(tmp_path: Path) -> None:
     """A refused append uses no offset; those beside it are stored without a gap."""
     async with faulty_log(tmp_path / "root") as (disk, _, log):
         disk.shorten(40)
@@ -147,10 +139,7 @@ async def test_appends_when_one_of_many_fails_then_only_that_one_is_refused(
 async def test_append_when_it_cannot_be_cut_back_then_is_uncertain_and_the_partition_offline(
     tmp_path: Path, sent: bytes
 ) -> None:
-    """
-    A partition that cannot cut back its tail takes and gives nothing; the append is uncertain,
-    because a recovery may find it whole.
-    """
+    """An append that cannot be cut back is uncertain, as a recovery may find it whole."""
     async with faulty_log(tmp_path / "root") as (disk, registry, log):
         disk.shorten(len(sent) - 10)
         disk.fail("truncate")
@@ -170,31 +159,21 @@ async def test_append_when_it_cannot_be_cut_back_then_is_uncertain_and_the_parti
     assert (tmp_path / "root" / ".kafka_cleanshutdown").exists()
 
 
-async def test_partition_when_offline_at_the_end_then_the_next_start_recovers(
-    tmp_path: Path,
-) -> None:
-    """
-    A partition that was offline at the end is not marked as closed, and the next start recovers it.
-    """
-    async with faulty_log(tmp_path) as (disk, registry, log):
+async def test_partition_when_offline_at_the_end_then_is_recovered(tmp_path: Path) -> None:
+    """A partition that was offline is not marked as closed, and the next start recovers it."""
+    async with faulty_log(tmp_path) as (disk, _, log):
         disk.shorten(40)
         disk.fail("truncate")
         with pytest.raises(AppendUncertain):
             await log.append(batch(b"torn"))
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
-    async with await LogRegistry.open(tmp_path, EACH) as registry:
-        again = await registry.partition(TOPIC, 0)
+    async with stored_log(tmp_path, EACH) as again:
         assert again.recovered.cut_bytes == 40
         assert await values_of(again) == {0: b"first"}
 
 
-async def test_sync_when_it_fails_then_all_who_wait_are_uncertain_and_no_sync_follows(
-    tmp_path: Path,
-) -> None:
-    """
-    After a failed sync the content of the medium is unknown: the partition goes offline and does
-    not sync again.
-    """
+async def test_sync_when_it_fails_then_all_waiters_are_uncertain(tmp_path: Path) -> None:
+    """After a failed sync the partition goes offline and does not sync again."""
     async with faulty_log(tmp_path) as (disk, _, log):
         follower = asyncio.create_task(log.wait_past(1, 30))
         await asyncio.sleep(0)
@@ -214,9 +193,7 @@ async def test_sync_when_it_fails_then_all_who_wait_are_uncertain_and_no_sync_fo
         assert disk.calls.count("sync") == 1
 
 
-async def test_sync_when_too_many_files_are_open_then_idle_ones_make_room(
-    tmp_path: Path,
-) -> None:
+async def test_sync_when_too_many_files_are_open_then_idle_ones_make_room(tmp_path: Path) -> None:
     """A process with too many open files closes idle ones, and no partition goes offline."""
     async with faulty_log(tmp_path) as (disk, _, log):
         await log.roll()  # with everything that is noted once
@@ -229,9 +206,7 @@ async def test_sync_when_too_many_files_are_open_then_idle_ones_make_room(
         assert log.fault is None
 
 
-async def test_sync_when_it_fails_at_an_interval_then_the_partition_is_offline(
-    tmp_path: Path,
-) -> None:
+async def test_sync_when_an_interval_one_fails_then_is_offline(tmp_path: Path) -> None:
     """A failed sync at an interval puts the partition offline, too."""
     settings = replace(FAST, sync=SyncPolicy.INTERVAL, sync_interval_ms=1)
     async with faulty_log(tmp_path, settings) as (disk, _, log):
@@ -260,9 +235,7 @@ async def test_roll_when_the_disk_is_full_then_the_append_is_refused(
         await assert_goes_on(log, tmp_path / "root", {0: b"first"})
 
 
-async def test_index_when_it_cannot_be_written_at_a_roll_then_is_written_later(
-    tmp_path: Path,
-) -> None:
+async def test_index_when_a_roll_cannot_write_it_then_is_later(tmp_path: Path) -> None:
     """An index that cannot be written at a roll is written with a later sync, and appends go on."""
     async with faulty_log(tmp_path, replace(EACH, segment_bytes=150)) as (disk, registry, log):
         await registry.checkpoint()
@@ -277,9 +250,7 @@ async def test_index_when_it_cannot_be_written_at_a_roll_then_is_written_later(
         assert log.fault is None
 
 
-async def test_opening_when_reads_fail_then_is_unavailable_and_nothing_is_cut(
-    tmp_path: Path,
-) -> None:
+async def test_opening_when_reads_fail_then_cuts_nothing(tmp_path: Path) -> None:
     """An opening with failing reads is refused and cuts nothing."""
     registry, log = await open_log(tmp_path / "root", EACH)
     async with registry:
@@ -295,9 +266,7 @@ async def test_opening_when_reads_fail_then_is_unavailable_and_nothing_is_cut(
         assert await values_of(await registry.partition(TOPIC, 0)) == {0: b"first"}
 
 
-async def test_opening_when_the_disk_is_full_then_the_log_is_read_all_the_same(
-    tmp_path: Path,
-) -> None:
+async def test_opening_when_the_disk_is_full_then_the_log_is_read(tmp_path: Path) -> None:
     """A crashed log opens on a full disk without its indexes, which are written later."""
     settings = replace(EACH, segment_bytes=150)
     registry, log = await open_log(tmp_path / "root", settings)
@@ -317,9 +286,7 @@ async def test_opening_when_the_disk_is_full_then_the_log_is_read_all_the_same(
         again = await registry.partition(TOPIC, 0)
         assert list(await values_of(again)) == [0, 1, 2, 3, 4]
         for n in range(5):
-            found = await again.offset_for_time(1_000 + n)
-            assert found is not None
-            assert found.offset == n
+            assert await offset_at(again, 1_000 + n) == n
         assert not any(path.exists() for path in spoilt)
         disk.heal()
     async with await LogRegistry.open(crashed, settings) as registry:
@@ -327,9 +294,7 @@ async def test_opening_when_the_disk_is_full_then_the_log_is_read_all_the_same(
         assert [path.read_bytes() for path in spoilt] == good
 
 
-async def test_disk_when_full_for_real_then_appends_are_refused_and_go_on_later(
-    tmp_path: Path,
-) -> None:
+async def test_disk_when_full_for_real_then_appends_wait_for_room(tmp_path: Path) -> None:
     """The kernel stops a write half-way, and the log cuts back the part that was written."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", FULL_FOR_REAL, str(tmp_path),
@@ -345,10 +310,7 @@ async def test_disk_when_full_for_real_then_appends_are_refused_and_go_on_later(
 async def test_f17_tick_when_the_disk_is_full_then_goes_on_and_notes_when_there_is_room(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    Failure scenario F17: the log counts and logs the full disk; reads go on, writes are refused by
-    name.
-    """
+    """The log counts and logs the full disk; reads go on, writes are refused by name."""
     async with faulty_log(tmp_path) as (disk, registry, log):
         disk.fail("replace_file", errno.ENOSPC, times=100)
         disk.fail("write", errno.ENOSPC, times=100)
@@ -367,13 +329,8 @@ async def test_f17_tick_when_the_disk_is_full_then_goes_on_and_notes_when_there_
         await log.append(TWO)
 
 
-async def test_registry_when_the_disk_is_full_then_is_not_opened_and_says_so(
-    tmp_path: Path,
-) -> None:
-    """
-    A registry on a full disk is refused as unavailable and not as misconfigured, since a restart
-    helps once there is room.
-    """
+async def test_registry_when_the_disk_is_full_then_is_not_opened(tmp_path: Path) -> None:
+    """A registry on a full disk is unavailable, not misconfigured: a restart may help."""
     registry, _ = await open_log(tmp_path, EACH)
     await registry.close()
     disk = FaultyDisk()

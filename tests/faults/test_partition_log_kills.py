@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.partition_log.registry import LogRegistry
 from tests.support.logs.partition_log_process import SETTINGS
-from tests.support.logs.partition_logs import TOPIC, batch, log_files, values_of
+from tests.support.logs.partition_logs import batch, log_files, stored_log, values_of
 from tests.support.repository import tree
 
 if TYPE_CHECKING:
@@ -50,9 +49,7 @@ def tear(root: Path, rng: random.Random) -> None:
 
 
 def check(stored: dict[int, bytes | None], told: Acknowledged) -> None:
-    events = {
-        offset: tuple(map(int, (value or b"").split()[:3])) for offset, value in stored.items()
-    }
+    events = {at: tuple(map(int, (value or b"").split()[:3])) for at, value in stored.items()}
     missing = {offset: event for offset, event in told.items() if events.get(offset) != event}
     assert not missing, f"{len(missing)} acknowledged events are lost or elsewhere: {missing}"
     assert list(stored) == list(range(len(stored)))
@@ -67,9 +64,7 @@ def check(stored: dict[int, bytes | None], told: Acknowledged) -> None:
 @pytest.mark.parametrize(
     "kills", [pytest.param(10, id="short"), pytest.param(50, id="long", marks=pytest.mark.long)]
 )
-async def test_process_when_killed_while_it_appends_then_nothing_acknowledged_is_lost(
-    tmp_path: Path, kills: int
-) -> None:
+async def test_process_when_killed_then_loses_no_stored_append(tmp_path: Path, kills: int) -> None:
     """After each kill: 0 acknowledged events lost, 0 twice, 0 out of order; and it goes on."""
     rng = random.Random(kills)
     told: Acknowledged = {}
@@ -79,12 +74,10 @@ async def test_process_when_killed_while_it_appends_then_nothing_acknowledged_is
         tear(tmp_path, rng)
         if rng.random() < 0.5:
             continue  # the next process itself recovers
-        async with await LogRegistry.open(tmp_path, SETTINGS) as registry:
-            log = await registry.partition(TOPIC, 0)
+        async with stored_log(tmp_path, SETTINGS) as log:
             cut_bytes += log.recovered.cut_bytes
             check(await values_of(log), told)
-    async with await LogRegistry.open(tmp_path, SETTINGS) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(tmp_path, SETTINGS) as log:
         cut_bytes += log.recovered.cut_bytes
         assert log.statistics().segments > 5
         check(await values_of(log), told)

@@ -1,5 +1,1 @@
-"""
-A real Apache Kafka for tests: fetched, started, secured, tiered with, and stopped.
-
-Tests use the fixtures of `fixtures`; nothing here depends on rlmm's use of a broker.
-"""
+"""A real Apache Kafka for tests, independent of rlmm's use of a broker; see `fixtures`."""

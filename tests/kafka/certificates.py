@@ -1,6 +1,5 @@
 """
-Certificates for one test run: an authority, and files with a key and a certificate that Kafka's PEM
-key store and Python's TLS both read; Kafka requires PKCS#8.
+Certificates of an authority in PEM files with a key (PKCS#8), for Kafka's key store and Python.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """
-Small jobs with an ordinary Kafka client: topics, records in, records out. Each connects, does its
-job and disconnects.
+Small jobs with an ordinary Kafka client that connects for each: topics, records in, records out.
 """
 
 from __future__ import annotations
@@ -114,18 +113,13 @@ async def produce(
     partition: int = 0,
     timestamp_ms: int | None = None,
 ) -> list[int]:
-    """
-    Write records one by one, each acknowledged before the next, and return their offsets.
-    Timestamps count up by one per record from *timestamp_ms* if given.
-    """
+    """Write records one by one and return their offsets; *timestamp_ms* counts up by one."""
     offsets = []
     async with producer(login) as client:
         for number, value in enumerate(values):
             stamp = None if timestamp_ms is None else timestamp_ms + number
-            written = await client.send_and_wait(
-                topic, value, partition=partition, timestamp_ms=stamp
-            )
-            offsets.append(written.offset)
+            done = await client.send_and_wait(topic, value, partition=partition, timestamp_ms=stamp)
+            offsets.append(done.offset)
     return offsets
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Self
 
+from rlmm.base.closing import ClosedByWith
 from tests.kafka.login import Login
 from tests.kafka.node import STARTED, TIERED, Node, kafka_id
-from tests.kafka.process import Closing
 from tests.kafka.tiered import tiering
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ REPLICATED = {
 }
 
 
-class Cluster(Closing):
+class Cluster(ClosedByWith):
     def __init__(
         self,
         jars: Jars,

@@ -36,10 +36,7 @@ def cut_short(events: Iterable[MetadataEvent]) -> list[SegmentMetadata]:
 
 
 def copied_again(events: Iterable[MetadataEvent]) -> list[SegmentMetadata]:
-    """
-    Return the finished segments whose offsets were all finished already when their copies started.
-    Leaders roll at different offsets, so that other segments may overlap and still add offsets.
-    """
+    """Return the finished segments whose offsets were all finished when their copies started."""
     covered: dict[TopicIdPartition, set[int]] = defaultdict(set)
     begun: dict[SegmentId, SegmentMetadata] = {}
     for_nothing: set[SegmentId] = set()

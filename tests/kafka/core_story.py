@@ -1,6 +1,5 @@
 """
-Traffic of every kind until all of it is in the tier alone, then every way to read it compared with
-the produced records.
+Traffic of every kind until all of it is in the tier alone, then every way to read it compared.
 """
 
 from __future__ import annotations
@@ -47,10 +46,7 @@ class CoreStory:
         return Traffic(self.kafka.login, self.ledger, self.chance, partitions=self.partitions)
 
     async def produce(self, count: int = 12) -> None:
-        """
-        Produce in five codecs: plain, idempotent, in committed and aborted transactions. Two
-        transactions stay open meanwhile, each over several segments.
-        """
+        """Produce in five codecs, in and out of transactions, two of which stay open meanwhile."""
         await self.traffic().plain(2 * count)
         through = self.traffic(), self.traffic()
         async with (

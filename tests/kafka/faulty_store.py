@@ -1,7 +1,4 @@
-"""
-A bucket behind a proxy that refuses, cuts or holds up requests. The proxy reads only the first line
-of each request: a client sends one at a time per connection.
-"""
+"""A bucket behind a proxy that refuses, cuts or holds up requests by their first line."""
 
 from __future__ import annotations
 

@@ -8,10 +8,9 @@ Fixtures that give a test a real Kafka, in any folder: a pytest plugin.
     secured_kafka   module    one broker with a door of every kind
     stock_peer      function  starts Kafka's own metadata manager beside a broker
 
-A test with one of them gets the mark `kafka` and more time, and runs in one worker with all others,
-see `scheduling`; a test that gets one at run time, through `request`, sets the mark itself. Each
-ends with its scope, and with the process that started it. The report of a failing test shows the
-ends of its brokers' logs.
+A test with one of them gets the mark `kafka` and more time, and shares one worker; a test that gets
+one through `request` sets the mark itself. The report of a failing test shows the ends of its
+brokers' logs.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ import os
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.kafka.cluster import Cluster
 from tests.kafka.jars import Jars, PrerequisiteMissing
 from tests.kafka.node import PATIENT, Node
 from tests.kafka.prepared import prepare
-from tests.kafka.scheduling import WITHOUT_BROKER, WORD, OneWorkerForKafka, is_grouped
 from tests.kafka.secured import SecuredKafka
 from tests.kafka.stock_manager import StockPeer
 from tests.kafka.tiered import TieredKafka, tiered_node
@@ -36,6 +35,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.kafka.process import ProcessLog
+
+
+WORD = "kafka"
+WITHOUT_BROKER = ("tests/unit/", "tests/property/", "tests/conformance/test_", "tests/repository/")
+"""Where tests do no I/O, whatever they are called."""
+
+
+def is_grouped(test_id: str) -> bool:
+    return WORD in test_id and not test_id.startswith(WITHOUT_BROKER)
+
+
+class OneWorkerForKafka(LoadScopeScheduling):
+    """Brokers that compete for a small machine look broken; only ids tell tests with one apart."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return WORD if is_grouped(nodeid) else nodeid
+
 
 TIMEOUT_S = 300
 
@@ -48,9 +64,7 @@ class Talkative(Protocol):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """
-    Mark the tests that use a broker before marks are read; refuse a test that does not declare it.
-    """
+    """Mark tests that use a broker before marks are read; refuse undeclared ones."""
     for item in items:
         if "kafka_jars" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kafka)
@@ -108,13 +122,13 @@ def kafka_broker(
         node.stop()
 
 
-class FreshKafka:
+class FreshKafka(contextlib.ExitStack):
     """Makes nodes for one test and removes them after it."""
 
     def __init__(self, jars: Jars, folder: Path) -> None:
+        super().__init__()
         self._jars = jars
         self._folder = folder
-        self._closing = contextlib.ExitStack()
         self.logs: list[ProcessLog] = []
 
     def node(self, properties: Mapping[str, str] | None = None) -> Node:
@@ -130,17 +144,14 @@ class FreshKafka:
         return self._folder / f"node-{len(self.logs)}"
 
     def _keep(self, node: Node) -> Node:
-        self._closing.callback(node.close)
+        self.callback(node.close)
         self.logs.append(node.log)
         return node
-
-    def close(self) -> None:
-        self._closing.close()
 
 
 @pytest.fixture
 def fresh_kafka(kafka_jars: Jars, tmp_path: Path) -> Iterator[FreshKafka]:
-    with contextlib.closing(FreshKafka(kafka_jars, tmp_path / "kafka")) as fresh:
+    with FreshKafka(kafka_jars, tmp_path / "kafka") as fresh:
         yield fresh
 
 
@@ -167,28 +178,22 @@ def secured_kafka(
         yield secured.start()
 
 
-class StockPeers:
+class StockPeers(contextlib.ExitStack):
     def __init__(self, jars: Jars, folder: Path) -> None:
+        super().__init__()
         self._jars = jars
         self._folder = folder
-        self._closing = contextlib.ExitStack()
         self.logs: list[ProcessLog] = []
 
     def __call__(self, bootstrap: str, **options: Any) -> StockPeer:
         peer = StockPeer(self._jars, self._folder / f"stock-{len(self.logs)}", bootstrap, **options)
-        self._closing.enter_context(peer)
+        self.enter_context(peer)
         self.logs.extend(peer.logs)
         return peer
-
-    def close(self) -> None:
-        self._closing.close()
 
 
 @pytest.fixture
 def stock_peer(kafka_jars: Jars, tmp_path: Path) -> Iterator[StockPeers]:
-    """
-    Return a factory of stock metadata managers: `stock_peer(bootstrap, partitions=...,
-    settings=...)`.
-    """
-    with contextlib.closing(StockPeers(kafka_jars, tmp_path)) as peers:
+    """Return a factory: `stock_peer(bootstrap, partitions=..., settings=...)`."""
+    with StockPeers(kafka_jars, tmp_path) as peers:
         yield peers

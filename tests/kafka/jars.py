@@ -1,9 +1,8 @@
 """
 Kafka's jars and ours beside them: fetched, checked, compiled and archived once, then found.
 
-They lie in a cache folder named by their sources, so that a change of version or source makes a new
-one. A marker is written last, so that the folder of an interrupted run is made again. One lock
-holds for every worker and every run of the same tree.
+Their cache folder is named by their sources; a marker is written last, so that an interrupted run
+is repeated. One lock holds for every worker and every run of the same tree.
 """
 
 from __future__ import annotations
@@ -26,11 +25,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 CACHE = HERE.parent.parent / ".cache" / "kafka"
 JAVA_VERSION_MIN = 17
-PACKAGES = {
-    "java": "default-jdk-headless",
-    "javac": "default-jdk-headless",
-    "mvn": "maven",
-}
+PACKAGES = {"java": "default-jdk-headless", "javac": "default-jdk-headless", "mvn": "maven"}
 """Where each program that we start comes from, in Debian's and Ubuntu's words."""
 
 FETCH_DEADLINE_S = 600
@@ -55,10 +50,7 @@ class Jars:
     archive: Path
 
     def class_path(self) -> str:
-        """
-        Return the jars in one fixed order, ours last: a class-data archive fits one class path
-        only.
-        """
+        """Return the jars in one fixed order, ours last: a class-data archive fits one order."""
         return ":".join(map(str, [*sorted(self.lib.glob("*.jar")), self.own]))
 
     def command(self, main_class: str, *arguments: str, log4j: str, flags: list[str]) -> list[str]:
@@ -143,30 +135,33 @@ def fetched(cache: Path, pom: Path, expected: Path) -> Path:
     return lib
 
 
-def fetch(pom: Path, folder: Path) -> None:
-    (mvn,) = required("mvn")
-    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+def run_builder(command: Sequence[str], deadline_s: float, failure: str) -> None:
+    """Run Maven or javac; raise `JarsUnusable` with *failure* and the first lines said."""
     done = subprocess.run(
-        [mvn, "-B", "-q", "-C", "-f", str(pom), *goal],
+        command,
         capture_output=True,
         text=True,
         check=False,
-        timeout=FETCH_DEADLINE_S,
+        timeout=deadline_s,
         stdin=subprocess.DEVNULL,
     )
     if done.returncode != 0:
-        said = "\n".join((done.stdout + done.stderr).splitlines()[:20])
-        raise JarsUnusable(
-            f"Maven could not fetch the jars of {pom} (needs the network, once):\n{said}"
-        )
+        said = "\n".join((done.stdout + done.stderr).splitlines()[:100])
+        raise JarsUnusable(f"{failure}:\n{said}")
+
+
+def fetch(pom: Path, folder: Path) -> None:
+    (mvn,) = required("mvn")
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={folder}"]
+    command = [mvn, "-B", "-q", "-C", "-f", str(pom), *goal]
+    failure = f"Maven could not fetch the jars of {pom} (needs the network, once)"
+    run_builder(command, FETCH_DEADLINE_S, failure)
 
 
 def check_digests(folder: Path, expected: Path) -> None:
     lines = expected.read_text().splitlines()
     wanted = {name: sum_ for sum_, name in map(str.split, lines)}
-    present = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()
-    }
+    present = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in folder.iterdir()}
     wrong = sorted({name for name, _ in wanted.items() ^ present.items()})
     if wrong:
         raise JarsUnusable(
@@ -185,17 +180,8 @@ def compiled(home: Path, lib: Path, files: Sequence[Path]) -> Path:
     shutil.rmtree(classes, ignore_errors=True)
     options = ["--release", str(JAVA_VERSION_MIN), "-Xlint:all", "-Werror", "-d", str(classes)]
     path = ":".join(map(str, sorted(lib.glob("*.jar"))))
-    done = subprocess.run(
-        [javac, "-J-XX:TieredStopAtLevel=1", *options, "-cp", path, *map(str, files)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=COMPILE_DEADLINE_S,
-    )
-    if done.returncode != 0:
-        raise JarsUnusable(
-            f"javac refused {' '.join(map(str, files))}:\n{done.stdout}{done.stderr}"
-        )
+    command = [javac, "-J-XX:TieredStopAtLevel=1", *options, "-cp", path, *map(str, files)]
+    run_builder(command, COMPILE_DEADLINE_S, f"javac refused {' '.join(map(str, files))}")
     pack(classes, jar)
     return jar
 

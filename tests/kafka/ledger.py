@@ -1,8 +1,4 @@
-"""
-Records produced to a topic, and the records that a consumer must get. Traffic of every kind: five
-codecs, plain, idempotent and transactional producers, absent and empty keys, values and headers,
-committed and aborted transactions.
-"""
+"""Records produced to a topic by clients of every kind, and those that a consumer must get."""
 
 from __future__ import annotations
 
@@ -101,10 +97,7 @@ class Traffic:
     async def open_transaction(
         self, codec: str | None = None, *, is_committed: bool = True
     ) -> AsyncIterator[Callable[[int], Awaitable[Sequence[Entry]]]]:
-        """
-        Keep one transaction open in the block and end it as *is_committed* says. Others may write
-        in it, but no transaction of the same codec and end.
-        """
+        """Keep one transaction open in the block, alone of its codec and end."""
         name = f"{self.ledger.topic}-{codec}-{is_committed}"
         sent: list[Entry] = []
         async with self._producer(codec, transactional_id=name) as producer:
@@ -181,10 +174,7 @@ async def read(
     first: int = 0,
     behind: int | None = None,
 ) -> list[Entry]:
-    """
-    Return the records that aiokafka's consumer gets of a partition, from *first* to *behind*, by
-    default its end at the time of the call.
-    """
+    """Return the records that a consumer gets from *first* to *behind*, by default the end."""
     found: list[Entry] = []
     place = TopicPartition(topic, partition)
     async with (

@@ -1,6 +1,4 @@
-"""
-Where a broker is and how a client gets in: everything that any client has to be configured with.
-"""
+"""Where a broker is and how a client gets in: everything that any client is configured with."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""
-One Kafka process, broker and controller, in a folder of its own. Bound sockets reserve its ports
-before it starts and while it is down, so that a restart uses the same ports.
-"""
+"""One Kafka process, broker and controller, with a folder and with ports that restarts keep."""
 
 from __future__ import annotations
 
@@ -12,13 +9,7 @@ import socket
 from typing import TYPE_CHECKING, Self
 
 from tests.kafka.login import Login
-from tests.kafka.process import (
-    LEASH,
-    ChildProcess,
-    KeptProcess,
-    ProcessFailed,
-    ProcessLog,
-)
+from tests.kafka.process import LEASH, ChildProcess, KeptProcess, ProcessFailed, ProcessLog
 from tests.kafka.tools import Tools
 
 if TYPE_CHECKING:
@@ -29,9 +20,7 @@ if TYPE_CHECKING:
 
 STARTED = "Kafka Server started"
 TIERED = "Initialized topic-based RLMM resources successfully"
-"""
-Said by Kafka's own metadata manager. A broker that is asked to stop before that takes a minute.
-"""
+"""Kafka's own metadata manager logs it; a broker asked to stop before takes a minute."""
 
 CLEAN_STATUS = 128 + signal.SIGTERM
 """The status of a broker that was asked to stop and did."""
@@ -51,10 +40,7 @@ ONE_NODE = {
 }
 """What a broker needs that has nobody beside it."""
 
-QUICK = {
-    "broker.session.timeout.ms": "2000",
-    "broker.heartbeat.interval.ms": "200",
-}
+QUICK = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "200"}
 """A killed broker is missed after this time. With less, a busy machine loses live brokers."""
 
 PATIENT = {"broker.session.timeout.ms": "9000", "broker.heartbeat.interval.ms": "1000"}
@@ -82,10 +68,7 @@ class ReservedPort:
 
 
 class Node(KeptProcess):
-    """
-    One Kafka node, written when it is made, running from `start` to `stop`, `kill` or `close`.
-    *listeners* maps each name to its security protocol; brokers use the first among themselves.
-    """
+    """One Kafka node; brokers use the first of *listeners*, by name, among themselves."""
 
     def __init__(
         self,
@@ -186,10 +169,7 @@ class Node(KeptProcess):
         self._process = ChildProcess(command, self.folder, self.log)
 
     def wait_until_ready(self, deadline_s: float = START_DEADLINE_S) -> None:
-        """
-        Wait until the node serves. A node that does not is killed, and the error has its last
-        lines.
-        """
+        """Wait until the node serves; kill one that does not and show its last lines."""
         try:
             for line in self.ready:
                 self.log.wait_for(line, position=self._started_at, deadline_s=deadline_s)

@@ -82,11 +82,7 @@ async def create_placed(
 
 
 async def move(cluster: Reachable, topic: str, replicas: Replicas, folder: Path) -> None:
-    """
-    Give the partitions of *topic* other replicas, or other leaders alone, and wait until all
-    replicas are in sync and the first of each leads. The tools read their orders from files in
-    *folder*.
-    """
+    """Give partitions of *topic* other replicas or leaders, and wait until all are in sync."""
     order = folder / "order.json"
     partitions = [
         {"topic": topic, "partition": number, "replicas": list(one)}
@@ -97,9 +93,7 @@ async def move(cluster: Reachable, topic: str, replicas: Replicas, folder: Path)
     await asyncio.to_thread(cluster.tools.run, REASSIGN, *how)
     wanted = _wanted(replicas)
     found = await until_placed(
-        cluster,
-        topic,
-        lambda now: all(now[one][1:] == where[1:] for one, where in wanted.items()),
+        cluster, topic, lambda now: all(now[one][1:] == where[1:] for one, where in wanted.items())
     )
     if any(found[number].leader != where.leader for number, where in wanted.items()):
         how = ("--election-type", "preferred", "--all-topic-partitions")
@@ -108,6 +102,4 @@ async def move(cluster: Reachable, topic: str, replicas: Replicas, folder: Path)
 
 
 def _wanted(replicas: Replicas) -> dict[int, Placed]:
-    return {
-        number: Placed(one[0], tuple(one), frozenset(one)) for number, one in enumerate(replicas)
-    }
+    return {at: Placed(one[0], tuple(one), frozenset(one)) for at, one in enumerate(replicas)}

@@ -1,15 +1,10 @@
-"""
-Our plugins for a broker, built once for a state of their sources, and brokers that load them.
-
-Built in a folder of the cache by the same Maven project as `make plugin` uses, without its tests.
-"""
+"""Our plugins for a broker, built once for their sources by the Maven project of `make plugin`."""
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING
 
-from tests.kafka.jars import CACHE, HERE, JarsUnusable, digest, locked, required
+from tests.kafka.jars import CACHE, HERE, digest, locked, required, run_builder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,16 +24,11 @@ def built(cache: Path = CACHE) -> Path:
     with locked(cache):
         if not (made / "done").is_file():
             (mvn,) = required("mvn")
-            done = subprocess.run(
-                [
-                    mvn, "-B", "-q", "-f", str(PROJECT / "pom.xml"), "package",
-                    "-Dmaven.test.skip=true", f"-Dplugins.build={made}",
-                ],
-                capture_output=True, text=True, check=False, timeout=BUILD_DEADLINE_S,
-                stdin=subprocess.DEVNULL,
-            )  # fmt: skip
-            if done.returncode != 0:
-                raise JarsUnusable(f"Maven could not build {PROJECT}:\n{done.stdout}{done.stderr}")
+            command = [
+                mvn, "-B", "-q", "-f", str(PROJECT / "pom.xml"), "package",
+                "-Dmaven.test.skip=true", f"-Dplugins.build={made}",
+            ]  # fmt: skip
+            run_builder(command, BUILD_DEADLINE_S, f"Maven could not build {PROJECT}")
             (made / "done").touch()
     return made
 

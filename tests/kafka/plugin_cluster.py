@@ -1,9 +1,8 @@
 """
 Three brokers with our plugins, each beside a service of its own, and one tier that they share.
 
-Each service has its own socket and its own folder, follows the metadata topic of the cluster, and
-answers for what its broker leads and follows. Any broker and any service can be killed and come
-back, and any broker can be started with Kafka's own metadata manager in place of ours.
+Each service has its own socket and folder and answers for its broker's replicas. Any broker and
+service can be killed and come back, and any broker can start with Kafka's own metadata manager.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.errors import NotAssigned, RlmmError, UnknownPartition
 from rlmm.metadata.ids import TopicIdPartition
 from tests.kafka.clients import PAUSE_S
@@ -22,7 +22,7 @@ from tests.kafka.node import STARTED, TIERED, ReservedPort
 from tests.kafka.placement import create_placed, move, placed
 from tests.kafka.plugin import our_manager, our_storage
 from tests.kafka.plugin_kafka import PluginKafka
-from tests.kafka.process import Closing, ProcessFailed
+from tests.kafka.process import ProcessFailed
 from tests.kafka.sidecar import Sidecar
 from tests.kafka.tiered import TIERED_TOPIC, tiering
 from tests.kafka.tools import Tools
@@ -40,11 +40,8 @@ FOLLOWING_DEADLINE_S = 60.0
 NODES = tuple(range(1, SIZE + 1))
 
 
-class PluginCluster(Closing):
-    """
-    Brokers 1 to 3 and their services; *store* is the folder of the tier. *storage* replaces the
-    properties of our storage manager. Every broker starts with our metadata manager.
-    """
+class PluginCluster(ClosedByWith):
+    """Brokers 1 to 3 with our metadata manager, and services; *store* is the tier's folder."""
 
     def __init__(
         self,
@@ -141,10 +138,7 @@ class PluginCluster(Closing):
     async def followed(
         self, node_id: int, partitions: Collection[TopicIdPartition]
     ) -> set[TopicIdPartition]:
-        """
-        Return those of *partitions* that the service answers its broker for. Raises the refusal
-        where it refuses one now.
-        """
+        """Return those of *partitions* that the service answers its broker for, or raise."""
         held = set()
         async with greeted(self.sidecars[node_id].socket, broker_id=node_id) as client:
             for partition in partitions:
@@ -160,10 +154,7 @@ class PluginCluster(Closing):
     async def until_followed(
         self, partitions: Collection[TopicIdPartition], nodes: Collection[int] = NODES
     ) -> None:
-        """
-        Wait until each service answers its broker for exactly the partitions that the broker leads
-        and follows. *partitions* are all that exist.
-        """
+        """Wait until each service answers for exactly its broker's share of *partitions*."""
         told: object = None
         wanted: object = None
         try:

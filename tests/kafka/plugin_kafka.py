@@ -25,18 +25,12 @@ PATIENT_READS = {
     "rsm.config.request.read.timeout.ms": "15000",
     "rlmm.config.sidecar.lookup.timeout.ms": "10000",
 }
-"""
-For tests that want no ERROR at all: with the defaults, a machine that is busy for half a second
-makes a read fail, which the broker logs and the consumer repeats.
-"""
+"""For tests that want no ERROR: by default a read fails on a machine busy for half a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginKafka(TieredKafka):
-    """
-    A broker with our plugins and its service, which may be down; *store* is the tier's folder, and
-    empty where the tier is a bucket.
-    """
+    """A broker with our plugins and its service; *store* is the tier's folder, or empty."""
 
     sidecar: Sidecar
     store: Path

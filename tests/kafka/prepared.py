@@ -1,8 +1,4 @@
-"""
-The jars, ready to run: fetched, ours compiled, and the class-data archive that halves every start.
-
-`python -m tests.kafka.prepared` does it by hand, once for a tree: half a minute, later nothing.
-"""
+"""The jars, ready to run; `python -m tests.kafka.prepared` makes them, once for a tree."""
 
 from __future__ import annotations
 
@@ -33,10 +29,7 @@ ARCHIVE_DEADLINE_S = 90.0
 
 
 def prepare(cache: Path = CACHE) -> Jars:
-    """
-    Make what is missing and return where it lies. Raises `PrerequisiteMissing` where a program must
-    be installed first, `JarsUnusable` where the jars are unavailable or wrong.
-    """
+    """Make the missing jars; raise `PrerequisiteMissing` or `JarsUnusable` when impossible."""
     pom = HERE / "pom.xml"
     if not is_fetched(cache, pom):
         required("java", "javac", "mvn")  # named together, so that they are installed together

@@ -1,8 +1,4 @@
-"""
-Child processes, of Java or ours, that end with this process, and their output. A child holds one
-end of a pipe whose other end only this process has: when this process dies, the pipe ends and so
-does the child.
-"""
+"""Child processes, of Java or ours, that end with this process, and their output."""
 
 from __future__ import annotations
 
@@ -10,7 +6,9 @@ import os
 import signal
 import subprocess
 import threading
-from typing import IO, TYPE_CHECKING, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from rlmm.base.closing import ClosedByWith
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,19 +27,6 @@ TOOL_DEADLINE_S = 60.0
 
 class ProcessFailed(Exception):
     """A Java process ended or missed its deadline; the message carries its last lines."""
-
-
-class Closing:
-    """A resource that a `with` statement closes."""
-
-    def close(self) -> object:
-        raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class ProcessLog:
@@ -86,18 +71,13 @@ class ProcessLog:
         return [line for line in self.since(position) if " ERROR " in line or " FATAL " in line]
 
     def tail(self, position: int = 0) -> str:
-        """
-        Return the last lines from *position* on; after a failed start, all from the fatal line.
-        """
+        """Return the last lines from *position* on; after a failed start, all from its cause."""
         lines = self.since(position)
         fatal = next((at for at, line in enumerate(lines) if "Fatal error" in line), len(lines))
         return "\n".join(lines[min(fatal, max(0, len(lines) - TAIL_LINES)) :][: 2 * TAIL_LINES])
 
     def wait_for(self, text: str, *, position: int = 0, deadline_s: float) -> str:
-        """
-        Return the first line from *position* on that contains *text*. Raises `ProcessFailed` with
-        the last lines when the process ends before, or the time is up.
-        """
+        """Return the first line from *position* on with *text*; else raise `ProcessFailed`."""
 
         def said() -> str | None:
             return next((line for line in self._lines[position:] if text in line), None)
@@ -166,7 +146,7 @@ class ChildProcess:
         return self._status
 
 
-class KeptProcess(Closing):
+class KeptProcess(ClosedByWith):
     """A process that is started and ended several times, with one log of all its lives."""
 
     def __init__(self, log: ProcessLog) -> None:

@@ -1,6 +1,5 @@
 """
-One broker with a listener of every kind, and logins that are right, wrong, or right without rights.
-The first listener has no security, for brokers and tools; access lists allow everything else.
+One broker with a listener of every kind, the first without security, and logins right and wrong.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
+from rlmm.base.closing import ClosedByWith
 from tests.kafka.certificates import Authority
 from tests.kafka.login import Login
 from tests.kafka.node import ONE_NODE, PATIENT, Node
-from tests.kafka.process import Closing, run_java
+from tests.kafka.process import run_java
 from tests.kafka.tools import STORAGE, Tools
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def unsecured_token(subject: str, *, issued_at_s: float, life_s: float = TOKEN_L
     return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts) + "."
 
 
-class SecuredKafka(Closing):
+class SecuredKafka(ClosedByWith):
     def __init__(self, jars: Jars, folder: Path) -> None:
         folder.mkdir(parents=True)
         self._keys = folder / "keys"
@@ -167,10 +167,7 @@ class SecuredKafka(Closing):
         return self.login(way, POWERLESS)
 
     def wrong_login(self, way: Way) -> Login:
-        """
-        Return a login that fails: a wrong password, an expired token, a foreign certificate. Where
-        the client proves nothing, the client refuses the broker.
-        """
+        """Return a login that fails: wrong password, expired token, foreign certificate."""
         return self._login(
             way,
             username=ALLOWED,

@@ -1,6 +1,5 @@
 """
-Two metadata managers compared on one user partition: their answers are equal, or the literal model
-of Kafka's cache proves a named rule for each difference.
+Two metadata managers compared: equal answers, or a named rule of Kafka's cache for each difference.
 """
 
 from __future__ import annotations
@@ -125,10 +124,7 @@ def compare(
 def judge(
     events: Collection[Event], differing: Sequence[tuple[Question, Json, Json]], found: Comparison
 ) -> None:
-    """
-    Find the smallest set of rules for each difference: without them the model answers as Kafka
-    does, with them as we do.
-    """
+    """Find the smallest set of rules with which the model answers as Kafka does."""
     history = list(operations(events))
     asked = [question.of_model() for question, _, _ in differing]
     steps = tuple(
@@ -159,18 +155,13 @@ def rule_sets() -> Iterator[Rules]:
 
 
 def says(question: Question, expected: Json, told: Json) -> bool:
-    """
-    Return whether the answer is the model's. Of segments with one start offset a listing may have
-    any first; `answer_of` has checked the order of the others.
-    """
+    """Return whether the answer is the model's; of equal start offsets any may come first."""
     if (
         question.op is StepOperation.LIST_EPOCH
         and isinstance(expected, list)
         and isinstance(told, list)
     ):
-        members = [
-            one for group in expected for one in (group if isinstance(group, list) else [group])
-        ]
+        members = [one for each in expected for one in (each if isinstance(each, list) else [each])]
         return sorted(map(str, members)) == sorted(map(str, told))
     return agrees(question.op, expected, told)
 

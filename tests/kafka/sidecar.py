@@ -24,10 +24,7 @@ CLEAN_STATUS = 0
 
 
 class Sidecar(KeptProcess):
-    """
-    `rlmm serve --mode serve --assignment broker` on the metadata topic of a cluster. The data
-    folder stays over restarts. It creates the metadata topic where there is none, with *replicas*.
-    """
+    """`rlmm serve` on a cluster's metadata topic; its data folder stays over restarts."""
 
     def __init__(
         self, folder: Path, bootstrap: str, *, replicas: int = 1, arguments: Sequence[str] = ()

@@ -1,6 +1,5 @@
 """
-Clients that go on while brokers come and go. The producer is idempotent and waits for all replicas,
-the ledger has each acknowledged record, and the consumer reads from offset 0 and accepts no gap.
+Clients that go on while brokers come and go: an idempotent producer, and a consumer without a gap.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""
-Kafka's own metadata manager as a process: it reads the metadata topic of a running broker and
-answers with its own classes. The other side is `java/rlmm/kafka/StockPeer.java`.
-"""
+"""Kafka's own metadata manager as a process, in Java `java/rlmm/kafka/StockPeer.java`."""
 
 from __future__ import annotations
 
@@ -12,9 +9,10 @@ import subprocess
 import threading
 from typing import IO, TYPE_CHECKING, Any
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.metadata.segment import SegmentMetadata
 from rlmm_conformance.event_forms import event_form, event_of
-from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, Closing, ProcessFailed, ProcessLog
+from tests.kafka.process import GRACE_S, KILL_DEADLINE_S, ProcessFailed, ProcessLog
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,11 +35,8 @@ class StockRefused(Exception):
         self.java_class = java_class
 
 
-class StockPeer(Closing):
-    """
-    A stock metadata manager outside any broker. *partitions* and *replicas* are those of the
-    metadata topic, which it creates if needed. *settings* extend its configuration.
-    """
+class StockPeer(ClosedByWith):
+    """A stock metadata manager outside any broker; it creates the metadata topic if needed."""
 
     def __init__(
         self,
@@ -163,10 +158,7 @@ class StockPeer(Closing):
     def ask_all(
         self, partition: TopicIdPartition, questions: Sequence[Mapping[str, Json]]
     ) -> tuple[Sequence[dict[str, Json]], Sequence[int]]:
-        """
-        Ask many questions about one user partition, one after the other. Returns for each `{"ok":
-        ...}` or `{"error": class, "message": ...}`, and its microseconds.
-        """
+        """Ask about one user partition; return `{"ok"}` or `{"error"}` of each, and its µs."""
         told = self.ask(
             "ask_all",
             ASKING_DEADLINE_S,
@@ -195,10 +187,7 @@ class StockPeer(Closing):
     def write_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate | PartitionDelete], in_flight: int
     ) -> tuple[float, Sequence[int]]:
-        """
-        Publish *events* in their order, *in_flight* at a time. Returns the seconds until all were
-        read back, and the microseconds of each.
-        """
+        """Publish *events*, *in_flight* at a time; return the seconds of all, the µs of each."""
         forms = [event_form(event) for event in events]
         told = self.ask("write_all", WRITING_DEADLINE_S, events=forms, in_flight=in_flight)
         return told["seconds"], told["latencies_us"]

@@ -1,7 +1,4 @@
-"""
-`docs/switching.md`, carried out: its properties and its commands are read from the page, so that
-nothing stands there that is not done.
-"""
+"""`docs/switching.md`, carried out: its properties and its commands are read from the page."""
 
 from __future__ import annotations
 
@@ -77,10 +74,7 @@ class Place:
         return {name: said.get(value, value) for name, value in properties(section).items()}
 
     async def carry_out(self, section: str) -> Mapping[str, str]:
-        """
-        Run each command of a section and return their outputs. Raises `ProcessFailed` where one
-        fails.
-        """
+        """Run each command of a section and return their outputs; `ProcessFailed` if one fails."""
         return {line: await self._run(line) for line in commands(section)}
 
     async def _run(self, line: str) -> str:

@@ -26,10 +26,7 @@ def begun(one: SegmentId, first: int, last: int) -> SegmentMetadata:
 
 
 def test_copied_again_when_a_segment_has_nothing_of_its_own_names_it() -> None:
-    """
-    A segment whose offsets were all there before its copy began is named, and an overlapping one is
-    not.
-    """
+    """A segment whose offsets were all copied before is named, an overlapping one is not."""
     first, again, further = begun(ONE, 0, 9), begun(TWO, 2, 9), begun(THREE, 5, 14)
     events = stored(first, ended(ONE), again, ended(TWO), further, ended(THREE))
     assert copied_again(events) == [again]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tests.conformance.log.kafka_log import KafkaLogUnderTest
+from tests.conformance.log.implementations import KafkaLogUnderTest
 from tests.kafka.fixtures import StockPeers, Talkative
 
 if TYPE_CHECKING:
@@ -84,9 +84,7 @@ def test_tests_that_ask_for_a_broker_are_marked(pytester: pytest.Pytester) -> No
     """A test that uses a broker gets the mark and a longer timeout unless it sets one."""
     pytester.makeconftest(PLUGIN)
     pytester.makepyfile(
-        TWO_TESTS,
-        test_marked=QUICK_TEST,
-        test_plain="def test_without():\n    pass\n",
+        TWO_TESTS, test_marked=QUICK_TEST, test_plain="def test_without():\n    pass\n"
     )
     items, _ = pytester.inline_genitems(*ALONE)
     marks = {
@@ -103,10 +101,7 @@ def test_tests_that_ask_for_a_broker_are_marked(pytester: pytest.Pytester) -> No
 
 
 def test_tests_whose_id_does_not_say_it_are_refused(pytester: pytest.Pytester) -> None:
-    """
-    A test that uses a broker without `kafka` in its id is an error, since it would run in any
-    worker.
-    """
+    """A broker's test without `kafka` in its id is an error: any worker would run it."""
     pytester.makeconftest(PLUGIN)
     pytester.makepyfile(test_plain="def test_without_the_word(kafka_jars):\n    pass\n")
     result = pytester.runpytest_inprocess(*ALONE)
@@ -114,9 +109,7 @@ def test_tests_whose_id_does_not_say_it_are_refused(pytester: pytest.Pytester) -
     result.stderr.fnmatch_lines(["*test_without_the_word asks for a real broker*"])
 
 
-def test_tests_when_distributed_run_with_all_that_use_brokers_in_one_worker(
-    pytester: pytest.Pytester,
-) -> None:
+def test_tests_when_distributed_use_brokers_in_one_worker(pytester: pytest.Pytester) -> None:
     """All tests with a broker run in one of two workers."""
     pytester.makeconftest(PLUGIN)
     for name in ("test_kafka_here", "test_there"):
@@ -148,18 +141,14 @@ def broker(tmp_path):
     return made
 """
     )
-    pytester.makepyfile(
-        "def test_it(broker):\n    assert False\n\ndef test_well(broker):\n    pass\n"
-    )
+    pytester.makepyfile("def test_it(broker):\n    assert 0\n\ndef test_well(broker):\n    pass\n")
     result = pytester.runpytest_inprocess(*ALONE)
     result.assert_outcomes(failed=1, passed=1)
     result.stdout.fnmatch_lines(["*end of *broker.log*", "the disk is on fire"])
     assert result.outlines.count("the disk is on fire") == 1
 
 
-def test_fixture_when_its_broker_is_not_asked_for_by_name_has_logs_all_the_same(
-    tmp_path: Path,
-) -> None:
+def test_fixture_when_its_broker_is_indirect_has_logs_too(tmp_path: Path) -> None:
     """Logs of stock managers and of the contract suite's broker are shown, too."""
     nobody = cast("Any", SimpleNamespace(logs=[]))
     assert isinstance(StockPeers(nobody, tmp_path), Talkative)

@@ -38,9 +38,7 @@ END_DEADLINE_S = 20
 
 
 async def test_broker_when_written_to_gives_back_the_same(kafka_broker: TieredKafka) -> None:
-    """
-    A client reads the records that another client wrote, in order, at the acknowledged offsets.
-    """
+    """A client reads another client's records in order, at the acknowledged offsets."""
     await create_topic(kafka_broker.login, "written", partitions=2)
     values = [b"first", b"second", b"third"]
     # Brokers take no time that is to come, and their retention takes away what is a week old.
@@ -53,9 +51,7 @@ async def test_broker_when_written_to_gives_back_the_same(kafka_broker: TieredKa
 
 
 async def test_node_when_killed_or_stopped_comes_back_on_its_port(fresh_kafka: FreshKafka) -> None:
-    """
-    A node that was killed or stopped serves its acknowledged records at the same address again.
-    """
+    """A killed or stopped node serves its acknowledged records at its address again."""
     node = fresh_kafka.node().start()
     address = node.bootstrap
     await create_topic(node.login, "kept")
@@ -74,9 +70,7 @@ async def test_node_when_killed_or_stopped_comes_back_on_its_port(fresh_kafka: F
     assert len([line for line in node.log.since(0) if STARTED in line]) == 3
 
 
-def test_node_when_started_takes_its_classes_from_the_archive(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
+def test_node_when_started_uses_the_class_archive(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
     """The class-data archive fits: without a word it would be left out where it does not."""
     node, loaded = fresh_kafka.node(), tmp_path / "classes"
     node.flags = [*node.flags, f"-Xlog:class+load:file={loaded}"]

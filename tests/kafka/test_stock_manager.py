@@ -52,9 +52,7 @@ async def test_stock_manager_when_it_reads_a_brokers_history_knows_its_segments(
     await kafka_broker.wait_until_tiered("stock", 3)
     events = [found.event for found in kafka_broker.metadata_events("stock")]
     updates = {event.id: event for event in events if isinstance(event, SegmentUpdate)}
-    copied = [
-        event.updated(updates[event.id]) for event in events if isinstance(event, SegmentMetadata)
-    ]
+    copied = [one.updated(updates[one.id]) for one in events if isinstance(one, SegmentMetadata)]
 
     peer = stock_peer(kafka_broker.bootstrap)
     partition = kafka_broker.user_partition("stock")
@@ -70,9 +68,7 @@ async def test_stock_manager_when_it_reads_a_brokers_history_knows_its_segments(
     assert peer.log.errors() == []
 
 
-async def test_stock_manager_when_we_append_events_digests_them(
-    kafka_broker: TieredKafka, stock_peer: Start
-) -> None:
+async def test_stock_manager_reads_our_events(kafka_broker: TieredKafka, stock_peer: Start) -> None:
     """The stock manager answers with the events that our codec wrote."""
     partition = new_partition("ours")
     first, second = segment_id(1, partition), segment_id(2, partition)
@@ -98,10 +94,7 @@ async def test_stock_manager_when_we_append_events_digests_them(
 async def test_stock_manager_when_told_to_write_publishes_what_we_read(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
-    """
-    Every kind of event that the stock manager publishes decodes to its arguments, and the manager
-    reads it back.
-    """
+    """Every kind of event that the stock manager publishes decodes to its arguments."""
     partition = new_partition("theirs")
     one = segment_id(1, partition)
     peer = stock_peer(kafka_broker.bootstrap)
@@ -122,10 +115,7 @@ async def test_stock_manager_when_told_to_write_publishes_what_we_read(
 async def test_stock_manager_when_told_to_write_many_has_read_all_of_them_back(
     kafka_broker: TieredKafka, stock_peer: Start
 ) -> None:
-    """
-    The manager publishes many events in order, with a time for each, and reports a refusal as for a
-    single write.
-    """
+    """The manager publishes many events in order, timed, and reports refusals."""
     partition = new_partition("many")
     peer = stock_peer(kafka_broker.bootstrap)
     await ready(peer, partition)

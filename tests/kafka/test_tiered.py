@@ -23,10 +23,7 @@ SEGMENTS = 3
 
 
 async def test_segments_when_tiered_are_read_back_and_recorded(kafka_broker: TieredKafka) -> None:
-    """
-    All records come back from the tier, and every event decodes to the text of Kafka's formatter
-    and encodes to the broker's bytes.
-    """
+    """Tiered records come back, and events equal Kafka's formatter and bytes."""
     await kafka_broker.create_topic("tiered")
     await produce(kafka_broker.login, "tiered", RECORDS)
     await kafka_broker.wait_until_tiered("tiered", SEGMENTS)
@@ -51,9 +48,7 @@ async def test_segments_when_tiered_are_read_back_and_recorded(kafka_broker: Tie
     assert ours == [line for line in printed if str(partition) in line]
 
 
-async def test_segments_when_expired_and_deleted_leave_events_of_every_state(
-    kafka_broker: TieredKafka,
-) -> None:
+async def test_segments_when_deleted_leave_events_of_all_states(kafka_broker: TieredKafka) -> None:
     """Each segment's life is recorded from its copy to its deletion, and nothing is left over."""
     await kafka_broker.create_topic("leaving")
     await produce(kafka_broker.login, "leaving", RECORDS)

@@ -25,9 +25,7 @@ def test_pom_when_of_another_version_differs_in_nothing_else(tmp_path: Path, ver
 def test_digests_when_of_another_version_are_those_of_its_jars(version: str) -> None:
     """The digests of a version are those of its jars, the broker's own among them."""
     names = [line.split()[1] for line in listing_of(version).read_text().splitlines()]
-    assert [name for name in names if name.startswith("kafka_2.13-")] == [
-        f"kafka_2.13-{version}.jar"
-    ]
+    assert [jar for jar in names if jar.startswith("kafka_2.13-")] == [f"kafka_2.13-{version}.jar"]
 
 
 @pytest.mark.parametrize("version", [*OTHERS, USUAL])

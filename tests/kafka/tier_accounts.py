@@ -1,7 +1,4 @@
-"""
-A topic's segments in the tier by three accounts that must agree: events of the metadata topic,
-files of the tier, and the service.
-"""
+"""A topic's segments in the tier by events, by files, and by the service: the three must agree."""
 
 from __future__ import annotations
 

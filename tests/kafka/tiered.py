@@ -1,9 +1,4 @@
-"""
-A broker that tiers: Kafka's own metadata manager, and a tier in a local folder.
-
-Intervals are short, so that minutes of production take a second. Tests wait for facts: files of the
-tier, files of the broker, records of the metadata topic.
-"""
+"""A broker that tiers by Kafka's own manager, at short intervals, into a local folder."""
 
 from __future__ import annotations
 
@@ -46,9 +41,7 @@ TIERED_TOPIC = {
     "file.delete.delay.ms": "100",
     "index.interval.bytes": "100",
 }
-"""
-Settings of a topic whose segments leave soon. The active one is rolled when it is a second old.
-"""
+"""Settings of a topic whose segments leave soon; the active one rolls after a second."""
 
 
 def tiering(tier: Path, *, replicas: int = 1) -> dict[str, str]:
@@ -82,10 +75,7 @@ class MetadataEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TieredKafka:
-    """
-    A running broker that tiers, and the facts of its tiering. Tests may share it: each uses topics
-    of its own and asks about nothing else.
-    """
+    """A running broker that tiers; tests that share it use topics of their own."""
 
     node: Node
 
@@ -109,10 +99,7 @@ class TieredKafka:
         return self.node.tools
 
     def objects(self, topic: str) -> list[Path]:
-        """
-        Return the segments of *topic* in the tier, as files; not those of a topic with a longer
-        name.
-        """
+        """Return the segment files of exactly *topic* in the tier."""
         folder = re.compile(rf"{re.escape(topic)}-\d+-[A-Za-z0-9_-]{{22}}")
         found = (self.node.folder / "tier").glob(f"kafka-tiered-storage/{topic}-*/*.log")
         return sorted(path for path in found if folder.fullmatch(path.parent.name))
@@ -135,10 +122,7 @@ class TieredKafka:
         ]
 
     def metadata_events(self, topic: str | None = None) -> list[MetadataEvent]:
-        """
-        Return the events of *topic*, or of all topics, by metadata partition and offset. Raises
-        AssertionError for a record that does not decode.
-        """
+        """Return the events of *topic*, or of all topics, by metadata partition and offset."""
         events = []
         for record_set in self.metadata_record_sets():
             for batch in walk(record_set.data):
@@ -172,22 +156,19 @@ class TieredKafka:
     async def wait_until_tiered(
         self, topic: str, segments: int, *, deadline_s: float = TIER_DEADLINE_S
     ) -> None:
-        await until(
-            lambda: (
-                self.segments_that_reached(topic, SegmentState.COPY_SEGMENT_FINISHED) >= segments
-            ),
-            f"{segments} segments of {topic} were tiered",
-            deadline_s=deadline_s,
-        )
+        await self._until_reached(topic, SegmentState.COPY_SEGMENT_FINISHED, segments, deadline_s)
 
     async def wait_until_deleted(
         self, topic: str, segments: int, *, deadline_s: float = TIER_DEADLINE_S
     ) -> None:
+        await self._until_reached(topic, SegmentState.DELETE_SEGMENT_FINISHED, segments, deadline_s)
+
+    async def _until_reached(
+        self, topic: str, state: SegmentState, count: int, deadline_s: float
+    ) -> None:
         await until(
-            lambda: (
-                self.segments_that_reached(topic, SegmentState.DELETE_SEGMENT_FINISHED) >= segments
-            ),
-            f"{segments} segments of {topic} were deleted from the tier",
+            lambda: self.segments_that_reached(topic, state) >= count,
+            f"{count} segments of {topic} reached {state}",
             deadline_s=deadline_s,
         )
 
@@ -201,11 +182,7 @@ class TieredKafka:
                 return False
             return sizes == [0]
 
-        await until(
-            is_trimmed,
-            f"{topic}-{partition} was trimmed",
-            deadline_s=deadline_s,
-        )
+        await until(is_trimmed, f"{topic}-{partition} was trimmed", deadline_s=deadline_s)
 
     async def expire(self, topic: str, retention_bytes: int) -> None:
         """Let the oldest segments expire until about *retention_bytes* are left; does not wait."""

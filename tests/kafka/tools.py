@@ -27,10 +27,7 @@ METADATA_TOPIC = "__remote_log_metadata"
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """
-    The tools of one broker. Raises `ProcessFailed` with the output of a tool that fails. The
-    listener they use has no security. `run` takes any other class with a main method.
-    """
+    """The tools of one broker on a listener without security; failures raise `ProcessFailed`."""
 
     jars: Jars
     bootstrap: str
@@ -61,10 +58,7 @@ class Tools:
         return self.consume(METADATA_TOPIC, count, *how, partition=partition).splitlines()
 
     def dump_log(self, *files: Path, metadata: bool = False) -> str:
-        """
-        Run `kafka-dump-log` on segment or index files, decoding records as metadata if asked. A
-        file must be named as the broker names it, 20 digits and a suffix.
-        """
+        """Run `kafka-dump-log` on segment or index files named as by a broker."""
         return dump_log(self.jars, *files, metadata=metadata)
 
 

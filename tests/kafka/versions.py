@@ -1,9 +1,4 @@
-"""
-Brokers of other versions than the one that all other tests run: the same pom with another number,
-jars and digests of their own.
-
-`python -m tests.kafka.versions` fetches all of them by hand.
-"""
+"""Brokers of other versions, with jars and digests of their own; `__main__` fetches them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from rlmm.partition_log.names import TopicPartition
 from rlmm.partition_log.opening import PartitionOpening, open_partition
 from rlmm.partition_log.place import LoadedEntries, LogPlace
 from rlmm.partition_log.reading import PartitionReader
-from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
 from rlmm.records.batch import Batch, walk
 from tests.support.logs.partition_logs import (
@@ -28,6 +27,7 @@ from tests.support.logs.partition_logs import (
     copied,
     log_files,
     open_log,
+    stored_log,
     values_of,
 )
 
@@ -126,12 +126,10 @@ async def test_log_when_cut_around_a_batch_then_goes_on_behind_what_is_whole(fil
         shutil.copytree(files, again)
         log_files(again)[0].write_bytes(content[:size])
         expected = whole_below(size)
-        async with await LogRegistry.open(again, EACH) as registry:
-            log = await registry.partition(TOPIC, 0)
+        async with stored_log(again, EACH) as log:
             assert (await log.append(batch(b"next"))).base_offset == len(expected)
             crashed = copied(again, files.parent / "crashed")
-        async with await LogRegistry.open(crashed, EACH) as registry:
-            log = await registry.partition(TOPIC, 0)
+        async with stored_log(crashed, EACH) as log:
             assert await values_of(log) == expected | {len(expected): b"next"}
 
 

@@ -1,10 +1,8 @@
 """
-Tiered topics: the partitions of them that a broker has a replica of, and those that brokers must
-not copy.
+Tiered topics: partitions of them on a broker, and topics that brokers must not copy.
 
-DESCRIBE and DESCRIBE_CONFIGS on the topics are enough; brokers need no plugin. A topic whose
-settings our user may not read is an error, not a topic without a tier. Kafka leaves out topics that
-our user may not describe, so they cannot be told from absent ones.
+DESCRIBE and DESCRIBE_CONFIGS are enough. A topic whose settings our user may not read is an error;
+Kafka leaves out topics that our user may not describe, like absent ones.
 """
 
 from __future__ import annotations
@@ -26,18 +24,16 @@ if TYPE_CHECKING:
 
 _TIERED = "remote.storage.enable"
 _NOT_COPIED = "remote.log.copy.disable"
-_TOPICS_MAX = 500
-"""Topics in one question about settings: their answer is to stay small."""
 
 
 async def tiered_partitions_of(
     connection: BrokerConnection, broker_id: int, own_topic: str
 ) -> frozenset[TopicIdPartition]:
     """
-    Return the user partitions of tiered topics that *broker_id* has a replica of.
+    Return the user partitions, without *own_topic*, of tiered topics on *broker_id*.
 
-    *own_topic*, the metadata topic, is left out. Raises `LogNotPermitted` or `LogUnavailable` where
-    the answer would be incomplete: half of it would take partitions away from the broker.
+    Raises `LogNotPermitted` or `LogUnavailable` rather than return half: that would take partitions
+    away from the broker.
     """
     told = await connection.call(MetadataRequest(None))
     held: dict[str, TopicMetadata] = {}
@@ -58,10 +54,7 @@ async def tiered_partitions_of(
 
 
 async def topics_not_copied(connection: BrokerConnection) -> frozenset[str]:
-    """
-    Return the tiered topics whose `remote.log.copy.disable` is true, as far as our user may read
-    it.
-    """
+    """Return the tiered topics that our user can read and that set `remote.log.copy.disable`."""
     cluster = await connection.call(MetadataRequest(None))
     names = [topic.name for topic in cluster.topics if topic.code == ErrorCode.NONE]
     topics = await _described(connection, names, [_TIERED, _NOT_COPIED])
@@ -90,11 +83,9 @@ async def _described(
     connection: BrokerConnection, topics: Iterable[str], names: Sequence[str]
 ) -> list[DescribedTopic]:
     described: list[DescribedTopic] = []
-    ordered = sorted(topics)
-    for first in range(0, len(ordered), _TOPICS_MAX):
-        request = DescribeTopicsRequest(ordered[first : first + _TOPICS_MAX], names)
+    for request in DescribeTopicsRequest.in_parts(topics, names):
         answered = await connection.call(request)
-        described.extend(answered)
+        described += answered
     return described
 
 

@@ -1,9 +1,8 @@
 """
 User topics of a cluster, for jobs that run beside the brokers.
 
-Each question starts with the current leaders, and each leader is asked for the topic id after its
-answer, so an answer never belongs to another topic of the same name. Partitions whose leaders do
-not answer within a few elections' time are left out; missing is unknown, never zero.
+Each leader names the topic id after its answer, so no answer belongs to another topic of that name.
+Partitions whose leaders do not answer within a few elections are left out: unknown, never zero.
 """
 
 from __future__ import annotations
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TOPICS_MAX = 500
-"""Topics in one question about settings: their answer is to stay small."""
 _ROUNDS = 6
 """How often leaders are asked: the pauses between come to some 3 s, elections take one or two."""
 _BROKERS = 3
@@ -69,8 +66,8 @@ class UserTopics:
     """
     A client of the cluster on the event loop that made it; the caller closes it.
 
-    Every call ends after *timeout_s*: with the answers so far, or with `LogUnavailable`. It raises
-    `LogNotPermitted` as soon as our user lacks a right.
+    Each call returns after *timeout_s* with the answers so far, or raises `LogUnavailable`; it
+    raises `LogNotPermitted` as soon as our user lacks a right.
     """
 
     def __init__(self, settings: KafkaSettings, dialer: Dialer, timeout_s: float) -> None:
@@ -80,25 +77,16 @@ class UserTopics:
         self._cluster = ClusterConnection(settings, dialer, self._crew, self._now)
 
     async def metadata(self, topics: Sequence[str] | None = None) -> ClusterMetadata:
-        """
-        Return the brokers and some topics, or all that our user may DESCRIBE, as one broker knows
-        them.
-        """
-        return await self._ask_any(MetadataRequest(topics))
+        """Return brokers and *topics*, or all that our user may DESCRIBE, as a broker has them."""
+        return await self.ask(MetadataRequest(topics))
 
     async def settings(
         self, topics: Iterable[str], names: Sequence[str] | None
     ) -> dict[str, Mapping[str, TopicSetting]]:
-        """
-        Return the named settings in force of some topics, or all settings that the brokers know.
-
-        A topic that does not exist is left out, and so is a setting that the brokers do not know.
-        """
+        """Return the named settings in force, or all; unknown topics and settings are left out."""
         found: dict[str, Mapping[str, TopicSetting]] = {}
-        wanted = sorted(topics)
-        for first in range(0, len(wanted), _TOPICS_MAX):
-            request = DescribeTopicsRequest(wanted[first : first + _TOPICS_MAX], names)
-            for described in await self._ask_any(request):
+        for request in DescribeTopicsRequest.in_parts(topics, names):
+            for described in await self.ask(request):
                 if described.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                     continue
                 if described.code != ErrorCode.NONE:
@@ -108,18 +96,10 @@ class UserTopics:
         return found
 
     async def alter(self, request: AlterTopicRequest) -> TopicRequestOutcome:
-        """
-        Send a change of one topic's settings once, and return its outcome.
-
-        Raises `LogUnavailable` when no broker could be reached, and when the answer was lost: then
-        the change may have been made, and may be sent again.
-        """
+        """Send a topic's change once; `LogUnavailable` also for a lost answer: it may be resent."""
         async with self._deadline(request):
             connection = await self._any_connection()
             return await connection.call(request)
-
-    async def ask(self, request: Request[T]) -> T:
-        return await self._ask_any(request)
 
     async def ask_broker(self, broker: int, request: Request[T]) -> T:
         async with self._deadline(request):
@@ -127,11 +107,7 @@ class UserTopics:
             return await self._ask(self._cluster.node(broker), request)
 
     async def why_too_old(self, request: Request[T]) -> str:
-        """
-        Return why some broker does not know *request*; empty where all brokers do.
-
-        The request goes to every broker, so it must ask for nothing.
-        """
+        """Return why some broker does not know *request*, which must ask for nothing; else ""."""
         async with self._deadline(request):
             view = await self._cluster.fresh_view()
             for node_id in sorted(view.brokers):
@@ -146,8 +122,7 @@ class UserTopics:
         self, partitions: Collection[TopicIdPartition], *questions: OfLeader[C]
     ) -> dict[TopicIdPartition, tuple[C, ...]]:
         """
-        Ask the leaders of *partitions* all of *questions*, in that order; a partition is left out
-        unless its leader answered all of them.
+        Return the answers of leaders to *questions*, in order; a partition lacking any is left out.
 
         A question makes the request to one leader from its partitions, by topic. Raises
         `UnsupportedVersion` where a leader is too old for a question.
@@ -175,7 +150,7 @@ class UserTopics:
         return found
 
     async def _by_leader(self, wanted: list[TopicIdPartition]) -> dict[int, list[TopicIdPartition]]:
-        told = await self._ask_any(MetadataRequest(sorted({one.topic for one in wanted})))
+        told = await self.ask(MetadataRequest(sorted({one.topic for one in wanted})))
         for topic in told.topics:
             if topic.code in DENIED:
                 raise error_for(f"topic {topic.name}", topic.code, "DESCRIBE the topic")
@@ -234,7 +209,7 @@ class UserTopics:
             for task in tasks:
                 task.cancel()
 
-    async def _ask_any(self, request: Request[T]) -> T:
+    async def ask(self, request: Request[T]) -> T:
         asked: set[Node] = set()
         async with self._deadline(request):
             while True:
@@ -247,7 +222,7 @@ class UserTopics:
                     await self._cluster.view_after(view.number)
 
     def _not_among(self, asked: set[Node]) -> Node:
-        """Return a broker to ask, another one than *asked* where there is one."""
+        """Return a broker to ask, if possible not one of *asked*."""
         others = [node for node in self._cluster.nodes() if node not in asked]
         connected = [node for node in others if node.is_connected]
         return next(iter(connected or others), None) or self._cluster.any_node()
@@ -258,8 +233,7 @@ class UserTopics:
                 return await (await node.control()).call(request)
         except TimeoutError as error:
             node.hang_up()
-            msg = f"{node} has not answered {request.api.name}"
-            raise LogUnavailable(msg) from error
+            raise LogUnavailable(f"{node} has not answered {request.api.name}") from error
 
     async def _any_connection(self) -> BrokerConnection:
         while True:
@@ -290,6 +264,5 @@ def _is_good(partition: TopicIdPartition, answer: PartitionResponse, leader: int
     if answer.code in DENIED:
         raise error_for(where, answer.code, "DESCRIBE the topic")
     if answer.code == ErrorCode.UNSUPPORTED_VERSION:
-        msg = f"{where}: {name_of(answer.code)}"
-        raise UnsupportedVersion(msg)
+        raise UnsupportedVersion(f"{where}: {name_of(answer.code)}")
     return answer.code == ErrorCode.NONE

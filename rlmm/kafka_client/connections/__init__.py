@@ -5,11 +5,9 @@ May be imported by `rlmm.kafka_client.admin`, `rlmm.kafka_client.fetch`,
 `rlmm.kafka_client.offsets`, `rlmm.kafka_client.produce`, `rlmm.log.kafka`, `rlmm.state_sources`,
 `spark_tiering.segment_sources`.
 
-- `broker_connections`: Connections to one broker.
-- `cluster`: The cluster as its brokers describe it, refreshed by one attempt at a time for all
-  callers.
+- `broker_connections`: Connections to one broker, in pools by kind.
+- `cluster`: The cluster as its brokers describe it, refreshed by one attempt for all callers.
 - `connection`: A connection to one broker.
 - `diagnosis`: Diagnosis of a failed connection.
-- `pool`: A pool of connections of one kind to one broker.
 - `task_set`: The tasks of one log.
 """

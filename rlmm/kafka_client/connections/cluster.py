@@ -1,9 +1,8 @@
 """
 The cluster as its brokers describe it, refreshed by one attempt at a time for all callers.
 
-A view has brokers, topic and leaders as one broker knew them at one time. An attempt goes to
-connected brokers first, then to other known brokers, then to the bootstrap servers. While no broker
-answers, the pauses between attempts grow.
+An attempt tries connected brokers, then other known brokers, then the bootstrap servers. While no
+broker answers, the pauses between attempts grow.
 """
 
 from __future__ import annotations
@@ -111,14 +110,12 @@ class ClusterConnection:
 
     def node(self, node_id: int) -> Node:
         if node_id not in self._nodes:
-            msg = f"broker {node_id} is gone"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"broker {node_id} is gone")
         return self._nodes[node_id]
 
     def any_node(self) -> Node:
         if not self._nodes:
-            msg = "the cluster names no broker that could be asked"
-            raise LogUnavailable(msg)
+            raise LogUnavailable("the cluster names no broker that could be asked")
         return self._known()[0]
 
     async def short_questions(self) -> BrokerConnection:
@@ -126,12 +123,7 @@ class ClusterConnection:
         return await self.any_node().control()
 
     def wake(self) -> None:
-        """
-        End the current pause, because a broker has shown a sign of life.
-
-        Not where a broker refused our login: a sign of life does not change that, and passwords
-        must not be tried more often.
-        """
+        """End the current pause after a sign of life, except where a broker refused our login."""
         if not isinstance(self.trouble, LogNotPermitted):
             self._backoff.wake()
 
@@ -148,11 +140,7 @@ class ClusterConnection:
         return await self.view_after(self.attempts.made)
 
     async def view_after(self, number: int) -> ClusterView:
-        """
-        Return a view later than the one with *number*, as soon as there is one.
-
-        Tries as often as the pauses allow until it is cancelled; raises `LogNotPermitted` at once.
-        """
+        """Return the next view after *number*, trying until cancelled or not permitted."""
         while self.view is None or self.view.number <= number:
             await asyncio.wait({self.wish()})
             if isinstance(self.trouble, LogNotPermitted):

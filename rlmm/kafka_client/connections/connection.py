@@ -1,9 +1,8 @@
 """
-A connection to one broker: the only module that uses the library's connection, and translates its
-errors.
+A connection to one broker: the one user of the library's connection; translates its errors.
 
-A broker answers the requests of one connection in order: requests that wait (fetch, append) have
-connections of their own, see `broker_connections`.
+A broker answers a connection's requests in order: requests that wait have others, see
+`broker_connections`.
 """
 
 from __future__ import annotations
@@ -58,25 +57,17 @@ class Dialer:
 
     @classmethod
     async def prepare(cls, settings: KafkaSettings) -> Dialer:
-        """
-        Read the files of the configuration. `ConfigError` names one that cannot be used, or an
-        aiokafka of another minor version.
-        """
+        """Read the configured files; `ConfigError` for an unusable file or wrong aiokafka."""
         if not aiokafka.__version__.startswith(f"{AIOKAFKA}."):
-            msg = (
+            raise ConfigError(
                 f"aiokafka {aiokafka.__version__} is installed, the Kafka client needs "
                 f"{AIOKAFKA}: install aiokafka {AIOKAFKA}"
             )
-            raise ConfigError(msg)
         context = await in_own_thread("tls", partial(tls_context, settings.security))
         return cls(settings, library_options(settings.security, context))
 
     async def dial(self, host: str, port: int, role: str) -> BrokerConnection:
-        """
-        Connect and log in, as the client that *role* names.
-
-        Raises `LogUnavailable` or `LogNotPermitted` with the cause and what to do.
-        """
+        """Connect and log in as client *role*; raises `LogUnavailable` or `LogNotPermitted`."""
         settings = self._settings
         host = _LOOPBACK.get(host, host)
         address = address_text(host, port)
@@ -114,11 +105,7 @@ def address_text(host: str, port: int) -> str:
 
 
 class BrokerConnection:
-    """
-    An open connection; once it fails it stays closed.
-
-    Also one that the broker has hung up on is to be closed: the library keeps its socket.
-    """
+    """An open connection; failed or hung up it must be closed: the library keeps its socket."""
 
     def __init__(self, made: AIOKafkaConnection, address: str, security: SecuritySettings) -> None:
         self._made = made
@@ -135,13 +122,11 @@ class BrokerConnection:
         Send *request*; awaiting the result gives its answer.
 
         Raises `LogUnavailable` at once when it was surely not sent; awaiting raises it when the
-        broker may have got it. If that is cancelled, the answer is dropped when it comes, and later
-        requests of this connection wait for it. `UnsupportedVersion` where the broker is older than
-        a request needs that not every broker knows; the connection is as good as before.
+        broker may have got it. A cancelled wait drops the answer, and later requests wait for it.
+        `UnsupportedVersion` for a broker that is too old leaves the connection as good as before.
         """
         if not self._made.connected():
-            msg = f"{self.address}: the connection is closed"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"{self.address}: the connection is closed")
         envelope = _Envelope(request)
         try:
             pending = self._made.send(envelope)
@@ -184,12 +169,7 @@ class BrokerConnection:
 
 
 class _Pending:
-    """
-    The library's coroutine for an answer, which may be dropped.
-
-    A task that is cancelled before its first step never awaits it, and Python then warns of a
-    coroutine that was never awaited.
-    """
+    """The library's coroutine for an answer; dropped unawaited without Python's warning."""
 
     def __init__(self, coroutine: Coroutine[Any, None, _Payload]) -> None:
         self._coroutine = coroutine
@@ -243,11 +223,10 @@ class _Envelope:
         version = self._api.choose(versions)
         if version is None:
             spoken = versions.get(self._api.key)
-            msg = (
+            raise (UnsupportedVersion if self._api.since else LogUnavailable)(
                 f"the broker speaks {self._api.name} in versions {spoken}, "
                 f"one of {self._api.versions} is needed: Kafka {self._api.since or '3.1'} or newer"
             )
-            raise (UnsupportedVersion if self._api.since else LogUnavailable)(msg)
         self.version = version
         return self
 

@@ -1,9 +1,4 @@
-"""
-Diagnosis of a failed connection: one line that names the cause and what to do.
-
-The library raises the true cause, or an error of its own with the cause in its chain; the most
-specific error of the chain decides. No line contains a secret.
-"""
+"""Diagnosis of a failed connection: one line, without secrets, by the most specific known cause."""
 
 from __future__ import annotations
 

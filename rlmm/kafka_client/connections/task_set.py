@@ -1,7 +1,4 @@
-"""
-The tasks of one log. A log is opened and closed by calls, so its tasks live in a set that `close`
-empties, not in a task group; they are started here and nowhere else in this package.
-"""
+"""The tasks of one log, started here alone and ended by `close`: calls open logs, no task group."""
 
 from __future__ import annotations
 
@@ -36,12 +33,7 @@ class TaskSet:
         name: str,
         on_end: Callable[[asyncio.Task[T]], None] | None = None,
     ) -> asyncio.Task[T]:
-        """
-        Start *work*; *on_end* is called however it ends, unless the set is closed before.
-
-        An error of *work* is left to its awaiter or *on_end*, and never reaches the loop's
-        exception handler.
-        """
+        """Start *work*; its end, also by an error, calls *on_end*, unless `close` came before."""
         task = asyncio.get_running_loop().create_task(work, name=name, context=self._within.copy())
         self._tasks.add(task)
 

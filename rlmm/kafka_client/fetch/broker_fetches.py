@@ -1,13 +1,9 @@
 """
 Fetches from one broker, and the tasks that send them.
 
-A worker task ends when no partition is left. Each has a connection of its own; all but one may
-long-poll, the last one is for partitions that have records.
-
-Long polls end together: a partition that becomes ready while others are polled waits until the
-first poll is due, and then all go on as one request. So requests that load has scattered merge
-again when no records come. The last poll that may be sent is short, because partitions that come
-later wait for it.
+A worker task ends when no partition is left. Each has its own connection; all but the last, which
+is for partitions with records, may long-poll. Long polls end together, so that requests that load
+has scattered merge again. The last poll is short, because later partitions wait for it.
 """
 
 from __future__ import annotations
@@ -16,16 +12,15 @@ import asyncio
 import contextlib
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rlmm.base.doorbell import Doorbell
 from rlmm.errors import LogError
 
 if TYPE_CHECKING:
-    from rlmm.kafka_client.connections.broker_connections import Node
     from rlmm.kafka_client.connections.task_set import TaskSet
+    from rlmm.kafka_client.fetch.fetcher import LeaderReads
     from rlmm.kafka_client.fetch.partition_reads import PendingRead
-    from rlmm.kafka_messages.fetch import FetchAnswer, FetchRequest
 
 WORKERS_MAX = 4
 """Requests that one broker has in the works."""
@@ -50,39 +45,13 @@ class FetchWorker:
     """Until when it waits at the broker for new records; None when it does not."""
 
 
-class FetchTurns(Protocol):
-    """The reads behind the partitions: makes requests, and takes their answers."""
-
-    def node(self) -> Node: ...
-
-    def is_at_tail(self, partition: int) -> bool: ...
-
-    def cover(self, partitions: list[int]) -> dict[int, PendingRead]: ...
-
-    def request(self, turn: dict[int, PendingRead], *, wait_ms: int) -> FetchRequest: ...
-
-    async def answered(self, turn: dict[int, PendingRead], answer: FetchAnswer) -> bool:
-        """Take the answer, with pauses for others; true when a reader got something."""
-
-    def failed(self, turn: dict[int, PendingRead], error: LogError) -> None:
-        """Take the reads back: the whole request came to nothing."""
-
-    def died(self, turn: dict[int, PendingRead], done: asyncio.Task[None]) -> None:
-        """Take the reads back: the task that asked for them has ended as it never should."""
-
-    def late(self) -> None: ...
-
-
 class BrokerFetches:
     """The partitions that wait for one broker, in the order in which they came."""
 
     def __init__(
-        self, name: str, turns: FetchTurns, crew: TaskSet, *, poll_s: float, late_s: float
+        self, name: str, turns: LeaderReads, crew: TaskSet, *, poll_s: float, late_s: float
     ) -> None:
-        """
-        A broker waits for new records for *poll_s* at most, and is late when it has not answered
-        after *late_s*.
-        """
+        """A broker waits up to *poll_s* for new records, and is late after *late_s*."""
         self.ready: dict[int, None] = {}
         self._name = name
         self._turns = turns

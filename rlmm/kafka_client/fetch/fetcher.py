@@ -1,12 +1,10 @@
 """
 The fetcher: gathers waiting reads by leader into fetch requests, and answers them with record sets.
 
-A request holds one read of each partition that waits at that moment. Reads that are not known to be
-at the high watermark are sent at once, without a wait at the broker; the others share long polls,
-several at a time, so no partition waits for another.
-
-A read belongs to the leader that it was sent to until the answer comes, or another broker leads.
-When a task dies, its reads end with `LogUnavailable`, and the next read starts another task.
+A request holds one read of each waiting partition. Reads that are not known to be at the high
+watermark go at once; the others share several long polls, so no partition waits for another. A read
+belongs to its leader until the answer or a new leader. When a task dies, its reads end with
+`LogUnavailable`, and the next read starts another.
 """
 
 from __future__ import annotations
@@ -106,9 +104,7 @@ class Fetcher:
                 del self._waiting[read.partition]
 
     def silence(self, read: PendingRead) -> LogError | None:
-        """
-        Return why *read* had no answer when its time was up; None when there was nothing to answer.
-        """
+        """Return why *read* had no answer in its time; None when there was nothing to answer."""
         trail = self.trail(read.partition)
         if read.is_answered or trail.heard_at + self._patience_s >= self._now():
             return None
@@ -135,9 +131,7 @@ class Fetcher:
         return self._trails[partition]
 
     def next_read(self, partition: int, leader: int | None) -> PendingRead | None:
-        """
-        Return the read of *partition* to ask *leader* for; None when it was asked for one already.
-        """
+        """Return the read of *partition* to ask *leader* for; None when one is under way."""
         _, covering = self._covered.get(partition, (None, None))
         if covering is not None and covering == leader:
             return None
@@ -162,13 +156,9 @@ class Fetcher:
             self.try_later(partition, error, is_stale=True)
             return
         if leader not in self._desks:
-            turns = _Turns(self, self._cluster, leader, self._settings.fetch_max_bytes)
+            turns = LeaderReads(self, self._cluster, leader, self._settings.fetch_max_bytes)
             self._desks[leader] = BrokerFetches(
-                f"broker {leader}",
-                turns,
-                self._crew,
-                poll_s=self._poll_s,
-                late_s=self._patience_s,
+                f"broker {leader}", turns, self._crew, poll_s=self._poll_s, late_s=self._patience_s
             )
         self._desks[leader].put(partition)
 
@@ -232,7 +222,7 @@ class Fetcher:
             answer(read, error)
 
 
-class _Turns:
+class LeaderReads:
     """The reads of one leader, for its `BrokerFetches`."""
 
     def __init__(
@@ -271,6 +261,7 @@ class _Turns:
         return FetchRequest(fetcher.topic_id, wanted, wait_ms=wait_ms, bytes_max=self._bytes_max)
 
     async def answered(self, turn: dict[int, PendingRead], answer: FetchAnswer) -> bool:
+        """Take the answer, with pauses for others; true when a reader got something."""
         if answer.code != ErrorCode.NONE:
             self.failed(turn, error_for("the fetch", answer.code, "READ the topic"))
             return False
@@ -298,6 +289,7 @@ class _Turns:
             self._fetcher.done(read, self._leader)
 
     def died(self, turn: dict[int, PendingRead], done: asyncio.Task[None]) -> None:
+        """Take the reads back: the task that asked for them has ended as it never should."""
         self._fetcher.deaths += 1
         why = report_death(done, f"the fetch from broker {self._leader}")
         for read in turn.values():

@@ -1,10 +1,9 @@
 """
 Reads of history beside the followers of a log, answered by a fetcher of their own.
 
-A fetcher has one request per partition under way at a time, and remembers the end of each partition
-and the leader epoch before its position. A reader of a whole partition that shared the followers'
-fetcher would wait for their long polls and disturb what is remembered. The second fetcher starts
-with the first such read, and is dropped when no read has used it for a while.
+A fetcher has one request per partition under way, and remembers end and epoch. A reader of history
+that shared it would wait for long polls and disturb that. The second fetcher starts with the first
+such read, and is dropped when unused for a while.
 """
 
 from __future__ import annotations

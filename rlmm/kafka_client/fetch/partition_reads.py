@@ -1,21 +1,75 @@
-"""Reads of one partition: one that waits, and the state of the partition between reads. No I/O."""
+"""Reads of one partition: whole batches of an answer, waiting reads, state between them. No I/O."""
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.base.backoff import RETRY, Backoff
 from rlmm.errors import LogDamaged, LogError, LogTruncated, LogUnavailable
 from rlmm.kafka_client.code_errors import error_for
-from rlmm.kafka_client.fetch.whole_batches import whole_batches
 from rlmm.kafka_messages.error_codes import ErrorCode, name_of
 from rlmm.kafka_messages.fetch import NO_EPOCH, FetchedPartition, FetchPartition
+from rlmm.records.header import BATCH_BYTES_MAX, HEADER_BYTES, LENGTH_FROM, MAGIC
 from rlmm.records.record_set import RecordSet
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
+
+
+_START = struct.Struct(">qi")
+_INT32 = struct.Struct(">i")
+_LEADER_EPOCH_AT = 12
+_MAGIC_AT = 16
+_LAST_DELTA_AT = 23
+_LENGTH_MIN = 14
+"""The smallest that any format ever had, as a length counts."""
+_NO_EPOCH = -1
+
+
+class WholeBatches(NamedTuple):
+    """
+    The whole batches at the start of some bytes.
+
+    *size* is their end, *next_offset* and *leader_epoch* are the last one's; without one 0, None,
+    -1. *wanted* is the size of the batch behind them, 0 where cut off; *damage* why there is none.
+    """
+
+    size: int
+    next_offset: int | None
+    leader_epoch: int
+    wanted: int
+    damage: str | None
+
+
+def whole_batches(data: bytes | memoryview) -> WholeBatches:
+    """Find the whole batches at the begin of *data*."""
+    unpack = _START.unpack_from
+    count = len(data)
+    at = last = wanted = 0
+    damage = None
+    while count - at >= LENGTH_FROM:
+        base_offset, length = unpack(data, at)
+        if not _LENGTH_MIN <= length <= BATCH_BYTES_MAX:
+            damage = f"a batch at offset {base_offset} claims a length of {length}"
+            break
+        stop = at + LENGTH_FROM + length
+        if stop > count:
+            wanted = stop - at
+            break
+        last = at
+        at = stop
+    if at == 0:
+        return WholeBatches(0, None, _NO_EPOCH, wanted, damage)
+    base_offset, _ = unpack(data, last)
+    if data[last + _MAGIC_AT] != MAGIC or at - last < HEADER_BYTES:
+        return WholeBatches(at, base_offset + 1, _NO_EPOCH, wanted, damage)
+    (last_delta,) = _INT32.unpack_from(data, last + _LAST_DELTA_AT)
+    (leader_epoch,) = _INT32.unpack_from(data, last + _LEADER_EPOCH_AT)
+    return WholeBatches(at, base_offset + last_delta + 1, leader_epoch, wanted, damage)
+
 
 _GROWTH = 2
 _BYTES_MAX = 2**31 - 1
@@ -89,10 +143,7 @@ class FetchPosition:
     def judge(
         self, read: PendingRead, fetched: FetchedPartition, *, is_first: bool
     ) -> RecordSet | LogError | FetchOutOfRange | FetchAgain:
-        """
-        Judge an answer for *read*, and remember it. *is_first* means that the read stood first in
-        the request: then a whole batch comes, whatever its size.
-        """
+        """Judge an answer for *read*, the first of which (*is_first*) has a whole batch."""
         if fetched.is_diverging:
             return FetchOutOfRange(is_diverging=True)
         if fetched.code != ErrorCode.NONE:
@@ -149,9 +200,7 @@ class FetchPosition:
 def truncated(
     read: PendingRead, log_start: int, next_offset: int, *, is_diverging: bool
 ) -> LogTruncated | None:
-    """
-    Return the error for a position outside of the bounds; None when it is within them after all.
-    """
+    """Return the error for a position outside of the bounds; None when it is within them."""
     where = f"partition {read.partition}: offset {read.position}"
     held = f"the log holds {log_start} to {next_offset}"
     if is_diverging:

@@ -1,9 +1,8 @@
 """
-The bounds of partitions, asked of each partition's leader at the moment of the call.
+The bounds of partitions, asked of their leaders in parallel at the moment of the call.
 
-Missing in an answer is unknown, never zero. Leaders are asked in parallel, so a slow one does not
-delay the others. Each leader is asked for the topic id last, on the same connection, so its offsets
-belong to the expected topic.
+Missing in an answer is unknown, never zero. Each leader names the topic id last, on the same
+connection, so its offsets belong to the expected topic.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""
-The offsets that a leader knows of a partition: log start, high watermark, last stable offset, and
-those of its tier.
-"""
+"""The offsets of a partition at its leader: log start, high watermark, last stable, the tier's."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rlmm.errors import LogUnavailable, UnsupportedVersion
+from rlmm.kafka_client.admin.user_topics import UserTopics
+from rlmm.kafka_client.connections.connection import Dialer
 from rlmm.kafka_messages.offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -19,9 +20,9 @@ from rlmm.kafka_messages.offsets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-    from rlmm.kafka_client.admin.user_topics import UserTopics
+    from rlmm.kafka_client.settings import KafkaSettings
     from rlmm.metadata.ids import TopicIdPartition
 
 
@@ -50,12 +51,52 @@ UPLOAD_START: Final = LogEnd(EARLIEST_PENDING_UPLOAD)
 async def ends_of(
     topics: UserTopics, partitions: Collection[TopicIdPartition], *ends: LogEnd
 ) -> dict[TopicIdPartition, tuple[int | None, ...]]:
-    """
-    Return the *ends* of each partition, in the order in which its leader was asked; see
-    `UserTopics.of_leaders`.
-    """
+    """Return the *ends* of each partition in the order asked; see `UserTopics.of_leaders`."""
     told = await topics.of_leaders(partitions, *(end.request_of for end in ends))
     return {
         partition: tuple(end.told(listed.offset) for end, listed in zip(ends, answers, strict=True))
         for partition, answers in told.items()
     }
+
+
+class LastStableOffsets:
+    """A client of the cluster of *settings*, connected as long as `run` runs."""
+
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        timeout_s: float,
+        *,
+        prepare: Callable[[KafkaSettings], Awaitable[Dialer]] = Dialer.prepare,
+    ) -> None:
+        self._settings = settings
+        self._timeout_s = timeout_s
+        self._prepare = prepare
+        self._topics: UserTopics | None = None
+
+    async def run(self) -> None:
+        """Serve questions until cancelled; raises `ConfigError` for an unusable file."""
+        topics = UserTopics(self._settings, await self._prepare(self._settings), self._timeout_s)
+        self._topics = topics
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._topics = None
+            await topics.close()
+
+    async def last_stable_offset(self, partition: TopicIdPartition) -> int:
+        """Ask the leader by topic id; raise `LogUnavailable` or `LogNotPermitted`."""
+        topics = self._topics
+        if topics is None:
+            raise LogUnavailable("the cluster is not asked before the service runs")
+        try:
+            ends = await ends_of(topics, [partition], LAST_STABLE)
+        except UnsupportedVersion as error:
+            raise LogUnavailable(str(error)) from error
+        (offset,) = ends.get(partition, (None,))
+        if offset is None:
+            raise LogUnavailable(
+                f"no leader answers for {partition} with the topic id {partition.topic_id}: is it "
+                "that cluster, and may we DESCRIBE the topic?"
+            )
+        return offset

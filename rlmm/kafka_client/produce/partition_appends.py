@@ -1,9 +1,9 @@
 """
 The appends to one partition: in order, one batch at a time, each stored once. No I/O.
 
-A waiting append is surely not stored. A batch that was sent is sent again, with the same bytes and
-sequence numbers, until a broker answers or no caller waits any more; only then its outcome is
-unknown. A broker stores a sequence number once, also after the leader has changed.
+A waiting append is surely not stored. A batch is resent, with the same bytes and sequence numbers,
+until a broker answers or no caller waits; only then is its outcome unknown. A broker stores a
+sequence number once, also after the leader has changed.
 """
 
 from __future__ import annotations
@@ -151,10 +151,7 @@ class PartitionAppends:
             append.fail(AppendUncertain(text) if append.is_sent else type(error)(text))
 
     def pack(self, now_ms: int) -> bytes | None:
-        """
-        Return the batch to send: the one that was sent before, or a new one; None when nothing
-        waits.
-        """
+        """Return the batch sent before, or a new one; None when nothing waits."""
         if self.batch is None and self.is_wanted():
             assert self.producer is not None
             appends = self._take()

@@ -1,9 +1,8 @@
 """
-The idempotent producer: each partition has its own producer id and sends for itself, so one
-partition's failure does not delay another.
+The idempotent producer: each partition has its own producer id and delays no other partition.
 
-An append is acknowledged when all in-sync replicas have stored it (acks=all). The number and bytes
-of waiting appends are bounded; an append that finds no room is refused at once.
+All in-sync replicas acknowledge an append (acks=all). The number and bytes of waiting appends are
+bounded; an append that finds no room is refused at once.
 """
 
 from __future__ import annotations
@@ -73,12 +72,7 @@ class IdempotentProducer:
     def put(
         self, partition: int, value: bytes, record: Record | None = None
     ) -> tuple[PartitionAppends, ProducerAppend]:
-        """
-        Queue *value*, or a whole *record*; the caller that waits for its offset hands it back by
-        `release`.
-
-        Raises `AppendRefused` when there is no room for it.
-        """
+        """Queue *value*, or a whole *record*, or raise `AppendRefused`; `release` ends it."""
         append = ProducerAppend(value, asyncio.get_running_loop().create_future(), record=record)
         self._require_room(partition, append)
         self.pending += 1
@@ -103,17 +97,15 @@ class IdempotentProducer:
         settings = self._settings
         where = f"partition {partition}"
         if append.size + BATCH_BYTES > settings.max_request_size:
-            msg = (
+            raise AppendRefused(
                 f"{where}: an event of {len(append.value)} bytes does not fit into "
                 f"max.request.size ({settings.max_request_size} bytes)"
             )
-            raise AppendRefused(msg)
         if self.pending >= settings.pending_appends_max:
             msg = f"{where}: {self.pending} appends wait already (pending.appends.max)"
             raise AppendRefused(msg)
         if self.pending_bytes + append.size > settings.buffer_memory:
-            msg = f"{where}: {self.pending_bytes} bytes wait already (buffer.memory)"
-            raise AppendRefused(msg)
+            raise AppendRefused(f"{where}: {self.pending_bytes} bytes wait already (buffer.memory)")
 
     def _start(self, partition: int, lane: PartitionAppends) -> None:
         self._running.add(partition)
@@ -204,8 +196,7 @@ class IdempotentProducer:
     def _require_leader(self, partition: int, leader: int) -> None:
         view = self._cluster.view
         if view is not None and view.leader_of(partition) not in {leader, None}:
-            msg = f"broker {leader} has not answered, and another leads now"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"broker {leader} has not answered, and another leads now")
 
     def _request(self, partition: int, lane: PartitionAppends) -> ProduceRequest | None:
         assert self._topic_id is not None

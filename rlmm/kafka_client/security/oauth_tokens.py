@@ -14,12 +14,7 @@ TOKEN_BYTES_MAX = 1 << 20
 
 
 class FileTokens:
-    """
-    A `TokenProvider` that reads *path* for each new connection.
-
-    The program that renews the token replaces the file; this class does not know when a token
-    expires.
-    """
+    """A `TokenProvider` that reads *path*, which its owner replaces, for each new connection."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -28,9 +23,7 @@ class FileTokens:
         return f"FileTokens({str(self._path)!r})"
 
     async def token(self) -> str:
-        """
-        Return the text of the file; `LogNotPermitted` when it cannot be read, is empty or no token.
-        """
+        """Return the text of the file; `LogNotPermitted` when unreadable, empty or no token."""
         try:
             text = (await in_own_thread("token", self._read)).decode("ascii").strip()
         except (OSError, UnicodeDecodeError) as error:

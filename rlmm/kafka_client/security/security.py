@@ -1,8 +1,4 @@
-"""
-Security settings in the form of the library: the TLS context, the user, the tokens.
-
-Reads the files of the configuration; `ConfigError` names a file that cannot be used.
-"""
+"""Security settings as the library wants them; `ConfigError` names a file that cannot be used."""
 
 from __future__ import annotations
 
@@ -14,11 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 from aiokafka.abc import AbstractTokenProvider
 
 from rlmm.errors import ConfigError
-from rlmm.kafka_client.security.java_key_store import StoreUnreadable
-from rlmm.kafka_client.security.key_stores import is_store, pem_of, read_store
+from rlmm.kafka_client.security.key_stores import StoreUnreadable, is_store, pem_of, read_store
 
 if TYPE_CHECKING:
-    from rlmm.kafka_client.security.java_key_store import StoreContent
+    from rlmm.kafka_client.security.key_stores import StoreContent
     from rlmm.kafka_client.settings import Secret, SecuritySettings
 
 STORE_BYTES_MAX = 16 * 1024 * 1024
@@ -30,12 +25,7 @@ _CONVERT = (
 
 
 class TokenProvider(Protocol):
-    """
-    Gives the bearer tokens of OAUTHBEARER, once for every new connection.
-
-    A provider keeps a token as long as it is valid. Its errors should be `LogNotPermitted` or
-    `LogUnavailable`; they reach the caller unchanged.
-    """
+    """Gives a bearer token of OAUTHBEARER per connection; the caller gets its errors unchanged."""
 
     async def token(self) -> str: ...
 
@@ -86,17 +76,15 @@ def _trusting(settings: SecuritySettings) -> ssl.SSLContext:
     if is_store(content):
         store = _opened(key, location, content, settings.ssl_truststore_password)
         if not store.trusted:
-            msg = f"{key}: {location} holds no certificate"
-            raise ConfigError(msg)
+            raise ConfigError(f"{key}: {location} holds no certificate")
         return ssl.create_default_context(cadata=b"".join(store.trusted))
     try:
         return ssl.create_default_context(cafile=location)
     except ssl.SSLError as error:
-        msg = (
+        raise ConfigError(
             f"{key}: {location} holds no certificate in PEM form, and is no PKCS12 or JKS store "
             f"({error.reason or error})"
-        )
-        raise ConfigError(msg) from error
+        ) from error
 
 
 def _load_keystore(context: ssl.SSLContext, settings: SecuritySettings) -> None:
@@ -109,18 +97,16 @@ def _load_keystore(context: ssl.SSLContext, settings: SecuritySettings) -> None:
             opens = settings.ssl_keystore_password
             store = _opened(key, location, content, opens, password, wants_key=True)
             if store.key is None or not store.chain:
-                msg = f"{key}: {location} holds no private key with its certificate"
-                raise ConfigError(msg)
+                raise ConfigError(f"{key}: {location} holds no private key with its certificate")
             _load_pem(context, pem_of(store))
         else:
             # Without a password given, one that is needed would be asked for at the terminal.
             context.load_cert_chain(location, password=password.value if password else "")
     except ssl.SSLError as error:
-        msg = (
+        raise ConfigError(
             f"{key}: {location} holds no private key with its certificate in PEM form that "
             f"ssl.key.password opens ({error.reason or error})"
-        )
-        raise ConfigError(msg) from error
+        ) from error
 
 
 def _load_pem(context: ssl.SSLContext, pem: bytes) -> None:
@@ -160,8 +146,7 @@ def _content(key: str, location: str) -> bytes:
         with Path(location).open("rb") as file:
             found = file.read(STORE_BYTES_MAX + 1)
     except OSError as error:
-        msg = f"{key}: {location} cannot be read: {error.strerror}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{key}: {location} cannot be read: {error.strerror}") from error
     if len(found) > STORE_BYTES_MAX:
         msg = f"{key}: {location} is too large for certificates, more than {STORE_BYTES_MAX} bytes"
         raise ConfigError(msg)

@@ -1,6 +1,5 @@
 """
-The `files` log: the metadata topic in a folder of our own, in the format of a Kafka broker. The
-default.
+The `files` log: the metadata topic in a folder of our own, in a Kafka broker's format; the default.
 
 May be imported by every package above it in the layers of `pyproject.toml`.
 

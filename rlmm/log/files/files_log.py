@@ -1,9 +1,9 @@
 """
 The `files` log: events in a folder of our own, in Kafka's form; the default of the service.
 
-`rlmm.partition_log` keeps the bytes; this module adds the topic's identity, deadlines and the form
-of an event. An observer opens the folder read-only and changes nothing in it. The folder may be a
-complete or partial copy of a broker's, and its end is fixed when it is first read.
+`rlmm.partition_log` keeps the bytes; this module adds identity, deadlines and the form of an event.
+An observer opens the folder read-only; it may be a partial copy of a broker's, and its end is fixed
+when it is first read.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ class FilesLog:
         """
         Open the log in *folder*, or create one there with *partition_count* partitions.
 
-        Raises `ConfigError`, one line, when the folder is in use, holds something else, contradicts
-        *partition_count*, or cannot be read or written; then it is unchanged. Raises
-        `LogUnavailable` when its disk is full.
+        Raises `ConfigError` when the folder is in use, holds something else, contradicts
+        *partition_count*, or cannot be used; it is then unchanged. Raises `LogUnavailable` when its
+        disk is full.
         """
         settings = settings or LogSettings()
         require_count(partition_count)
@@ -165,8 +165,7 @@ class FilesLog:
             try:
                 log = await self._opened(partition)
                 if log.fault is not None:
-                    msg = f"partition {partition} is offline: {log.fault}"
-                    raise LogDamaged(msg)
+                    raise LogDamaged(f"partition {partition} is offline: {log.fault}")
                 answers[partition] = LogBounds(log.log_start, log.next_offset)
             except LogError as error:
                 answers[partition] = error
@@ -203,24 +202,18 @@ class FilesLog:
             return None
 
     async def append(self, partition: int, value: bytes, *, timeout_s: float) -> int:
-        """
-        Store one event and return its offset, once it is as safe as the policy of syncing says.
-
-        A cancelled append is uncertain.
-        """
+        """Store one event as safely as the sync policy says; cancelled it is uncertain."""
         require_partition(partition, self._identity.partition_count)
         require_value(value)
         if self._is_observer:
-            msg = f"partition {partition}: opened as an observer, nothing is written"
-            raise AppendRefused(msg)
+            raise AppendRefused(f"partition {partition}: opened as an observer, nothing is written")
         self._require_open(f"partition {partition}")
         batch = build_batch(records_of([value], 0, self._clock.now_ms()), 0)
         if len(batch) > self._batch_bytes_max:
-            msg = (
+            raise AppendRefused(
                 f"partition {partition}: an event of {len(value)} bytes makes a batch of "
                 f"{len(batch)}, allowed are {self._batch_bytes_max}"
             )
-            raise AppendRefused(msg)
         log: PartitionLog | None = None
         try:
             async with self._clock.timeout(timeout_s):
@@ -250,8 +243,7 @@ class FilesLog:
 
     def _require_open(self, what: str) -> None:
         if self._is_closed:
-            msg = f"{what}: the log is closed"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"{what}: the log is closed")
 
 
 def _judged(found: FilesLogFolder, partition_count: int | None) -> tuple[LogIdentity, bool]:

@@ -1,12 +1,12 @@
 """
-The folder of a `files` log: whose it is, and the ids it was born with.
+The folder of a `files` log: its owner, and the ids it was born with. Everything here blocks.
 
 - Cluster id, topic id and partition count are made once and never change.
 - `meta.properties` is written last: a folder without it was never served from.
 - A folder that holds anything else is refused before anything is written into it.
 
-The partition count stands in `meta.properties` under a key of ours, which a broker ignores: folders
-alone cannot tell a whole topic from the part of one that was copied. Everything here blocks.
+`meta.properties` has the partition count under a key that brokers ignore: folders alone cannot tell
+a whole topic from a partial copy.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class FilesLogFolder:
 
 
 def look_at(path: Path) -> FilesLogFolder:
-    """Look at a folder without changing it; `ConfigError` when that cannot be done."""
+    """Look at a folder without changing it; raises `ConfigError` when that cannot be done."""
     try:
         exists = path.exists()
         names = sorted(entry.name for entry in path.iterdir()) if exists else []
@@ -116,62 +116,52 @@ def look_at(path: Path) -> FilesLogFolder:
             next((up for up in path.absolute().parents if (up / META_PROPERTIES).exists()), None),
         )
     except OSError as error:
-        msg = (
+        raise ConfigError(
             f"{path}: no folder that a log can be kept in: {error.strerror}; name one that this "
             "user may read and write, or one that does not exist yet"
-        )
-        raise ConfigError(msg) from error
+        ) from error
 
 
 def new_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity | None:
     """
-    Return the identity of a new log in *found*; None when the folder has an identity already.
+    Return the identity of a new log in *found*; None when the folder has one already.
 
-    An interrupted creation goes on with its topic id. Raises `ConfigError` when the folder holds
-    something else.
+    An interrupted creation keeps its topic id. Raises `ConfigError` for a folder of something else.
     """
     if found.others:
         more = f" and {len(found.others) - 1} more" if len(found.others) > 1 else ""
-        msg = (
+        raise ConfigError(
             f"{found.path} holds {found.others[0]!r}{more}, which is no part of a metadata log: "
             "name a folder of its own, or read it as an observer"
         )
-        raise ConfigError(msg)
     if found.properties is not None:
         return None
     if found.inside is not None:
-        msg = (
+        raise ConfigError(
             f"{found.path} lies inside {found.inside}, a log folder of a broker, which would not "
             "start with it, or take it for a stray partition: name a folder elsewhere"
         )
-        raise ConfigError(msg)
     if found.has_records:
-        msg = (
+        raise ConfigError(
             f"{found.path} holds records of {len(found.partitions)} partitions, but no "
             f"{META_PROPERTIES}: if it is a copy, read it as an observer"
         )
-        raise ConfigError(msg)
     count = PARTITION_COUNT if partition_count is None else partition_count
     _require_within(found, count)
     return LogIdentity(str(random_uuid()), found.topic_id or random_uuid(), count)
 
 
 def kept_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity:
-    """
-    Return the identity of the log in *found*, which must have all its partitions.
-
-    Raises `ConfigError` when it contradicts the configured *partition_count*.
-    """
+    """Return the log's identity; `ConfigError` if partitions are missing or differ in number."""
     count = _agreed_count(found, partition_count)
     missing = sorted(set(range(count)) - found.partitions)
     if missing or len(found.partitions) != count:
         first = f", the first that is missing is {missing[0]}" if missing else ""
-        msg = (
+        raise ConfigError(
             f"{found.path} holds {len(found.partitions)} partitions of {TOPIC}, "
             f"expected are {count}{first}: restore the folders from a copy, or read what is there "
             "as an observer"
         )
-        raise ConfigError(msg)
     for what, value in (("cluster id", found.cluster_id), ("topic id", found.topic_id)):
         if value is None:
             msg = f"{found.path} has lost its {what}: restore its small files from a copy"
@@ -182,11 +172,7 @@ def kept_identity(found: FilesLogFolder, partition_count: int | None) -> LogIden
 
 
 def copied_identity(found: FilesLogFolder, partition_count: int | None) -> LogIdentity:
-    """
-    Return the identity of a log of which *found* is a copy, perhaps of some partitions only.
-
-    Ids that the copy does not name are `UNKNOWN_CLUSTER_ID`, `UNKNOWN_TOPIC_ID`.
-    """
+    """Return the identity of a copy; missing ids are `UNKNOWN_CLUSTER_ID`, `UNKNOWN_TOPIC_ID`."""
     if not found.partitions:
         msg = f"{found.path} holds no folder {TOPIC}-N: nothing to read; name the folder above them"
         raise ConfigError(msg)
@@ -215,30 +201,27 @@ def keep_identity(path: Path, identity: LogIdentity) -> None:
 def _agreed_count(found: FilesLogFolder, partition_count: int | None) -> int:
     kept = found.partition_count
     if kept is not None and partition_count not in {None, kept}:
-        msg = (
+        raise ConfigError(
             f"{found.path} was made with {kept} partitions, the configuration says "
             f"{partition_count}: their number can never change, so configure {kept}, or name "
             "another folder"
         )
-        raise ConfigError(msg)
     count = kept or partition_count
     if count is None:
-        msg = (
+        raise ConfigError(
             f"{found.path} was not made by rlmm, and {len(found.partitions)} folders do not tell "
             "how many partitions the topic has: say their number"
         )
-        raise ConfigError(msg)
     return count
 
 
 def _require_within(found: FilesLogFolder, count: int) -> None:
     highest = max(found.partitions, default=-1)
     if highest >= count:
-        msg = (
+        raise ConfigError(
             f"{found.path} holds a partition {highest}, the configuration says that there are "
             f"{count}: configure the number that the topic has, or name another folder"
         )
-        raise ConfigError(msg)
 
 
 def parse_properties(content: bytes) -> dict[str, str]:
@@ -258,12 +241,11 @@ def topic_id_of(folders: Iterable[Path]) -> Uuid | None:
         if first is None:
             first = Uuid(topic_id), folder
         elif topic_id != first[0]:
-            msg = (
+            raise ConfigError(
                 f"{folder} is of the topic with id {Uuid(topic_id)}, "
                 f"{first[1].name} of that with id {first[0]}: not one topic, so keep each in a "
                 "folder of its own"
             )
-            raise ConfigError(msg)
     return None if first is None else first[0]
 
 

@@ -6,6 +6,5 @@ May be imported by `rlmm.engine`, `rlmm.metrics`, `rlmm.state_sources`,
 `spark_tiering.tier_metadata`.
 
 - `kafka_log`: The `kafka` log.
-- `metadata_topic`: The metadata topic: its creation, and its dangerous settings.
-- `recreated_topic`: A metadata topic that existed before, and was deleted or created again.
+- `metadata_topic`: The metadata topic: its creation, its loss, and its dangerous settings.
 """

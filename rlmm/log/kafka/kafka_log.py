@@ -1,9 +1,8 @@
 """
 The `kafka` log: the whole protocol on the metadata topic of a Kafka cluster.
 
-The first call binds a log to one topic id, and `identity` binds it anew. When the topic of that
-name has another id, all other calls end with `LogRecreated` until then. No connection is made
-before the first call, and no call outlives its deadline.
+The first call binds it to one topic id, and `identity` anew. While the topic has another id, all
+other calls raise `LogRecreated`. The first call connects, and no call outlives its deadline.
 """
 
 from __future__ import annotations
@@ -16,13 +15,7 @@ from typing import TYPE_CHECKING
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.base.doorbell import Doorbell
-from rlmm.errors import (
-    AppendRefused,
-    LogError,
-    LogNotPermitted,
-    LogRecreated,
-    LogUnavailable,
-)
+from rlmm.errors import AppendRefused, LogError, LogNotPermitted, LogRecreated, LogUnavailable
 from rlmm.kafka_client.admin.tiered_topics import tiered_partitions_of, topics_not_copied
 from rlmm.kafka_client.code_errors import error_for
 from rlmm.kafka_client.connections.cluster import ClusterConnection
@@ -36,12 +29,14 @@ from rlmm.kafka_client.produce.producer import IdempotentProducer
 from rlmm.kafka_messages.error_codes import DENIED
 from rlmm.log.kafka.metadata_topic import (
     TopicCreation,
+    another_than,
     find_dangers,
     is_absent,
+    nothing,
+    refuse_empty,
     require_cluster,
     require_topic,
 )
-from rlmm.log.kafka.recreated_topic import another_than, nothing, refuse_empty
 from rlmm.log.protocol import LogIdentity, LogStatistics
 from rlmm.log.request_checks import require_partition, require_position, require_value
 
@@ -50,8 +45,7 @@ if TYPE_CHECKING:
 
     from rlmm.kafka_client.connections.cluster import ClusterView
     from rlmm.kafka_client.settings import KafkaSettings
-    from rlmm.log.kafka.metadata_topic import TopicFinding
-    from rlmm.log.kafka.recreated_topic import Remember
+    from rlmm.log.kafka.metadata_topic import Remember, TopicFinding
     from rlmm.log.protocol import LogBounds
     from rlmm.metadata.ids import TopicIdPartition
     from rlmm.records.record_set import RecordSet
@@ -128,15 +122,11 @@ class KafkaLog:
         """
         Ask for the identity and bind this log to it.
 
-        This, or any first call, creates the topic where the configuration asks for that, the topic
-        surely does not exist, and no earlier topic is remembered. An empty topic is refused where
-        an earlier one is remembered.
+        Any first call creates the topic if configured so, if the topic surely does not exist, and
+        if no earlier topic is remembered; with one remembered, an empty topic is refused.
         """
-        try:
-            async with self._limit(timeout_s):
-                found = await self._identify(await self._cluster.fresh_view())
-        except TimeoutError:
-            raise self._late("the topic", timeout_s) from None
+        async with self._within("the topic", timeout_s):
+            found = await self._identify(await self._cluster.fresh_view())
         name = self._settings.topic.name
         await refuse_empty(found, name, self._remember, self.bounds, timeout_s)
         return found
@@ -241,30 +231,21 @@ class KafkaLog:
 
     async def dangers(self, *, timeout_s: float) -> list[TopicFinding]:
         """Report the topic's settings that endanger the metadata; nothing is altered."""
-        try:
-            async with self._limit(timeout_s):
-                view = await self._cluster.fresh_view()
-                topic = require_topic(self._settings.topic, view)
-                return await find_dangers(self._settings, self._cluster, topic)
-        except TimeoutError:
-            raise self._late("the topic's settings", timeout_s) from None
+        async with self._within("the topic's settings", timeout_s):
+            view = await self._cluster.fresh_view()
+            topic = require_topic(self._settings.topic, view)
+            return await find_dangers(self._settings, self._cluster, topic)
 
     async def tiered_partitions_of(
         self, broker_id: int, *, timeout_s: float
     ) -> frozenset[TopicIdPartition]:
-        try:
-            async with self._limit(timeout_s):
-                connection = await self._cluster.short_questions()
-                return await tiered_partitions_of(connection, broker_id, self._settings.topic.name)
-        except TimeoutError:
-            raise self._late(f"the partitions of broker {broker_id}", timeout_s) from None
+        async with self._within(f"the partitions of broker {broker_id}", timeout_s):
+            connection = await self._cluster.short_questions()
+            return await tiered_partitions_of(connection, broker_id, self._settings.topic.name)
 
     async def topics_not_copied(self, *, timeout_s: float) -> frozenset[str]:
-        try:
-            async with self._limit(timeout_s):
-                return await topics_not_copied(await self._cluster.short_questions())
-        except TimeoutError:
-            raise self._late("which topics are not copied", timeout_s) from None
+        async with self._within("which topics are not copied", timeout_s):
+            return await topics_not_copied(await self._cluster.short_questions())
 
     async def close(self) -> None:
         """End all calls, all tasks and all connections. Idempotent."""
@@ -294,6 +275,14 @@ class KafkaLog:
             finally:
                 self._limits.discard(limit)
                 self._bell.ring()
+
+    @contextlib.asynccontextmanager
+    async def _within(self, what: str, timeout_s: float) -> AsyncIterator[None]:
+        try:
+            async with self._limit(timeout_s):
+                yield
+        except TimeoutError:
+            raise self._late(what, timeout_s) from None
 
     def _late(self, what: str, timeout_s: float) -> LogError:
         if self._is_closed:

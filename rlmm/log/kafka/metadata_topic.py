@@ -1,30 +1,86 @@
 """
-The metadata topic: whether it fits the configuration, its creation, and its dangerous settings.
+The metadata topic: its fit to the configuration, its creation, its loss, its dangerous settings.
 
-Nothing here alters a topic that exists.
+Nothing here alters a topic that exists. Brokers take an empty topic for an empty tier: they move
+log start offsets past the tier and later delete its data. So where an earlier topic is remembered,
+an empty one is neither made nor followed.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rlmm.base.backoff import RETRY, Backoff
-from rlmm.errors import ConfigError, LogUnavailable, TopicAbsent
+from rlmm.errors import ConfigError, LogError, LogRecreated, LogUnavailable, TopicAbsent
 from rlmm.kafka_client.code_errors import error_for
+from rlmm.kafka_client.offsets.log_bounds import gone as replaced
 from rlmm.kafka_client.settings import PARTITION_COUNT
 from rlmm.kafka_messages.configs import CreateTopicsRequest, DescribeTopicsRequest
 from rlmm.kafka_messages.error_codes import DENIED, ErrorCode, name_of
-from rlmm.log.kafka.recreated_topic import gone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from rlmm.kafka_client.connections.cluster import ClusterConnection, ClusterView, TopicView
     from rlmm.kafka_client.connections.connection import BrokerConnection
     from rlmm.kafka_client.settings import KafkaSettings, TopicSettings
     from rlmm.kafka_messages.configs import TopicSetting
+    from rlmm.log.protocol import LogBounds, LogIdentity
+
+    Remember = Callable[[str], Awaitable[frozenset[str]]]
+    """Of which topics of a cluster some record is remembered: their ids."""
+    AskBounds = Callable[..., Awaitable[Mapping[int, LogBounds | LogError]]]
+
+
+_WAY_OUT: Final = (
+    "brokers would take an empty one for an empty tier; rebuild it while no service runs "
+    "(docs/operating.md, lost topic)"
+)
+
+
+async def nothing(_: str) -> frozenset[str]:
+    return frozenset()
+
+
+def gone(name: str, cluster_id: str) -> TopicAbsent:
+    msg = f"topic {name} of cluster {cluster_id} was there before and is gone: {_WAY_OUT}"
+    return TopicAbsent(msg)
+
+
+def another_than(bound: LogIdentity | None, view: ClusterView, name: str) -> LogRecreated | None:
+    if bound is None or view.topic is None:
+        return None
+    if view.cluster_id != bound.cluster_id:
+        return LogRecreated(
+            f"this is another cluster: its id was {bound.cluster_id}, now {view.cluster_id}"
+        )
+    if view.topic.topic_id == bound.topic_id:
+        return None
+    return LogRecreated(str(replaced(name, bound.topic_id, view.topic.topic_id)))
+
+
+async def refuse_empty(
+    found: LogIdentity, name: str, remember: Remember, ask: AskBounds, timeout_s: float
+) -> None:
+    """Raise `TopicAbsent` where *found* is empty and an earlier topic was not."""
+    known = await remember(found.cluster_id)
+    if not known:
+        return
+    told = await ask(range(found.partition_count), timeout_s=timeout_s)
+    for bounds in told.values():
+        if isinstance(bounds, LogError):
+            msg = f"topic {name}: whether it is empty cannot be asked: {bounds}"
+            raise LogUnavailable(msg) from bounds
+        if bounds.high_watermark:
+            return
+    raise TopicAbsent(
+        f"topic {name} of cluster {found.cluster_id} is {found.topic_id} and empty, while "
+        f"snapshots of {', '.join(sorted(known))} are here: it was lost, and {_WAY_OUT}. Where the "
+        "tier is really given up, move those snapshots away"
+    )
+
 
 _IMPOSSIBLE = frozenset(
     {
@@ -61,10 +117,7 @@ class TopicFinding:
 
 
 def require_topic(settings: TopicSettings, view: ClusterView) -> TopicView:
-    """
-    Return the topic of *view*. Raises `ConfigError` with both partition counts when they differ
-    from the configuration, or when the topic surely does not exist.
-    """
+    """Return the topic of *view*; `ConfigError` if absent, or of another partition count."""
     topic = view.topic
     if topic is None:
         if is_absent(view):
@@ -95,11 +148,7 @@ def is_absent(view: ClusterView) -> bool:
 
 
 class TopicCreation:
-    """
-    Creates the topic: one attempt at a time and for each view.
-
-    A topic that existed before is never created again, see `recreated_topic`.
-    """
+    """Creates the topic, by one attempt at a time and for each view, unless it existed before."""
 
     def __init__(
         self, settings: KafkaSettings, cluster: ClusterConnection, now: Callable[[], float]
@@ -115,10 +164,7 @@ class TopicCreation:
         """Clusters that have the topic, or had it."""
 
     def require(self, view: ClusterView) -> TopicView:
-        """
-        Require the topic as `require_topic` does; one that existed before counts as lost, not as
-        absent.
-        """
+        """Require the topic as `require_topic` does; one that existed before counts as lost."""
         if is_absent(view):
             self._refuse_anew(view)
         found = require_topic(self._settings.topic, view)
@@ -196,11 +242,7 @@ async def create_topic(settings: KafkaSettings, connection: BrokerConnection) ->
 async def find_dangers(
     settings: KafkaSettings, cluster: ClusterConnection, topic: TopicView
 ) -> list[TopicFinding]:
-    """
-    Report the settings of the topic that endanger the metadata; alters nothing.
-
-    Where the right to read them is missing, that is the finding.
-    """
+    """Report settings that endanger the metadata, or the missing right to read them."""
     connection = await cluster.any_node().control()
     (described,) = await connection.call(DescribeTopicsRequest([settings.topic.name], _ASKED))
     replication = min((len(p.replicas) for p in topic.partitions.values()), default=0)

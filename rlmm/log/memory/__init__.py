@@ -6,8 +6,7 @@ May be imported by `rlmm.engine`, `spark_tiering.tier_metadata`.
 - `memory_log`: The `memory` log.
 - `partition`: A partition of a topic in memory.
 - `script`: Events of a topic in memory, step by step, for a test or a trial.
-- `topic`: A metadata topic in memory, which several `memory` logs may open, as logs open a
-  cluster's topic.
+- `topic`: A metadata topic in memory, which several logs may open.
 """
 
 from typing import TYPE_CHECKING

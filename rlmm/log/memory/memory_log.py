@@ -1,9 +1,8 @@
 """
 The `memory` log: the whole protocol over a topic in memory, for tests and trials.
 
-Record sets are real record batches, and offsets and errors are those of a real log. A script
-(`rlmm.log.memory.script`) decides faults, never chance, and time follows its clock. Every call lets
-other tasks run once before it looks, as a call to a broker would.
+Batches, offsets and errors are those of a real log. `rlmm.log.memory.script` decides faults, never
+chance. Every call first lets other tasks run once, as a call to a broker would.
 """
 
 from __future__ import annotations
@@ -48,16 +47,11 @@ class MemoryLog:
     """A `MetadataLog` on a topic in memory; several may be open on one topic, one after another."""
 
     def __init__(
-        self,
-        topic: MemoryTopic,
-        *,
-        is_observer: bool = False,
-        partition_count: int | None = None,
+        self, topic: MemoryTopic, *, is_observer: bool = False, partition_count: int | None = None
     ) -> None:
         """Open *topic*; *partition_count* is the configured count, None accepts any."""
         if topic.identity is None:
-            msg = "the topic does not exist"
-            raise ConfigError(msg)
+            raise ConfigError("the topic does not exist")
         self._topic = topic
         self._identity = topic.identity
         self._is_observer = is_observer
@@ -75,14 +69,12 @@ class MemoryLog:
             raise error(reason)
         identity = self._topic.identity
         if identity is None:
-            msg = "the topic does not exist: create it, or name another"
-            raise TopicAbsent(msg)
+            raise TopicAbsent("the topic does not exist: create it, or name another")
         if self._partition_count not in {None, identity.partition_count}:
-            msg = (
+            raise ConfigError(
                 f"the topic has {identity.partition_count} partitions, "
                 f"the configuration says {self._partition_count}"
             )
-            raise ConfigError(msg)
         self._identity = identity
         return identity
 
@@ -163,8 +155,7 @@ class MemoryLog:
         plan = held.append_plan
         outcome = plan.popleft() if plan else AppendOutcome.STORED
         if outcome is AppendOutcome.REFUSED:
-            msg = f"partition {held.number}: the append was refused"
-            raise AppendRefused(msg)
+            raise AppendRefused(f"partition {held.number}: the append was refused")
         offset = None
         if outcome is not AppendOutcome.UNCERTAIN_LOST:
             offset = self._topic.write(held, [value])
@@ -179,8 +170,7 @@ class MemoryLog:
         for fault in (self._topic.fault, self._partition_fault(partition)):
             if fault is not None:
                 error, reason = fault
-                msg = f"partition {partition}: {reason}"
-                raise error(msg)
+                raise error(f"partition {partition}: {reason}")
         return self._topic.partitions[partition]
 
     def _partition_fault(self, partition: int) -> tuple[type[LogError], str] | None:

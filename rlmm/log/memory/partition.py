@@ -1,8 +1,5 @@
 """
-A partition of a topic in memory: its record batches, its bounds, and its faults.
-
-Nothing waits or is refused here: `memory_log` reads and `script` changes. Batches stand in offset
-order and never overlap; the log start offset may lie within the first.
+A partition of a topic in memory: its record batches in offset order, its bounds, and its faults.
 """
 
 from __future__ import annotations
@@ -46,9 +43,7 @@ class AppendOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StoredBatch:
-    """
-    Stores one record batch; *last_offset* is its header's, however many records are left in it.
-    """
+    """Stores one record batch; *last_offset* is its header's, also with records removed."""
 
     base_offset: int
     last_offset: int
@@ -99,18 +94,11 @@ class MemoryPartition:
         self.size_bytes = sum(len(batch.data) for batch in batches)
 
     def index_of(self, offset: int) -> int:
-        """
-        Return the index of the batch that holds *offset*, or comes behind the hole in which it
-        lies.
-        """
+        """Return the index of the batch that holds *offset*, or follows the hole around it."""
         return bisect_left(self.batches, offset, key=_LAST_OFFSET)
 
     def select(self, position: int, bytes_max: int) -> RecordSet | None:
-        """
-        Return the record set that a fetch from *position* brings; None when there is nothing yet.
-
-        Raises `LogTruncated` when *position* is not within the bounds.
-        """
+        """Return the record set of a fetch, None while there is none; `LogTruncated` outside."""
         if not self.log_start <= position <= self.next_offset:
             msg = (
                 f"partition {self.number}: offset {position} lies outside "

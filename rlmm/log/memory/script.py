@@ -1,8 +1,5 @@
 """
-Events of a topic in memory, step by step, for a test or a trial.
-
-Each step takes effect at once, is deterministic and waits for nothing; waiting calls look again. A
-step stands beside the step that undoes it.
+Events of a topic in memory, each at once and beside the step that undoes it, for tests and trials.
 """
 
 from __future__ import annotations
@@ -47,8 +44,8 @@ class LogScript:
         """
         A transactional writer stores *values* and its coordinator the marker that ends them.
 
-        Readers get the values of an aborted transaction too; without values the marker stands
-        alone. Returns the offset of the first; the marker has the last.
+        Readers get aborted values too; without values the marker stands alone. Returns the first
+        offset; the marker has the last.
         """
         held = self._partition(partition)
         first = held.next_offset
@@ -67,12 +64,7 @@ class LogScript:
     def compact(
         self, partition: int, offsets: Collection[int], *, keeps_empty: bool = False
     ) -> None:
-        """
-        The cleaner removes the records at *offsets*: holes that no reader ever fills.
-
-        A batch without a record left goes as well, or stays as an empty one when *keeps_empty*.
-        Markers and damaged batches are left alone.
-        """
+        """The cleaner removes the records at *offsets*; emptied batches stay if *keeps_empty*."""
         held = self._partition(partition)
         wanted = set(offsets)
         held.replace(
@@ -88,16 +80,13 @@ class LogScript:
         held = self._partition(partition)
         index = held.index_of(offset)
         if index == len(held.batches) or held.batches[index].base_offset > offset:
-            msg = f"partition {partition} holds no batch with offset {offset}"
-            raise InvalidArgument(msg)
+            raise InvalidArgument(f"partition {partition} holds no batch with offset {offset}")
         data = bytearray(held.batches[index].data)
         data[-1 if len(data) > CRC_FROM else CRC_FROM] ^= 1
         held.batches[index] = replace(held.batches[index], data=bytes(data))
 
     def delete_records(self, partition: int, before_offset: int) -> None:
-        """
-        The log start moves up to *before_offset*, as retention or DeleteRecords move it.
-        """
+        """The log start moves up to *before_offset*, as by retention or DeleteRecords."""
         held = self._partition(partition)
         held.truncate_head(before_offset)
         held.bell.ring()

@@ -1,8 +1,5 @@
 """
-A metadata topic in memory, which several `memory` logs may open, as logs open a cluster's topic.
-
-It outlives its logs, so that a test can close one and open another. It is bounded: an append beyond
-`bytes_max` is refused, nothing is dropped.
+A metadata topic in memory, bounded by `bytes_max`, which outlives the logs that are open on it.
 """
 
 from __future__ import annotations
@@ -61,8 +58,7 @@ class MemoryTopic:
     def create(self, partition_count: int) -> Uuid:
         """Begin anew under another topic id, which is returned: empty, offsets from 0."""
         if partition_count < 1:
-            msg = f"a topic has at least 1 partition, got {partition_count}"
-            raise InvalidArgument(msg)
+            raise InvalidArgument(f"a topic has at least 1 partition, got {partition_count}")
         before = self.partitions
         self.topic_id = topic_id = random_uuid()
         self.partitions = [MemoryPartition(number) for number in range(partition_count)]
@@ -96,22 +92,18 @@ class MemoryTopic:
         return self.store(partition, data, len(values))
 
     def store(self, partition: MemoryPartition, data: bytes, record_count: int = 1) -> int:
-        """
-        Store a batch that was built at the partition's next offset; refuse one that is too large.
-        """
+        """Store a batch built at the partition's next offset; refuse one that is too large."""
         held = sum(other.size_bytes for other in self.partitions)
         if len(data) > self.batch_bytes_max:
-            msg = (
+            raise AppendRefused(
                 f"partition {partition.number}: a batch of {len(data)} bytes is larger than the "
                 f"{self.batch_bytes_max} that the topic takes"
             )
-            raise AppendRefused(msg)
         if held + len(data) > self._bytes_max:
-            msg = (
+            raise AppendRefused(
                 f"partition {partition.number}: {len(data)} bytes more than the {held} held "
                 f"would pass the {self._bytes_max} that this topic may hold in memory"
             )
-            raise AppendRefused(msg)
         base_offset = partition.store(data, record_count)
         partition.bell.ring()
         return base_offset

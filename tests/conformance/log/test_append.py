@@ -21,18 +21,14 @@ WRITERS = 16
 EVENTS_EACH = 8
 
 
-async def test_append_when_repeated_then_offsets_are_dense_and_bytes_are_kept(
-    under_test: LogUnderTest,
-) -> None:
+async def test_append_when_repeated_then_offsets_are_dense(under_test: LogUnderTest) -> None:
     """Appends get consecutive offsets, and a read returns exactly their bytes."""
     offsets = [await under_test.log.append(0, value, timeout_s=ANSWER_S) for value in VALUES]
     assert offsets == list(range(len(VALUES)))
     assert await read_until(under_test.log, 0, 0, len(VALUES)) == list(enumerate(VALUES))
 
 
-async def test_append_when_partitions_differ_then_each_counts_for_itself(
-    under_test: LogUnderTest,
-) -> None:
+async def test_append_when_partitions_differ_then_offsets_do(under_test: LogUnderTest) -> None:
     """Each partition counts its own offsets."""
     for partition in (1, 2, 1, 3, 1):
         await under_test.log.append(partition, b"%d" % partition, timeout_s=ANSWER_S)
@@ -40,12 +36,8 @@ async def test_append_when_partitions_differ_then_each_counts_for_itself(
     assert await read_until(under_test.log, 2, 0, 1) == [(0, b"2")]
 
 
-async def test_append_when_stored_then_is_a_record_of_its_own_with_a_null_key(
-    under_test: LogUnderTest,
-) -> None:
-    """
-    An event is stored as Kafka's own manager stores it: null key, no headers and its own time.
-    """
+async def test_append_when_stored_then_is_a_record_without_key(under_test: LogUnderTest) -> None:
+    """An event is stored as by Kafka's manager: null key, no headers and its own time."""
     await under_test.log.append(0, b"event", timeout_s=ANSWER_S)
     record_set = await read_on(under_test.log, 0, 0)
     (batch,) = walk(record_set.data)
@@ -57,9 +49,7 @@ async def test_append_when_stored_then_is_a_record_of_its_own_with_a_null_key(
     assert record.timestamp_ms > 0
 
 
-async def test_append_when_many_writers_at_once_then_every_offset_is_given_once(
-    under_test: LogUnderTest,
-) -> None:
+async def test_append_when_writers_are_many_then_offsets_differ(under_test: LogUnderTest) -> None:
     """Concurrent appends get each offset exactly once, each with its own event."""
     stored: list[dict[int, bytes]] = [{} for _ in range(PARTITION_COUNT)]
     order: list[list[int]] = []
@@ -86,18 +76,13 @@ async def test_append_when_many_writers_at_once_then_every_offset_is_given_once(
 
 
 async def test_append_when_as_large_as_may_be_then_is_stored(under_test: LogUnderTest) -> None:
-    """
-    The log stores a value of the largest size and returns it in one read, however small the limit
-    of the read.
-    """
+    """A value of the largest size is stored, and read at once under any limit."""
     value = bytes(under_test.value_bytes_max)
     assert await under_test.log.append(0, value, timeout_s=ANSWER_S) == 0
     assert await read_until(under_test.log, 0, 0, 1, bytes_max=100) == [(0, value)]
 
 
-async def test_append_when_too_large_then_is_refused_and_takes_no_offset(
-    under_test: LogUnderTest,
-) -> None:
+async def test_append_when_too_large_then_takes_no_offset(under_test: LogUnderTest) -> None:
     """A value one byte too large is refused without an offset, and the log goes on."""
     with pytest.raises(AppendRefused):
         await under_test.log.append(0, bytes(under_test.value_bytes_max + 1), timeout_s=ANSWER_S)
@@ -107,10 +92,7 @@ async def test_append_when_too_large_then_is_refused_and_takes_no_offset(
 
 
 async def test_append_when_opened_again_then_is_still_there(under_test: LogUnderTest) -> None:
-    """
-    An acknowledged append is still there when the log is opened again, and offsets continue behind
-    it.
-    """
+    """An acknowledged append is there when the log is opened again, and offsets continue."""
     for value in VALUES:
         await under_test.log.append(2, value, timeout_s=ANSWER_S)
     log = await under_test.reopen()
@@ -118,9 +100,7 @@ async def test_append_when_opened_again_then_is_still_there(under_test: LogUnder
     assert await log.append(2, b"next", timeout_s=ANSWER_S) == len(VALUES)
 
 
-async def test_observer_when_it_appends_then_is_refused_and_reads_on(
-    under_test: LogUnderTest,
-) -> None:
+async def test_observer_when_it_appends_then_is_refused_and_reads(under_test: LogUnderTest) -> None:
     """A log without a producer reads every record and refuses appends."""
     await under_test.log.append(0, b"event", timeout_s=ANSWER_S)
     observer = await under_test.reopen(is_observer=True)

@@ -40,9 +40,7 @@ async def test_close_when_reads_wait_then_they_end(under_test: LogUnderTest) -> 
     assert not under_test.reads_waiting()
 
 
-async def test_close_when_appends_are_in_flight_then_each_is_told_or_uncertain(
-    under_test: LogUnderTest,
-) -> None:
+async def test_close_when_appends_are_in_flight_then_each_ends(under_test: LogUnderTest) -> None:
     """An append acknowledged during a close is in the log afterwards, and a refused one is not."""
     values = [b"%d" % number for number in range(20)]
     appends = [
@@ -85,13 +83,8 @@ async def test_call_when_closed_then_is_refused(
     assert await log.append(0, b"first", timeout_s=ANSWER_S) == 0
 
 
-async def test_statistics_then_are_there_at_any_time_and_do_not_change(
-    under_test: LogUnderTest,
-) -> None:
-    """
-    Statistics can be read at any time without waiting, and a value already returned does not
-    change.
-    """
+async def test_statistics_then_are_there_and_do_not_change(under_test: LogUnderTest) -> None:
+    """Statistics never wait, and a value already returned does not change."""
     log = under_test.log
     first = log.statistics()
     said = repr(first)

@@ -4,87 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import (
-    AppendRefused,
-    AppendUncertain,
-    LogDamaged,
-    LogUnavailable,
-)
+from rlmm.errors import AppendRefused, AppendUncertain, LogDamaged, LogUnavailable
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import TOPIC
 from rlmm.log.protocol import LogBounds
-from rlmm.partition_log.disk import Disk
 from rlmm.records.control import ControlType
 from rlmm.records.writer import Producer, build_batch, build_control_batch, records_of
 from tests.conformance.log.under_test import ANSWER_S, read_on, read_until, settled
+from tests.support.logs.failing_disks import FaultyDisk, GatedDisk
 from tests.support.manual_clock import ManualClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
-FULL = OSError(errno.ENOSPC, "No space left on device")
-BROKEN = OSError(errno.EIO, "Input/output error")
+    from rlmm.partition_log.disk import Disk
+
 PRODUCER = Producer(7, 0, 0, is_transactional=True)
-
-
-class Misbehaving(Disk):
-    """A disk that is slow to list a folder, full, or broken, until a test resets it."""
-
-    def __init__(self) -> None:
-        self.slow_folder: Path | None = None
-        self.may_go_on = threading.Event()
-        self.write_error: OSError | None = None
-        self.sync_error: OSError | None = None
-
-    def sizes(self, folder: Path) -> dict[str, int]:
-        if folder == self.slow_folder:
-            assert self.may_go_on.wait(ANSWER_S)
-        return super().sizes(folder)
-
-    def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
-        if self.write_error is not None:
-            raise self.write_error
-        return super().write(descriptor, buffers, position)
-
-    def sync(self, descriptor: int) -> None:
-        if self.sync_error is not None:
-            raise self.sync_error
-        super().sync(descriptor)
 
 
 class Opened:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.disk = Misbehaving()
+        self.disk = FaultyDisk()
+        self.slow_disk = GatedDisk(lambda opened: opened == folder / f"{TOPIC}-1")
         self.clock = ManualClock()
         self.log: FilesLog
 
-    async def open(self) -> None:
-        self.log = await FilesLog.open(
-            self.folder, partition_count=3, clock=self.clock, disk=self.disk
-        )
+    async def open(self, disk: Disk) -> None:
+        self.log = await FilesLog.open(self.folder, partition_count=3, clock=self.clock, disk=disk)
+
+    async def open_slowly(self) -> None:
+        await self.log.close()
+        self.slow_disk.gate.clear()
+        await self.open(self.slow_disk)
 
 
 @pytest.fixture
 async def files(tmp_path: Path) -> AsyncIterator[Opened]:
     made = Opened(tmp_path / "log")
-    await made.open()
+    await made.open(made.disk)
     for partition in range(3):
         await made.log.append(partition, b"%d" % partition, timeout_s=ANSWER_S)
     yield made
-    made.disk.may_go_on.set()
+    made.slow_disk.gate.set()
     await made.log.close()
 
 
-async def test_f31_read_when_the_tail_is_a_marker_then_the_position_reaches_the_end(
-    files: Opened,
-) -> None:
+async def test_f31_read_when_the_tail_is_a_marker_then_reaches_the_end(files: Opened) -> None:
     """Failure scenario F31: a read delivers aborted records and passes the marker behind them."""
     partition = await files.log._registry.partition(TOPIC, 0)
     marker = Producer(7, 0, -1, is_transactional=True)
@@ -98,9 +69,7 @@ async def test_f31_read_when_the_tail_is_a_marker_then_the_position_reaches_the_
     assert (await read_on(files.log, 0, 2)).next_offset == 3
 
 
-async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(
-    files: Opened,
-) -> None:
+async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(files: Opened) -> None:
     """Failure scenario F38: a damaged partition is reported as offline, and the others answer."""
     await files.log.close()
     path = files.folder / f"{TOPIC}-1" / "00000000000000000000.log"
@@ -109,7 +78,7 @@ async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(
     path.write_bytes(content)
     (files.folder / ".kafka_cleanshutdown").unlink()
     (files.folder / "recovery-point-offset-checkpoint").write_text(f"0\n1\n{TOPIC} 1 1\n")
-    await files.open()
+    await files.open(files.disk)
     bounds = await files.log.bounds([0, 1, 2], timeout_s=ANSWER_S)
     assert isinstance(bounds.pop(1), LogDamaged)
     assert bounds == {0: LogBounds(0, 1), 2: LogBounds(0, 1)}
@@ -123,16 +92,9 @@ async def test_f38_call_when_one_partition_is_damaged_then_the_others_answer(
         assert not caught.value.retriable
 
 
-async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_wait(
-    files: Opened,
-) -> None:
-    """
-    Failure scenario F42: calls on a slowly opening partition end at their deadline, and others do
-    not wait.
-    """
-    await files.log.close()
-    files.disk.slow_folder = files.folder / f"{TOPIC}-1"
-    await files.open()
+async def test_f42_call_when_a_partition_opens_slowly_then_others_go_on(files: Opened) -> None:
+    """Calls on a slowly opening partition end at their deadline, and others do not wait."""
+    await files.open_slowly()
     slow: list[asyncio.Task[object]] = [
         asyncio.create_task(files.log.bounds([0, 1, 2], timeout_s=3)),
         asyncio.create_task(files.log.read(1, 0, timeout_s=3)),
@@ -153,17 +115,13 @@ async def test_f42_call_when_one_partition_opens_slowly_then_the_others_do_not_w
     assert bounds == {0: LogBounds(0, 1), 2: LogBounds(0, 1)}
     assert read is None
     assert isinstance(append, AppendRefused)
-    files.disk.may_go_on.set()
+    files.slow_disk.gate.set()
     assert await files.log.bounds([1], timeout_s=ANSWER_S) == {1: LogBounds(0, 1)}
 
 
-async def test_close_when_a_partition_is_being_opened_then_no_call_is_answered_any_more(
-    files: Opened,
-) -> None:
+async def test_close_when_a_partition_is_being_opened_then_calls_end(files: Opened) -> None:
     """A call that comes after a close began is refused while a partition is still being opened."""
-    await files.log.close()
-    files.disk.slow_folder = files.folder / f"{TOPIC}-1"
-    await files.open()
+    await files.open_slowly()
     calls = [
         asyncio.create_task(call)
         for call in (
@@ -175,38 +133,18 @@ async def test_close_when_a_partition_is_being_opened_then_no_call_is_answered_a
     await files.clock.until_waiting(3)
     closing = asyncio.create_task(files.log.close())
     await settled()
-    files.disk.may_go_on.set()
+    files.slow_disk.gate.set()
     for call in calls:
         with pytest.raises(LogUnavailable, match="closed"):
             await call
     await closing
 
 
-async def test_append_when_the_disk_is_full_then_is_refused_until_there_is_room(
-    files: Opened,
-) -> None:
-    """
-    An append on a full disk is refused without an offset, and appends succeed once there is room.
-    """
-    files.disk.write_error = FULL
-    for _ in range(3):
-        with pytest.raises(AppendRefused, match="No space left on device"):
-            await files.log.append(0, b"lost", timeout_s=ANSWER_S)
-    files.disk.write_error = None
-    assert await files.log.append(0, b"more", timeout_s=ANSWER_S) == 1
-    assert await read_until(files.log, 0, 0, 2) == [(0, b"0"), (1, b"more")]
-
-
-async def test_f68_append_when_the_medium_fails_then_is_uncertain_and_the_partition_offline(
-    files: Opened,
-) -> None:
-    """
-    Failure scenario F68: a failed sync takes its one partition offline for good, for every caller.
-    """
-    files.disk.sync_error = BROKEN
+async def test_f68_append_when_the_medium_fails_then_partition_is_offline(files: Opened) -> None:
+    """A failed sync takes its one partition offline for good, for every caller."""
+    files.disk.fail("sync", errno.EIO)
     with pytest.raises(AppendUncertain, match="Input/output error"):
         await files.log.append(0, b"who knows", timeout_s=ANSWER_S)
-    files.disk.sync_error = None
     with pytest.raises(LogDamaged, match="Input/output error"):
         await files.log.append(0, b"more", timeout_s=ANSWER_S)
     bounds = await files.log.bounds([0, 1], timeout_s=ANSWER_S)

@@ -48,13 +48,8 @@ async def test_read_when_inside_the_log_then_goes_on_from_there(under_test: LogU
         assert found == list(enumerate(values))[position:]
 
 
-async def test_read_when_within_a_limit_then_gives_whole_batches_and_no_more(
-    under_test: LogUnderTest,
-) -> None:
-    """
-    A read returns whole batches within its limit, unless a single batch is larger, and the next
-    reads return the rest.
-    """
+async def test_read_when_within_a_limit_then_gives_whole_batches(under_test: LogUnderTest) -> None:
+    """A read returns whole batches within its limit, at least one, and later reads the rest."""
     values = [b"%03d" % number * 30 for number in range(10)]
     await write(under_test.log, 0, *values)
     found: list[tuple[int, bytes]] = []
@@ -69,9 +64,7 @@ async def test_read_when_within_a_limit_then_gives_whole_batches_and_no_more(
     assert found == list(enumerate(values))
 
 
-async def test_read_when_a_batch_passes_the_limit_then_it_comes_whole(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_a_batch_passes_the_limit_then_is_whole(under_test: LogUnderTest) -> None:
     """A read that finds a batch returns it whole, however small the limit."""
     await write(under_test.log, 0, b"large" * 500, b"next")
     record_set = await under_test.log.read(0, 0, timeout_s=ANSWER_S, bytes_max=1)
@@ -80,12 +73,8 @@ async def test_read_when_a_batch_passes_the_limit_then_it_comes_whole(
     assert record_set.next_offset == 1
 
 
-async def test_read_when_beside_one_that_waits_then_gives_all_and_leaves_that_waiting(
-    under_test: LogUnderTest,
-) -> None:
-    """
-    A reader of a whole partition neither waits for a waiting read of that partition nor ends it.
-    """
+async def test_read_when_beside_a_waiting_one_then_both_go_on(under_test: LogUnderTest) -> None:
+    """A reader of history neither waits for a waiting read of its partition nor ends it."""
     log, values = under_test.log, [b"%d" % number for number in range(6)]
     await write(log, 0, *values)
     following = reading(log, 0, 6)
@@ -101,9 +90,7 @@ async def test_read_when_beside_one_that_waits_then_gives_all_and_leaves_that_wa
     assert found == list(enumerate(values))
     assert not following.done()
     await write(log, 0, b"more")
-    heard = await following
-    assert heard is not None
-    assert values_of(heard)[-1] == (6, b"more")
+    assert values_of(await following)[-1] == (6, b"more")
 
 
 async def test_read_when_nothing_comes_then_ends_at_its_deadline(under_test: LogUnderTest) -> None:
@@ -138,10 +125,7 @@ async def test_read_when_it_waits_then_no_timer_fires(
     call_at = loop.call_at
 
     def counted(
-        when: float,
-        callback: Callable[..., object],
-        *args: object,
-        context: Context | None = None,
+        when: float, callback: Callable[..., object], *args: object, context: Context | None = None
     ) -> asyncio.TimerHandle:
         def fire() -> None:
             fired.append(repr(callback))
@@ -158,9 +142,7 @@ async def test_read_when_it_waits_then_no_timer_fires(
     assert fired == []
 
 
-async def test_read_when_there_is_much_then_others_get_their_turn(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_there_is_much_then_others_get_their_turn(under_test: LogUnderTest) -> None:
     """A loop that reads existing records lets other tasks of the event loop run."""
     await write(under_test.log, 0, b"a")
     await read_on(under_test.log, 0, 0)
@@ -171,9 +153,7 @@ async def test_read_when_there_is_much_then_others_get_their_turn(
         assert turns == list(range(number + 1))
 
 
-async def test_read_when_cancelled_then_leaves_nothing_and_harms_nobody(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_cancelled_then_leaves_nothing_behind(under_test: LogUnderTest) -> None:
     """A cancelled read disturbs no other read of the same position, now or later."""
     cancelled, kept = reading(under_test.log, 0, 0), reading(under_test.log, 0, 0)
     await settled()
@@ -181,16 +161,12 @@ async def test_read_when_cancelled_then_leaves_nothing_and_harms_nobody(
     with pytest.raises(asyncio.CancelledError):
         await cancelled
     await write(under_test.log, 0, b"a")
-    record_set = await kept
-    assert record_set is not None
-    assert values_of(record_set) == [(0, b"a")]
+    assert values_of(await kept) == [(0, b"a")]
     assert values_of(await read_on(under_test.log, 0, 0)) == [(0, b"a")]
     assert not under_test.reads_waiting()
 
 
-async def test_read_when_cancelled_as_its_answer_comes_then_nothing_is_lost(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_cancelled_at_the_end_then_loses_nothing(under_test: LogUnderTest) -> None:
     """A read cancelled at the moment of an append takes no record away."""
     waiting = reading(under_test.log, 0, 0)
     await settled()
@@ -200,9 +176,7 @@ async def test_read_when_cancelled_as_its_answer_comes_then_nothing_is_lost(
     assert values_of(await read_on(under_test.log, 0, 0)) == [(0, b"a")]
 
 
-async def test_read_when_another_partition_is_silent_then_is_not_held_up(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_another_partition_is_silent_then_goes_on(under_test: LogUnderTest) -> None:
     """A read that waits on one partition does not delay reads of others."""
     silent = reading(under_test.log, 0, 0)
     await settled()
@@ -215,9 +189,7 @@ async def test_read_when_another_partition_is_silent_then_is_not_held_up(
     assert await silent is not None
 
 
-async def test_read_when_several_read_the_same_then_each_gets_everything(
-    under_test: LogUnderTest,
-) -> None:
+async def test_read_when_several_read_the_same_then_all_get_it(under_test: LogUnderTest) -> None:
     """Several readers of a partition each get every record."""
     waiting = [reading(under_test.log, 0, 0) for _ in range(5)]
     await settled()
@@ -234,12 +206,8 @@ async def test_read_when_beyond_the_end_then_tells_the_bounds(under_test: LogUnd
     assert (caught.value.log_start, caught.value.next_offset) == (0, 2)
 
 
-async def test_f66_read_when_the_head_was_cut_off_then_tells_the_bounds(
-    under_test: LogUnderTest,
-) -> None:
-    """
-    Failure scenario F66: a read below the log start offset is an error and never jumps silently.
-    """
+async def test_f66_read_when_the_head_is_gone_then_has_bounds(under_test: LogUnderTest) -> None:
+    """A read below the log start offset is an error and never jumps silently."""
     values = [b"%d" % number for number in range(6)]
     await write(under_test.log, 0, *values)
     await under_test.delete_records(0, 4)
@@ -249,12 +217,8 @@ async def test_f66_read_when_the_head_was_cut_off_then_tells_the_bounds(
     assert await read_until(under_test.log, 0, 4, 6) == [(4, b"4"), (5, b"5")]
 
 
-async def test_f28_read_when_the_log_begins_at_40_then_begins_there(
-    under_test: LogUnderTest,
-) -> None:
-    """
-    Failure scenario F28: a log that is empty at offset 40 is read from 40 on, and the read waits.
-    """
+async def test_f28_read_when_the_log_begins_at_40_then_does_too(under_test: LogUnderTest) -> None:
+    """A log that is empty at offset 40 is read from 40 on, and the read waits."""
     await write(under_test.log, 0, *(b"%d" % number for number in range(40)))
     await under_test.delete_records(0, 40)
     bounds = await under_test.log.bounds([0], timeout_s=ANSWER_S)
@@ -263,6 +227,4 @@ async def test_f28_read_when_the_log_begins_at_40_then_begins_there(
     await settled()
     assert not waiting.done()
     await write(under_test.log, 0, b"next")
-    record_set = await waiting
-    assert record_set is not None
-    assert values_of(record_set) == [(40, b"next")]
+    assert values_of(await waiting) == [(40, b"next")]

@@ -50,10 +50,7 @@ TAILS: dict[str, Callable[[LogScript], object]] = {
 async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_end(
     topic: MemoryLogUnderTest, tail: Callable[[LogScript], object]
 ) -> None:
-    """
-    Failure scenario F31: a reader reaches the end of the log although its last offsets hold no
-    data.
-    """
+    """A reader reaches the end of the log although its last offsets hold no data."""
     tail(topic.script)
     bounds = (await topic.log.bounds([0], timeout_s=ANSWER_S))[0]
     assert isinstance(bounds, LogBounds)
@@ -65,18 +62,14 @@ async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_e
         position = (await read_on(topic.log, 0, position)).next_offset
 
 
-async def test_f31_read_when_a_transaction_was_aborted_then_its_records_are_delivered(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_f31_read_when_a_transaction_aborts_then_has_it(topic: MemoryLogUnderTest) -> None:
     """Reads are uncommitted, as Kafka's manager reads: aborted records come, markers move on."""
     assert topic.script.write_transaction(0, b"a", b"b", is_committed=False) == 1
     topic.script.write(0, b"after")
     assert await read_until(topic.log, 0, 0, 5) == [(0, b"0"), (1, b"a"), (2, b"b"), (4, b"after")]
 
 
-async def test_f38_call_when_one_partition_has_no_leader_then_the_others_answer(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_f38_call_when_one_lacks_a_leader_then_others_work(topic: MemoryLogUnderTest) -> None:
     """Failure scenario F38: bounds, reads and appends fail for that partition alone."""
     topic.script.lose_leader(3)
     bounds = await topic.log.bounds(TEN, timeout_s=ANSWER_S)
@@ -95,18 +88,14 @@ async def test_f38_call_when_one_partition_has_no_leader_then_the_others_answer(
 async def test_f39_bounds_when_the_answer_lacks_a_partition_then_it_is_unknown(
     topic: MemoryLogUnderTest,
 ) -> None:
-    """
-    Failure scenario F39: a partition missing from the answer is an error, never an empty partition.
-    """
+    """A partition missing from the answer is an error, never an empty partition."""
     topic.script.fail_bounds(2, BoundsFault.MISSING)
     bounds = await topic.log.bounds([1, 2], timeout_s=ANSWER_S)
     assert bounds[1] == LogBounds(0, 1)
     assert isinstance(bounds[2], LogUnavailable)
 
 
-async def test_f40_read_when_the_leader_moves_then_goes_on_where_it_was(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_f40_read_when_the_leader_moves_then_goes_on_there(topic: MemoryLogUnderTest) -> None:
     """Failure scenario F40: a read that lost its leader repeats at its position, with no loss."""
     waiting = asyncio.create_task(topic.log.read(0, 1, timeout_s=ANSWER_S))
     await settled()
@@ -118,13 +107,8 @@ async def test_f40_read_when_the_leader_moves_then_goes_on_where_it_was(
     assert values_of(await read_on(topic.log, 0, 1)) == [(1, b"by the next leader")]
 
 
-async def test_f41_call_when_the_brokers_come_back_then_works_without_being_opened_again(
-    topic: MemoryLogUnderTest,
-) -> None:
-    """
-    Failure scenario F41: every call fails while no broker answers, and succeeds again once brokers
-    are back.
-    """
+async def test_f41_call_when_brokers_come_back_then_works_again(topic: MemoryLogUnderTest) -> None:
+    """Every call fails while no broker answers, and succeeds again once brokers are back."""
     topic.script.lose_brokers()
     with pytest.raises(LogUnavailable):
         await topic.log.identity(timeout_s=ANSWER_S)
@@ -139,9 +123,7 @@ async def test_f41_call_when_the_brokers_come_back_then_works_without_being_open
     assert await topic.log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 2)}
 
 
-async def test_f42_bounds_when_one_partition_hangs_then_only_that_question_waits(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_f42_bounds_when_one_hangs_then_it_alone_waits(topic: MemoryLogUnderTest) -> None:
     """Failure scenario F42: a hanging request ends at its deadline and delays no other."""
     topic.script.fail_bounds(5, BoundsFault.HANGS)
     hanging = asyncio.create_task(topic.log.bounds([4, 5], timeout_s=3))
@@ -158,10 +140,7 @@ async def test_f42_bounds_when_one_partition_hangs_then_only_that_question_waits
 
 
 async def test_f49_bounds_when_they_fail_for_a_while_then_heal(topic: MemoryLogUnderTest) -> None:
-    """
-    Failure scenario F49: each request gets its own answer, and no error lasts longer than its
-    cause.
-    """
+    """Each request gets its own answer, and no error lasts longer than its cause."""
     topic.script.fail_bounds(0)
     for _ in range(3):
         bounds = await topic.log.bounds([0], timeout_s=ANSWER_S)
@@ -170,9 +149,7 @@ async def test_f49_bounds_when_they_fail_for_a_while_then_heal(topic: MemoryLogU
     assert await topic.log.bounds([0], timeout_s=ANSWER_S) == {0: LogBounds(0, 1)}
 
 
-async def test_f49_bounds_when_they_hang_and_heal_in_time_then_are_told(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_f49_bounds_when_they_heal_in_time_then_are_given(topic: MemoryLogUnderTest) -> None:
     """A waiting request succeeds when the fault ends before its deadline."""
     topic.script.fail_bounds(0, BoundsFault.HANGS)
     hanging = asyncio.create_task(topic.log.bounds([0], timeout_s=3))
@@ -181,13 +158,8 @@ async def test_f49_bounds_when_they_hang_and_heal_in_time_then_are_told(
     assert await hanging == {0: LogBounds(0, 1)}
 
 
-async def test_f66_read_when_the_head_moves_past_it_while_it_is_stalled_then_says_so(
-    topic: MemoryLogUnderTest,
-) -> None:
-    """
-    Failure scenario F66: a stalled read below the new log start offset fails instead of waiting
-    forever.
-    """
+async def test_f66_read_when_stalled_below_the_start_then_fails(topic: MemoryLogUnderTest) -> None:
+    """A stalled read below the new log start offset fails instead of waiting forever."""
     topic.script.stall(0)
     topic.script.write(0, b"1", b"2")
     waiting = asyncio.create_task(topic.log.read(0, 0, timeout_s=ANSWER_S))
@@ -197,13 +169,8 @@ async def test_f66_read_when_the_head_moves_past_it_while_it_is_stalled_then_say
         await waiting
 
 
-async def test_f68_call_when_it_fails_then_says_whether_to_try_again(
-    topic: MemoryLogUnderTest,
-) -> None:
-    """
-    Failure scenario F68: an error says whether a repeat may help: for unreachable brokers yes, for
-    missing rights no.
-    """
+async def test_f68_call_when_it_fails_then_says_if_repeatable(topic: MemoryLogUnderTest) -> None:
+    """A repeat may help for unreachable brokers, and cannot for missing rights."""
     for happens, error, is_retriable in (
         (topic.script.lose_brokers, LogUnavailable, True),
         (topic.script.withdraw_rights, LogNotPermitted, False),
@@ -222,9 +189,7 @@ async def test_f68_call_when_it_fails_then_says_whether_to_try_again(
     assert await topic.log.append(0, b"more", timeout_s=ANSWER_S) == 1
 
 
-async def test_f69_read_when_the_fetch_is_dead_then_the_bounds_give_it_away(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_f69_read_when_the_fetch_is_dead_then_bounds_show(topic: MemoryLogUnderTest) -> None:
     """Failure scenario F69: fresh bounds show a growing log while fetches return nothing."""
     topic.script.stall(0)
     waiting = asyncio.create_task(topic.log.read(0, 1, timeout_s=3))
@@ -238,13 +203,8 @@ async def test_f69_read_when_the_fetch_is_dead_then_the_bounds_give_it_away(
     assert values_of(await read_on(topic.log, 0, 1)) == [(1, b"undelivered")]
 
 
-async def test_f6_call_when_the_topic_was_created_anew_then_nothing_of_it_is_answered(
-    topic: MemoryLogUnderTest,
-) -> None:
-    """
-    Failure scenario F6: a log serves nothing of a topic created anew until the caller asks for its
-    identity again.
-    """
+async def test_f6_call_when_the_topic_was_recreated_then_fails(topic: MemoryLogUnderTest) -> None:
+    """A log serves nothing of a topic created anew until `identity` is called again."""
     before = await topic.log.identity(timeout_s=ANSWER_S)
     waiting = asyncio.create_task(topic.log.read(0, 1, timeout_s=ANSWER_S))
     await settled()

@@ -40,7 +40,8 @@ class LogUnderTest(Protocol):
         """How many reads wait inside the log; None when it cannot say."""
 
 
-def values_of(record_set: RecordSet) -> list[tuple[int, bytes]]:
+def values_of(record_set: RecordSet | None) -> list[tuple[int, bytes]]:
+    assert record_set is not None
     found: list[tuple[int, bytes]] = []
     for batch in walk(record_set.data):
         assert isinstance(batch, Batch), batch

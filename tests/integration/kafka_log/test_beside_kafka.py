@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rlmm.kafka_client.settings import TOPIC
-from rlmm.log.protocol import LogBounds
 from rlmm.metadata.decoding import decode
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.events import SegmentUpdate
@@ -18,32 +17,20 @@ from tests.kafka.clients import produce, until
 from tests.kafka.node import kafka_id
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
-from tests.support.kafka.kafka_logs import settings_for
+from tests.support.kafka.kafka_logs import read_all, settings_for
 from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rlmm.log.kafka.kafka_log import KafkaLog
     from rlmm.metadata.events import Event
     from rlmm.records.record_set import RecordSet
-    from tests.integration.kafka_log.conftest import OpenLog
+    from tests.integration.kafka_log.conftest import BrokerLogs
     from tests.kafka.stock_manager import StockPeer
-    from tests.kafka.tiered import TieredKafka
 
 RECORDS = [b"%03d" % number + b"x" * 497 for number in range(60)]
 SEGMENTS = 3
 """Two full ones of 28 records, and one that is rolled because it is old."""
-
-
-async def read_all(log: KafkaLog, partition: int) -> list[RecordSet]:
-    bounds = (await log.bounds([partition], timeout_s=ANSWER_S))[partition]
-    assert isinstance(bounds, LogBounds)
-    position, found = bounds.log_start_offset, []
-    while position < bounds.high_watermark:
-        found.append(await read_on(log, partition, position))
-        position = found[-1].next_offset or 0
-    return found
 
 
 def place_of(partition: TopicIdPartition) -> int:
@@ -65,33 +52,21 @@ def apply_all(
     return shard, events
 
 
-async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
-    kafka_broker: TieredKafka, open_log: OpenLog
-) -> None:
-    """
-    The log reads every record of a broker's copies and deletions, and each equals the line that
-    Kafka's formatter prints.
-    """
+async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(logs: BrokerLogs) -> None:
+    """Every record that the log reads from a broker equals the line of Kafka's formatter."""
     topic = "tiered-read"
-    await kafka_broker.create_topic(topic, partitions=2)
+    await logs.kafka.create_topic(topic, partitions=2)
     for number in (0, 1):
-        await produce(kafka_broker.login, topic, RECORDS, partition=number)
-    await kafka_broker.wait_until_tiered(topic, 2 * SEGMENTS)
-    partitions = [kafka_broker.user_partition(topic, number) for number in (0, 1)]
-    log = await open_log(
-        settings_for(
-            kafka_broker.login,
-            TOPIC,
-            partitions=METADATA_PARTITIONS,
-            is_observer=True,
-        )
-    )
+        await produce(logs.login, topic, RECORDS, partition=number)
+    await logs.kafka.wait_until_tiered(topic, 2 * SEGMENTS)
+    partitions = [logs.kafka.user_partition(topic, number) for number in (0, 1)]
+    log = await logs.open(TOPIC, partitions=METADATA_PARTITIONS, is_observer=True)
     for partition in partitions:
         at = place_of(partition)
         shard, _ = apply_all(await read_all(log, at), at)
         assert len(shard.segments(partition)) == SEGMENTS
-    await kafka_broker.delete_topic(topic)
-    await kafka_broker.wait_until_deleted(topic, 2 * SEGMENTS)
+    await logs.kafka.delete_topic(topic)
+    await logs.kafka.wait_until_deleted(topic, 2 * SEGMENTS)
     for at in {place_of(partition) for partition in partitions}:
         shard, events = apply_all(await read_all(log, at), at)
         here = [partition for partition in partitions if place_of(partition) == at]
@@ -102,7 +77,7 @@ async def test_records_of_a_stock_broker_when_read_are_what_kafka_prints(
             if event.id.partition in partitions
         ]
         assert len(ours) == len(here) * SEGMENTS * len(SegmentState)
-        printed = kafka_broker.tools.metadata_events(shard.position, partition=at)
+        printed = logs.kafka.tools.metadata_events(shard.position, partition=at)
         assert ours == [line for line in printed if str(here[0].topic_id) in line]
 
 
@@ -123,25 +98,20 @@ def history(partition: TopicIdPartition) -> list[Event]:
 
 
 async def test_events_that_we_append_when_a_stock_manager_reads_them_are_its_answers(
-    kafka_broker: TieredKafka, open_log: OpenLog, stock_peer: Callable[[str], StockPeer]
+    logs: BrokerLogs, stock_peer: Callable[[str], StockPeer]
 ) -> None:
-    """
-    A stock manager that reads our events lists and looks up the same segments as our shard, and
-    neither it nor the broker logs an error.
-    """
-    said_before = kafka_broker.node.log.position
+    """A stock manager reads our events, answers like our shard, and no error is logged."""
+    said_before = logs.kafka.node.log.position
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "ours", 0)
     at = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
-    log = await open_log(settings_for(kafka_broker.login, TOPIC, partitions=METADATA_PARTITIONS))
-    offsets = [
-        await log.append(at, encode(event), timeout_s=ANSWER_S) for event in history(partition)
-    ]
+    log = await logs.open(TOPIC, partitions=METADATA_PARTITIONS)
+    offsets = [await log.append(at, encode(one), timeout_s=ANSWER_S) for one in history(partition)]
     shard = PythonShard(at)
     for record_set in await read_all(log, at):
         shard.apply(record_set)
     assert shard.position == offsets[-1] + 1
 
-    peer = stock_peer(kafka_broker.bootstrap)
+    peer = stock_peer(logs.kafka.bootstrap)
     peer.assign(partition)
     await until(lambda: peer.is_ready(partition), "the stock manager had read the history")
     assert set(peer.list(partition)) == set(shard.segments(partition))
@@ -159,25 +129,20 @@ async def test_events_that_we_append_when_a_stock_manager_reads_them_are_its_ans
             ) == shard.next_segment_with_txn_index(partition, epoch, offset)
     assert peer.close() == 0
     assert peer.log.errors() == []
-    assert kafka_broker.node.log.errors(said_before) == []
+    assert logs.kafka.node.log.errors(said_before) == []
 
 
 async def test_f99_log_when_the_topic_is_kafkas_own_then_its_client_ids_are_let_in(
-    kafka_broker: TieredKafka, open_log: OpenLog
+    logs: BrokerLogs,
 ) -> None:
-    """
-    Failure scenario F99: the client ids that Kafka's manager has, in all three roles, are served on
-    the metadata topic itself.
-    """
-    settings = settings_for(kafka_broker.login, TOPIC, partitions=METADATA_PARTITIONS)
+    """The three client ids of Kafka's manager are served on the metadata topic itself."""
+    settings = settings_for(logs.login, TOPIC, partitions=METADATA_PARTITIONS)
     for role in ("consumer", "producer", "admin"):
         assert settings.client_id(role) == f"__remote_log_metadata_client_test_{role}"
-    log = await open_log(settings)
+    log = await logs.open(TOPIC, partitions=METADATA_PARTITIONS)
     partition = TopicIdPartition(Uuid.parse(kafka_id()), "f99", 0)
     place = metadata_partition_for(partition.topic_id, 0, METADATA_PARTITIONS)
     event = started(segment_id(9, partition))
     offset = await log.append(place, encode(event), timeout_s=ANSWER_S)
     assert values_of(await read_on(log, place, offset))[-1] == (offset, encode(event))
-    assert next(danger.key for danger in await log.dangers(timeout_s=ANSWER_S)) == (
-        "replication.factor"
-    )
+    assert next(one.key for one in await log.dangers(timeout_s=ANSWER_S)) == "replication.factor"

@@ -12,25 +12,24 @@ import pytest
 
 from rlmm.log.files.files_log import FilesLog
 from rlmm.log.files.log_folder import TOPIC
-from rlmm.log.protocol import LogBounds, LogIdentity
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import TopicIdPartition, Uuid
 from rlmm.metadata.python_shard import PythonShard
 from rlmm.partition_log.settings import LogSettings
-from tests.conformance.log.under_test import ANSWER_S, read_on, values_of
+from tests.conformance.log.under_test import ANSWER_S, values_of
 from tests.kafka.clients import consume, produce
 from tests.kafka.node import CLEAN_STATUS
 from tests.kafka.process import ProcessOutput, run_java
 from tests.kafka.tiered import METADATA_PARTITIONS
 from tests.kafka.tools import DUMP_LOG
 from tests.support.builders import delete_finished, delete_started, finished, segment_id, started
-from tests.support.kafka.kafka_logs import settings_for
+from tests.support.kafka.kafka_logs import read_all
 from tests.support.records.console_text import as_kafka_prints
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.log.protocol import MetadataLog
+    from rlmm.log.protocol import LogIdentity, MetadataLog
     from rlmm.metadata.events import SegmentUpdate
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.records.record_set import RecordSet
@@ -79,16 +78,8 @@ async def write_folder(folder: Path) -> dict[int, list[SegmentMetadata | Segment
     return histories
 
 
-async def read_all(log: MetadataLog) -> dict[int, list[RecordSet]]:
-    found: dict[int, list[RecordSet]] = {}
-    every = await log.bounds(range(METADATA_PARTITIONS), timeout_s=ANSWER_S)
-    for partition, bounds in every.items():
-        assert isinstance(bounds, LogBounds), bounds
-        position, found[partition] = bounds.log_start_offset, []
-        while position < bounds.high_watermark:
-            found[partition].append(await read_on(log, partition, position))
-            position = found[partition][-1].next_offset or 0
-    return found
+async def read_partitions(log: MetadataLog) -> dict[int, list[RecordSet]]:
+    return {partition: await read_all(log, partition) for partition in range(METADATA_PARTITIONS)}
 
 
 def joined(record_sets: dict[int, list[RecordSet]]) -> dict[int, bytes]:
@@ -119,10 +110,7 @@ def printed_by_kafka(dump: str) -> list[tuple[int, str]]:
 
 
 def expected_words(logs: list[Path]) -> list[str]:
-    """
-    Return the tool's output for sound segments: it looks for offset -1 before the first of each
-    file.
-    """
+    """Return the tool's output for sound segments, for which it looks up offset -1."""
     return [
         f"Non-consecutive offsets in {log}\n  -1 is followed by {int(log.stem)}\n"
         for log in logs
@@ -133,10 +121,7 @@ def expected_words(logs: list[Path]) -> list[str]:
 async def test_folder_of_ours_when_kafkas_tool_dumps_it_then_finds_no_fault(
     kafka_jars: Jars, tmp_path: Path
 ) -> None:
-    """
-    Kafka's tool reads our segments, offset indexes and time indexes without a complaint, and
-    decodes the appended events of all partitions.
-    """
+    """Kafka's tool finds no fault in our segments and indexes, and decodes all events."""
     histories = await write_folder(tmp_path / "log")
     logs, indexes = (
         [file for at in histories for file in partition_files(tmp_path / "log", at, pattern)]
@@ -167,9 +152,7 @@ async def test_folder_of_ours_when_kafkas_tool_dumps_it_then_finds_no_fault(
 
 
 def put_into_broker(ours: Path, data: Path) -> None:
-    """
-    Put our files in the place of a stopped broker's, whose partitions keep the id of their topic.
-    """
+    """Put our files in the place of a stopped broker's, which keep their topic id."""
     for partition in range(METADATA_PARTITIONS):
         for file in partition_files(data, partition):
             if file.name != PARTITION_METADATA:
@@ -183,10 +166,7 @@ def put_into_broker(ours: Path, data: Path) -> None:
 async def test_folder_of_ours_when_a_broker_starts_on_it_then_serves_every_record(
     fresh_kafka: FreshKafka, tmp_path: Path, *, is_clean: bool
 ) -> None:
-    """
-    A broker started on our folder serves our records, appends behind them and logs no error, with
-    and without recovery; and we read its files again.
-    """
+    """A broker serves and extends our folder without an error, and we read it again."""
     histories = await write_folder(tmp_path / "log")
     node = fresh_kafka.tiered().node
     assert await asyncio.to_thread(node.stop) == CLEAN_STATUS
@@ -214,7 +194,7 @@ async def test_folder_of_ours_when_a_broker_starts_on_it_then_serves_every_recor
     assert await asyncio.to_thread(node.stop) == CLEAN_STATUS
     back = await FilesLog.open(node.data, partition_count=METADATA_PARTITIONS, is_observer=True)
     try:
-        record_sets = await read_all(back)
+        record_sets = await read_partitions(back)
     finally:
         await back.close()
     for partition, events in histories.items():
@@ -236,10 +216,7 @@ def assert_is_what_a_shard_takes(record_sets: dict[int, list[RecordSet]]) -> set
 async def test_folder_of_a_broker_when_observed_then_is_what_the_broker_serves(
     fresh_kafka: FreshKafka, open_log: OpenLog
 ) -> None:
-    """
-    The data folder of a stock broker opens unchanged, while the broker runs and after: bytes,
-    identity and segments are those that the broker serves.
-    """
+    """A running or stopped broker's folder opens unchanged, with the data that it serves."""
     kafka = fresh_kafka.tiered()
     for topic in ("one", "two"):
         await kafka.create_topic(topic, partitions=2)
@@ -247,21 +224,22 @@ async def test_folder_of_a_broker_when_observed_then_is_what_the_broker_serves(
             await produce(kafka.login, topic, RECORDS, partition=partition)
     for topic in ("one", "two"):
         await kafka.wait_until_tiered(topic, 2 * SEGMENTS)
-    settings = settings_for(kafka.login, TOPIC, partitions=METADATA_PARTITIONS, is_observer=True)
 
     async def observed() -> tuple[LogIdentity, dict[int, list[RecordSet]]]:
         log = await FilesLog.open(
             kafka.node.data, partition_count=METADATA_PARTITIONS, is_observer=True
         )
         try:
-            return await log.identity(timeout_s=ANSWER_S), await read_all(log)
+            return await log.identity(timeout_s=ANSWER_S), await read_partitions(log)
         finally:
             await log.close()
 
     identity, live = await observed()
-    served_log = await open_log(settings)
+    served_log = await open_log(
+        kafka.login, TOPIC, partitions=METADATA_PARTITIONS, is_observer=True
+    )
     assert identity == await served_log.identity(timeout_s=ANSWER_S)
-    served = await read_all(served_log)
+    served = await read_partitions(served_log)
     assert joined(live) == joined(served)
     assert len(assert_is_what_a_shard_takes(live)) > 1
 

@@ -13,11 +13,11 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression
 from tests.conformance.log.under_test import read_on, read_until
 from tests.kafka.clients import create_topic
-from tests.support.kafka.kafka_logs import own_topic, settings_for
+from tests.support.kafka.kafka_logs import own_topic
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog
-    from tests.integration.kafka_log.conftest import OpenLog
+    from tests.integration.kafka_log.conftest import BrokerLogs, OpenLog
     from tests.kafka.fixtures import FreshKafka
     from tests.kafka.tiered import TieredKafka
 
@@ -53,14 +53,13 @@ async def read_batches(log: KafkaLog, position: int) -> list[Batch]:
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.name.lower())
 async def test_read_when_a_batch_is_compressed_then_it_comes_as_it_is(
-    kafka_broker: TieredKafka, open_log: OpenLog, codec: Compression
+    logs: BrokerLogs, codec: Compression
 ) -> None:
     """Compressed batches arrive compressed and hold the written records."""
-    topic = own_topic("compressed")
-    await create_topic(kafka_broker.login, topic)
+    topic = await logs.topic("compressed")
     values = [b"event %d " % number * 20 for number in range(50)]
-    await write_batch(kafka_broker, topic, values, compression_type=codec.name.lower())
-    log = await open_log(settings_for(kafka_broker.login, topic))
+    await write_batch(logs.kafka, topic, values, compression_type=codec.name.lower())
+    log = await logs.open(topic)
     (batch,) = await read_batches(log, 0)
     assert batch.compression is codec
     assert [value for _, value in batch.values()] == values
@@ -90,18 +89,14 @@ async def wait_for_end(log: KafkaLog, next_offset: int) -> None:
 
 
 async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_end(
-    kafka_broker: TieredKafka, open_log: OpenLog
+    logs: BrokerLogs,
 ) -> None:
-    """
-    Failure scenario F31: aborted transactions and the markers behind them. Aborted records are
-    read, markers move the position, and the position ends where the bounds do.
-    """
-    topic = own_topic("transactions")
-    await create_topic(kafka_broker.login, topic)
-    log = await open_log(settings_for(kafka_broker.login, topic))
+    """Aborted records are read; markers are control batches and move the position."""
+    topic = await logs.topic("transactions")
+    log = await logs.open(topic)
     assert await log.append(0, b"before", timeout_s=ANSWER_S) == 0
-    await write_transaction(kafka_broker, topic, [b"aborted 1", b"aborted 2"], is_committed=False)
-    await write_transaction(kafka_broker, topic, [b"committed"], is_committed=True)
+    await write_transaction(logs.kafka, topic, [b"aborted 1", b"aborted 2"], is_committed=False)
+    await write_transaction(logs.kafka, topic, [b"committed"], is_committed=True)
     await wait_for_end(log, 6)
     assert await read_until(log, 0, 0, 6) == [
         (0, b"before"),
@@ -109,23 +104,16 @@ async def test_f31_read_when_the_tail_is_no_data_then_the_position_reaches_the_e
         (2, b"aborted 2"),
         (4, b"committed"),
     ]
+    assert [(one.is_transactional, one.is_control) for one in await read_batches(log, 1)] == [
+        (True, False),
+        (True, False),
+        (True, True),
+        (True, False),
+        (True, True),
+    ]
     marker = await read_on(log, 0, 5)
     assert marker.next_offset == 6
     assert await log.read(0, 6, timeout_s=0.5) is None
-
-
-async def test_f31_read_when_raw_then_markers_come_as_control_batches(
-    kafka_broker: TieredKafka, open_log: OpenLog
-) -> None:
-    """A raw read returns transaction markers as control batches."""
-    topic = own_topic("transactions")
-    await create_topic(kafka_broker.login, topic)
-    await write_transaction(kafka_broker, topic, [b"aborted"], is_committed=False)
-    log = await open_log(settings_for(kafka_broker.login, topic))
-    await wait_for_end(log, 2)
-    data, marker = await read_batches(log, 0)
-    assert (data.is_transactional, data.is_control) == (True, False)
-    assert (marker.is_transactional, marker.is_control) == (True, True)
 
 
 async def test_f31_read_when_compaction_left_a_hole_then_the_position_passes_it(
@@ -135,7 +123,7 @@ async def test_f31_read_when_compaction_left_a_hole_then_the_position_passes_it(
     kafka = fresh_kafka.node({"log.cleaner.backoff.ms": "100"}).start()
     topic = own_topic("compacted")
     await create_topic(kafka.login, topic, settings=COMPACTED)
-    log = await open_log(settings_for(kafka.login, topic))
+    log = await open_log(kafka.login, topic)
     producer = AIOKafkaProducer(**kafka.login.for_aiokafka())
     await producer.start()
     try:
@@ -153,19 +141,10 @@ async def test_f31_read_when_compaction_left_a_hole_then_the_position_passes_it(
         assert record_set.next_offset >= 20
 
 
-async def test_read_when_a_batch_passes_every_limit_then_it_comes_whole(
-    kafka_broker: TieredKafka, open_log: OpenLog
-) -> None:
-    """
-    A large batch arrives whole even if the answer is smaller, whichever partition stands first, and
-    delays no other.
-    """
-    topic = own_topic("large")
-    await create_topic(
-        kafka_broker.login, topic, partitions=4, settings={"max.message.bytes": "4000000"}
-    )
-    settings = settings_for(kafka_broker.login, topic, fetch_max_bytes=10_000)
-    log = await open_log(settings)
+async def test_read_when_a_batch_passes_every_limit_then_it_comes_whole(logs: BrokerLogs) -> None:
+    """A large batch arrives whole, in any place of the request, and delays no other."""
+    topic = await logs.topic("large", partitions=4, settings={"max.message.bytes": "4000000"})
+    log = await logs.open(topic, fetch_max_bytes=10_000)
     value = bytes(range(256)) * 8_000
     for partition in range(4):
         assert await log.append(partition, value, timeout_s=ANSWER_S) == 0

@@ -17,6 +17,7 @@ from tests.support.logs.partition_logs import (
     FIRST_MS,
     batch,
     log_files,
+    log_in,
     open_log,
     partition_folder,
     values_of,
@@ -64,12 +65,9 @@ async def begun(log: PartitionLog, *values: bytes) -> list[asyncio.Task[object]]
 
 
 @pytest.mark.parametrize("policy", SyncPolicy)
-async def test_append_when_acknowledged_then_readers_see_it(
-    tmp_path: Path, policy: SyncPolicy
-) -> None:
+async def test_append_when_acknowledged_then_is_read(tmp_path: Path, policy: SyncPolicy) -> None:
     """Under every policy an acknowledged append can be read, with its offset."""
-    registry, log = await open_log(tmp_path, replace(FAST, sync=policy))
-    async with registry:
+    async with log_in(tmp_path, replace(FAST, sync=policy)) as log:
         assert tuple(await log.append(batch(b"a", b"b"))) == (0, 2)
         assert tuple(await log.append(batch(b"c"))) == (2, 3)
         assert await values_of(log) == {0: b"a", 1: b"b", 2: b"c"}
@@ -78,8 +76,7 @@ async def test_append_when_acknowledged_then_readers_see_it(
 async def test_append_when_stored_then_only_16_bytes_of_a_batch_are_new(tmp_path: Path) -> None:
     """Bytes in are bytes out, on disk as for readers, but for base offset and leader epoch."""
     sent = batch(b"a", b"b") + batch(b"c")
-    registry, log = await open_log(tmp_path)
-    async with registry:
+    async with log_in(tmp_path) as log:
         await log.append(batch(b"first"))
         first_bytes = log_files(tmp_path)[0].stat().st_size
         await log.append(sent, leader_epoch=3)
@@ -94,12 +91,9 @@ async def test_append_when_stored_then_only_16_bytes_of_a_batch_are_new(tmp_path
         assert stored[one.start + 16 : one.stop] == sent[one.start + 16 : one.stop]
 
 
-async def test_append_when_many_at_once_then_offsets_are_dense_and_in_order(
-    tmp_path: Path,
-) -> None:
+async def test_append_when_many_at_once_then_offsets_are_dense_and_in_order(tmp_path: Path) -> None:
     """Offsets are given in the order in which appends are made, without a gap."""
-    registry, log = await open_log(tmp_path, EACH)
-    async with registry:
+    async with log_in(tmp_path, EACH) as log:
         appended = await asyncio.gather(*(log.append(batch(b"%d" % n)) for n in range(300)))
         assert [one.base_offset for one in appended] == list(range(300))
         assert await values_of(log) == {n: b"%d" % n for n in range(300)}
@@ -108,25 +102,19 @@ async def test_append_when_many_at_once_then_offsets_are_dense_and_in_order(
 async def test_append_when_many_wait_then_they_share_syncs(tmp_path: Path) -> None:
     """Appends that wait together cost one sync, not one each."""
     disk = GatedDisk()
-    registry, log = await open_log(tmp_path, EACH, disk=disk)
-    async with registry:
+    async with log_in(tmp_path, EACH, disk=disk) as log:
         await log.append(batch(b"first"))
         before = disk.sync_count
         await asyncio.gather(*(log.append(batch(b"x")) for _ in range(256)))
         assert disk.sync_count - before <= 4
 
 
-async def test_append_when_written_during_a_sync_then_is_not_acknowledged_by_it(
-    tmp_path: Path,
-) -> None:
+async def test_append_when_written_during_a_sync_then_waits_for_the_next(tmp_path: Path) -> None:
     """A sync acknowledges only appends written before it began."""
     disk = GatedDisk()
-    registry, log = await open_log(tmp_path, EACH, disk=disk)
-    async with registry:
+    async with log_in(tmp_path, EACH, disk=disk) as log:
         await log.append(batch(b"a"))
-        disk.is_sync_gated = True
-        disk.gate.clear()
-        disk.reached.clear()
+        disk.hold("sync")
         (early,) = await begun(log, b"b")
         await until_reached(disk)
         (late,) = await begun(log, b"c")
@@ -142,17 +130,12 @@ async def test_append_when_written_during_a_sync_then_is_not_acknowledged_by_it(
         assert log.next_offset == 3
 
 
-async def test_append_when_one_waiter_is_cancelled_then_the_others_are_acknowledged(
-    tmp_path: Path,
-) -> None:
+async def test_append_when_a_waiter_is_cancelled_then_others_are_stored(tmp_path: Path) -> None:
     """A cancelled append neither stops the sync nor touches another append."""
     disk = GatedDisk()
-    registry, log = await open_log(tmp_path, EACH, disk=disk)
-    async with registry:
+    async with log_in(tmp_path, EACH, disk=disk) as log:
         await log.append(batch(b"a"))
-        disk.is_sync_gated = True
-        disk.gate.clear()
-        disk.reached.clear()
+        disk.hold("sync")
         first, second, third = await begun(log, b"b", b"c", b"d")
         await until_reached(disk)
         first.cancel()
@@ -166,12 +149,9 @@ async def test_append_when_one_waiter_is_cancelled_then_the_others_are_acknowled
 async def test_append_when_its_time_is_up_then_says_whether_it_was_written(tmp_path: Path) -> None:
     """An append at its deadline is refused if it was not written, and uncertain if it was."""
     disk = GatedDisk()
-    registry, log = await open_log(tmp_path, EACH, disk=disk)
-    async with registry:
+    async with log_in(tmp_path, EACH, disk=disk) as log:
         await log.append(batch(b"a"))
-        disk.is_sync_gated = True
-        disk.gate.clear()
-        disk.reached.clear()
+        disk.hold("sync")
         with pytest.raises(AppendUncertain, match="within 60 s"):
             await append_late(log, disk, b"b")
         async with log._writing:
@@ -183,16 +163,12 @@ async def test_append_when_its_time_is_up_then_says_whether_it_was_written(tmp_p
 
 
 @pytest.mark.parametrize("policy", [SyncPolicy.NEVER, SyncPolicy.INTERVAL])
-async def test_append_when_the_policy_does_not_ask_then_waits_for_no_sync(
-    tmp_path: Path, policy: SyncPolicy
-) -> None:
+async def test_append_when_never_synced_then_is_fast(tmp_path: Path, policy: SyncPolicy) -> None:
     """With the policies interval and never an append is acknowledged when it is written."""
     disk = GatedDisk()
-    registry, log = await open_log(tmp_path, replace(FAST, sync=policy), disk=disk)
-    async with registry:
+    async with log_in(tmp_path, replace(FAST, sync=policy), disk=disk) as log:
         await log.append(batch(b"a"))
-        disk.is_sync_gated = True
-        disk.gate.clear()
+        disk.hold("sync")
         await log.append(batch(b"b"))
         assert log.next_offset == 2
         disk.gate.set()
@@ -202,10 +178,9 @@ async def test_interval_when_it_passes_then_what_was_written_is_synced(tmp_path:
     """The interval policy syncs by itself, once for all that was written."""
     disk = GatedDisk()
     settings = replace(FAST, sync=SyncPolicy.INTERVAL, sync_interval_ms=1)
-    registry, log = await open_log(tmp_path, settings, disk=disk)
-    async with registry:
+    async with log_in(tmp_path, settings, disk=disk) as log:
         await log.append(batch(b"a"))
-        disk.is_sync_gated = True
+        disk.gated = "sync"
         await until_reached(disk)
         await log.sync()
         assert log.statistics().recovery_point == 1
@@ -223,21 +198,14 @@ async def test_append_when_large_then_is_stored_like_any_other(tmp_path: Path) -
         assert (await values_of(log))[6] == b"b"
 
 
-async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_whole(
-    tmp_path: Path,
-) -> None:
-    """
-    A cancelled append returns at once; the next append waits for the write that has begun and
-    neither overwrites nor forgets it.
-    """
+async def test_append_when_cancelled_in_a_write_then_the_log_is_whole(tmp_path: Path) -> None:
+    """A cancelled append returns at once; the next one waits for its write and keeps it."""
     disk = GatedDisk()
     registry, log = await open_log(tmp_path, LogSettings(sync=SyncPolicy.NEVER), disk=disk)
     large = b"".join(batch(bytes(500_000)) for _ in range(5))
     async with registry:
         await log.append(batch(b"first"))
-        disk.is_write_gated = True
-        disk.reached.clear()
-        disk.gate.clear()
+        disk.hold("write")
         cancelled = asyncio.create_task(log.append(large))
         await until_reached(disk)
         after = asyncio.create_task(log.append(large))
@@ -255,8 +223,7 @@ async def test_append_when_cancelled_while_a_thread_writes_then_the_log_stays_wh
 async def test_append_when_the_segment_is_full_then_a_new_one_begins(tmp_path: Path) -> None:
     """A segment stays within its size, and a closed one has its indexes."""
     size = len(batch(bytes(100)))
-    registry, log = await open_log(tmp_path, replace(EACH, segment_bytes=3 * size))
-    async with registry:
+    async with log_in(tmp_path, replace(EACH, segment_bytes=3 * size)) as log:
         for _ in range(8):
             await log.append(batch(bytes(100)))
         await log.sync()
@@ -271,8 +238,7 @@ async def test_append_when_the_segment_is_full_then_a_new_one_begins(tmp_path: P
 
 async def test_append_when_larger_than_a_segment_then_is_refused(tmp_path: Path) -> None:
     """An append is never split over two segments."""
-    registry, log = await open_log(tmp_path, replace(FAST, segment_bytes=100))
-    async with registry:
+    async with log_in(tmp_path, replace(FAST, segment_bytes=100)) as log:
         with pytest.raises(InvalidArgument, match="a segment takes 100"):
             await log.append(batch(bytes(100)))
         assert log.next_offset == 0
@@ -303,8 +269,7 @@ async def test_segment_when_old_then_is_closed_by_an_append_and_when_idle(tmp_pa
 
 async def test_leader_epoch_when_it_rises_then_is_noted_before_the_batch(tmp_path: Path) -> None:
     """The check point of leader epochs is never behind the log."""
-    registry, log = await open_log(tmp_path)
-    async with registry:
+    async with log_in(tmp_path) as log:
         await log.append(batch(b"a", b"b"), leader_epoch=2)
         await log.append(batch(b"c"), leader_epoch=2)
         await log.append(batch(b"d"), leader_epoch=5)
@@ -318,13 +283,10 @@ async def test_leader_epoch_when_it_rises_then_is_noted_before_the_batch(tmp_pat
         assert log.next_offset == 4
 
 
-async def test_leader_epoch_when_it_cannot_be_noted_then_nothing_is_written(
-    tmp_path: Path,
-) -> None:
+async def test_leader_epoch_when_it_cannot_be_noted_then_nothing_is_written(tmp_path: Path) -> None:
     """The log stores no batch of an epoch that the check point does not have."""
     disk = FaultyDisk()
-    registry, log = await open_log(tmp_path, disk=disk)
-    async with registry:
+    async with log_in(tmp_path, disk=disk) as log:
         await log.append(batch(b"a"))
         disk.fail("replace_file")
         with pytest.raises(AppendRefused, match="leader epoch 1"):
@@ -336,8 +298,7 @@ async def test_leader_epoch_when_it_cannot_be_noted_then_nothing_is_written(
 
 async def test_append_when_not_sound_then_leaves_the_log_as_it_was(tmp_path: Path) -> None:
     """A refused append uses up no offset."""
-    registry, log = await open_log(tmp_path)
-    async with registry:
+    async with log_in(tmp_path) as log:
         with pytest.raises(InvalidArgument):
             await log.append(batch(b"a")[:-1])
         assert (await log.append(batch(b"b"))).base_offset == 0
@@ -346,9 +307,7 @@ async def test_append_when_not_sound_then_leaves_the_log_as_it_was(tmp_path: Pat
 @pytest.mark.parametrize(
     "slow", ["create", "recovery-point-offset-checkpoint", "leader-epoch-checkpoint", "remove"]
 )
-async def test_append_when_the_disk_is_slow_before_it_is_written_then_ends_in_time(
-    tmp_path: Path, slow: str
-) -> None:
+async def test_append_when_the_disk_is_slow_then_ends_in_time(tmp_path: Path, slow: str) -> None:
     """A disk that hangs at a roll, a new epoch or an old index holds no append beyond its time."""
     registry, log = await open_log(tmp_path, EACH)
     async with registry:

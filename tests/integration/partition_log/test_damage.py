@@ -8,13 +8,7 @@ import pytest
 
 from rlmm.errors import LogDamaged
 from rlmm.partition_log.registry import LogRegistry
-from tests.integration.partition_log.test_opening import (
-    MARK,
-    RECORDS,
-    SMALL,
-    made,
-    made_and_crashed,
-)
+from tests.integration.partition_log.test_opening import MARK, RECORDS, SMALL, crashed, made
 from tests.support.logs.partition_logs import (
     TOPIC,
     TOPIC_ID,
@@ -28,51 +22,50 @@ from tests.support.logs.partition_logs import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+__all__ = ["crashed"]
+
 
 @pytest.mark.parametrize(
     ("number", "at"),
     [pytest.param(-1, 70, id="active-segment"), pytest.param(1, 70, id="closed-segment")],
 )
 async def test_damage_when_below_the_recovery_point_then_offline_and_nothing_is_changed(
-    tmp_path: Path, number: int, at: int
+    crashed: Path, number: int, at: int
 ) -> None:
     """Damage below the recovery point takes the partition offline and cuts no byte."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    path = log_files(root)[number]
+    path = log_files(crashed)[number]
     content = bytearray(path.read_bytes())
     content[at] ^= 1
     path.write_bytes(content)
     path.with_suffix(".index").unlink(missing_ok=True)
-    before = {name: kept for name, kept in picture(root).items() if name.endswith(".log")}
-    async with await LogRegistry.open(root, SMALL) as registry:
+    before = {name: kept for name, kept in picture(crashed).items() if name.endswith(".log")}
+    async with await LogRegistry.open(crashed, SMALL) as registry:
         for _ in range(2):
             with pytest.raises(LogDamaged, match=rf"{path.name}.*crc-mismatch"):
                 await registry.partition(TOPIC, 0)
         assert registry.statistics().opened == 1
         other = await registry.create(TOPIC, 1, TOPIC_ID)
         await other.append(batch(b"the others go on"))
-    assert not (root / MARK).exists()
-    after = {name: kept for name, kept in picture(root).items() if name in before}
+    assert not (crashed / MARK).exists()
+    after = {name: kept for name, kept in picture(crashed).items() if name in before}
     assert after == before
 
 
-async def test_log_when_it_lost_its_synced_end_then_is_offline(tmp_path: Path) -> None:
+async def test_log_when_it_lost_its_synced_end_then_is_offline(crashed: Path) -> None:
     """A log that ends below its synced end is offline."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    path = log_files(root)[-1]
+    path = log_files(crashed)[-1]
     path.write_bytes(b"")
-    async with await LogRegistry.open(root, SMALL) as registry:
+    async with await LogRegistry.open(crashed, SMALL) as registry:
         with pytest.raises(LogDamaged, match="was synced up to 40"):
             await registry.partition(TOPIC, 0)
 
 
-async def test_log_when_repaired_then_comes_back_by_reopening(tmp_path: Path) -> None:
+async def test_log_when_repaired_then_comes_back_by_reopening(crashed: Path) -> None:
     """An operator puts the right bytes back; reopening recovers without a restart."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    path = log_files(root)[-1]
+    path = log_files(crashed)[-1]
     good = path.read_bytes()
     path.write_bytes(bytes(len(good)))
-    async with await LogRegistry.open(root, SMALL) as registry:
+    async with await LogRegistry.open(crashed, SMALL) as registry:
         with pytest.raises(LogDamaged):
             await registry.partition(TOPIC, 0)
         path.write_bytes(good)

@@ -23,10 +23,13 @@ from tests.support.logs.partition_logs import (
     batch,
     copied,
     log_files,
+    log_in,
     names_below,
+    offset_at,
     open_log,
     partition_folder,
     picture,
+    stored_log,
     values_of,
 )
 
@@ -40,8 +43,7 @@ MARK = ".kafka_cleanshutdown"
 
 
 async def made(root: Path) -> Path:
-    registry, log = await open_log(root, SMALL)
-    async with registry:
+    async with log_in(root, SMALL) as log:
         for n, value in RECORDS.items():
             await log.append(batch(value, timestamp_ms=FIRST_MS + n), leader_epoch=n // 30)
     return root
@@ -57,10 +59,14 @@ async def made_and_crashed(root: Path, to: Path, *, noted: bool = True) -> Path:
         return copied(root, to)
 
 
+@pytest.fixture
+async def crashed(tmp_path: Path) -> Path:
+    return await made_and_crashed(tmp_path / "a", tmp_path / "b")
+
+
 async def test_log_when_closed_cleanly_then_opens_without_a_scan(tmp_path: Path) -> None:
     """After a clean stop the log scans, cuts and rebuilds nothing."""
-    async with await LogRegistry.open(await made(tmp_path), SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(await made(tmp_path), SMALL) as log:
         assert log.recovered.was_clean
         assert (log.recovered.scanned_bytes, log.recovered.rebuilt_files) == (0, ())
         assert await values_of(log) == RECORDS
@@ -68,9 +74,7 @@ async def test_log_when_closed_cleanly_then_opens_without_a_scan(tmp_path: Path)
         assert (await log.append(batch(b"x"), leader_epoch=1)).base_offset == 40
 
 
-async def test_log_when_opened_and_closed_untouched_then_its_files_stay_as_they_are(
-    tmp_path: Path,
-) -> None:
+async def test_log_when_opened_and_closed_then_its_files_are_unchanged(tmp_path: Path) -> None:
     """A clean start and end change no file of a partition."""
     before = picture(partition_folder(await made(tmp_path)))
     async with await LogRegistry.open(tmp_path, SMALL) as registry:
@@ -88,25 +92,21 @@ async def test_mark_of_a_clean_end_when_the_folder_is_open_then_is_gone(tmp_path
     assert (tmp_path / MARK).exists()
 
 
-async def test_mark_of_a_clean_end_when_something_was_not_recovered_then_is_not_set(
-    tmp_path: Path,
-) -> None:
+async def test_clean_end_when_something_was_not_recovered_then_is_unmarked(crashed: Path) -> None:
     """After a crash the mark returns only when every partition was recovered."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    async with await LogRegistry.open(root, SMALL):
+    async with await LogRegistry.open(crashed, SMALL):
         pass
-    assert not (root / MARK).exists()
-    async with await LogRegistry.open(root, SMALL) as registry:
+    assert not (crashed / MARK).exists()
+    async with await LogRegistry.open(crashed, SMALL) as registry:
         await registry.partition(TOPIC, 0)
-    assert (root / MARK).exists()
+    assert (crashed / MARK).exists()
 
 
 @pytest.mark.parametrize("noted", [True, False], ids=["noted", "not-noted"])
 async def test_log_when_crashed_then_only_the_end_is_scanned(tmp_path: Path, noted: bool) -> None:
     """After a crash the scan begins where the recovery point was noted last, at least at a roll."""
     root = await made_and_crashed(tmp_path / "a", tmp_path / "b", noted=noted)
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(root, SMALL) as log:
         files = log_files(root)[-1:] if noted else log_files(root)[1:]
         assert log.recovered.scanned_bytes == sum(file.stat().st_size for file in files)
         assert (log.recovered.cut_bytes, log.recovered.was_clean) == (0, False)
@@ -123,46 +123,40 @@ async def test_log_when_crashed_then_only_the_end_is_scanned(tmp_path: Path, not
         pytest.param(b"\0", id="one-byte"),
     ],
 )
-async def test_tail_when_torn_then_is_cut_and_the_log_goes_on(tmp_path: Path, tail: bytes) -> None:
+async def test_tail_when_torn_then_is_cut_and_the_log_goes_on(crashed: Path, tail: bytes) -> None:
     """A torn batch at the end is removed from the file, and every synced batch is there."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    size = log_files(root)[-1].stat().st_size
-    with log_files(root)[-1].open("ab") as file:
+    size = log_files(crashed)[-1].stat().st_size
+    with log_files(crashed)[-1].open("ab") as file:
         file.write(tail)
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(crashed, SMALL) as log:
         assert log.recovered.cut_bytes == len(tail)
-        assert log_files(root)[-1].stat().st_size == size
+        assert log_files(crashed)[-1].stat().st_size == size
         assert await values_of(log) == RECORDS
         assert (await log.append(batch(b"x"), leader_epoch=1)).base_offset == 40
 
 
-async def test_segment_when_empty_at_the_end_then_is_the_active_one(tmp_path: Path) -> None:
+async def test_segment_when_empty_at_the_end_then_is_the_active_one(crashed: Path) -> None:
     """After a crash behind a roll the log goes on in the empty segment."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    (partition_folder(root) / f"{40:020d}.log").touch()
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    (partition_folder(crashed) / f"{40:020d}.log").touch()
+    async with stored_log(crashed, SMALL) as log:
         assert await values_of(log) == RECORDS
         await log.append(batch(b"x"), leader_epoch=1)
-        assert log_files(root)[-1].stat().st_size > 0
+        assert log_files(crashed)[-1].stat().st_size > 0
 
 
-async def test_segments_when_behind_a_torn_one_then_are_removed(tmp_path: Path) -> None:
+async def test_segments_when_behind_a_torn_one_then_are_removed(crashed: Path) -> None:
     """The log ends at the first torn batch, and later segments are removed."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    (root / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\nevents 0 8\n")
-    second = log_files(root)[1]
+    (crashed / "recovery-point-offset-checkpoint").write_bytes(b"0\n1\nevents 0 8\n")
+    second = log_files(crashed)[1]
     second.write_bytes(second.read_bytes()[:-1])
-    last_whole = int(log_files(root)[2].stem) - 1
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    last_whole = int(log_files(crashed)[2].stem) - 1
+    async with stored_log(crashed, SMALL) as log:
         assert log.next_offset == last_whole
         assert log.recovered.removed_segments > 1
         assert await values_of(log) == {n: RECORDS[n] for n in range(last_whole)}
-        assert [path.name for path in log_files(root)] == [f"{0:020d}.log", second.name]
-        names = {path.stem for path in partition_folder(root).glob("*.index")}
-        assert names == {path.stem for path in log_files(root)}
+        assert [path.name for path in log_files(crashed)] == [f"{0:020d}.log", second.name]
+        names = {path.stem for path in partition_folder(crashed).glob("*.index")}
+        assert names == {path.stem for path in log_files(crashed)}
 
 
 def without(path: Path) -> None:
@@ -180,18 +174,16 @@ def shuffled(path: Path) -> None:
 @pytest.mark.parametrize("damage", [without, odd, shuffled])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 async def test_index_when_missing_or_wrong_after_a_crash_then_is_rebuilt_and_written_back(
-    tmp_path: Path, damage: Callable[[Path], None], suffix: str
+    crashed: Path, damage: Callable[[Path], None], suffix: str
 ) -> None:
     """After a crash a missing or wrong index is rebuilt on disk, byte for byte."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    path = log_files(root)[1].with_suffix(suffix)
+    path = log_files(crashed)[1].with_suffix(suffix)
     good = path.read_bytes()
     assert len(good) > 12
     damage(path)
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(crashed, SMALL) as log:
         assert path.read_bytes() == good
-        assert log_files(root)[1].with_suffix(".index").name in log.recovered.rebuilt_files
+        assert log_files(crashed)[1].with_suffix(".index").name in log.recovered.rebuilt_files
         assert await values_of(log) == RECORDS
 
 
@@ -221,12 +213,9 @@ async def test_time_index_when_empty_then_hides_no_record_from_a_look_up_by_time
     path = log_files(root)[number].with_suffix(".timeindex")
     good = path.read_bytes() if path.exists() else b""
     path.write_bytes(b"")
-    async with await LogRegistry.open(root, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(root, SMALL) as log:
         for n in RECORDS:
-            found = await log.offset_for_time(FIRST_MS + n)
-            assert found is not None
-            assert found.offset == n
+            assert await offset_at(log, FIRST_MS + n) == n
         assert path.read_bytes().startswith(good)
         assert path.stat().st_size > 0
 
@@ -251,8 +240,7 @@ async def test_leader_epochs_when_their_file_is_lost_then_are_read_from_the_log(
     good = path.read_bytes()
     path.write_bytes(path.read_bytes().replace(b"1 30", b"1 3O"))
     damage(path)
-    async with await LogRegistry.open(tmp_path, SMALL) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(tmp_path, SMALL) as log:
         assert log.leader_epochs == ((0, 0), (1, 30))
         assert path.read_bytes() == good
 
@@ -279,9 +267,7 @@ def brokers_folder(root: Path) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("preallocated", [False, True], ids=["trimmed", "preallocated"])
-async def test_folder_when_copied_from_a_broker_then_is_read_and_not_changed(
-    tmp_path: Path, preallocated: bool
-) -> None:
+async def test_folder_when_a_brokers_then_is_unchanged(tmp_path: Path, preallocated: bool) -> None:
     """Real record sets are read as they are; no file, time or lock of the folder changes."""
     sizes = brokers_folder(tmp_path)
     if preallocated:
@@ -305,22 +291,18 @@ async def test_folder_when_copied_from_a_broker_then_is_read_and_not_changed(
     assert picture(tmp_path) == before
 
 
-async def test_folder_when_read_only_with_a_torn_tail_then_ends_before_it(tmp_path: Path) -> None:
+async def test_folder_when_read_only_with_a_torn_tail_then_ends_before_it(crashed: Path) -> None:
     """A copy that was made while its owner wrote is read up to its last whole batch."""
-    root = await made_and_crashed(tmp_path / "a", tmp_path / "b")
-    with log_files(root)[-1].open("ab") as file:
+    with log_files(crashed)[-1].open("ab") as file:
         file.write(batch(b"torn")[:-1])
-    for path in partition_folder(root).glob("*index"):
+    for path in partition_folder(crashed).glob("*index"):
         path.unlink()
-    before = picture(root)
-    async with await LogRegistry.open(root, SMALL, read_only=True) as registry:
-        log = await registry.partition(TOPIC, 0)
+    before = picture(crashed)
+    async with stored_log(crashed, SMALL, read_only=True) as log:
         assert await values_of(log) == RECORDS
         assert [await log.read(n) is None for n in (39, 40)] == [False, True]
-        found = await log.offset_for_time(FIRST_MS + 33)
-        assert found is not None
-        assert found.offset == 33
-    assert picture(root) == before
+        assert await offset_at(log, FIRST_MS + 33) == 33
+    assert picture(crashed) == before
 
 
 async def test_folder_when_only_parts_were_copied_then_they_are_read(tmp_path: Path) -> None:
@@ -330,8 +312,7 @@ async def test_folder_when_only_parts_were_copied_then_they_are_read(tmp_path: P
     target.mkdir(parents=True)
     for path in log_files(tmp_path / "a"):
         (target / path.name).write_bytes(path.read_bytes())
-    async with await LogRegistry.open(tmp_path / "b", SMALL, read_only=True) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(tmp_path / "b", SMALL, read_only=True) as log:
         assert await values_of(log) == RECORDS
         assert log.topic_id is None
         assert log.leader_epochs == ((0, 0), (1, 30))

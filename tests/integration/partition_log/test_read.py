@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rlmm.errors import LogTruncated, LogUnavailable
-from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
 from rlmm.records.batch import Batch, walk
 from rlmm.records.compression import Compression
@@ -19,14 +19,17 @@ from tests.support.logs.failing_disks import FaultyDisk
 from tests.support.logs.partition_logs import (
     FAST,
     FIRST_MS,
-    TOPIC,
     batch,
     log_files,
+    log_in,
+    offset_at,
     open_log,
+    stored_log,
     values_of,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from rlmm.partition_log.partition import PartitionLog
@@ -34,12 +37,13 @@ if TYPE_CHECKING:
 SIZES = [1, 300, 5_000, 40, 12_000, 3, 900]
 
 
-async def filled(root: Path, **changes: object) -> tuple[LogRegistry, PartitionLog]:
-    registry, log = await open_log(root, replace(FAST, segment_bytes=60_000), **changes)
-    for number in range(60):
-        values = [b"%d" % (3 * number + n) + bytes(SIZES[number % 7]) for n in range(3)]
-        await log.append(batch(*values, timestamp_ms=FIRST_MS + number))
-    return registry, log
+@asynccontextmanager
+async def filled(root: Path, **changes: object) -> AsyncIterator[PartitionLog]:
+    async with log_in(root, replace(FAST, segment_bytes=60_000), **changes) as log:
+        for number in range(60):
+            values = [b"%d" % (3 * number + n) + bytes(SIZES[number % 7]) for n in range(3)]
+            await log.append(batch(*values, timestamp_ms=FIRST_MS + number))
+        yield log
 
 
 def batches_of(data: bytes) -> list[Batch]:
@@ -49,12 +53,9 @@ def batches_of(data: bytes) -> list[Batch]:
 
 
 @pytest.mark.parametrize("bytes_max", [1, 700, 20_000, 1 << 20])
-async def test_read_when_begun_at_any_offset_then_gives_whole_batches_from_there(
-    tmp_path: Path, bytes_max: int
-) -> None:
+async def test_read_when_at_any_offset_then_is_whole_there(tmp_path: Path, bytes_max: int) -> None:
     """A read returns whole batches from the one with the offset on, and at least that one."""
-    registry, log = await filled(tmp_path)
-    async with registry:
+    async with filled(tmp_path) as log:
         assert log.statistics().segments > 3
         for position in range(log.next_offset):
             record_set = await log.read(position, bytes_max=bytes_max)
@@ -66,22 +67,17 @@ async def test_read_when_begun_at_any_offset_then_gives_whole_batches_from_there
 
 
 @pytest.mark.parametrize("bytes_max", [1, 700, 20_000, 1 << 20])
-async def test_read_when_continued_then_gives_every_record_once(
-    tmp_path: Path, bytes_max: int
-) -> None:
+async def test_read_when_continued_then_gives_all_once(tmp_path: Path, bytes_max: int) -> None:
     """Going on where the last read ended passes the whole log, also after reopening it."""
-    registry, log = await filled(tmp_path)
-    async with registry:
+    async with filled(tmp_path) as log:
         assert list(await values_of(log, bytes_max=bytes_max)) == list(range(180))
-    async with await LogRegistry.open(tmp_path, FAST) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(tmp_path) as log:
         assert list(await values_of(log, bytes_max=bytes_max)) == list(range(180))
 
 
 async def test_read_when_at_the_end_then_is_none_and_outside_is_an_error(tmp_path: Path) -> None:
     """A read at the end returns None, and one outside the log raises an error with its bounds."""
-    registry, log = await filled(tmp_path)
-    async with registry:
+    async with filled(tmp_path) as log:
         assert await log.read(180) is None
         for position in (-1, 181):
             with pytest.raises(
@@ -91,13 +87,10 @@ async def test_read_when_at_the_end_then_is_none_and_outside_is_an_error(tmp_pat
             assert (caught.value.log_start, caught.value.next_offset) == (0, 180)
 
 
-async def test_read_when_the_disk_fails_then_is_unavailable_and_works_again_later(
-    tmp_path: Path,
-) -> None:
+async def test_read_when_the_disk_fails_then_is_unavailable_for_now(tmp_path: Path) -> None:
     """A failed read of the disk does not take the partition offline."""
     disk = FaultyDisk()
-    registry, log = await filled(tmp_path, disk=disk)
-    async with registry:
+    async with filled(tmp_path, disk=disk) as log:
         disk.fail("read")
         with pytest.raises(LogUnavailable, match="no read at offset 90"):
             await log.read(90)
@@ -134,8 +127,7 @@ async def test_read_when_beside_appends_then_never_sees_half_of_one(tmp_path: Pa
 
 async def test_follower_when_one_is_cancelled_then_the_others_are_woken(tmp_path: Path) -> None:
     """A cancelled wait leaves nothing behind, and the other waiters wake."""
-    registry, log = await open_log(tmp_path)
-    async with registry:
+    async with log_in(tmp_path) as log:
         waits = [asyncio.create_task(log.wait_past(0, 30)) for _ in range(10)]
         await asyncio.sleep(0)
         waits[3].cancel()
@@ -148,8 +140,7 @@ async def test_follower_when_one_is_cancelled_then_the_others_are_woken(tmp_path
 
 async def test_follower_when_the_time_is_up_then_leaves_nothing(tmp_path: Path) -> None:
     """A wait that times out raises and leaves nothing behind."""
-    registry, log = await open_log(tmp_path)
-    async with registry:
+    async with log_in(tmp_path) as log:
         for _ in range(5):
             assert not await log.wait_past(0, 0.001)
         assert not log._followers
@@ -170,11 +161,10 @@ async def test_follower_when_the_log_is_closed_then_is_told(tmp_path: Path) -> N
 
 async def test_time_when_asked_for_then_is_the_first_record_so_late(tmp_path: Path) -> None:
     """A look-up by time returns the first record of that time or later, in any segment."""
-    registry, log = await filled(tmp_path)
-    async with registry:
+    async with filled(tmp_path) as log:
         await check_times(log)
-    async with await LogRegistry.open(tmp_path, FAST) as registry:
-        await check_times(await registry.partition(TOPIC, 0))
+    async with stored_log(tmp_path) as log:
+        await check_times(log)
 
 
 async def check_times(log: PartitionLog) -> None:
@@ -182,17 +172,14 @@ async def check_times(log: PartitionLog) -> None:
         found = await log.offset_for_time(FIRST_MS + number)
         assert found is not None
         assert tuple(found) == (3 * number, FIRST_MS + number, 0)
-    first = await log.offset_for_time(0)
-    assert first is not None
-    assert first.offset == 0
+    assert await offset_at(log, 0) == 0
     assert await log.offset_for_time(FIRST_MS + 60) is None
 
 
 async def test_time_when_within_a_compressed_batch_then_names_the_record(tmp_path: Path) -> None:
     """A batch is opened to find the record, and times need not rise."""
     records = [Record(n, FIRST_MS + t, None, b"") for n, t in enumerate((5, 1, 9, 3, 12))]
-    registry, log = await open_log(tmp_path)
-    async with registry:
+    async with log_in(tmp_path) as log:
         await log.append(build_batch(records, 0, compression=Compression.ZSTD), leader_epoch=7)
         found = [await log.offset_for_time(FIRST_MS + t) for t in (1, 6, 10, 13)]
         assert [one and tuple(one) for one in found] == [
@@ -205,20 +192,14 @@ async def test_time_when_within_a_compressed_batch_then_names_the_record(tmp_pat
 
 async def test_time_when_below_the_log_start_then_is_not_found(tmp_path: Path) -> None:
     """Deleted records are not found by time."""
-    registry, log = await filled(tmp_path)
-    async with registry:
+    async with filled(tmp_path) as log:
         await log.advance_log_start(100)
-        found = await log.offset_for_time(0)
-        assert found is not None
-        assert found.offset == 100
+        assert await offset_at(log, 0) == 100
 
 
-async def test_time_when_all_records_were_given_up_and_a_segment_was_begun_then_none(
-    tmp_path: Path,
-) -> None:
+async def test_time_when_all_records_are_gone_then_has_no_offset(tmp_path: Path) -> None:
     """A look-up by time finds nothing when the log start has reached the log end."""
-    registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP))
-    async with registry:
+    async with log_in(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP)) as log:
         await log.append(build_batch([Record(0, FIRST_MS, None, b"")], 0), leader_epoch=0)
         await log.sync()
         await log.advance_log_start(1)
@@ -251,14 +232,12 @@ async def test_index_when_it_turns_out_wrong_then_reads_are_right_and_it_is_writ
     tmp_path: Path, wrong: object
 ) -> None:
     """A wrong index costs a rebuild, on disk too, and never a wrong or missing record."""
-    registry, log = await filled(tmp_path)
-    async with registry:
+    async with filled(tmp_path):
         pass
     path = log_files(tmp_path)[1].with_suffix(".index")
     good = path.read_bytes()
     path.write_bytes(wrong(good))  # type: ignore[operator]  # a function of the table
-    async with await LogRegistry.open(tmp_path, replace(FAST, segment_bytes=60_000)) as registry:
-        log = await registry.partition(TOPIC, 0)
+    async with stored_log(tmp_path, replace(FAST, segment_bytes=60_000)) as log:
         for position in range(180):
             record_set = await log.read(position, bytes_max=700)
             assert record_set is not None

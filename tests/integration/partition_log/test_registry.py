@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.base.log_context import bound
-from rlmm.errors import (
-    AppendUncertain,
-    InvalidArgument,
-    LogRecreated,
-    LogUnavailable,
-    NotFound,
-)
+from rlmm.errors import AppendUncertain, InvalidArgument, LogRecreated, LogUnavailable, NotFound
 from rlmm.partition_log.registry import LogRegistry
 from rlmm.partition_log.settings import SyncPolicy
 from rlmm.telemetry.logs import set_up
@@ -69,9 +63,7 @@ asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), 2))
 """
 
 
-async def test_partition_when_touched_a_thousand_times_at_once_then_is_opened_once(
-    tmp_path: Path,
-) -> None:
+async def test_partition_when_touched_a_thousand_times_is_opened_once(tmp_path: Path) -> None:
     """A thousand first callers open the folder once and get the same handle."""
     registry, log = await open_log(tmp_path)
     await log.append(batch(b"a"))
@@ -84,9 +76,7 @@ async def test_partition_when_touched_a_thousand_times_at_once_then_is_opened_on
         assert disk.calls.count("open") == 1
 
 
-async def test_partition_when_one_who_waits_for_it_is_cancelled_then_the_others_get_it(
-    tmp_path: Path,
-) -> None:
+async def test_partition_when_a_waiter_is_cancelled_then_others_get_it(tmp_path: Path) -> None:
     """A cancelled waiter does not cancel the opening for the others."""
     disk = GatedDisk(lambda folder: folder is not None and folder.name == "events-0")
     registry = await LogRegistry.open(tmp_path, FAST, disk=disk)
@@ -133,9 +123,7 @@ async def test_partition_when_absent_then_is_not_found_and_made_when_asked(tmp_p
         assert [str(name) for name in await registry.topic_partitions()] == ["events-0"]
 
 
-async def test_partition_when_the_disk_refuses_then_the_next_touch_tries_again(
-    tmp_path: Path,
-) -> None:
+async def test_partition_when_the_disk_refuses_then_is_tried_again(tmp_path: Path) -> None:
     """An opening that failed temporarily can be tried again."""
     disk = FaultyDisk()
     async with await LogRegistry.open(tmp_path, FAST, disk=disk) as registry:
@@ -165,9 +153,7 @@ async def test_partition_when_named_like_a_path_then_is_refused(tmp_path: Path) 
     assert not names_below(tmp_path, "events*")
 
 
-async def test_registry_when_closed_then_refuses_and_closing_again_does_nothing(
-    tmp_path: Path,
-) -> None:
+async def test_registry_when_closed_then_refuses_and_closes_again(tmp_path: Path) -> None:
     """A closed registry gives no partition, and a second close is harmless."""
     registry, log = await open_log(tmp_path)
     await registry.close()
@@ -178,9 +164,7 @@ async def test_registry_when_closed_then_refuses_and_closing_again_does_nothing(
         await log.append(batch(b"a"))
 
 
-async def test_registry_when_closed_with_appends_in_flight_then_they_are_acknowledged(
-    tmp_path: Path,
-) -> None:
+async def test_registry_when_closed_then_acknowledges_appends(tmp_path: Path) -> None:
     """Appends before the close are synced, and their writers get their offsets."""
     registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP))
     tasks = [asyncio.create_task(log.append(batch(b"%d" % n))) for n in range(10)]
@@ -194,9 +178,7 @@ async def test_registry_when_closed_with_appends_in_flight_then_they_are_acknowl
         assert list(await values_of(await registry.partition(TOPIC, 0))) == stored
 
 
-async def test_registry_when_its_close_is_cancelled_then_nothing_is_written_any_more(
-    tmp_path: Path,
-) -> None:
+async def test_registry_when_its_close_is_cancelled_then_writes_no_more(tmp_path: Path) -> None:
     """After a cancelled close no handle writes into the folder."""
     disk = GatedDisk(lambda folder: folder is not None and folder.name == "events-1")
     registry, log = await open_log(tmp_path, replace(FAST, sync=SyncPolicy.EACH_GROUP), disk=disk)
@@ -251,9 +233,7 @@ async def test_partitions_when_ten_times_the_limit_of_files_then_all_work(
     assert output.decode() == "done\n"
 
 
-async def test_notes_when_a_reader_of_one_partition_begins_them_then_are_told_as_the_folders(
-    tmp_path: Path,
-) -> None:
+async def test_notes_when_begun_by_a_partition_then_are_the_folders(tmp_path: Path) -> None:
     """Log lines about all partitions have the fields of the folder, not those of the reader."""
     disk = FaultyDisk()
     written = io.StringIO()

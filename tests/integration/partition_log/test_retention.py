@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import errno
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from rlmm.errors import InvalidArgument, LogTruncated, LogUnavailable
-from rlmm.partition_log.registry import LogRegistry
 from tests.support.logs.failing_disks import FaultyDisk
 from tests.support.logs.partition_logs import (
     FAST,
     FIRST_MS,
-    TOPIC,
     batch,
     copied,
     log_files,
     open_log,
     partition_folder,
+    stored_log,
     values_of,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from rlmm.partition_log.partition import PartitionLog
+    from rlmm.partition_log.registry import LogRegistry
+    from rlmm.partition_log.settings import LogSettings
 
 SIZE = len(batch(b"0"))
 SMALL = replace(FAST, segment_bytes=2 * SIZE)
@@ -34,17 +37,21 @@ SMALL = replace(FAST, segment_bytes=2 * SIZE)
 YEAR_MS = 365 * 24 * 3_600_000
 
 
-async def fill(log: PartitionLog, count: int = 9) -> None:
-    for number in range(count):
-        await log.append(batch(b"%d" % number, timestamp_ms=FIRST_MS + 1_000 * number))
-    await log.sync()
+@asynccontextmanager
+async def filled(
+    root: Path, settings: LogSettings = SMALL, **changes: object
+) -> AsyncIterator[tuple[LogRegistry, PartitionLog]]:
+    registry, log = await open_log(root, settings, **changes)
+    async with registry:
+        for number in range(9):
+            await log.append(batch(b"%d" % number, timestamp_ms=FIRST_MS + 1_000 * number))
+        await log.sync()
+        yield registry, log
 
 
 async def test_segments_when_nothing_is_said_then_are_kept_for_ever(tmp_path: Path) -> None:
     """Without a limit the log deletes nothing."""
-    registry, log = await open_log(tmp_path, SMALL)
-    async with registry:
-        await fill(log)
+    async with filled(tmp_path) as (registry, log):
         assert await log.delete_expired(FIRST_MS + YEAR_MS) == 0
         await registry.tick()
         assert list(await values_of(log)) == list(range(9))
@@ -52,9 +59,7 @@ async def test_segments_when_nothing_is_said_then_are_kept_for_ever(tmp_path: Pa
 
 async def test_segments_when_too_old_then_are_deleted_whole_from_the_front(tmp_path: Path) -> None:
     """A closed segment goes when its newest record is too old; the log start moves with it."""
-    registry, log = await open_log(tmp_path, replace(SMALL, retention_ms=3_000))
-    async with registry:
-        await fill(log)
+    async with filled(tmp_path, replace(SMALL, retention_ms=3_000)) as (_, log):
         assert await log.delete_expired(FIRST_MS + 7_000) == 2
         assert log.log_start == 4
         assert [path.name for path in log_files(tmp_path)] == [f"{n:020d}.log" for n in (4, 6, 8)]
@@ -67,9 +72,7 @@ async def test_segments_when_too_old_then_are_deleted_whole_from_the_front(tmp_p
 
 async def test_segments_when_too_many_bytes_then_are_deleted_from_the_front(tmp_path: Path) -> None:
     """The size limit leaves at least as many bytes as it names, and the active segment."""
-    registry, log = await open_log(tmp_path, replace(SMALL, retention_bytes=4 * SIZE))
-    async with registry:
-        await fill(log)
+    async with filled(tmp_path, replace(SMALL, retention_bytes=4 * SIZE)) as (registry, log):
         await registry.tick()
         assert log.log_start == 4
         assert log.statistics().size_bytes == 5 * SIZE
@@ -77,17 +80,14 @@ async def test_segments_when_too_many_bytes_then_are_deleted_from_the_front(tmp_
 
 async def test_log_start_when_advanced_then_stays_there_after_a_crash(tmp_path: Path) -> None:
     """A log start within a segment is noted on disk before the call returns."""
-    registry, log = await open_log(tmp_path, SMALL)
-    async with registry:
-        await fill(log)
+    async with filled(tmp_path) as (_, log):
         await log.advance_log_start(5)
         assert log.log_start == 5
         assert [path.name for path in log_files(tmp_path)] == [f"{n:020d}.log" for n in (4, 6, 8)]
         assert (tmp_path / "log-start-offset-checkpoint").read_bytes() == b"0\n1\nevents 0 5\n"
         crashed = copied(tmp_path, tmp_path / "crashed")
     for root in (crashed, tmp_path):
-        async with await LogRegistry.open(root, SMALL) as again:
-            log = await again.partition(TOPIC, 0)
+        async with stored_log(root, SMALL) as log:
             assert log.log_start == 5
             assert list(await values_of(log)) == [5, 6, 7, 8]
             record_set = await log.read(5)
@@ -98,9 +98,7 @@ async def test_log_start_when_advanced_then_stays_there_after_a_crash(tmp_path: 
 
 async def test_log_start_when_at_the_end_then_the_log_is_empty_and_goes_on(tmp_path: Path) -> None:
     """Everything can be deleted; offsets are not used again."""
-    registry, log = await open_log(tmp_path, SMALL)
-    async with registry:
-        await fill(log)
+    async with filled(tmp_path) as (_, log):
         await log.advance_log_start(9)
         assert await values_of(log) == {}
         assert (await log.append(batch(b"x"))).base_offset == 9
@@ -110,23 +108,17 @@ async def test_log_start_when_at_the_end_then_the_log_is_empty_and_goes_on(tmp_p
 @pytest.mark.parametrize("offset", [4, 10])
 async def test_log_start_when_outside_the_log_then_is_refused(tmp_path: Path, offset: int) -> None:
     """The log start never goes back or behind the log end."""
-    registry, log = await open_log(tmp_path, SMALL)
-    async with registry:
-        await fill(log)
+    async with filled(tmp_path) as (_, log):
         await log.advance_log_start(5)
         with pytest.raises(InvalidArgument, match=f"no log start {offset}"):
             await log.advance_log_start(offset)
         assert log.log_start == 5
 
 
-async def test_segments_when_they_cannot_be_deleted_then_readers_do_not_see_them(
-    tmp_path: Path,
-) -> None:
+async def test_segments_when_undeletable_then_are_hidden_from_readers(tmp_path: Path) -> None:
     """Readers do not see expired segments whose deletion failed, and the failure is logged."""
     disk = FaultyDisk()
-    registry, log = await open_log(tmp_path, replace(SMALL, retention_ms=3_000), disk=disk)
-    async with registry:
-        await fill(log)
+    async with filled(tmp_path, replace(SMALL, retention_ms=3_000), disk=disk) as (_, log):
         disk.fail("remove", errno.EIO)
         with pytest.raises(LogUnavailable, match="still there"):
             await log.delete_expired(FIRST_MS + 7_000)
@@ -137,9 +129,7 @@ async def test_segments_when_they_cannot_be_deleted_then_readers_do_not_see_them
 async def test_log_start_when_it_cannot_be_noted_then_nothing_is_deleted(tmp_path: Path) -> None:
     """The log deletes no file when the new log start cannot be written."""
     disk = FaultyDisk()
-    registry, log = await open_log(tmp_path, SMALL, disk=disk)
-    async with registry:
-        await fill(log)
+    async with filled(tmp_path, disk=disk) as (_, log):
         disk.fail("replace_file", errno.ENOSPC)
         with pytest.raises(LogUnavailable, match="check points not written"):
             await log.advance_log_start(5)

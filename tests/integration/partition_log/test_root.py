@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import sys
 import threading
@@ -96,9 +95,7 @@ async def test_folder_when_opening_it_is_cancelled_then_is_free(tmp_path: Path) 
         pass
 
 
-async def test_folder_when_made_then_its_name_is_safe_before_anything_is_in_it(
-    tmp_path: Path,
-) -> None:
+async def test_folder_when_made_then_its_name_is_synced_before_use(tmp_path: Path) -> None:
     """Synced files in a folder whose own name is lost with the power would be lost, too."""
     disk = NotedFolders()
     async with await LogRegistry.open(tmp_path / "a" / "b", FAST, disk=disk):
@@ -111,12 +108,8 @@ async def test_folder_when_made_then_its_name_is_safe_before_anything_is_in_it(
 
 
 @pytest.mark.parametrize("kind", ["ours", "a-brokers"])
-async def test_folder_when_in_use_then_a_second_process_is_refused_with_the_owners_pid(
-    tmp_path: Path, kind: str
-) -> None:
-    """
-    A second process is refused with the owner's process id, whether the owner is rlmm or a broker.
-    """
+async def test_folder_when_in_use_then_is_refused_with_the_pid(tmp_path: Path, kind: str) -> None:
+    """A second process is refused with the owner's pid, be it rlmm or a broker."""
     async with locked_by_another(tmp_path, kind) as pid:
         with pytest.raises(ConfigError, match=f"in use by process {pid};") as caught:
             await LogRegistry.open(tmp_path, FAST)
@@ -182,20 +175,6 @@ async def test_partition_folder_when_of_something_else_then_is_refused(tmp_path:
         (tmp_path / "photos-2").touch()
         with pytest.raises(ConfigError, match="is no folder"):
             await registry.create("photos", 2, TOPIC_ID)
-
-
-class ReadOnlyDisk(Disk):
-    def make_folder(self, path: Path) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
-
-
-async def test_folder_when_on_a_read_only_disk_then_is_refused_with_the_way_out(
-    tmp_path: Path,
-) -> None:
-    """One line names the fault and the remedy."""
-    with pytest.raises(ConfigError, match=r"Read-only file system; choose .* read-only") as caught:
-        await LogRegistry.open(tmp_path / "logs", FAST, disk=ReadOnlyDisk())
-    assert "\n" not in str(caught.value)
 
 
 async def test_folder_when_absent_then_reading_it_is_refused(tmp_path: Path) -> None:

@@ -1,9 +1,4 @@
-"""
-The kinds of cases that the fuzzer runs, and the rules that every answer must keep.
-
-A kind takes a generator, the case it reports to, and how many cases to run. It raises whatever a
-reader raises, or `AssertionError` when an answer breaks a rule.
-"""
+"""The kinds of cases that the fuzzer runs, and the rules that every answer must keep."""
 
 from __future__ import annotations
 
@@ -12,11 +7,7 @@ from typing import TYPE_CHECKING
 from rlmm.errors import ImageCorrupt
 from rlmm.metadata.cut import cut
 from rlmm.metadata.decoding import decode
-from rlmm.metadata.encoding import (
-    encode_any,
-    encode_custom,
-    encode_writer,
-)
+from rlmm.metadata.encoding import encode_any, encode_custom, encode_writer
 from rlmm.metadata.events import PartitionDelete, SegmentSnapshot
 from rlmm.metadata.ids import INT64_MAX, Uuid
 from rlmm.metadata.python_shard import PythonShard

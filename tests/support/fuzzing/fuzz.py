@@ -1,11 +1,8 @@
 """
-Feeds damaged record values, record sets and state images to everything that reads them:
-`python -m tests.support.fuzzing.fuzz --count 1000000 --seed 1`.
+Feeds damaged record values, record sets and state images to everything that reads them.
 
-The only outcome of a reader is a value, so any exception is a crash, and so is an answer that
-breaks a rule: offsets that are not counted once, a position that goes back, a fast way that
-disagrees with the slow one, state that its own checker objects to. Cases come in groups with a
-generator of their own, so seed and group number give any crash again.
+The only outcome of a reader is a value: an exception is a crash, and so is an answer that breaks a
+rule. Seed and group number give any crash again.
 """
 
 from __future__ import annotations

@@ -25,8 +25,7 @@ class FakeConnection:
 
     def call(self, request: Request[Any]) -> Coroutine[None, None, Any]:
         if not self.is_open:
-            msg = f"{self.address}: the connection is closed"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"{self.address}: the connection is closed")
         answering = asyncio.ensure_future(self._answer(request))
         return self._await_answer(answering)
 
@@ -43,8 +42,7 @@ class FakeConnection:
                 except LogUnavailable:
                     self.abort()
                     raise
-            msg = f"{self.address}: the other side closed the connection"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"{self.address}: the other side closed the connection")
         finally:
             answering.cancel()
 
@@ -71,8 +69,7 @@ class FakeDialer:
         if broker in self._kafka.refuses:
             raise self._kafka.refuses[broker]
         if broker in self._kafka.down:
-            msg = f"broker-{broker}:9092: no broker listens there"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"broker-{broker}:9092: no broker listens there")
         connection = FakeConnection(self._kafka, broker)
         self._kafka.connections[broker].append(connection)
         return connection

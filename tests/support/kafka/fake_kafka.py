@@ -1,9 +1,8 @@
 """
 A Kafka cluster in this process, as far as the `kafka` log asks one: brokers, leaders, one topic.
 
-It stands behind the log's dialer and takes its requests as objects. Every broker answers one
-connection's requests in order, waits for new records as long as it is asked to, and can be made to
-fail in each way that a test is about. It keeps the requests.
+It takes the dialer's requests as objects and keeps them. Every broker answers a connection in
+order, waits for new records as requested, and can fail in each way that a test is about.
 """
 
 from __future__ import annotations
@@ -264,8 +263,7 @@ class FakeKafka:
         code, base = held.append(batch)
         if partition in self.lost_answers:
             self.lost_answers.remove(partition)
-            msg = f"broker {broker} cut the connection"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"broker {broker} cut the connection")
         return ProduceResult(code, base, None, is_by_topic_id=True)
 
     def _create(self, broker: int, request: CreateTopicsRequest) -> TopicRequestOutcome:

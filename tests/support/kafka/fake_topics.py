@@ -119,8 +119,7 @@ class FakeTopics(FakeKafka):
 
     def _ends(self, broker: int, request: ListOffsetsRequest) -> dict[str, dict[int, ListedOffset]]:
         if request.api.choose({2: (1, self.offsets_version_max)}) is None:
-            msg = f"version {self.offsets_version_max} is too old"
-            raise UnsupportedVersion(msg)
+            raise UnsupportedVersion(f"version {self.offsets_version_max} is too old")
         found: defaultdict[str, dict[int, ListedOffset]] = defaultdict(dict)
         for topic, numbers in request.partitions.items():
             for number in numbers:
@@ -180,6 +179,5 @@ class FakeTopics(FakeKafka):
             for name in request.unset:
                 settings.pop(name, None)
         if -1 in self.lost_answers:
-            msg = f"broker {broker} cut the connection"
-            raise LogUnavailable(msg)
+            raise LogUnavailable(f"broker {broker} cut the connection")
         return self.change

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiokafka import TopicPartition
 from aiokafka.admin import RecordsToDelete
@@ -16,9 +16,14 @@ from rlmm.kafka_client.settings import (
     SecuritySettings,
     TopicSettings,
 )
+from rlmm.log.protocol import LogBounds
+from tests.conformance.log.under_test import ANSWER_S, read_on
 from tests.kafka.clients import admin
+from tests.kafka.login import FixedToken
 
 if TYPE_CHECKING:
+    from rlmm.log.protocol import MetadataLog
+    from rlmm.records.record_set import RecordSet
     from tests.kafka.login import Login
 
 _numbers = itertools.count()
@@ -28,21 +33,13 @@ def own_topic(prefix: str = "metadata") -> str:
     return f"{prefix}-{next(_numbers)}"
 
 
-class GivenToken:
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    async def token(self) -> str:
-        return self._token
-
-
 def security_of(login: Login) -> SecuritySettings:
     return SecuritySettings(
         security_protocol=SecurityProtocol(login.protocol),
         sasl_mechanism=None if login.mechanism is None else SaslMechanism(login.mechanism),
         sasl_username=login.username,
         sasl_password=None if login.password is None else Secret(login.password),
-        token_provider=None if login.token is None else GivenToken(login.token),
+        token_provider=None if login.token is None else FixedToken(login.token),
         ssl_truststore_location=None if login.ca_file is None else str(login.ca_file),
         ssl_keystore_location=(
             None if login.certificate_file is None else str(login.certificate_file)
@@ -56,25 +53,35 @@ def settings_for(
     *,
     partitions: int | None = None,
     is_created: bool = False,
-    is_observer: bool = False,
     replicas: int = 1,
-    fetch_max_bytes: int = 4 * 1024 * 1024,
+    min_isr: int | None = None,
+    **changed: Any,
 ) -> KafkaSettings:
-    return KafkaSettings(
-        bootstrap_servers=tuple(login.bootstrap.split(",")),
-        security=security_of(login),
-        topic=TopicSettings(
+    settings: dict[str, Any] = {
+        "bootstrap_servers": tuple(login.bootstrap.split(",")),
+        "security": security_of(login),
+        "topic": TopicSettings(
             name=topic,
             num_partitions=partitions,
             is_created=is_created,
             replication_factor=replicas,
-            min_isr=min(2, replicas),
+            min_isr=min(2, replicas) if min_isr is None else min_isr,
         ),
-        node_id="test",
-        is_observer=is_observer,
-        fetch_max_bytes=fetch_max_bytes,
-        max_request_size=4 * 1024 * 1024,  # the broker decides what is too large
-    )
+        "node_id": "test",
+        "is_observer": False,
+        "max_request_size": 4 * 1024 * 1024,  # the broker decides what is too large
+    }
+    return KafkaSettings(**{**settings, **changed})
+
+
+async def read_all(log: MetadataLog, partition: int) -> list[RecordSet]:
+    bounds = (await log.bounds([partition], timeout_s=ANSWER_S))[partition]
+    assert isinstance(bounds, LogBounds), bounds
+    position, found = bounds.log_start_offset, []
+    while position < bounds.high_watermark:
+        found.append(await read_on(log, partition, position))
+        position = found[-1].next_offset or 0
+    return found
 
 
 def attempts_within(seconds: float) -> int:

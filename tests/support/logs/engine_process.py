@@ -3,9 +3,8 @@ A process that follows a folder's log, with snapshots, and writes to it until it
 
     python -m tests.support.logs.engine_process <folder> <life>
 
-The process prints `opening`, `ready` with the number of states that came from a snapshot,
-`snapshots` with the number written whenever there are more, and each claim
-(`tests.support.engine.claims`) when it is made. It ends once its lines are not read any more.
+It prints `opening`, `ready` and the number of restored states, `snapshots` and the number written,
+and each claim (`tests.support.engine.claims`). It ends once its lines are not read any more.
 """
 
 from __future__ import annotations

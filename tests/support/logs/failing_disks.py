@@ -60,11 +60,7 @@ class NamedCallsDisk(SnapshotDisk, ABC):
 
 
 class FaultyDisk(NamedCallsDisk):
-    """
-    A disk whose next calls fail. `fail("write", errno.ENOSPC)` makes the next write fail, *times*
-    says how many. `shorten(n)` makes the next write stop after n bytes. Faults apply in announced
-    order.
-    """
+    """A disk whose next calls fail by `fail(call, errno)`, or stop short by `shorten(bytes)`."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -103,24 +99,29 @@ class GatedDisk(Disk):
         """Set when a call waits."""
         self.gate = threading.Event()
         self.sync_count = 0
-        self.is_sync_gated = False
-        self.is_write_gated = False
+        self.gated = "sizes"
+        """The calls that wait: sizes, write or sync."""
         self._applies = applies
         self.gate.set()
 
+    def hold(self, call: str) -> None:
+        self.gated = call
+        self.gate.clear()
+        self.reached.clear()
+
     def sizes(self, folder: Path) -> dict[str, int]:
-        if self._applies(folder) and not (self.is_sync_gated or self.is_write_gated):
+        if self._applies(folder) and self.gated == "sizes":
             self._wait()
         return super().sizes(folder)
 
     def write(self, descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> int:
-        if self.is_write_gated:
+        if self.gated == "write":
             self._wait()
         return super().write(descriptor, buffers, position)
 
     def sync(self, descriptor: int) -> None:
         self.sync_count += 1
-        if self.is_sync_gated:
+        if self.gated == "sync":
             self._wait()
         super().sync(descriptor)
 
@@ -151,3 +152,8 @@ class SlowDisk(Disk):
     def remove(self, path: Path) -> None:
         self._pass("remove")
         super().remove(path)
+
+
+class ReadOnlyDisk(Disk):
+    def make_folder(self, path: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))

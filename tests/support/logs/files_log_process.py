@@ -3,9 +3,8 @@ A process that appends to a `files` log until it is killed.
 
     python -m tests.support.logs.files_log_process <folder> <life>
 
-It says `opening`, and then a line for each acknowledged event: writer, number, metadata partition,
-offset, and the digest of the value. Lines are not buffered, and once the pipe is closed the process
-ends. Every value tells which life, writer and number it is of, so that a reader needs no list.
+It prints `opening`, then unbuffered for each acknowledged event: writer, number, partition, offset,
+digest. Every value names its life, writer and number.
 """
 
 from __future__ import annotations

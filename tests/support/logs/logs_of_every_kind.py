@@ -1,9 +1,4 @@
-"""
-A partition with every kind of record, beside a list of its offsets.
-
-Batches of random sizes, compressed or not, with poison, tombstones, transaction markers, holes of
-compaction, batches whose bytes or whose end cannot be trusted, and times that do not only rise.
-"""
+"""A partition with every kind of record and damage, beside a list of its offsets."""
 
 from __future__ import annotations
 
@@ -110,9 +105,7 @@ def written(events: Sequence[Event], rng: random.Random, *, is_damaged: bool = T
     is_moved = rng.random() < 0.2
     while left:
         size = rng.choice((1, 1, 1, 2, 3, 8))
-        values = [
-            odd_form(event) if rng.random() < 0.05 else encode_any(event) for event in left[:size]
-        ]
+        values = [odd_form(one) if rng.random() < 0.05 else encode_any(one) for one in left[:size]]
         del left[:size]
         with_poison: list[bytes | None] = list(values)
         if rng.random() < 0.15:

@@ -1,9 +1,8 @@
 """
-A process that appends to a partition log until it is killed, and prints each acknowledgement:
-`python -m tests.support.logs.partition_log_process ROOT WRITERS`.
+A process that appends by some writers to a partition log until it is killed.
 
-That many writers append one record after the other, each naming its writer and number. The process
-writes a line `offset writer number` in one call for every acknowledgement.
+`python -m tests.support.logs.partition_log_process ROOT WRITERS` prints `offset writer number` for
+each acknowledgement.
 """
 
 from __future__ import annotations

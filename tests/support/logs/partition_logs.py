@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from rlmm.partition_log.registry import LogRegistry
@@ -11,6 +12,7 @@ from rlmm.records.batch import Batch, walk
 from rlmm.records.writer import build_batch, records_of
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from rlmm.partition_log.partition import PartitionLog
@@ -33,6 +35,25 @@ async def open_log(
     return registry, await registry.create(TOPIC, 0, TOPIC_ID)
 
 
+@asynccontextmanager
+async def log_in(
+    root: Path, settings: LogSettings = FAST, **changes: object
+) -> AsyncIterator[PartitionLog]:
+    registry, log = await open_log(root, settings, **changes)
+    async with registry:
+        yield log
+
+
+@asynccontextmanager
+async def stored_log(
+    root: Path, settings: LogSettings = FAST, **changes: object
+) -> AsyncIterator[PartitionLog]:
+    """Open the log that is in *root* already, however it got there."""
+    opening = LogRegistry.open(root, settings, **changes)  # type: ignore[arg-type]  # as given
+    async with await opening as registry:
+        yield await registry.partition(TOPIC, 0)
+
+
 async def values_of(log: PartitionLog, *, bytes_max: int = 1 << 20) -> dict[int, bytes | None]:
     found: dict[int, bytes | None] = {}
     position = log.log_start
@@ -49,6 +70,11 @@ async def values_of(log: PartitionLog, *, bytes_max: int = 1 << 20) -> dict[int,
         assert record_set.next_offset is not None
         position = record_set.next_offset
     return found
+
+
+async def offset_at(log: PartitionLog, timestamp_ms: int) -> int | None:
+    found = await log.offset_for_time(timestamp_ms)
+    return None if found is None else found.offset
 
 
 def partition_folder(root: Path) -> Path:

@@ -53,8 +53,7 @@ class ScriptedLog(MemoryLog):
         self.reads += 1
         if position in self.disowned_s:
             self.disowned_s[position].append(asyncio.get_running_loop().time())
-            msg = "another history"
-            raise LogTruncated(msg, 0, self._topic.partitions[partition].next_offset)
+            raise LogTruncated("another history", 0, self._topic.partitions[partition].next_offset)
         found = await super().read(partition, position, timeout_s=timeout_s, bytes_max=bytes_max)
         if self.fails_reads:
             raise self.fails_reads.pop(0)

@@ -52,9 +52,7 @@ class StableOffsets:
 
 
 def write_partition(
-    root: Path,
-    contents: Mapping[str, bytes] | None = None,
-    partition: TopicIdPartition = PARTITION,
+    root: Path, contents: Mapping[str, bytes] | None = None, partition: TopicIdPartition = PARTITION
 ) -> Path:
     folder = root / f"{partition.topic}-{partition.partition}"
     folder.mkdir(parents=True)
@@ -106,10 +104,7 @@ class Broker:
     ) -> tuple[int, Mapping[str, str], bytes]:
         headers = {} if said is None else {"Range": said}
         async with self.client.session.request(
-            method,
-            f"{self.url}/v1/broker-log/file",
-            params=asked(folder, name),
-            headers=headers,
+            method, f"{self.url}/v1/broker-log/file", params=asked(folder, name), headers=headers
         ) as response:
             return response.status, response.headers, await response.read()
 

@@ -1,7 +1,4 @@
-"""
-A process that inspects one segment of any size, made while it is read, and prints its memory:
-`python -m tests.support.partitions.inspection_process LOG_BYTES BATCH_BYTES INTERVAL_BYTES`.
-"""
+"""A process that inspects a segment LOG_BYTES BATCH_BYTES INTERVAL_BYTES and prints its memory."""
 
 from __future__ import annotations
 

@@ -39,10 +39,7 @@ def add_partition(
     topic_id: Uuid | None = TOPIC_ID,
     others: Mapping[str, bytes] | None = None,
 ) -> Path:
-    """
-    Add a partition's folder with the example of three segments and *others* beside them. Without
-    *topic_id* the folder does not name its topic.
-    """
+    """Add a partition's folder with the three example segments and *others* beside them."""
     folder = log_dir / name
     folder.mkdir()
     contents = {**example_partition().contents, **(others or {})}

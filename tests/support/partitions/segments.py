@@ -35,10 +35,7 @@ MODIFIED_MS = 1_700_000_000_123
 
 
 class MemoryFiles:
-    """
-    Files of a partition in memory. *told* are wrong sizes; *largest_read* is the most bytes read at
-    once, *bytes_read* the bytes read by file.
-    """
+    """A partition's files in memory; *told* are wrong sizes, *largest_read* a count."""
 
     def __init__(
         self, contents: Mapping[str, bytes], told: Mapping[str, int] | None = None

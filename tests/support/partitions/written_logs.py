@@ -52,13 +52,7 @@ if TYPE_CHECKING:
     from spark_tiering.stores.protocol import ObjectStore
 
 T_MS = 1_700_000_000_000
-CODECS = (
-    Compression.NONE,
-    Compression.GZIP,
-    Compression.SNAPPY,
-    Compression.LZ4,
-    Compression.ZSTD,
-)
+CODECS = (Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD)
 SUFFIXES = {
     SegmentPart.OFFSET_INDEX: OFFSET_INDEX,
     SegmentPart.TIME_INDEX: TIME_INDEX,
@@ -88,10 +82,7 @@ class _Written(NamedTuple):
 
 @dataclass
 class WrittenLog:
-    """
-    The log of one partition, growing; offsets rise as on a broker. *index_interval_bytes* is how
-    dense indexes are. A batch's timestamps may lie up to *disorder_ms* before earlier ones.
-    """
+    """The growing log of one partition; times may lie *disorder_ms* before earlier ones."""
 
     seed: int = 0
     topic: str = "orders"
@@ -193,10 +184,7 @@ class WrittenLog:
             self.segments.append((self.next_offset, bytearray()))
 
     def fill(self, batches: int, *, segment_bytes: int = 3_000, transactions: bool = True) -> None:
-        """
-        Append that many batches of all kinds in segments of about *segment_bytes*; ends with a
-        roll.
-        """
+        """Append that many batches in segments of about *segment_bytes*; ends with a roll."""
         rng = self.rng
         for _ in range(batches):
             choice = rng.random()

@@ -16,7 +16,7 @@ from rlmm.snapshot.catalog import identity_folder, snapshot_name
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rlmm.log.kafka.recreated_topic import Remember
+    from rlmm.log.kafka.metadata_topic import Remember
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 

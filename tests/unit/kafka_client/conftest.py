@@ -7,33 +7,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rlmm.kafka_messages.wire import MessageReader, MessageWriter
 from rlmm.log.kafka.kafka_log import KafkaLog
 from tests.support.blocking import nothing_blocks
 from tests.support.kafka.fake_connections import FakeDialer
+from tests.support.kafka.fake_kafka import FakeKafka
 from tests.support.virtual_time import VirtualTimeLoop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from rlmm.kafka_client.connections.connection import Dialer
-    from rlmm.kafka_messages.wire import Request
-    from tests.support.kafka.fake_kafka import FakeKafka
 
     OpenLog = Callable[..., KafkaLog]
+    Started = tuple[FakeKafka, KafkaLog]
+    Start = Callable[..., Started]
+    Connect = Callable[..., Awaitable[Started]]
 
 __all__ = ["nothing_blocks", "open_log"]
-
-
-def written(request: Request[Any], version: int | None = None) -> str:
-    out = MessageWriter()
-    request.write(out, request.api.versions[0] if version is None else version)
-    return out.done().hex()
-
-
-def read(request: Request[Any], answer: str, version: int | None = None) -> Any:
-    best = request.api.versions[0] if version is None else version
-    return request.read(MessageReader(bytes.fromhex(answer.replace(" ", ""))), best)
 
 
 def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
@@ -42,10 +32,7 @@ def pytest_asyncio_loop_factories() -> dict[str, type[VirtualTimeLoop]]:
 
 @pytest.fixture
 async def open_log() -> AsyncIterator[OpenLog]:
-    """
-    Opens logs on a made-up cluster, `open_log(kafka, {cluster id: {topic id}}, **settings)`, with
-    these remembered topics, and closes them.
-    """
+    """Opens logs, `open_log(kafka, {cluster id: {topic id}}, **settings)`, and closes them."""
     async with AsyncExitStack() as closing:
 
         def opened(
@@ -60,3 +47,28 @@ async def open_log() -> AsyncIterator[OpenLog]:
             return log
 
         yield opened
+
+
+@pytest.fixture
+def start(open_log: OpenLog) -> Start:
+    """Makes a cluster and a log on it: `start(partitions, brokers, **settings of the log)`."""
+
+    def started(
+        partitions: int = 3, brokers: int = 1, **changed: Any
+    ) -> tuple[FakeKafka, KafkaLog]:
+        kafka = FakeKafka(partitions, brokers)
+        return kafka, open_log(kafka, **changed)
+
+    return started
+
+
+@pytest.fixture
+def connect(start: Start) -> Connect:
+    """Makes a cluster and a log that is bound to its topic already."""
+
+    async def connected(*args: Any, **changed: Any) -> Started:
+        kafka, log = start(*args, **changed)
+        await log.identity(timeout_s=60)
+        return kafka, log
+
+    return connected

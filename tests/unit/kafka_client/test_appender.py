@@ -17,11 +17,11 @@ from rlmm.errors import (
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.produce import InitProducerIdRequest, ProduceRequest
 from tests.conformance.log.under_test import read_until
-from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog
-    from tests.unit.kafka_client.conftest import OpenLog
+    from tests.support.kafka.fake_kafka import FakeKafka
+    from tests.unit.kafka_client.conftest import Connect, Start
 
 ANSWER_S = 30.0
 
@@ -36,10 +36,9 @@ def stored(kafka: FakeKafka, partition: int) -> int:
     return kafka.partitions[partition].next_offset
 
 
-async def test_append_when_the_answer_is_lost_then_is_stored_once(open_log: OpenLog) -> None:
+async def test_append_when_the_answer_is_lost_then_is_stored_once(start: Start) -> None:
     """The connection is cut behind the append: the repetition is recognised, and acknowledged."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     kafka.lost_answers = {0}
     assert await log.append(0, b"a", timeout_s=ANSWER_S) == 0
     assert await log.append(0, b"b", timeout_s=ANSWER_S) == 1
@@ -48,35 +47,28 @@ async def test_append_when_the_answer_is_lost_then_is_stored_once(open_log: Open
     assert first.batch == again.batch
 
 
-async def test_append_when_the_leader_moves_then_goes_there(open_log: OpenLog) -> None:
+async def test_append_when_the_leader_moves_then_goes_there(start: Start) -> None:
     """A leader that is none any more takes nothing; the next one does, once."""
-    kafka = FakeKafka(partitions=2, brokers=2)
-    log = open_log(kafka)
+    kafka, log = start(partitions=2, brokers=2)
     assert await log.append(0, b"a", timeout_s=ANSWER_S) == 0
     kafka.lead(0, 1)
     assert await log.append(0, b"b", timeout_s=ANSWER_S) == 1
     assert stored(kafka, 0) == 2
 
 
-async def test_append_when_many_wait_then_they_travel_together(open_log: OpenLog) -> None:
+async def test_append_when_many_wait_then_they_travel_together(start: Start) -> None:
     """While one batch is under way the next ones gather: two requests for a hundred appends."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     await log.append(0, b"first", timeout_s=ANSWER_S)
     offsets = await asyncio.gather(*(appending(log, 0, b"%d" % number) for number in range(100)))
     assert offsets == list(range(1, 101))
     assert len(kafka.requests(ProduceRequest)) <= 3
 
 
-async def test_f38_append_when_nobody_leads_then_is_refused_and_others_are_stored(
-    open_log: OpenLog,
-) -> None:
-    """
-    Failure scenario F38: an append that was never sent is refused with its cause and is not stored.
-    """
-    kafka = FakeKafka()
+async def test_f38_append_when_there_is_no_leader_then_is_refused(start: Start) -> None:
+    """An append that was never sent is refused with its cause and is not stored."""
+    kafka, log = start()
     kafka.lead(1, -1)
-    log = open_log(kafka)
     waiting = appending(log, 1, b"lost", timeout_s=5)
     assert await log.append(0, b"a", timeout_s=1) == 0
     with pytest.raises(AppendRefused, match=r"partition 1: not sent in 5 s.*it has no leader now"):
@@ -86,15 +78,9 @@ async def test_f38_append_when_nobody_leads_then_is_refused_and_others_are_store
     assert await read_until(log, 1, 0, 1) == [(0, b"b")]
 
 
-async def test_f42_append_when_its_leader_hangs_then_is_uncertain_and_others_are_stored(
-    open_log: OpenLog,
-) -> None:
-    """
-    Failure scenario F42: the sent append is uncertain, and appends behind it are surely not stored.
-    """
-    kafka = FakeKafka(partitions=2, brokers=2)
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+async def test_f42_append_when_its_leader_hangs_then_is_uncertain(connect: Connect) -> None:
+    """The sent append is uncertain; appends behind it are surely not stored."""
+    kafka, log = await connect(partitions=2, brokers=2)
     kafka.hangs = {(0, "Produce")}
     sent = appending(log, 0, b"sent", timeout_s=2)
     await asyncio.sleep(0.5)
@@ -106,13 +92,9 @@ async def test_f42_append_when_its_leader_hangs_then_is_uncertain_and_others_are
         await sent
 
 
-async def test_f42_append_when_another_is_elected_meanwhile_then_is_sent_there(
-    open_log: OpenLog,
-) -> None:
+async def test_f42_append_when_another_is_elected_then_is_sent_there(connect: Connect) -> None:
     """Failure scenario F42: an answer that is late is not waited for when another leads."""
-    kafka = FakeKafka(partitions=2, brokers=2)
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=2, brokers=2)
     kafka.hangs = {(0, "Produce")}
     waiting = appending(log, 0, b"a")
     await asyncio.sleep(1)
@@ -122,12 +104,9 @@ async def test_f42_append_when_another_is_elected_meanwhile_then_is_sent_there(
     assert asyncio.get_running_loop().time() - begin < 7
 
 
-async def test_append_when_nobody_waits_any_more_then_is_not_sent_again(
-    open_log: OpenLog,
-) -> None:
+async def test_append_when_nobody_waits_any_more_then_is_not_sent_again(start: Start) -> None:
     """An append is not sent again after its deadline, and the next ones use another producer id."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     kafka.codes = {("Produce", 0): ErrorCode.REQUEST_TIMED_OUT}
     with pytest.raises(AppendUncertain, match="REQUEST_TIMED_OUT"):
         await log.append(0, b"a", timeout_s=3)
@@ -140,11 +119,10 @@ async def test_append_when_nobody_waits_any_more_then_is_not_sent_again(
     assert len(kafka.requests(InitProducerIdRequest)) == 1
 
 
-async def test_append_when_cancelled_before_it_is_sent_then_never_is(open_log: OpenLog) -> None:
+async def test_append_when_cancelled_before_it_is_sent_then_never_is(start: Start) -> None:
     """An append cancelled before it is sent is never stored."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.lead(0, -1)
-    log = open_log(kafka)
     waiting = appending(log, 0, b"a")
     await asyncio.sleep(1)
     waiting.cancel()
@@ -156,16 +134,14 @@ async def test_append_when_cancelled_before_it_is_sent_then_never_is(open_log: O
 
 
 async def test_append_when_cancelled_between_two_attempts_then_is_not_sent_with_the_others(
-    open_log: OpenLog, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A cancelled append that was not sent leaves the batch of the others."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    _, log = start()
     await log.append(0, b"first", timeout_s=ANSWER_S)
 
     def cut(*_: object) -> None:
-        msg = "the connection is closed"
-        raise LogUnavailable(msg)
+        raise LogUnavailable("the connection is closed")
 
     with monkeypatch.context() as patch:
         patch.setattr("tests.support.kafka.fake_connections.FakeConnection.call", cut)
@@ -177,12 +153,11 @@ async def test_append_when_cancelled_between_two_attempts_then_is_not_sent_with_
     assert await read_until(log, 0, 0, 2) == [(0, b"first"), (1, b"kept")]
 
 
-async def test_append_when_too_many_wait_then_is_refused_at_once(open_log: OpenLog) -> None:
+async def test_append_when_too_many_wait_then_is_refused_at_once(start: Start) -> None:
     """Waiting appends are bounded in number and in bytes over all partitions together."""
-    kafka = FakeKafka()
+    kafka, log = start(pending_appends_max=3, buffer_memory=1000)
     for partition in kafka.partitions:
         kafka.lead(partition, -1)
-    log = open_log(kafka, pending_appends_max=3, buffer_memory=1000)
     waiting = [appending(log, at, b"x", timeout_s=5) for at in range(3)]
     await asyncio.sleep(1)
     statistics = log.statistics()
@@ -200,26 +175,17 @@ async def test_append_when_too_many_wait_then_is_refused_at_once(open_log: OpenL
     assert isinstance(large.exception(), AppendRefused)
 
 
-async def test_append_when_it_can_never_be_sent_then_is_refused_before_any_io(
-    open_log: OpenLog,
-) -> None:
+async def test_append_when_it_can_never_be_sent_then_is_refused_at_once(connect: Connect) -> None:
     """An event larger than any request is refused with both numbers."""
-    kafka = FakeKafka()
-    log = open_log(kafka, max_request_size=1000)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(max_request_size=1000)
     with pytest.raises(AppendRefused, match=r"event of 2000 bytes .* \(1000 bytes\)"):
         await log.append(0, b"x" * 2000, timeout_s=ANSWER_S)
     assert kafka.requests(ProduceRequest) == []
 
 
-async def test_append_when_the_broker_forgot_the_producer_then_goes_on_as_another(
-    open_log: OpenLog,
-) -> None:
-    """
-    The appender gets a new producer id when the broker has forgotten the old one, without an error.
-    """
-    kafka = FakeKafka()
-    log = open_log(kafka)
+async def test_append_when_the_producer_is_forgotten_then_gets_another(start: Start) -> None:
+    """The appender replaces a producer id that the broker has forgotten."""
+    kafka, log = start()
     assert await log.append(0, b"a", timeout_s=ANSWER_S) == 0
     kafka.codes = {("Produce", 0): ErrorCode.UNKNOWN_PRODUCER_ID}
     waiting = appending(log, 0, b"b")
@@ -229,19 +195,17 @@ async def test_append_when_the_broker_forgot_the_producer_then_goes_on_as_anothe
     assert len(kafka.requests(InitProducerIdRequest)) >= 2
 
 
-async def test_append_when_no_producer_is_permitted_then_says_so(open_log: OpenLog) -> None:
+async def test_append_when_no_producer_is_permitted_then_says_so(start: Start) -> None:
     """Missing rights end the append at once, surely not stored."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.codes = {("InitProducerId", 0): ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
-    log = open_log(kafka)
     with pytest.raises(LogNotPermitted, match=r"partition 0: .*WRITE to the topic"):
         await log.append(0, b"a", timeout_s=ANSWER_S)
 
 
-async def test_f6_append_when_the_topic_is_another_then_stores_nothing(open_log: OpenLog) -> None:
+async def test_f6_append_when_the_topic_is_another_then_stores_nothing(start: Start) -> None:
     """Failure scenario F6: appends name the topic's id, so another topic does not take them."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     assert await log.append(0, b"a", timeout_s=ANSWER_S) == 0
     kafka.recreate()
     with pytest.raises(LogRecreated):
@@ -252,11 +216,10 @@ async def test_f6_append_when_the_topic_is_another_then_stores_nothing(open_log:
 
 
 async def test_append_when_its_task_dies_then_says_so_and_the_next_works(
-    open_log: OpenLog, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An unexpected error ends the waiting appends, and the next append works."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    _, log = start()
     await log.append(0, b"a", timeout_s=ANSWER_S)
 
     def broken(*_: object) -> bytes:
@@ -269,10 +232,9 @@ async def test_append_when_its_task_dies_then_says_so_and_the_next_works(
     assert await log.append(0, b"c", timeout_s=ANSWER_S) == 1
 
 
-async def test_observer_when_it_appends_then_no_producer_ever_existed(open_log: OpenLog) -> None:
+async def test_observer_when_it_appends_then_no_producer_ever_existed(start: Start) -> None:
     """An observer has nothing that could write, and asks for no producer id."""
-    kafka = FakeKafka()
-    log = open_log(kafka, is_observer=True)
+    kafka, log = start(is_observer=True)
     with pytest.raises(AppendRefused, match="partition 0: an observer has no producer"):
         await log.append(0, b"a", timeout_s=ANSWER_S)
     assert log._appender is None

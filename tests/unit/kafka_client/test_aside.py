@@ -37,9 +37,7 @@ async def pages(log: KafkaLog, count: int = PAGES) -> int:
     return read
 
 
-async def test_read_aside_when_a_follower_waits_at_the_end_then_waits_for_none_of_its_polls(
-    open_log: OpenLog,
-) -> None:
+async def test_read_aside_when_a_follower_waits_then_does_not_wait(open_log: OpenLog) -> None:
     """History is read as fast as brokers answer; a long poll takes half a second."""
     log = open_log(filled())
     loop = asyncio.get_running_loop()
@@ -53,12 +51,8 @@ async def test_read_aside_when_a_follower_waits_at_the_end_then_waits_for_none_o
     following.cancel()
 
 
-async def test_read_aside_when_beside_a_follower_then_takes_from_it_nothing_that_it_remembers(
-    open_log: OpenLog,
-) -> None:
-    """
-    A read beside a follower keeps the leader epoch by which the follower notices unclean elections.
-    """
+async def test_read_aside_when_beside_a_follower_then_keeps_its_epoch(open_log: OpenLog) -> None:
+    """A read beside a follower keeps the follower's leader epoch, which shows unclean elections."""
     kafka = filled(2)
     log = open_log(kafka)
     assert await log.read(0, 0, timeout_s=30, bytes_max=1) is not None
@@ -69,9 +63,7 @@ async def test_read_aside_when_beside_a_follower_then_takes_from_it_nothing_that
     assert request.wanted[0].last_epoch != NO_EPOCH
 
 
-async def test_read_aside_when_nobody_reads_any_more_then_is_given_back_and_begins_anew(
-    open_log: OpenLog,
-) -> None:
+async def test_read_aside_when_unused_then_is_given_back_and_renewed(open_log: OpenLog) -> None:
     """The connection is closed when the last reader leaves, and the counts stay."""
     log = open_log(filled())
     await pages(log)
@@ -84,9 +76,7 @@ async def test_read_aside_when_nobody_reads_any_more_then_is_given_back_and_begi
     assert log.statistics().fetch_requests > requests
 
 
-async def test_read_aside_when_it_cannot_be_answered_then_ends_as_any_read(
-    open_log: OpenLog,
-) -> None:
+async def test_read_aside_when_unanswerable_then_ends_as_any_read(open_log: OpenLog) -> None:
     """Out of range, of another topic, in a log that is closed."""
     kafka = filled()
     log = open_log(kafka)

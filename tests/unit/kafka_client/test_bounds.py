@@ -14,7 +14,7 @@ from tests.support.kafka.fake_kafka import TOPIC, FakeKafka
 if TYPE_CHECKING:
     import pytest
 
-    from tests.unit.kafka_client.conftest import OpenLog
+    from tests.unit.kafka_client.conftest import Connect, OpenLog, Start
 
 ANSWER_S = 30.0
 
@@ -35,9 +35,7 @@ async def test_bounds_when_asked_then_each_leader_is_asked_for_its_own(open_log:
         assert [set(request.partitions[TOPIC]) for request in asked] == [{broker, broker + 3}] * 2
 
 
-async def test_f39_bounds_when_the_answer_lacks_a_partition_then_it_is_unknown(
-    open_log: OpenLog,
-) -> None:
+async def test_f39_bounds_when_the_answer_lacks_one_then_it_is_unknown(open_log: OpenLog) -> None:
     """Failure scenario F39: missing is an error, and never an empty partition."""
     kafka = FakeKafka()
     kafka.partitions[1].store(b"x")
@@ -60,13 +58,10 @@ async def test_bounds_when_an_offset_is_unknown_then_it_is_no_bound(
     assert isinstance(bounds[0], LogUnavailable)
 
 
-async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_once(
-    open_log: OpenLog,
-) -> None:
+async def test_f38_bounds_when_one_lacks_a_leader_then_others_come_at_once(start: Start) -> None:
     """Failure scenario F38: the answer does not wait for an election."""
-    kafka = FakeKafka(partitions=10)
+    kafka, log = start(partitions=10)
     kafka.lead(3, -1)
-    log = open_log(kafka)
     begin = asyncio.get_running_loop().time()
     bounds = await log.bounds(range(10), timeout_s=ANSWER_S)
     assert asyncio.get_running_loop().time() - begin < 0.5
@@ -74,15 +69,9 @@ async def test_f38_bounds_when_nobody_leads_a_partition_then_the_others_come_at_
     assert set(bounds.values()) == {LogBounds(0, 0)}
 
 
-async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_longer(
-    open_log: OpenLog,
-) -> None:
-    """
-    Failure scenario F42: a hanging leader delays the answers of the others by at most a second.
-    """
-    kafka = FakeKafka(brokers=3)
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+async def test_f42_bounds_when_a_leader_hangs_then_others_wait_a_second(connect: Connect) -> None:
+    """A hanging leader delays the answers of the others by at most a second."""
+    kafka, log = await connect(brokers=3)
     kafka.hangs = {(1, "ListOffsets")}
     begin = asyncio.get_running_loop().time()
     bounds = await log.bounds(range(3), timeout_s=ANSWER_S)
@@ -95,13 +84,9 @@ async def test_f42_bounds_when_a_leader_hangs_then_the_others_wait_a_second_long
     assert [broker for _, broker, _ in kafka.dials] == [1]
 
 
-async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(
-    open_log: OpenLog,
-) -> None:
+async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(connect: Connect) -> None:
     """Failure scenario F42: every partition has an answer or an error at the deadline."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     kafka.hangs = {(0, "ListOffsets")}
     begin = asyncio.get_running_loop().time()
     bounds = await log.bounds(range(3), timeout_s=3)
@@ -109,24 +94,19 @@ async def test_f42_bounds_when_all_leaders_hang_then_end_at_the_deadline(
     assert [type(bounds[at]) for at in range(3)] == [LogUnavailable] * 3
 
 
-async def test_f40_bounds_when_the_leader_has_moved_then_the_new_one_is_asked(
-    open_log: OpenLog,
-) -> None:
+async def test_f40_bounds_when_the_leader_moved_then_the_new_one_is_asked(connect: Connect) -> None:
     """Failure scenario F40: an outdated view is replaced within the same question."""
-    kafka = FakeKafka(partitions=2, brokers=2)
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=2, brokers=2)
     kafka.lead(0, 1)
     kafka.partitions[0].store(b"x")
     bounds = await log.bounds([0, 1], timeout_s=ANSWER_S)
     assert bounds == {0: LogBounds(0, 1), 1: LogBounds(0, 0)}
 
 
-async def test_f49_bounds_when_they_fail_for_a_while_then_heal(open_log: OpenLog) -> None:
+async def test_f49_bounds_when_they_fail_for_a_while_then_heal(start: Start) -> None:
     """Failure scenario F49: each request has its own answer, and errors end with their cause."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.codes = {("ListOffsets", 0): ErrorCode.OFFSET_NOT_AVAILABLE}
-    log = open_log(kafka)
     for _ in range(3):
         bounds = await log.bounds([0, 1], timeout_s=ANSWER_S)
         assert "OFFSET_NOT_AVAILABLE (78)" in str(bounds[0])
@@ -144,13 +124,9 @@ async def test_f68_bounds_when_not_permitted_then_says_so_at_once(open_log: Open
     assert len(kafka.requests(ListOffsetsRequest)) == 2
 
 
-async def test_f6_bounds_when_the_topic_is_another_by_then_are_not_its_own(
-    open_log: OpenLog,
-) -> None:
+async def test_f6_bounds_when_the_topic_is_another_then_are_not_its_own(connect: Connect) -> None:
     """Failure scenario F6: the log refuses bounds of another topic of the same name."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     kafka.recreate()
     kafka.partitions[0].store(b"x")
     bounds = await log.bounds([0], timeout_s=ANSWER_S)
@@ -158,9 +134,7 @@ async def test_f6_bounds_when_the_topic_is_another_by_then_are_not_its_own(
     assert str(kafka.topic_id) in str(bounds[0])
 
 
-async def test_f41_bounds_when_nobody_can_be_reached_then_every_partition_has_the_cause(
-    open_log: OpenLog,
-) -> None:
+async def test_f41_bounds_when_no_broker_is_there_then_all_have_causes(open_log: OpenLog) -> None:
     """Failure scenario F41: without a broker every partition has an error in the result."""
     kafka = FakeKafka()
     kafka.stop(0)

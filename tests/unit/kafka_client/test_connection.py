@@ -5,14 +5,28 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
+import socket
+import ssl
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from aiokafka.errors import KafkaConnectionError
+from aiokafka.errors import (
+    IllegalSaslStateError,
+    KafkaConnectionError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
 
-from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable, UnsupportedVersion
+from rlmm.errors import ConfigError, LogError, LogNotPermitted, LogUnavailable, UnsupportedVersion
 from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer, address_text
-from rlmm.kafka_client.settings import KafkaSettings, SecuritySettings
+from rlmm.kafka_client.connections.diagnosis import diagnose, refused_token
+from rlmm.kafka_client.settings import (
+    KafkaSettings,
+    SaslMechanism,
+    Secret,
+    SecurityProtocol,
+    SecuritySettings,
+)
 from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.fetch import FetchRequest
 from rlmm.kafka_messages.offsets import LATEST_TIERED, ListOffsetsRequest
@@ -22,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
     from aiokafka.conn import AIOKafkaConnection
+
 
 HEADER = (7).to_bytes(4) + b"\x00"
 """Of an answer: its number, no tags."""
@@ -85,9 +100,7 @@ def closed_in_the_end() -> Iterator[None]:
 
 
 async def test_connection_when_dropped_without_being_closed_then_tells() -> None:
-    """
-    A dropped connection warns, because the library keeps the socket after the broker closed it.
-    """
+    """A dropped connection warns, because the library keeps its socket."""
     ours, _ = connection(NO_METADATA)
     OPENED.clear()
     with pytest.warns(ResourceWarning, match="broker:9092: a connection was dropped, not closed"):
@@ -103,39 +116,26 @@ async def test_call_when_answered_then_request_and_answer_are_whole() -> None:
     assert ours.is_open
 
 
-NONSENSE = {
-    "cut off": HEADER + NO_METADATA[:6],
-    "empty": HEADER,
-    "no header": b"\x00\x00\x00\x07",
-    "a length beyond all": HEADER + bytes(4) + b"\xff\xff\xff\xff\x0f",
+NO_SENSE = "broker:9092: the answer to Metadata makes no sense"
+BROKEN: dict[str, tuple[bytes | Exception, str]] = {
+    "cut off": (HEADER + NO_METADATA[:6], NO_SENSE),
+    "empty": (HEADER, NO_SENSE),
+    "no header": (b"\x00\x00\x00\x07", NO_SENSE),
+    "a length beyond all": (HEADER + bytes(4) + b"\xff\xff\xff\xff\x0f", NO_SENSE),
+    "the connection breaks": (KafkaConnectionError("closed"), "other side closed"),
+    "late": (TimeoutError(), "no answer in time"),
 }
 
 
-@pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE)
-async def test_call_when_the_answer_makes_no_sense_then_the_connection_ends(answer: bytes) -> None:
-    """
-    The error names request and address, and the client reads nothing more from the connection.
-    """
+@pytest.mark.parametrize(("answer", "says"), BROKEN.values(), ids=BROKEN)
+async def test_call_when_its_answer_fails_then_the_connection_ends(
+    answer: bytes | Exception, says: str
+) -> None:
+    """The error comes from the answer, since the request may have arrived, and nothing follows."""
     ours, _ = connection(answer)
-    with pytest.raises(LogUnavailable, match="broker:9092: the answer to Metadata makes no sense"):
-        await ours.call(MetadataRequest(["t"]))
-    assert not ours.is_open
-
-
-async def test_call_when_the_connection_breaks_then_is_told_and_closed() -> None:
-    """The error comes from the answer, because the request may have arrived."""
-    ours, _ = connection(KafkaConnectionError("closed"))
     waiting = ours.call(MetadataRequest(["t"]))
-    with pytest.raises(LogUnavailable, match="other side closed"):
+    with pytest.raises(LogUnavailable, match=says):
         await waiting
-    assert not ours.is_open
-
-
-async def test_call_when_no_answer_comes_in_time_then_the_connection_ends() -> None:
-    """The connection is closed, because the late answer could go to the next request."""
-    ours, _ = connection(TimeoutError())
-    with pytest.raises(LogUnavailable, match="no answer in time"):
-        await ours.call(MetadataRequest(["t"]))
     assert not ours.is_open
 
 
@@ -191,9 +191,7 @@ async def test_close_when_done_then_it_is_closed() -> None:
 async def test_f98_dial_when_the_address_is_a_wildcard_then_the_loopback_is_dialed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    Failure scenario F98: the client connects to the loopback when the broker listens on a wildcard.
-    """
+    """The client connects to the loopback when the broker listens on a wildcard."""
     dialed: list[tuple[str, int, object, object]] = []
 
     async def create(host: str, port: int, **options: object) -> MadeConnection:
@@ -210,9 +208,7 @@ async def test_f98_dial_when_the_address_is_a_wildcard_then_the_loopback_is_dial
     }
 
 
-async def test_dial_when_nothing_is_heard_then_ends_in_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_dial_when_no_answer_comes_then_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Connecting and logging in together take no longer than is configured."""
 
     async def create(*_: object, **__: object) -> MadeConnection:
@@ -233,8 +229,7 @@ async def test_dial_when_a_token_provider_fails_then_its_own_error_is_told(
     """The caller gets the error of the token provider unchanged."""
 
     async def create(*_: object, **__: object) -> MadeConnection:
-        msg = "the token server is closed"
-        raise LogNotPermitted(msg)
+        raise LogNotPermitted("the token server is closed")
 
     monkeypatch.setattr("rlmm.kafka_client.connections.connection.create_conn", create)
     with pytest.raises(LogNotPermitted, match="the token server is closed"):
@@ -254,3 +249,126 @@ async def test_client_when_aiokafka_has_another_minor_version_then_is_refused_by
     monkeypatch.setattr("aiokafka.__version__", version)
     with pytest.raises(ConfigError, match=f"aiokafka {version} is installed.*needs 0.14"):
         await Dialer.prepare(KafkaSettings(("broker:9092",)))
+
+
+ADDRESS = "broker:9093"
+SECURITY = SecuritySettings(
+    security_protocol=SecurityProtocol.SASL_SSL,
+    sasl_mechanism=SaslMechanism.PLAIN,
+    sasl_username="me",
+    sasl_password=Secret("s3cret"),
+    ssl_truststore_location="/etc/ca.pem",
+)
+
+
+def behind(cause: BaseException) -> KafkaConnectionError:
+    error = KafkaConnectionError("Connection at broker:9093 closed")
+    error.__cause__ = cause
+    return error
+
+
+def certificate(code: int, message: str) -> ssl.SSLCertVerificationError:
+    error = ssl.SSLCertVerificationError(1, message)
+    error.verify_code, error.verify_message = code, message
+    return error
+
+
+def alert(reason: str) -> ssl.SSLError:
+    error = ssl.SSLError(1, f"[SSL: {reason}] {reason.lower()}")
+    error.reason = reason
+    return error
+
+
+CASES: dict[str, tuple[BaseException, type[LogError], tuple[str, ...]]] = {
+    "password": (
+        SaslAuthenticationFailed("bad credentials"),
+        LogNotPermitted,
+        ("refused user 'me' by PLAIN (bad credentials)", "sasl.password"),
+    ),
+    "mechanism": (
+        UnsupportedSaslMechanismError("Enabled mechanisms are: ['SCRAM-SHA-512']"),
+        LogNotPermitted,
+        ("does not offer sasl.mechanism PLAIN", "SCRAM-SHA-512"),
+    ),
+    "no SASL there": (
+        IllegalSaslStateError("connection"),
+        LogNotPermitted,
+        ("does not use SASL, but security.protocol is SASL_SSL",),
+    ),
+    "authority": (
+        certificate(20, "unable to get local issuer certificate"),
+        LogNotPermitted,
+        ("unable to get local issuer", "/etc/ca.pem (ssl.truststore.location) does not hold"),
+    ),
+    "host name": (
+        certificate(62, "Hostname mismatch"),
+        LogNotPermitted,
+        ("use a name that the certificate has in bootstrap.servers and advertised.listeners",),
+    ),
+    "our certificate": (
+        behind(alert("TLSV13_ALERT_CERTIFICATE_REQUIRED")),
+        LogNotPermitted,
+        ("refused our certificate", "ssl.keystore.location (none is configured)"),
+    ),
+    "no TLS there": (
+        alert("WRONG_VERSION_NUMBER"),
+        LogUnavailable,
+        ("no TLS connection (WRONG_VERSION_NUMBER)", "security.protocol SASL_SSL"),
+    ),
+    "host": (
+        socket.gaierror(-2, "Name or service not known"),
+        LogUnavailable,
+        ("name is not known",),
+    ),
+    "port": (ConnectionRefusedError(111, "refused"), LogUnavailable, ("no broker listens",)),
+    "silence": (TimeoutError(), LogUnavailable, ("no answer in time",)),
+    "reset": (behind(ConnectionResetError()), LogUnavailable, ("other side closed",)),
+    "end": (behind(asyncio.IncompleteReadError(b"", 4)), LogUnavailable, ("other side closed",)),
+    "TLS there": (
+        behind(asyncio.IncompleteReadError(b"\x00\x02\x02", 0x15030300)),
+        LogUnavailable,
+        ("this is a listener with TLS, but security.protocol is SASL_SSL",),
+    ),
+    "closed": (KafkaConnectionError("closed"), LogUnavailable, ("other side closed",)),
+    "network": (OSError(101, "Network is unreachable"), LogUnavailable, ("unreachable",)),
+    "nameless": (AssertionError(), LogUnavailable, ("AssertionError",)),
+}
+
+
+@pytest.mark.parametrize(("error", "kind", "parts"), CASES.values(), ids=CASES)
+def test_cause_when_told_then_place_and_remedy_stand_in_one_line(
+    error: BaseException, kind: type[LogError], parts: tuple[str, ...]
+) -> None:
+    """The line has cause, place and remedy; the kind says whether waiting helps."""
+    told = diagnose(ADDRESS, SECURITY, error)
+    assert type(told) is kind
+    text = str(told)
+    assert text.startswith(ADDRESS)
+    assert not [part for part in parts if part not in text]
+    assert "\n" not in text
+    assert "s3cret" not in text
+
+
+def test_cause_when_no_truststore_is_named_then_one_is_asked_for() -> None:
+    """The message for a client without a truststore names the setting to add."""
+    security = SecuritySettings(security_protocol=SecurityProtocol.SSL)
+    told = diagnose(ADDRESS, security, certificate(20, "unable to get local issuer certificate"))
+    assert "signed it as ssl.truststore.location" in str(told)
+
+
+def test_cause_when_a_token_provider_says_it_then_is_passed_on() -> None:
+    """The caller gets an error of ours from within the library unchanged."""
+    ours = LogNotPermitted("the token server is closed")
+    assert diagnose(ADDRESS, SECURITY, behind(ours)) is ours
+
+
+def test_cause_when_errors_hang_on_each_other_in_a_ring_then_it_ends() -> None:
+    """A chain that bites its own tail is followed no further than makes sense."""
+    error = KafkaConnectionError("closed")
+    error.__cause__ = behind(error)
+    assert "other side closed" in str(diagnose(ADDRESS, SECURITY, error))
+
+
+def test_token_when_refused_then_who_gives_it_is_to_be_seen_to() -> None:
+    """Brokers do not say why, so both reasons are named."""
+    assert "expired" in str(refused_token(ADDRESS, SECURITY))

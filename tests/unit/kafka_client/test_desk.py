@@ -30,12 +30,7 @@ LONG_MS = 10_000
 class WatchedKafka(FakeKafka):
     """A Kafka that shows its current requests and can delay its answers to polls."""
 
-    def __init__(
-        self,
-        partitions: int,
-        brokers: int = 1,
-        late_s: Sequence[float] = (0.0,),
-    ) -> None:
+    def __init__(self, partitions: int, brokers: int = 1, late_s: Sequence[float] = (0.0,)) -> None:
         super().__init__(partitions, brokers)
         self.under_way: list[int] = []
         """Partitions, once for each fetch that asks for them now."""
@@ -86,9 +81,7 @@ async def end(readers: Sequence[asyncio.Task[None]]) -> None:
 
 
 @pytest.mark.parametrize("others", [1, WORKERS_MAX, 3 * WORKERS_MAX])
-async def test_put_when_long_polls_are_under_way_then_is_polled_within_the_short_time(
-    open_log: OpenLog, others: int
-) -> None:
+async def test_put_when_beside_long_polls_is_polled_soon(open_log: OpenLog, others: int) -> None:
     """A returning reader is polled soon, however many quiet polls are under way."""
     kafka = WatchedKafka(others + 1)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
@@ -105,9 +98,7 @@ async def test_put_when_long_polls_are_under_way_then_is_polled_within_the_short
     await end(readers)
 
 
-async def test_put_when_all_partitions_are_busy_then_none_is_asked_for_twice(
-    open_log: OpenLog,
-) -> None:
+async def test_put_when_all_partitions_are_busy_then_none_is_twice(open_log: OpenLog) -> None:
     """Twenty partitions, news all the time, leaders looked up anew: each is in one request."""
     kafka = WatchedKafka(20)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
@@ -157,9 +148,7 @@ async def test_put_when_nothing_comes_then_scattered_polls_become_one(
     await end(readers)
 
 
-async def test_put_when_news_come_after_polls_drifted_apart_then_the_last_is_short_again(
-    open_log: OpenLog,
-) -> None:
+async def test_put_when_news_come_after_drift_then_the_last_is_short(open_log: OpenLog) -> None:
     """Polls are long only while no records arrive, and short again afterwards."""
     late_s = (0.0, 0.007, 0.02, 0.013)
     kafka = WatchedKafka(50, late_s=late_s)
@@ -179,9 +168,7 @@ async def test_put_when_news_come_after_polls_drifted_apart_then_the_last_is_sho
     await end(readers)
 
 
-async def test_put_when_others_are_asked_for_in_haste_then_polls_do_not_wait_for_their_answer(
-    open_log: OpenLog,
-) -> None:
+async def test_put_when_beside_hasty_reads_then_polls_do_not_wait(open_log: OpenLog) -> None:
     """A large answer for one reader does not delay the polls of others."""
     kafka = WatchedKafka(2)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
@@ -196,9 +183,7 @@ async def test_put_when_others_are_asked_for_in_haste_then_polls_do_not_wait_for
     readers[1].cancel()
 
 
-async def test_put_when_the_answer_reached_the_end_then_one_request_brings_one_record(
-    open_log: OpenLog,
-) -> None:
+async def test_put_when_the_end_was_reached_then_requests_bring_records(open_log: OpenLog) -> None:
     """One request brings one record when the leader says that it was the last."""
     kafka = WatchedKafka(1)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
@@ -213,9 +198,7 @@ async def test_put_when_the_answer_reached_the_end_then_one_request_brings_one_r
     await end([reader])
 
 
-async def test_put_when_its_reader_leaves_then_it_is_not_asked_for_again(
-    open_log: OpenLog,
-) -> None:
+async def test_put_when_its_reader_leaves_then_it_is_not_asked_for_again(open_log: OpenLog) -> None:
     """A partition that is given up while it is in the short poll is in no request after it."""
     kafka = WatchedKafka(WORKERS_MAX)
     log = open_log(kafka, fetch_max_wait_ms=LONG_MS)
@@ -228,9 +211,7 @@ async def test_put_when_its_reader_leaves_then_it_is_not_asked_for_again(
     await end(readers)
 
 
-async def test_put_when_another_broker_leads_then_its_polls_take_it_in(
-    open_log: OpenLog,
-) -> None:
+async def test_put_when_another_broker_leads_then_its_polls_take_it_in(open_log: OpenLog) -> None:
     """A partition that moves from one broker's polls to another's is soon waited for there."""
     count = 2 * WORKERS_MAX
     kafka = WatchedKafka(2 * count, brokers=2)  # even ones are led by one, odd ones by the other
@@ -254,9 +235,7 @@ async def test_put_when_another_broker_leads_then_its_polls_take_it_in(
     await end(readers)
 
 
-async def test_put_when_polls_are_never_answered_then_the_others_stay_long(
-    open_log: OpenLog,
-) -> None:
+async def test_put_when_polls_are_never_answered_then_others_stay_long(open_log: OpenLog) -> None:
     """Connections whose polls are never answered do not shorten the polls of others."""
     kafka = WatchedKafka(WORKERS_MAX)
     log = open_log(kafka, fetch_max_wait_ms=500)

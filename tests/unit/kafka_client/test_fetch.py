@@ -13,12 +13,12 @@ from rlmm.kafka_messages.cluster import MetadataRequest
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import FetchRequest
 from tests.conformance.log.under_test import read_until, values_of
-from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from rlmm.log.kafka.kafka_log import KafkaLog
     from rlmm.records.record_set import RecordSet
-    from tests.unit.kafka_client.conftest import OpenLog
+    from tests.support.kafka.fake_kafka import FakeKafka
+    from tests.unit.kafka_client.conftest import Connect, Start
 
 ANSWER_S = 60.0
 
@@ -34,34 +34,27 @@ def asked(kafka: FakeKafka, broker: int | None = None) -> list[list[int]]:
     return [[wanted.partition for wanted in fetch.wanted] for fetch in fetches]
 
 
-async def test_read_when_several_wait_then_one_request_asks_for_all(open_log: OpenLog) -> None:
+async def test_read_when_several_wait_then_one_request_asks_for_all(start: Start) -> None:
     """One request holds all waiting reads, with one read of each partition."""
-    kafka = FakeKafka(partitions=10)
+    kafka, log = start(partitions=10)
     for partition in range(10):
         kafka.partitions[partition].store(b"%d" % partition)
-    log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
     found = await asyncio.gather(*(reading(log, partition, 0) for partition in range(10)))
     assert [values_of(each)[0][1] for each in found if each] == [b"%d" % at for at in range(10)]
     assert len(asked(kafka)) <= 2
 
 
-async def test_read_when_at_the_end_then_long_polls_are_shared(open_log: OpenLog) -> None:
+async def test_read_when_at_the_end_then_long_polls_are_shared(connect: Connect) -> None:
     """A minute at the end of ten partitions costs a request for each wait, not for each reader."""
-    kafka = FakeKafka(partitions=10)
-    log = open_log(kafka, fetch_max_wait_ms=500)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=10, fetch_max_wait_ms=500)
     assert await asyncio.gather(*(log.read(at, 0, timeout_s=60) for at in range(10))) == [None] * 10
     assert len(asked(kafka)) < 130
 
 
-async def test_read_when_others_wait_at_the_broker_then_does_not_wait_with_them(
-    open_log: OpenLog,
-) -> None:
+async def test_read_when_others_wait_at_the_broker_then_does_not_wait(connect: Connect) -> None:
     """A reader that joins while all polls are under way gets available records at once."""
-    kafka = FakeKafka(partitions=10)
-    log = open_log(kafka, fetch_max_wait_ms=10_000)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=10, fetch_max_wait_ms=10_000)
     waiting = []
     for partition in range(2 * WORKERS_MAX):
         waiting.append(reading(log, partition, 0))
@@ -75,20 +68,15 @@ async def test_read_when_others_wait_at_the_broker_then_does_not_wait_with_them(
         read.cancel()
 
 
-async def test_read_when_news_come_then_the_reader_that_comes_back_soon_shares_the_poll(
-    open_log: OpenLog,
-) -> None:
+async def test_read_when_news_come_then_the_next_read_shares_the_poll(start: Start) -> None:
     """A reader that returns at once joins the next poll."""
-    kafka = FakeKafka(partitions=2)
-    log = open_log(kafka, fetch_max_wait_ms=10_000)
+    kafka, log = start(partitions=2, fetch_max_wait_ms=10_000)
     silent = reading(log, 1, 0)
     for number in range(50):
         waiting = reading(log, 0, number)
         await asyncio.sleep(0.02)
         kafka.partitions[0].store(b"%d" % number)
-        record_set = await waiting
-        assert record_set is not None
-        assert values_of(record_set) == [(number, b"%d" % number)]
+        assert values_of(await waiting) == [(number, b"%d" % number)]
     polls = [fetch for fetch in kafka.requests(FetchRequest) if fetch.wait_ms > 0]
     together = [fetch for fetch in polls if len(fetch.wanted) == 2]
     assert len(together) > len(polls) / 2
@@ -96,15 +84,12 @@ async def test_read_when_news_come_then_the_reader_that_comes_back_soon_shares_t
     assert await silent is not None
 
 
-async def test_f39_read_when_the_answer_lacks_its_partition_then_others_have_theirs(
-    open_log: OpenLog,
-) -> None:
+async def test_f39_read_when_the_answer_lacks_it_then_others_have_theirs(start: Start) -> None:
     """Failure scenario F39: missing in an answer is trouble of that partition alone."""
-    kafka = FakeKafka()
+    kafka, log = start()
     for partition in (0, 1):
         kafka.partitions[partition].store(b"there")
     kafka.missing = {("Fetch", 0)}
-    log = open_log(kafka)
     lacking = reading(log, 0, 0, timeout_s=5)
     assert await log.read(1, 0, timeout_s=ANSWER_S) is not None
     with pytest.raises(LogUnavailable, match="partition 0 at offset 0: the answer does not name"):
@@ -113,15 +98,12 @@ async def test_f39_read_when_the_answer_lacks_its_partition_then_others_have_the
     assert await log.read(0, 0, timeout_s=ANSWER_S) is not None
 
 
-async def test_f38_read_when_a_partition_has_no_leader_then_only_it_waits(
-    open_log: OpenLog,
-) -> None:
+async def test_f38_read_when_a_partition_has_no_leader_then_only_it_waits(start: Start) -> None:
     """Failure scenario F38: only the partition without a leader waits, until it has one."""
-    kafka = FakeKafka(partitions=10)
+    kafka, log = start(partitions=10)
     for held in kafka.partitions.values():
         held.store(b"there")
     kafka.lead(3, -1)
-    log = open_log(kafka)
     leaderless = reading(log, 3, 0)
     others = set(range(10)) - {3}
     found = await asyncio.gather(*(log.read(at, 0, timeout_s=1) for at in others))
@@ -134,12 +116,11 @@ async def test_f38_read_when_a_partition_has_no_leader_then_only_it_waits(
     assert asyncio.get_running_loop().time() - begin < 2.5
 
 
-async def test_f40_read_when_the_leader_moves_then_follows(open_log: OpenLog) -> None:
+async def test_f40_read_when_the_leader_moves_then_follows(start: Start) -> None:
     """Failure scenario F40: the log asks the present leader of each partition."""
-    kafka = FakeKafka(partitions=6, brokers=3)
+    kafka, log = start(partitions=6, brokers=3)
     for held in kafka.partitions.values():
         held.store(b"first")
-    log = open_log(kafka)
     found = await asyncio.gather(*(log.read(at, 0, timeout_s=ANSWER_S) for at in range(6)))
     assert all(found)
     for broker in range(3):
@@ -151,18 +132,13 @@ async def test_f40_read_when_the_leader_moves_then_follows(open_log: OpenLog) ->
         kafka.lead(at, (at + 1) % 3)
         kafka.partitions[at].store(b"second")
     for read in waiting:
-        record_set = await read
-        assert record_set is not None
-        assert values_of(record_set) == [(1, b"second")]
+        assert values_of(await read) == [(1, b"second")]
     assert await asyncio.gather(*(log.read(at, 2, timeout_s=3) for at in range(6))) == [None] * 6
 
 
-async def test_f40_read_when_its_broker_dies_then_goes_on_at_the_next_leader(
-    open_log: OpenLog,
-) -> None:
+async def test_f40_read_when_its_broker_dies_then_goes_on_at_the_next_leader(start: Start) -> None:
     """Failure scenario F40: connections are cut, another leads two seconds later."""
-    kafka = FakeKafka(partitions=2, brokers=2)
-    log = open_log(kafka)
+    kafka, log = start(partitions=2, brokers=2)
     waiting = [reading(log, at, 0) for at in (0, 1)]
     await asyncio.sleep(1)
     kafka.stop(0)
@@ -175,13 +151,9 @@ async def test_f40_read_when_its_broker_dies_then_goes_on_at_the_next_leader(
     assert asyncio.get_running_loop().time() - begin < 1.5
 
 
-async def test_f42_read_when_its_broker_hangs_then_goes_on_at_the_next_leader(
-    open_log: OpenLog,
-) -> None:
+async def test_f42_read_when_its_broker_hangs_then_goes_to_the_next(connect: Connect) -> None:
     """Failure scenario F42: a fetch that is never answered does not keep its reads for itself."""
-    kafka = FakeKafka(partitions=2, brokers=2)
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=2, brokers=2)
     kafka.hangs = {(0, "Fetch")}
     for held in kafka.partitions.values():
         held.store(b"there")
@@ -199,56 +171,44 @@ async def test_f42_read_when_its_broker_hangs_then_goes_on_at_the_next_leader(
     assert asyncio.get_running_loop().time() - begin < 5
 
 
-async def test_read_when_the_answer_has_no_room_then_everyone_gets_their_turn(
-    open_log: OpenLog,
-) -> None:
+async def test_read_when_the_answer_has_no_room_then_everyone_gets_their_turn(start: Start) -> None:
     """Answers that hold one batch only: no partition starves, none is read twice."""
-    kafka = FakeKafka(partitions=5)
+    kafka, log = start(partitions=5, fetch_max_bytes=50)
     for held in kafka.partitions.values():
         for number in range(10):
             held.store(b"%d" % number * 100)
-    log = open_log(kafka, fetch_max_bytes=50)
     found = await asyncio.gather(*(read_until(log, at, 0, 10) for at in range(5)))
     assert [len(each) for each in found] == [10] * 5
     assert len(asked(kafka)) <= 60
 
 
-async def test_read_when_a_batch_is_larger_than_asked_for_then_comes_whole(
-    open_log: OpenLog,
-) -> None:
+async def test_read_when_a_batch_is_larger_than_asked_for_then_comes_whole(start: Start) -> None:
     """A batch that the limit cuts is requested again at its whole size."""
-    kafka = FakeKafka(partitions=3)
+    kafka, log = start(partitions=3)
     for held in kafka.partitions.values():
         held.store(b"x" * 5000)
-    log = open_log(kafka)
     found = await asyncio.gather(*(read_until(log, at, 0, 1, bytes_max=10) for at in range(3)))
     assert found == [[(0, b"x" * 5000)]] * 3
 
 
-async def test_f66_read_when_out_of_range_then_the_bounds_are_asked_and_told(
-    open_log: OpenLog,
-) -> None:
+async def test_f66_read_when_out_of_range_then_the_bounds_are_asked_and_told(start: Start) -> None:
     """Failure scenario F66: the error carries the bounds that the leader has at that moment."""
-    kafka = FakeKafka()
+    kafka, log = start()
     held = kafka.partitions[0]
     for _ in range(9):
         held.store(b"x")
     held.log_start = 4
-    log = open_log(kafka)
     for position in (3, 10):
         with pytest.raises(LogTruncated) as caught:
             await log.read(0, position, timeout_s=ANSWER_S)
         assert (caught.value.log_start, caught.value.next_offset) == (4, 9)
 
 
-async def test_read_when_the_leader_is_not_sure_of_its_range_then_is_tried_again(
-    open_log: OpenLog,
-) -> None:
+async def test_read_when_the_range_is_uncertain_then_is_tried_again(start: Start) -> None:
     """Out of range and yet within the bounds is a leader that has just been elected."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.partitions[0].store(b"there")
     kafka.codes = {("Fetch", 0): ErrorCode.OFFSET_OUT_OF_RANGE}
-    log = open_log(kafka)
     waiting = reading(log, 0, 0)
     await asyncio.sleep(3)
     assert not waiting.done()
@@ -265,23 +225,21 @@ async def test_read_when_the_leader_is_not_sure_of_its_range_then_is_tried_again
     ids=["not permitted", "damaged"],
 )
 async def test_f68_read_when_it_fails_for_good_then_says_so_and_others_go_on(
-    open_log: OpenLog, code: ErrorCode, error: type[Exception]
+    start: Start, code: ErrorCode, error: type[Exception]
 ) -> None:
     """Failure scenario F68: a permanent error reaches only the affected reads, at once."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.codes = {("Fetch", 0): code}
     kafka.partitions[1].store(b"there")
-    log = open_log(kafka)
     with pytest.raises(error, match="partition 0"):
         await log.read(0, 0, timeout_s=ANSWER_S)
     assert await log.read(1, 0, timeout_s=ANSWER_S) is not None
 
 
-async def test_f68_read_when_it_fails_for_now_then_attempts_are_bounded(open_log: OpenLog) -> None:
+async def test_f68_read_when_it_fails_for_now_then_attempts_are_bounded(start: Start) -> None:
     """Failure scenario F68: a retriable error is retried, with pauses of up to a second."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.codes = {("Fetch", 0): ErrorCode.KAFKA_STORAGE_ERROR}
-    log = open_log(kafka)
     with pytest.raises(LogUnavailable, match="KAFKA_STORAGE_ERROR"):
         await log.read(0, 0, timeout_s=30)
     assert 25 <= len(asked(kafka)) <= 35
@@ -289,18 +247,16 @@ async def test_f68_read_when_it_fails_for_now_then_attempts_are_bounded(open_log
 
 
 async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
-    open_log: OpenLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Failure scenario F69: an unexpected error ends the current reads, and the next read works."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
 
     def broken(*_: object, **__: object) -> FetchRequest:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("rlmm.kafka_client.fetch.fetcher._Turns.request", broken)
+        patch.setattr("rlmm.kafka_client.fetch.fetcher.LeaderReads.request", broken)
         with pytest.raises(LogUnavailable, match="died: ZeroDivisionError"):
             await log.read(0, 0, timeout_s=ANSWER_S)
     assert log.statistics().fetch_deaths == 1
@@ -309,13 +265,10 @@ async def test_f69_read_when_its_task_dies_then_says_so_and_the_next_works(
     assert await log.read(0, 0, timeout_s=ANSWER_S) is not None
 
 
-async def test_f69_read_when_its_task_is_cancelled_then_its_connection_is_not_used_again(
-    open_log: OpenLog,
-) -> None:
+async def test_f69_read_when_its_task_is_cancelled_then_connects_anew(start: Start) -> None:
     """Failure scenario F69: the client closes a connection whose answer is still outstanding."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.partitions[0].store(b"there")
-    log = open_log(kafka)
     await log.identity(timeout_s=ANSWER_S)
     kafka.hangs = {(0, "Fetch")}
     waiting = reading(log, 0, 0)
@@ -328,24 +281,18 @@ async def test_f69_read_when_its_task_is_cancelled_then_its_connection_is_not_us
     assert await log.read(0, 0, timeout_s=1) is not None
 
 
-async def test_read_when_the_leader_does_not_know_its_epoch_then_is_asked_without(
-    open_log: OpenLog,
-) -> None:
+async def test_read_when_its_epoch_is_unknown_then_is_sent_without(start: Start) -> None:
     """A leader that cannot place the epoch of the batch before is no reason to wait for ever."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.partitions[0].store(b"a")
     kafka.partitions[0].store(b"b")
     kafka.knows_epochs = False
-    log = open_log(kafka)
     assert await read_until(log, 0, 0, 2, bytes_max=1) == [(0, b"a"), (1, b"b")]
 
 
-async def test_read_when_its_time_is_up_then_none_only_if_the_leader_said_so(
-    open_log: OpenLog,
-) -> None:
+async def test_read_when_its_time_is_up_then_none_only_if_the_leader_said_so(start: Start) -> None:
     """None means that the leader had no records; a missing answer is an error."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     assert await log.read(0, 0, timeout_s=0.5) is None
     kafka.hangs = {(0, "Fetch")}
     await asyncio.sleep(10)
@@ -353,11 +300,10 @@ async def test_read_when_its_time_is_up_then_none_only_if_the_leader_said_so(
         await log.read(1, 0, timeout_s=0.5)
 
 
-async def test_read_when_it_ends_then_nothing_of_it_is_left(open_log: OpenLog) -> None:
+async def test_read_when_it_ends_then_nothing_of_it_is_left(start: Start) -> None:
     """A read that was answered, cancelled or late leaves nothing behind."""
-    kafka = FakeKafka()
+    kafka, log = start()
     kafka.partitions[0].store(b"there")
-    log = open_log(kafka)
     await log.read(0, 0, timeout_s=ANSWER_S)
     await log.read(1, 0, timeout_s=1)
     cancelled = reading(log, 2, 0)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rlmm.log.kafka.kafka_log import KafkaLog
-    from tests.unit.kafka_client.conftest import OpenLog
+    from tests.unit.kafka_client.conftest import Connect, OpenLog, Start
 
 ANSWER_S = 30.0
 CREATED = TopicSettings(name=TOPIC, is_created=True, num_partitions=3)
@@ -93,9 +93,7 @@ async def test_f96_topic_when_not_surely_absent_then_is_asked_for_again_and_not_
     assert kafka.created == []
 
 
-async def test_topic_when_the_cluster_is_another_than_expected_then_is_not_created_there(
-    open_log: OpenLog,
-) -> None:
+async def test_topic_when_the_cluster_is_another_then_is_not_created(open_log: OpenLog) -> None:
     """The log creates no topic in an unexpected cluster, and creates it in the expected one."""
     kafka = without_topic()
     with pytest.raises(ConfigError, match=f"there is cluster {kafka.cluster_id}, not other"):
@@ -105,9 +103,7 @@ async def test_topic_when_the_cluster_is_another_than_expected_then_is_not_creat
     assert (await log.identity(timeout_s=ANSWER_S)).cluster_id == kafka.cluster_id
 
 
-async def test_topic_when_the_cluster_had_one_before_then_no_empty_one_takes_its_place(
-    open_log: OpenLog,
-) -> None:
+async def test_topic_when_lost_then_no_empty_one_takes_its_place(open_log: OpenLog) -> None:
     """Brokers would take an empty topic for an empty tier; one that another made is followed."""
     kafka = without_topic()
     known = open_log(kafka, known={kafka.cluster_id: {"old"}}, topic=CREATED)
@@ -124,9 +120,7 @@ async def test_topic_when_the_cluster_had_one_before_then_no_empty_one_takes_its
     assert (await seen.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
 
 
-async def test_f6_topic_when_it_was_made_anew_and_is_empty_then_not_followed_until_it_is_rebuilt(
-    open_log: OpenLog,
-) -> None:
+async def test_f6_topic_when_recreated_and_empty_then_is_not_followed(open_log: OpenLog) -> None:
     """A log with snapshots of the lost topic refuses an empty one; any other log follows it."""
     kafka = FakeKafka()
     remembered = {kafka.cluster_id: {"lost"}}
@@ -141,9 +135,7 @@ async def test_f6_topic_when_it_was_made_anew_and_is_empty_then_not_followed_unt
     assert (await log.identity(timeout_s=ANSWER_S)).topic_id == kafka.topic_id
 
 
-async def test_f96_topic_when_another_created_it_meanwhile_then_that_is_success(
-    open_log: OpenLog,
-) -> None:
+async def test_f96_topic_when_another_created_it_then_is_there(open_log: OpenLog) -> None:
     """Failure scenario F96: the log takes "already exists" as success."""
     kafka = without_topic()
     kafka.creation = Outcome(ErrorCode.TOPIC_ALREADY_EXISTS, "exists")
@@ -179,9 +171,7 @@ async def test_f96_topic_when_the_creation_fails_for_now_then_is_tried_again(
     assert (await waiting).partition_count == 3
 
 
-async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bounded(
-    open_log: OpenLog,
-) -> None:
+async def test_f96_topic_when_many_wait_for_it_then_attempts_are_bounded(open_log: OpenLog) -> None:
     """Failure scenario F96: waiting calls together make one attempt a second."""
     kafka = without_topic()
     kafka.creation = Outcome(ErrorCode.NOT_CONTROLLER, None)
@@ -193,9 +183,7 @@ async def test_f96_topic_when_many_wait_for_its_creation_then_attempts_are_bound
     assert 8 <= len(kafka.created) <= 15
 
 
-async def test_f96_topic_when_no_broker_has_registered_then_waits_for_one(
-    open_log: OpenLog,
-) -> None:
+async def test_f96_topic_when_no_broker_has_registered_then_waits(open_log: OpenLog) -> None:
     """Failure scenario F96: the log asks again when the cluster names no broker."""
     kafka = without_topic()
     kafka.unregistered = {0}
@@ -234,33 +222,25 @@ async def test_topic_when_it_can_never_be_created_then_says_why(
     assert len(kafka.created) == 1
 
 
-async def test_f7_identity_when_the_count_is_another_then_nothing_is_bound(
-    open_log: OpenLog,
-) -> None:
+async def test_f7_identity_when_the_count_is_another_then_nothing_is_bound(start: Start) -> None:
     """Failure scenario F7: every call is refused on a topic that contradicts the configuration."""
-    kafka = FakeKafka(partitions=16)
-    log = open_log(kafka, topic=TopicSettings(name=TOPIC, num_partitions=50))
+    _, log = start(partitions=16, topic=TopicSettings(name=TOPIC, num_partitions=50))
     for call in CALLS.values():
         with pytest.raises(ConfigError, match="has 16 partitions, the configuration says 50"):
             await call(log)
 
 
 @pytest.mark.parametrize("partition", [-1, 3, 999])
-async def test_f61_partition_when_there_is_none_then_is_refused(
-    open_log: OpenLog, partition: int
-) -> None:
+async def test_f61_partition_when_absent_is_refused(open_log: OpenLog, partition: int) -> None:
     """Failure scenario F61: the first call, which learns the count, also refuses the partition."""
     log = open_log(FakeKafka())
     with pytest.raises(InvalidArgument, match=f"0 to 2, got {partition}"):
         await log.read(partition, 0, timeout_s=ANSWER_S)
 
 
-async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_identity_binds(
-    open_log: OpenLog,
-) -> None:
+async def test_f6_read_when_the_topic_is_created_anew_then_ends(start: Start) -> None:
     """F6: waiting reads end, and the next `identity` call binds to the new topic."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     waiting = [asyncio.create_task(log.read(at, 0, timeout_s=ANSWER_S)) for at in range(3)]
     await asyncio.sleep(1)
     kafka.recreate(partitions=5)
@@ -272,12 +252,9 @@ async def test_f6_read_when_the_topic_is_created_anew_then_ends_and_the_next_ide
     assert await read_until(log, 4, 0, 1) == [(0, b"new")]
 
 
-async def test_f6_identity_when_it_finds_another_topic_first_then_waiting_reads_are_told(
-    open_log: OpenLog,
-) -> None:
+async def test_f6_identity_when_of_another_topic_then_waiting_reads_end(start: Start) -> None:
     """F6: a read of the old topic ends with an error and never reads the new one."""
-    kafka = FakeKafka()
-    log = open_log(kafka, fetch_max_wait_ms=20_000)
+    kafka, log = start(fetch_max_wait_ms=20_000)
     waiting = asyncio.create_task(log.read(0, 0, timeout_s=ANSWER_S))
     await asyncio.sleep(1)
     kafka.hangs = {(0, "Fetch")}
@@ -287,35 +264,27 @@ async def test_f6_identity_when_it_finds_another_topic_first_then_waiting_reads_
         await waiting
 
 
-async def test_f6_cluster_when_it_is_another_then_nothing_of_it_is_answered(
-    open_log: OpenLog,
-) -> None:
+async def test_f6_cluster_when_it_is_another_then_nothing_is_answered(connect: Connect) -> None:
     """Failure scenario F6: addresses that lead to another cluster by now are noticed."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     kafka.cluster_id = "another"
     kafka.lead(0, -1)
     with pytest.raises(LogRecreated, match="another cluster: its id was made-up-cluster"):
         await log.read(0, 0, timeout_s=ANSWER_S)
 
 
-async def test_topic_when_hidden_later_then_reads_that_wait_are_told(open_log: OpenLog) -> None:
+async def test_topic_when_hidden_later_then_reads_that_wait_are_told(connect: Connect) -> None:
     """Waiting reads end with an error when their rights are removed."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect()
     kafka.exists, kafka.topic_code = False, int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     kafka.codes = {("Fetch", 0): ErrorCode.NOT_LEADER_OR_FOLLOWER}
     with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):
         await log.read(0, 0, timeout_s=ANSWER_S)
 
 
-async def test_close_when_calls_are_in_flight_then_each_ends_at_once(open_log: OpenLog) -> None:
+async def test_close_when_calls_are_in_flight_then_each_ends_at_once(connect: Connect) -> None:
     """Reads and questions end closed; an append that was sent is uncertain."""
-    kafka = FakeKafka(partitions=3, brokers=3)
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+    kafka, log = await connect(partitions=3, brokers=3)
     kafka.hangs = {(1, "Produce"), (0, "ListOffsets")}
     kafka.lead(2, -1)
     calls = {
@@ -337,13 +306,9 @@ async def test_close_when_calls_are_in_flight_then_each_ends_at_once(open_log: O
         assert not any(connection.is_open for connection in connections)
 
 
-async def test_close_when_a_deadline_passes_at_that_moment_then_all_the_same_all_ends(
-    open_log: OpenLog,
-) -> None:
+async def test_close_when_a_deadline_passes_at_that_moment_then_ends(connect: Connect) -> None:
     """A call whose time is up in the instant of the close does not keep the log from closing."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
-    await log.identity(timeout_s=ANSWER_S)
+    _, log = await connect()
 
     async def close_later() -> None:
         await asyncio.sleep(1 - 5e-10)  # the same instant to the loop's clock, but first in line
@@ -359,9 +324,7 @@ async def test_close_when_a_deadline_passes_at_that_moment_then_all_the_same_all
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(
-    open_log: OpenLog,
-) -> None:
+async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(open_log: OpenLog) -> None:
     """A cluster that names no broker is one that does not answer for now."""
     kafka = FakeKafka()
     kafka.unregistered = {0}
@@ -369,9 +332,7 @@ async def test_dangers_when_no_broker_has_registered_then_cannot_be_told(
         await open_log(kafka).dangers(timeout_s=ANSWER_S)
 
 
-async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(
-    open_log: OpenLog,
-) -> None:
+async def test_dangers_when_they_may_not_be_read_then_is_a_finding(open_log: OpenLog) -> None:
     """Without DESCRIBE_CONFIGS the check reports that it could not read the settings."""
     kafka = FakeKafka()
     kafka.code_of_settings = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -379,10 +340,9 @@ async def test_dangers_when_they_may_not_be_read_then_that_is_the_finding(
     assert [danger.key for danger in found] == ["replication.factor", "settings"]
 
 
-async def test_statistics_when_things_happened_then_count_them(open_log: OpenLog) -> None:
+async def test_statistics_when_things_happened_then_count_them(start: Start) -> None:
     """One frozen record counts past operations and waiting ones."""
-    kafka = FakeKafka()
-    log = open_log(kafka)
+    kafka, log = start()
     kafka.partitions[0].store(b"event")
     await log.read(0, 0, timeout_s=ANSWER_S)
     waiting = asyncio.create_task(log.read(0, 1, timeout_s=ANSWER_S))

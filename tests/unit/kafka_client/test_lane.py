@@ -33,9 +33,7 @@ def lane(batch_bytes_max: int = 10_000) -> PartitionAppends:
 
 
 def put(into: PartitionAppends, *values: bytes) -> list[ProducerAppend]:
-    appends = [
-        ProducerAppend(value, asyncio.get_running_loop().create_future()) for value in values
-    ]
+    appends = [ProducerAppend(each, asyncio.get_running_loop().create_future()) for each in values]
     for append in appends:
         into.put(append)
     return appends
@@ -68,10 +66,7 @@ def error_of(append: ProducerAppend) -> LogError:
 
 
 async def test_batch_when_packed_then_is_numbered_for_its_producer() -> None:
-    """
-    The batch has the values in order with null keys, the time of sending, and the next sequence
-    number.
-    """
+    """The batch has null keys, the time of sending, and the next sequence number."""
     into = lane()
     appends = put(into, b"a", b"b")
     batch = sent(into)
@@ -133,18 +128,17 @@ UNCLEAR = [
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.KAFKA_STORAGE_ERROR,
+    None,
 ]
 
 
-@pytest.mark.parametrize("code", UNCLEAR, ids=lambda code: code.name.lower())
-async def test_append_when_it_may_be_stored_then_is_uncertain_at_its_deadline(
-    code: ErrorCode,
-) -> None:
-    """After such an answer only a repetition could tell; a later refusal cannot."""
+@pytest.mark.parametrize("code", UNCLEAR, ids=lambda code: code.name.lower() if code else "unnamed")
+async def test_append_when_maybe_stored_then_is_uncertain_when_late(code: ErrorCode | None) -> None:
+    """After such an answer, or one without it, only a repetition could tell; no later refusal."""
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
-    assert into.answered(told(code)) is not None
+    assert into.answered(None if code is None else told(code)) is not None
     error = into.late(append, 5)
     assert isinstance(error, AppendUncertain)
     assert "partition 3: no answer to an append in 5 s" in str(error)
@@ -152,47 +146,54 @@ async def test_append_when_it_may_be_stored_then_is_uncertain_at_its_deadline(
     assert isinstance(into.late(append, 5), AppendUncertain)
 
 
-async def test_append_when_the_answer_does_not_name_it_then_is_uncertain() -> None:
-    """An append that the answer does not name is uncertain."""
+FINAL = {
+    "refused": (
+        told(ErrorCode.INVALID_RECORD, reason="no key"),
+        AppendRefused,
+        "INVALID_RECORD (87): no key",
+    ),
+    "not permitted": (
+        told(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        LogNotPermitted,
+        "WRITE to the topic",
+    ),
+    "stored at a forgotten offset": (
+        told(ErrorCode.DUPLICATE_SEQUENCE_NUMBER),
+        AppendUncertain,
+        "stored before",
+    ),
+}
+
+
+@pytest.mark.parametrize(("answer", "kind", "says"), FINAL.values(), ids=FINAL)
+async def test_append_when_its_answer_is_final_then_ends_with_the_reason(
+    answer: ProduceResult, kind: type[LogError], says: str
+) -> None:
+    """The writer gets the broker's own reason; a refused append uses no sequence number."""
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
-    assert into.answered(None) is not None
-    assert isinstance(into.late(append, 5), AppendUncertain)
+    assert into.answered(answer) is None
+    assert isinstance(error_of(append), kind)
+    assert says in str(error_of(append))
+    if kind is not AppendUncertain:
+        put(into, b"b")
+        assert packed(into).base_sequence == 0
 
 
-async def test_append_when_refused_for_good_then_its_writer_is_told_why() -> None:
-    """The broker's own reason reaches the writer; numbers are not used up."""
-    into = lane()
-    (append,) = put(into, b"a")
-    sent(into)
-    assert into.answered(told(ErrorCode.INVALID_RECORD, reason="no key")) is None
-    error = error_of(append)
-    assert isinstance(error, AppendRefused)
-    assert "INVALID_RECORD (87): no key" in str(error)
-    put(into, b"b")
-    assert packed(into).base_sequence == 0
-
-
-async def test_append_when_not_permitted_then_names_the_right() -> None:
-    """Missing rights are an error of their own."""
-    into = lane()
-    (append,) = put(into, b"a")
-    sent(into)
-    into.answered(told(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    assert isinstance(error_of(append), LogNotPermitted)
-    assert "WRITE to the topic" in str(error_of(append))
-
-
-async def test_append_when_refused_after_an_attempt_without_answer_then_is_uncertain() -> None:
-    """The refusal speaks of the repetition only; the producer begins anew."""
+@pytest.mark.parametrize(
+    "code", [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_PRODUCER_ID]
+)
+async def test_append_when_refused_in_doubt_then_is_uncertain(code: ErrorCode) -> None:
+    """A refusal speaks of the repetition; under another number it could be stored twice."""
     into = lane()
     (append,) = put(into, b"a")
     sent(into)
     into.lost(LogUnavailable("cut off"))
-    assert into.answered(told(ErrorCode.TOPIC_AUTHORIZATION_FAILED)) is None
+    assert into.answered(told(code)) is None
     assert isinstance(error_of(append), AppendUncertain)
     assert into.producer is None
+    assert not into.is_wanted()
 
 
 async def test_batch_when_too_large_then_each_event_is_judged_alone() -> None:
@@ -228,50 +229,20 @@ async def test_append_when_the_broker_forgot_the_producer_then_is_numbered_anew(
     assert append.offset.result() == 1
 
 
-async def test_append_when_the_producer_was_lost_in_doubt_then_is_never_sent_anew() -> None:
-    """Under another number it could be stored twice."""
-    into = lane()
-    (append,) = put(into, b"a")
-    sent(into)
-    into.lost(LogUnavailable("cut off"))
-    assert into.answered(told(ErrorCode.UNKNOWN_PRODUCER_ID)) is None
-    assert isinstance(error_of(append), AppendUncertain)
-    assert not into.is_wanted()
-
-
-async def test_append_when_stored_at_a_forgotten_offset_then_is_uncertain() -> None:
-    """A duplicate whose offset the broker has forgotten is stored, and its offset is unknown."""
-    into = lane()
-    (append,) = put(into, b"a")
-    sent(into)
-    assert into.answered(told(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)) is None
-    assert "stored before" in str(error_of(append))
-
-
-async def test_f6_append_when_offsets_go_back_and_only_the_name_was_said_then_another_topic() -> (
-    None
-):
-    """Failure scenario F6: brokers that know no topic ids in appends give it away by the offset."""
+@pytest.mark.parametrize("is_by_topic_id", [False, True], ids=["by name", "by topic id"])
+async def test_f6_append_when_offsets_go_back_then_is_stored_by_id(is_by_topic_id: bool) -> None:
+    """Offsets that go back give away another topic, or after a topic id an unclean election."""
     into = lane()
     put(into, b"a")
     sent(into)
     into.answered(told(base_offset=500))
     (append,) = put(into, b"b")
     sent(into)
-    assert into.answered(ProduceResult(ErrorCode.NONE, 0, None, is_by_topic_id=False)) is None
-    assert isinstance(error_of(append), LogRecreated)
-
-
-async def test_append_when_offsets_go_back_in_the_same_topic_then_is_stored() -> None:
-    """An unclean election takes offsets back; where the topic's id was said, that is no other."""
-    into = lane()
-    put(into, b"a")
-    sent(into)
-    into.answered(told(base_offset=500))
-    (append,) = put(into, b"b")
-    sent(into)
-    into.answered(told(base_offset=7))
-    assert append.offset.result() == 7
+    assert into.answered(ProduceResult(ErrorCode.NONE, 7, None, is_by_topic_id)) is None
+    if is_by_topic_id:
+        assert append.offset.result() == 7
+    else:
+        assert isinstance(error_of(append), LogRecreated)
 
 
 async def test_batch_when_nobody_waits_for_it_then_is_given_up_with_its_producer() -> None:

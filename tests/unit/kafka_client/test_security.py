@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from rlmm.errors import ConfigError
+from rlmm.errors import ConfigError, LogNotPermitted
+from rlmm.kafka_client.security.oauth_tokens import TOKEN_BYTES_MAX, FileTokens
 from rlmm.kafka_client.security.security import library_options, tls_context
 from rlmm.kafka_client.settings import SaslMechanism, Secret, SecurityProtocol, SecuritySettings
 
@@ -34,11 +35,9 @@ class Files:
         self.keys = folder / "keys.pem"
         issued.private_key_and_cert_chain_pem.write_to_path(str(self.keys))
         key = load_pem_private_key(issued.private_key_pem.bytes(), password=None)
-        locked = key.private_bytes(
-            Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"open")
-        )
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"open"))
         self.locked = folder / "locked.pem"
-        self.locked.write_bytes(locked + issued.cert_chain_pems[0].bytes())
+        self.locked.write_bytes(pem + issued.cert_chain_pems[0].bytes())
         self.garbage = folder / "garbage.pem"
         self.garbage.write_text("no certificate")
 
@@ -166,3 +165,37 @@ def test_options_when_a_password_is_given_then_the_library_gets_it() -> None:
         "sasl_plain_username": "me",
         "sasl_plain_password": "open",
     }
+
+
+async def test_token_when_the_file_is_replaced_then_is_the_new_one(tmp_path: Path) -> None:
+    """Each connection reads the file anew and ignores a line break at its end."""
+    path = tmp_path / "token"
+    path.write_text("first\n")
+    tokens = FileTokens(path)
+    assert await tokens.token() == "first"
+    path.write_text("second")
+    assert await tokens.token() == "second"
+
+
+WRONG = {
+    "nothing": b" \n",
+    "two": b"s3cret s3cret",
+    "no ASCII": "tökén".encode(),
+    "no end": b"a" * TOKEN_BYTES_MAX,
+}
+
+
+@pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
+async def test_token_when_the_file_has_none_is_refused(content: bytes, tmp_path: Path) -> None:
+    """The error for a file without a token does not show the text of the file."""
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    with pytest.raises(LogNotPermitted, match=r"the token file .*token ") as refused:
+        await FileTokens(path).token()
+    assert "s3cret" not in str(refused.value)
+
+
+async def test_token_when_the_file_is_not_there_then_names_it(tmp_path: Path) -> None:
+    """The error names the missing file."""
+    with pytest.raises(LogNotPermitted, match="absent cannot be read: No such file"):
+        await FileTokens(tmp_path / "absent").token()

@@ -35,9 +35,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize("value", OUT_OF_RANGE, ids=repr)
 @pytest.mark.parametrize(("field", "key"), NUMBERS.items(), ids=NUMBERS.values())
-def test_f97_number_when_it_means_nothing_then_is_refused_by_its_key(
-    field: str, key: str, value: object
-) -> None:
+def test_f97_number_when_wrong_then_is_refused_by_key(field: str, key: str, value: object) -> None:
     """Failure scenario F97: zero, negative, infinite, too large, no whole number."""
     wrong: dict[str, Any] = {field: value}
     with pytest.raises(ConfigError, match=f"^{key} must be a whole number from 1 to 2147483647"):
@@ -63,9 +61,7 @@ TOPIC_NUMBERS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("wrong", "key"), TOPIC_NUMBERS.values(), ids=TOPIC_NUMBERS)
-def test_f97_topic_when_it_cannot_be_meant_then_is_refused_by_its_key(
-    wrong: dict[str, Any], key: str
-) -> None:
+def test_f97_topic_when_impossible_then_is_refused_by_key(wrong: dict[str, Any], key: str) -> None:
     """Failure scenario F97: the topic's numbers have the bounds of Kafka's own manager."""
     with pytest.raises(ConfigError, match=key):
         TopicSettings(**wrong)

@@ -14,8 +14,7 @@ import pytest
 import trustme
 
 from rlmm.errors import ConfigError
-from rlmm.kafka_client.security.java_key_store import StoreUnreadable
-from rlmm.kafka_client.security.key_stores import is_store, read_store
+from rlmm.kafka_client.security.key_stores import StoreUnreadable, is_store, read_store
 from rlmm.kafka_client.security.security import tls_context
 from rlmm.kafka_client.settings import Secret, SecurityProtocol, SecuritySettings
 from tests.support.kafka.java_key_stores import (
@@ -58,21 +57,15 @@ def vouched() -> Vouched:
     return Vouched()
 
 
-def test_jks_when_read_then_has_whom_it_trusts_with_the_password_or_without(
-    vouched: Vouched,
-) -> None:
-    """
-    As in Java, a JKS truststore is readable without its password, which only checks integrity.
-    """
+def test_jks_when_read_without_password_then_has_certificates(vouched: Vouched) -> None:
+    """A JKS truststore is readable without its password, as in Java."""
     for password in (PASSWORD, None):
         found = read_store(vouched.jks_trust(), password, wants_key=False)
         assert (found.trusted, found.key, found.chain) == ((vouched.ca,), None, ())
 
 
 @pytest.mark.parametrize("key_password", [None, KEY_PASSWORD])
-def test_jks_when_its_key_is_wanted_then_is_opened(
-    vouched: Vouched, key_password: str | None
-) -> None:
+def test_jks_when_its_key_is_wanted_is_opened(vouched: Vouched, key_password: str | None) -> None:
     """The key opens with its own password or with that of the store."""
     content = vouched.jks_keys(key_password or PASSWORD)
     found = read_store(content, PASSWORD, wants_key=True, key_password=key_password)
@@ -154,9 +147,7 @@ def test_store_when_it_cannot_be_read_then_says_why_and_how_to_convert_it(
     assert password is None or password not in line
 
 
-def test_jks_when_any_byte_is_changed_or_missing_then_nothing_but_words_comes_of_it(
-    vouched: Vouched,
-) -> None:
+def test_jks_when_any_byte_is_changed_or_missing_then_is_refused(vouched: Vouched) -> None:
     """Lengths that lie lead nowhere; with the password every change is found."""
     content = vouched.jks_keys()
     for at in range(0, len(content), 7):
@@ -206,9 +197,7 @@ def shaken(server: ssl.SSLContext, client: ssl.SSLContext) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("form", ["jks", "pkcs12"])
-def test_stores_when_both_are_javas_then_hands_are_shaken(
-    vouched: Vouched, tmp_path: Path, form: str
-) -> None:
+def test_stores_when_javas_then_serve_tls(vouched: Vouched, tmp_path: Path, form: str) -> None:
     """The handshake works with Java's truststore and keystore, and no key is written to a disk."""
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     server.verify_mode = ssl.CERT_REQUIRED

@@ -42,9 +42,7 @@ def told(changed: dict[str, str]) -> dict[str, TopicSetting]:
 
 
 @pytest.mark.parametrize("changed", DANGERS.values(), ids=DANGERS)
-def test_f70_setting_when_dangerous_then_is_named_with_reason_and_fix(
-    changed: dict[str, str],
-) -> None:
+def test_f70_setting_when_dangerous_then_has_reason_and_fix(changed: dict[str, str]) -> None:
     """Failure scenario F70: each finding has the setting, the reason and the fix."""
     (finding,) = dangers(told(changed), 3)
     assert (finding.key, finding.value) == next(iter(changed.items()))

@@ -16,9 +16,7 @@ UVARINTS = {0: "00", 1: "01", 127: "7f", 128: "8001", 300: "ac02", 2**32 - 1: "f
 
 
 @pytest.mark.parametrize(("value", "coded"), UVARINTS.items())
-def test_uvarint_when_written_then_has_seven_bits_a_byte_lowest_first(
-    value: int, coded: str
-) -> None:
+def test_uvarint_when_written_then_has_seven_bits_a_byte(value: int, coded: str) -> None:
     """Lengths are coded as Kafka codes them, and read back."""
     out = MessageWriter()
     out.uvarint(value)
@@ -100,9 +98,7 @@ VERSIONS: dict[str, tuple[tuple[int, int] | None, int | None]] = {
 
 
 @pytest.mark.parametrize(("spoken", "chosen"), VERSIONS.values(), ids=VERSIONS)
-def test_version_when_chosen_then_is_the_best_that_both_speak(
-    spoken: tuple[int, int] | None, chosen: int | None
-) -> None:
+def test_version_when_chosen_is_best(spoken: tuple[int, int] | None, chosen: int | None) -> None:
     """The version is the first of ours that the broker also knows, or none."""
     api = MessageType("Produce", 0, (13, 9))
     assert api.choose({} if spoken is None else {0: spoken}) == chosen

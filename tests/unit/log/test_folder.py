@@ -91,9 +91,7 @@ def test_new_identity_when_a_beginning_was_broken_off_then_it_goes_on(tmp_path: 
     assert (identity.topic_id, identity.partition_count) == (TOPIC_ID, 7)
 
 
-def test_f7_f44_new_identity_when_more_partitions_were_begun_then_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_f7_f44_new_identity_when_more_were_begun_then_is_refused(tmp_path: Path) -> None:
     """Failure scenarios F7 and F44: a beginning with another count is no beginning of this log."""
     make_partitions(tmp_path, 0, 16)
     with pytest.raises(
@@ -126,12 +124,8 @@ def test_new_identity_when_the_folder_is_something_else_then_is_refused_in_one_l
 
 
 @pytest.mark.parametrize("below", ["rlmm", "rlmm-0", "a/b/c"])
-def test_new_identity_when_inside_a_brokers_folder_then_is_refused(
-    tmp_path: Path, below: str
-) -> None:
-    """
-    The log refuses a folder inside a broker's log folder, where it would stop the broker's start.
-    """
+def test_new_identity_when_in_a_brokers_folder_is_refused(tmp_path: Path, below: str) -> None:
+    """A log in a broker's log folder is refused: it would stop the broker's start."""
     (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
     with pytest.raises(ConfigError, match=r"lies inside .* name a folder elsewhere") as caught:
         new_identity(look_at(tmp_path / below), None)
@@ -211,9 +205,7 @@ def test_kept_identity_when_an_id_is_lost_then_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "", "٣"])
-def test_kept_identity_when_the_count_is_no_number_then_is_refused(
-    tmp_path: Path, text: str
-) -> None:
+def test_kept_identity_when_the_count_is_no_number_is_refused(tmp_path: Path, text: str) -> None:
     """The error names the file and its wrong value."""
     make_ours(tmp_path, 1)
     with (tmp_path / "meta.properties").open("a") as file:
@@ -222,12 +214,8 @@ def test_kept_identity_when_the_count_is_no_number_then_is_refused(
         kept_identity(look_at(tmp_path), None)
 
 
-def test_copied_identity_when_made_by_a_broker_then_is_read_where_it_is_told(
-    tmp_path: Path,
-) -> None:
-    """
-    A copy of some partitions beside other topics is read with the known parts of its identity.
-    """
+def test_copied_identity_when_made_by_a_broker_then_is_partly_read(tmp_path: Path) -> None:
+    """A partial copy beside other topics is read with the known parts of its identity."""
     make_partitions(tmp_path, 4, 17)
     (tmp_path / "orders-0").mkdir()
     (tmp_path / "meta.properties").write_text(BROKER_PROPERTIES)
@@ -245,10 +233,7 @@ def test_copied_identity_when_nothing_says_whose_it_is_then_is_unknown(tmp_path:
 
 
 def test_copied_identity_when_complete_then_the_count_need_not_be_said(tmp_path: Path) -> None:
-    """
-    The count of a copy is known when it has all of Kafka's 50 partitions, or when the caller gives
-    it.
-    """
+    """The count of a copy is Kafka's 50 when complete, or the caller's."""
     make_partitions(tmp_path, *range(PARTITION_COUNT - 1))
     with pytest.raises(ConfigError, match="49 folders do not tell"):
         copied_identity(look_at(tmp_path), None)
@@ -268,9 +253,7 @@ def test_copied_identity_when_ours_then_is_as_it_was_made(tmp_path: Path) -> Non
         copied_identity(look_at(tmp_path), 4)
 
 
-def test_f44_copied_identity_when_a_partition_is_beyond_the_count_then_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_f44_copied_identity_when_beyond_the_count_then_is_refused(tmp_path: Path) -> None:
     """Failure scenario F44: a copy that contradicts the configuration is not read under it."""
     make_partitions(tmp_path, 4, 17)
     with pytest.raises(

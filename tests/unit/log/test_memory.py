@@ -22,9 +22,7 @@ async def test_read_when_there_is_no_time_then_gives_what_is_there() -> None:
     """A read with a deadline of zero returns the available records."""
     log = MemoryLog(MemoryTopic(1))
     await log.append(0, b"a", timeout_s=0)
-    record_set = await log.read(0, 0, timeout_s=0)
-    assert record_set is not None
-    assert values_of(record_set) == [(0, b"a")]
+    assert values_of(await log.read(0, 0, timeout_s=0)) == [(0, b"a")]
     assert await log.read(0, 1, timeout_s=0) is None
 
 
@@ -49,7 +47,7 @@ async def test_append_when_stored_then_carries_the_clocks_time_and_the_leaders_e
 
 
 @pytest.mark.parametrize("value", [None, "text"], ids=["null", "text"])
-async def test_append_when_the_value_is_no_bytes_then_is_refused(value: bytes) -> None:
+async def test_append_when_the_value_is_no_bytes_is_refused(value: bytes) -> None:
     """A tombstone or a text never gets into the log."""
     log = MemoryLog(MemoryTopic(1))
     with pytest.raises(InvalidArgument, match="made of bytes"):

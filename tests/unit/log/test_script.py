@@ -56,9 +56,7 @@ async def test_compact_when_records_go_then_the_batch_keeps_its_offsets(
     assert await read_until(topic.log, 0, 0, 5) == [(1, b"1"), (3, b"3")]
 
 
-async def test_compact_when_a_whole_batch_goes_then_a_read_passes_the_hole(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_compact_when_a_batch_goes_then_a_read_passes_it(topic: MemoryLogUnderTest) -> None:
     """A position in a hole is answered by the batch behind it, or by the log's end."""
     for number in range(4):
         topic.script.write(0, b"%d" % number)
@@ -69,9 +67,7 @@ async def test_compact_when_a_whole_batch_goes_then_a_read_passes_the_hole(
     assert (record_set.data, record_set.next_offset) == (b"", 4)
 
 
-async def test_compact_when_empty_batches_stay_then_they_carry_their_offsets(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_compact_when_empty_batches_stay_have_offsets(topic: MemoryLogUnderTest) -> None:
     """An empty batch keeps its offsets and its time."""
     topic.script.write_transaction(0, b"a", b"b", is_committed=True)
     before, marker = await sound_batches(topic)
@@ -83,9 +79,7 @@ async def test_compact_when_empty_batches_stay_then_they_carry_their_offsets(
     assert (kept.is_control, kept.base_offset) == (True, marker.base_offset)
 
 
-async def test_damage_when_a_bit_turns_then_that_batch_alone_fails_its_checksum(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_damage_when_a_bit_turns_then_the_batch_fails_crc(topic: MemoryLogUnderTest) -> None:
     """Damaged bytes are delivered as they are: the reader judges them."""
     for number in range(3):
         topic.script.write(0, b"%d" % number)
@@ -99,9 +93,7 @@ async def test_damage_when_a_bit_turns_then_that_batch_alone_fails_its_checksum(
 
 
 @pytest.mark.parametrize("offset", [1, 2], ids=["hole", "end"])
-async def test_damage_when_there_is_no_batch_then_is_refused(
-    topic: MemoryLogUnderTest, offset: int
-) -> None:
+async def test_damage_when_there_is_no_batch(topic: MemoryLogUnderTest, offset: int) -> None:
     """A script that damages nothing is a mistake."""
     topic.script.write(0, b"a")
     topic.script.write(0, b"b")
@@ -110,9 +102,7 @@ async def test_damage_when_there_is_no_batch_then_is_refused(
         topic.script.damage(0, offset)
 
 
-async def test_delete_records_when_within_a_batch_then_the_batch_stays_whole(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_delete_records_when_within_a_batch_keeps_it_whole(topic: MemoryLogUnderTest) -> None:
     """The log start may lie within a batch, which then begins below the position asked for."""
     topic.script.write(0, b"a", b"b")
     topic.script.write(0, b"c")
@@ -134,9 +124,7 @@ async def test_delete_records_when_outside_the_log_then_stays_within(
     assert await topic.log.bounds([0], timeout_s=1) == {0: bounds}
 
 
-async def test_lose_tail_when_a_reader_was_there_then_its_position_is_beyond_the_end(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_lose_tail_when_a_reader_is_there_then_is_beyond(topic: MemoryLogUnderTest) -> None:
     """A lost tail truncates the log under a waiting reader, and its offsets are given again."""
     topic.script.write(0, b"a")
     topic.script.write(0, b"b", b"c")
@@ -150,9 +138,7 @@ async def test_lose_tail_when_a_reader_was_there_then_its_position_is_beyond_the
     assert await read_until(topic.log, 0, 0, 2) == [(0, b"a"), (1, b"other")]
 
 
-async def test_deliver_again_when_asked_then_the_next_delivery_begins_below(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_deliver_again_then_the_next_delivery_is_below(topic: MemoryLogUnderTest) -> None:
     """The next delivery repeats known batches and then has new ones."""
     for number in range(4):
         topic.script.write(0, b"%d" % number)
@@ -164,12 +150,8 @@ async def test_deliver_again_when_asked_then_the_next_delivery_begins_below(
     assert values_of(await read_on(topic.log, 0, 3)) == [(3, b"3")]
 
 
-async def test_plan_appends_when_outcomes_are_planned_then_come_in_turn(
-    topic: MemoryLogUnderTest,
-) -> None:
-    """
-    Each append has its planned outcome, which its caller sees, and is kept or lost as planned.
-    """
+async def test_plan_appends_when_planned_then_come_in_turn(topic: MemoryLogUnderTest) -> None:
+    """Each append has its planned outcome and is kept or lost as planned."""
     topic.script.plan_appends(
         0, AppendOutcome.REFUSED, AppendOutcome.UNCERTAIN_LOST, AppendOutcome.STORED
     )
@@ -186,9 +168,7 @@ async def test_plan_appends_when_outcomes_are_planned_then_come_in_turn(
     assert found == [(0, b"stored"), (1, b"stored too"), (2, b"later")]
 
 
-async def test_hold_appends_when_released_then_they_go_on_in_their_order(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_hold_appends_when_released_then_go_on_in_order(topic: MemoryLogUnderTest) -> None:
     """Held appends delay no other call and are stored in their order when released."""
     topic.script.hold_appends(0)
     held = [asyncio.create_task(topic.log.append(0, value, timeout_s=1)) for value in (b"a", b"b")]
@@ -200,9 +180,7 @@ async def test_hold_appends_when_released_then_they_go_on_in_their_order(
     assert await read_until(topic.log, 0, 0, 2) == [(0, b"a"), (1, b"b")]
 
 
-async def test_resume_when_a_read_waits_then_it_gets_what_was_held_back(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_resume_when_a_read_waits_then_it_gets_the_rest(topic: MemoryLogUnderTest) -> None:
     """After a stall a waiting reader gets the records appended meanwhile."""
     topic.script.stall(0)
     waiting = asyncio.create_task(topic.log.read(0, 0, timeout_s=1))
@@ -210,14 +188,10 @@ async def test_resume_when_a_read_waits_then_it_gets_what_was_held_back(
     assert await topic.log.append(0, b"a", timeout_s=1) == 0
     assert not waiting.done()
     topic.script.resume(0)
-    record_set = await waiting
-    assert record_set is not None
-    assert values_of(record_set) == [(0, b"a")]
+    assert values_of(await waiting) == [(0, b"a")]
 
 
-async def test_take_offline_when_a_partition_is_damaged_then_the_others_go_on(
-    topic: MemoryLogUnderTest,
-) -> None:
+async def test_take_offline_when_damaged_then_the_others_go_on(topic: MemoryLogUnderTest) -> None:
     """A partition that is offline raises for every reader, and its neighbours work."""
     topic.script.take_offline(0)
     with pytest.raises(LogDamaged, match="partition 0"):

@@ -65,9 +65,7 @@ def test_index_when_read_back_then_goes_on_where_it_ended() -> None:
     ("offset", "position"),
     [(0, 0), (48, 0), (49, 4684), (88, 4684), (89, 9368), (119, 9368), (2**40, 9368)],
 )
-def test_look_up_when_an_offset_is_asked_then_leads_to_its_batch_or_before(
-    offset: int, position: int
-) -> None:
+def test_look_up_of_an_offset_leads_to_its_batch_or_before(offset: int, position: int) -> None:
     """The entry with the largest offset at or below the target leads, in memory and in a file."""
     index = kafkas_segment()
     stored = offset_entries(index.offset_bytes())
@@ -78,9 +76,7 @@ def test_look_up_when_an_offset_is_asked_then_leads_to_its_batch_or_before(
 @pytest.mark.parametrize(
     ("position", "expected"), [(0, 0), (4683, 0), (4684, 4684), (9367, 4684), (99999, 9368)]
 )
-def test_look_up_when_a_position_is_asked_then_gives_the_batch_start_before(
-    position: int, expected: int
-) -> None:
+def test_look_up_of_a_position_gives_the_batch_start_before(position: int, expected: int) -> None:
     """The last indexed batch start that is not behind the position."""
     assert position_at_most(kafkas_segment().offsets, position) == expected
 
@@ -88,9 +84,7 @@ def test_look_up_when_a_position_is_asked_then_gives_the_batch_start_before(
 @pytest.mark.parametrize(
     ("timestamp_ms", "offset"), [(T, 0), (T + 4009, 0), (T + 4010, 49), (T + 99999, 119)]
 )
-def test_look_up_when_a_time_is_asked_then_nothing_so_late_lies_before(
-    timestamp_ms: int, offset: int
-) -> None:
+def test_look_up_of_a_time_then_has_all_earlier_before(timestamp_ms: int, offset: int) -> None:
     """Every record later than an entry's time lies behind its offset."""
     assert kafkas_segment().offset_before_time(timestamp_ms) == offset
 

@@ -30,9 +30,7 @@ from rlmm.partition_log.names import (
         pytest.param("or ders-0", None, id="space"),
     ],
 )  # fmt: skip
-def test_folder_name_when_parsed_then_is_a_partition_or_none(
-    name: str, expected: TopicPartition | None
-) -> None:
+def test_folder_name_when_parsed_names_one(name: str, expected: TopicPartition | None) -> None:
     """The parser accepts exactly Kafka's names of partition folders."""
     assert parse_folder(name) == expected
     if expected is not None:

@@ -25,8 +25,7 @@ def test_recovery_point_when_not_noted_then_only_the_last_segment_is_doubted() -
 
 
 @pytest.mark.parametrize(
-    ("recovery_point", "expected"),
-    [(0, 0), (9, 0), (10, 1), (25, 2), (99, 2)],
+    ("recovery_point", "expected"), [(0, 0), (9, 0), (10, 1), (25, 2), (99, 2)]
 )
 def test_scan_when_begun_then_starts_in_the_segment_of_the_recovery_point(
     recovery_point: int, expected: int
@@ -84,7 +83,5 @@ def test_end_when_earlier_than_synced_then_is_a_fault() -> None:
 def test_hole_when_it_reaches_behind_the_recovery_point_then_is_neither_cut_nor_believed(
     hole: tuple[int, int, int], is_doubtful: bool
 ) -> None:
-    """
-    A gap of offsets behind the recovery point is neither cut nor believed, as no CRC covers them.
-    """
+    """A gap behind the recovery point is neither cut nor believed: no CRC covers offsets."""
     assert isinstance(judge_holes([OffsetGap(*hole)], 8), PartitionOffline) == is_doubtful

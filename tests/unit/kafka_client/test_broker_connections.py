@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from rlmm.base.log_context import bound, bound_fields
 from rlmm.errors import LogNotPermitted, LogUnavailable
-from rlmm.kafka_client.connections.pool import Pool
-from rlmm.kafka_client.connections.task_set import TaskSet
-from tests.support.kafka.fake_connections import FakeDialer
+from rlmm.kafka_client.connections.broker_connections import Node, Pool
+from rlmm.kafka_client.connections.task_set import TaskSet, report_death
+from rlmm.kafka_messages.cluster import BrokerAddress
+from tests.support.kafka.fake_connections import FakeConnection, FakeDialer
 from tests.support.kafka.fake_kafka import FakeKafka
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from rlmm.kafka_client.connections.connection import BrokerConnection
+    from rlmm.kafka_client.connections.connection import BrokerConnection, Dialer
     from tests.unit.kafka_client.conftest import OpenLog
+
 
 DIAL_S = 0.01
 ACK_S = 0.002
@@ -55,10 +58,7 @@ def dialed(kafka: FakeKafka) -> int:
 async def test_append_when_bursts_come_with_pauses_then_few_connections_are_made_and_kept(
     open_log: OpenLog, kafka: FakeKafka, brokers: int, most: int
 ) -> None:
-    """
-    A burst to all partitions goes over a few connections for each broker, and the next bursts go
-    over the same: they pay for at most one login more, in no more than the time of two.
-    """
+    """Bursts reuse few connections to each broker and pay for at most one login more."""
     loop = asyncio.get_running_loop()
     spread = FakeKafka(partitions=50, brokers=brokers)
     spread.delays = kafka.delays
@@ -80,9 +80,7 @@ async def test_append_when_bursts_come_with_pauses_then_few_connections_are_made
         assert took_s <= 2 * DIAL_S + ACK_S
 
 
-async def test_borrow_when_one_comes_back_in_time_then_none_is_made(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_borrow_when_one_is_back_then_none_is_made(kafka: FakeKafka, pool: Pool) -> None:
     """A caller that waits for less than a login takes causes no new connection."""
     lent = await pool.borrow()
     assert dialed(kafka) == 1
@@ -98,9 +96,7 @@ async def test_borrow_when_one_comes_back_in_time_then_none_is_made(
     assert dialed(kafka) == 0
 
 
-async def test_f42_borrow_when_one_is_stuck_then_another_is_made_soon(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_f42_borrow_when_one_is_stuck_then_is_another(kafka: FakeKafka, pool: Pool) -> None:
     """Failure scenario F42: an append without an answer holds up the others for a moment only."""
     loop = asyncio.get_running_loop()
     kafka.delays = {"dial": 5.0}
@@ -114,9 +110,7 @@ async def test_f42_borrow_when_one_is_stuck_then_another_is_made_soon(
     await pool.put_back(stuck)
 
 
-async def test_borrow_when_cancelled_as_it_is_lent_one_then_the_next_gets_it(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_borrow_when_cancelled_then_the_next_gets_it(kafka: FakeKafka, pool: Pool) -> None:
     """The connection of a cancelled caller goes to the next one."""
     lent = await pool.borrow()
     gone, next_ = (asyncio.create_task(pool.borrow()) for _ in range(2))
@@ -129,9 +123,7 @@ async def test_borrow_when_cancelled_as_it_is_lent_one_then_the_next_gets_it(
     await pool.put_back(lent)
 
 
-async def test_borrow_when_none_can_be_made_then_all_who_wait_are_told(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_borrow_when_none_can_be_made_then_all_fail(kafka: FakeKafka, pool: Pool) -> None:
     """All waiting callers share one attempt, and each gets its error."""
     kafka.refuses = {0: LogNotPermitted("no such user")}
     errors = await asyncio.gather(*(pool.borrow() for _ in range(3)), return_exceptions=True)
@@ -141,9 +133,7 @@ async def test_borrow_when_none_can_be_made_then_all_who_wait_are_told(
     assert dialed(kafka) == 1
 
 
-async def test_borrow_when_the_only_one_broke_then_another_is_made(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_borrow_when_the_only_one_broke_is_another(kafka: FakeKafka, pool: Pool) -> None:
     """A caller that waits for a connection that comes back broken gets a new one."""
     lent = await pool.borrow()
     waiting = asyncio.create_task(pool.borrow())
@@ -168,9 +158,7 @@ async def test_put_back_when_idle_ones_were_closed_then_they_are_let_go(pool: Po
     await used.close()
 
 
-async def test_close_when_one_is_being_made_then_it_is_closed_and_who_waits_is_told(
-    kafka: FakeKafka, pool: Pool
-) -> None:
+async def test_close_when_one_is_being_made_then_closes_it(kafka: FakeKafka, pool: Pool) -> None:
     """A connection made during the close is closed, and its caller gets an error."""
     waiting = asyncio.create_task(pool.borrow())
     await asyncio.sleep(DIAL_S / 2)
@@ -179,3 +167,91 @@ async def test_close_when_one_is_being_made_then_it_is_closed_and_who_waits_is_t
         await waiting
     await asyncio.sleep(DIAL_S)
     assert [connection.is_open for connection in kafka.connections[0]] == [False]
+
+
+class HungUp(FakeConnection):
+    """A connection that the broker has closed and the client has not."""
+
+    is_aborted = False
+
+    def abort(self) -> None:
+        self.is_aborted = True
+        super().abort()
+
+
+@pytest.mark.parametrize("is_borrowed", [True, False], ids=["borrowed", "control"])
+async def test_connection_when_the_broker_hung_up_then_another_is_made(is_borrowed: bool) -> None:
+    """A connection that is of no use any more is not dropped: its socket would stay open."""
+    kafka, crew = FakeKafka(), TaskSet()
+    dialer = cast("Dialer", FakeDialer(kafka))
+    node = Node(BrokerAddress(0, "broker-0", 9092), dialer, crew, asyncio.get_running_loop().time)
+    gone = HungUp(kafka, 0)
+    gone.is_open = False
+    if is_borrowed:
+        await (await node.borrow("fetch")).close()
+        node._pools["fetch"]._idle.append(cast("BrokerConnection", gone))
+        found = await node.borrow("fetch")
+    else:
+        node._control = cast("BrokerConnection", gone)
+        found = await node.control()
+    assert found.is_open
+    assert gone.is_aborted
+    await node.close()
+    await crew.close()
+
+
+async def fails() -> None:
+    raise ZeroDivisionError("broken")
+
+
+async def test_task_when_it_ends_then_whoever_asked_is_told() -> None:
+    """The owner learns that a task ended, with a result, with an error, or cancelled."""
+    crew = TaskSet()
+    ended: list[str] = []
+    well = crew.start(asyncio.sleep(0), "well", lambda done: ended.append(done.get_name()))
+    badly = crew.start(fails(), "badly", lambda done: ended.append(done.get_name()))
+    cancelled = crew.start(asyncio.sleep(9), "cancelled", lambda done: ended.append("cancelled"))
+    cancelled.cancel()
+    await asyncio.wait([well, badly, cancelled])
+    await asyncio.sleep(0)
+    assert sorted(ended) == ["badly", "cancelled", "well"]
+
+
+async def test_crew_when_closed_then_all_tasks_have_ended_and_nobody_is_told() -> None:
+    """A closed crew has no running task and reports no end."""
+    crew = TaskSet()
+    ended: list[object] = []
+    tasks = [crew.start(asyncio.sleep(99), f"task {number}", ended.append) for number in range(3)]
+    await asyncio.sleep(0)
+    await crew.close()
+    assert all(task.cancelled() for task in tasks)
+    assert ended == []
+    await crew.close()
+
+
+async def test_task_when_it_died_then_its_error_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A task that should have gone on is never silently missing."""
+    crew = TaskSet()
+    dead = crew.start(fails(), "dead")
+    await asyncio.wait([dead])
+    assert report_death(dead, "the fetch") == "the fetch died: ZeroDivisionError: broken"
+    (record,) = caplog.records
+    assert record.levelname == "ERROR"
+    assert record.exc_info is not None
+    cancelled = crew.start(asyncio.sleep(9), "cancelled")
+    cancelled.cancel()
+    await asyncio.wait([cancelled])
+    assert report_death(cancelled, "the fetch") == "the fetch died: it was cancelled"
+
+
+async def test_task_when_a_reader_begins_it_then_its_lines_are_not_the_readers() -> None:
+    """A shared task's log lines have the log's fields, not its first reader's."""
+
+    async def work() -> dict[str, object]:
+        return dict(bound_fields())
+
+    with bound(cluster="east"):
+        crew = TaskSet()
+    with bound(cluster="east", metadata_partition=3):
+        assert await crew.start(work(), "work") == {"cluster": "east"}
+    await crew.close()

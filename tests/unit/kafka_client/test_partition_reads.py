@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rlmm.errors import LogDamaged, LogError, LogNotPermitted, LogUnavailable
 from rlmm.kafka_client.fetch.partition_reads import (
@@ -13,11 +15,14 @@ from rlmm.kafka_client.fetch.partition_reads import (
     FetchOutOfRange,
     FetchPosition,
     PendingRead,
+    WholeBatches,
     answer,
     truncated,
+    whole_batches,
 )
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.fetch import FetchedPartition, FetchPartition
+from rlmm.records.batch import Batch, walk
 from rlmm.records.record_set import RecordSet
 from rlmm.records.writer import build_batch, records_of
 
@@ -37,46 +42,36 @@ def trail() -> FetchPosition:
     return FetchPosition(asyncio.get_running_loop().time)
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """An error code and its outcome."""
-
-    code: int
-    error: type[LogError] | None = None
-    is_stale: bool = False
-
-
-REFUSALS = {
-    "no right": Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted),
-    "damaged": Refusal(ErrorCode.CORRUPT_MESSAGE, LogDamaged),
-    "another leads": Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, is_stale=True),
-    "an older epoch": Refusal(ErrorCode.UNKNOWN_LEADER_EPOCH, is_stale=True),
-    "a newer epoch": Refusal(ErrorCode.FENCED_LEADER_EPOCH, is_stale=True),
-    "an unknown topic": Refusal(ErrorCode.UNKNOWN_TOPIC_ID, is_stale=True),
-    "its disk": Refusal(ErrorCode.KAFKA_STORAGE_ERROR, is_stale=True),
-    "an unknown code": Refusal(999, is_stale=True),
+ENDING = {
+    "no right": (ErrorCode.TOPIC_AUTHORIZATION_FAILED, LogNotPermitted),
+    "damaged": (ErrorCode.CORRUPT_MESSAGE, LogDamaged),
+}
+RETRIED = {
+    "another leads": ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    "an older epoch": ErrorCode.UNKNOWN_LEADER_EPOCH,
+    "a newer epoch": ErrorCode.FENCED_LEADER_EPOCH,
+    "an unknown topic": ErrorCode.UNKNOWN_TOPIC_ID,
+    "its disk": ErrorCode.KAFKA_STORAGE_ERROR,
+    "an unknown code": 999,
 }
 
 
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
-async def test_f68_answer_when_it_is_a_code_then_permanent_ones_end_the_read(
-    refusal: Refusal,
+@pytest.mark.parametrize(("code", "error"), ENDING.values(), ids=ENDING)
+async def test_f68_answer_when_a_permanent_code_then_ends_the_read(
+    code: int, error: type[LogError]
 ) -> None:
-    """Failure scenario F68: missing rights and damage end a read, everything else is retried."""
-    judged = trail().judge(read_at(5), fetched(code=refusal.code), is_first=True)
-    if refusal.error is None:
-        assert isinstance(judged, FetchAgain)
-        assert isinstance(judged.trouble, LogUnavailable)
-        assert judged.is_stale == refusal.is_stale
-        assert f"{refusal.code}" in str(judged.trouble)
-    else:
-        assert isinstance(judged, refusal.error)
+    """Failure scenario F68: missing rights and damage end a read."""
+    assert isinstance(trail().judge(read_at(5), fetched(code=code), is_first=True), error)
 
 
-async def test_answer_when_it_has_batches_then_they_are_handed_over_whole() -> None:
-    """The answer has whole batches only and the next position."""
-    judged = trail().judge(read_at(6), fetched(BATCH + BATCH[:20]), is_first=True)
-    assert judged == RecordSet(3, BATCH, 7)
+@pytest.mark.parametrize("code", RETRIED.values(), ids=RETRIED)
+async def test_f68_answer_when_any_other_code_then_is_retried(code: int) -> None:
+    """Failure scenario F68: after any other code the leader is looked up and asked again."""
+    judged = trail().judge(read_at(5), fetched(code=code), is_first=True)
+    assert isinstance(judged, FetchAgain)
+    assert isinstance(judged.trouble, LogUnavailable)
+    assert judged.is_stale
+    assert f"{code}" in str(judged.trouble)
 
 
 async def test_answer_when_nothing_is_there_then_the_read_stands_at_the_tail() -> None:
@@ -120,13 +115,6 @@ async def test_answer_when_it_makes_no_progress_then_is_damage(data: bytes, said
     assert said in str(judged)
 
 
-async def test_answer_when_damage_follows_good_batches_then_they_come_first() -> None:
-    """Good batches are handed over; the damage is met by the next read."""
-    assert trail().judge(read_at(5), fetched(BATCH + BROKEN), is_first=True) == RecordSet(
-        3, BATCH, 7
-    )
-
-
 async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind_it() -> None:
     """The leader can tell by it whether it has the same history; elsewhere it is not sent."""
     known = trail()
@@ -137,13 +125,22 @@ async def test_epoch_when_a_batch_was_read_then_is_sent_with_the_position_behind
     assert known.wanted(read_at(7), 4) == FetchPartition(3, 7, 100, 4, -1)
 
 
-async def test_answer_when_out_of_range_or_diverging_then_the_bounds_are_needed() -> None:
-    """Both errors lead to a request for the bounds and keep their kind."""
-    read = read_at(5)
-    out = fetched(code=ErrorCode.OFFSET_OUT_OF_RANGE)
-    assert trail().judge(read, out, is_first=True) == FetchOutOfRange(is_diverging=False)
-    diverging = FetchedPartition(3, 0, 7, 0, memoryview(b""), is_diverging=True)
-    assert trail().judge(read, diverging, is_first=True) == FetchOutOfRange(is_diverging=True)
+JUDGED = {
+    "whole batches": (fetched(BATCH + BATCH[:20]), RecordSet(3, BATCH, 7)),
+    "damage behind good batches": (fetched(BATCH + BROKEN), RecordSet(3, BATCH, 7)),
+    "out of range": (fetched(code=ErrorCode.OFFSET_OUT_OF_RANGE), FetchOutOfRange(False)),
+    "diverging": (
+        FetchedPartition(3, 0, 7, 0, memoryview(b""), is_diverging=True), FetchOutOfRange(True),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer_", "expected"), JUDGED.values(), ids=JUDGED)
+async def test_answer_when_judged_then_gives_whole_batches_or_asks_for_bounds(
+    answer_: FetchedPartition, expected: object
+) -> None:
+    """Good batches come before damage; out of range and diverging keep their kind."""
+    assert trail().judge(read_at(6), answer_, is_first=True) == expected
 
 
 TRUNCATIONS = {
@@ -181,9 +178,7 @@ async def test_answer_when_something_else_has_ended_the_read_then_nothing_happen
     assert cancelled.answer.cancelled()
 
 
-async def test_trail_when_an_attempt_failed_then_nothing_is_believed_until_the_next_answer() -> (
-    None
-):
+async def test_position_when_an_attempt_failed_then_is_unknown_until_an_answer() -> None:
     """Trouble is remembered and ends with an answer; the tail is not known meanwhile."""
     known, read = trail(), read_at(7)
     known.judge(read, fetched(), is_first=True)
@@ -191,3 +186,59 @@ async def test_trail_when_an_attempt_failed_then_nothing_is_believed_until_the_n
     assert (known.tail, str(known.trouble)) == (None, "away")
     known.judge(read, fetched(), is_first=True)
     assert (known.tail, known.trouble, known.backoff.remaining_s) == (7, None, 0)
+
+
+FIRST = build_batch(records_of([b"a", b"b"], 5), 5, leader_epoch=2)
+SECOND = build_batch(records_of([b"c"], 7), 7, leader_epoch=3)
+HOLE = build_batch(records_of([b"d"], 8), 8, last_offset=19, leader_epoch=3)
+OLD = struct.pack(">qi", 4, 14) + bytes(4) + b"\x01" + bytes(9)
+SMALL = struct.pack(">qi", 4, 14) + bytes(4) + b"\x02" + bytes(9)
+ABSURD = struct.pack(">qi", 9, -1) + bytes(60)
+HUGE = struct.pack(">qi", 9, 2**30) + bytes(60)
+
+CASES = {
+    "nothing": (b"", WholeBatches(0, None, -1, 0, None)),
+    "one": (FIRST, WholeBatches(len(FIRST), 7, 2, 0, None)),
+    "two": (FIRST + SECOND, WholeBatches(len(FIRST + SECOND), 8, 3, 0, None)),
+    "a hole at the end": (HOLE, WholeBatches(len(HOLE), 20, 3, 0, None)),
+    "the second cut off": (FIRST + SECOND[:-1], WholeBatches(len(FIRST), 7, 2, len(SECOND), None)),
+    "the second's length cut off": (FIRST + SECOND[:11], WholeBatches(len(FIRST), 7, 2, 0, None)),
+    "only the begin of one": (FIRST[:30], WholeBatches(0, None, -1, len(FIRST), None)),
+    "a message of an old format": (OLD, WholeBatches(len(OLD), 5, -1, 0, None)),
+    "a batch smaller than its own header": (SMALL, WholeBatches(len(SMALL), 5, -1, 0, None)),
+    "a length that none can have": (
+        FIRST + ABSURD,
+        WholeBatches(len(FIRST), 7, 2, 0, "a batch at offset 9 claims a length of -1"),
+    ),
+    "a length beyond all limits": (
+        HUGE,
+        WholeBatches(0, None, -1, 0, "a batch at offset 9 claims a length of 1073741824"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "found"), CASES.values(), ids=CASES)
+def test_batches_when_whole_then_are_told_from_the_rest(data: bytes, found: WholeBatches) -> None:
+    """The parser returns the whole batches, the next position, and the bytes behind them."""
+    assert whole_batches(data) == found
+    assert whole_batches(memoryview(data)) == found
+
+
+@given(st.binary(max_size=300))
+def test_batches_when_the_bytes_are_any_then_nothing_is_raised(data: bytes) -> None:
+    """Arbitrary bytes make no error, and nothing beyond them is whole."""
+    assert 0 <= whole_batches(data).size <= len(data)
+
+
+@given(st.lists(st.integers(1, 4), max_size=6), st.integers(0, 400))
+def test_batches_when_cut_anywhere_then_agree_with_the_walk(counts: list[int], cut: int) -> None:
+    """Wherever the answer ends, the same batches are whole that the walk of records finds."""
+    data, offset = b"", 0
+    for count in counts:
+        data += build_batch(records_of([b"x"] * count, offset), offset)
+        offset += count
+    data = data[: max(len(data) - cut, 0)]
+    batches = [batch for batch in walk(data) if isinstance(batch, Batch)]
+    found = whole_batches(data)
+    assert found.size == (batches[-1].stop if batches else 0)
+    assert found.next_offset == (batches[-1].next_offset if batches else None)
