@@ -1,11 +1,8 @@
 """
-The leader epochs of a user partition's log, as its leader keeps them, and the segments that fit
-them. Pure.
+The leader epochs of a user partition's log, and the segments that fit them. Pure.
 
-A leader has an entry for each epoch in which a leader took records: the epoch's first offset.
-Entries before the log start are dropped: the epoch that holds the log start begins there. Kafka's
-retention decides by these entries; where no leader can be asked, the segments provide them as far
-as they reach.
+An entry has the first offset of an epoch in which a leader took records; the log start offset cuts
+them. Retention decides by these entries; without a leader's answer the segments provide them.
 """
 
 from __future__ import annotations
@@ -34,10 +31,7 @@ class LogLeaderEpochs:
 
     @classmethod
     def of_segments(cls, segments: Sequence[SegmentMetadata]) -> LogLeaderEpochs:
-        """
-        Derive the epochs from *segments*: the finished ones, or the others where there are none.
-        The end of the log stays unknown.
-        """
+        """Derive epochs from the finished *segments*, or else all; the log's end is unknown."""
         return cls(lineage_of(finished_of(segments) or segments).begins)
 
     def from_start(self, log_start: int) -> LogLeaderEpochs:
@@ -59,10 +53,9 @@ class LogLeaderEpochs:
         """
         Return whether *segment* belongs to the log of these entries, all with records.
 
-        Its epochs must follow one another among the entries, each but its first must begin where
-        the log's does, none may begin too early, and the segment must not go beyond its last epoch
-        or the log. Its epochs before the first entry do not matter: the log start has moved into
-        it.
+        Its epochs must follow one another among the entries. Each but its first begins where the
+        log's does, none too early; the segment ends within its last epoch and the log. Its epochs
+        before the first entry do not matter, because the log start has moved into it.
         """
         own = [entry for entry in _with_records(segment.epochs) if entry[0] >= (self.earliest or 0)]
         if not self.entries or not own:

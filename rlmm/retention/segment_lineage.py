@@ -1,11 +1,9 @@
 """
-The lineage of a user partition's segments: the leader epochs that they list, and the offsets that
-they cover. Pure.
+The lineage of a user partition's segments: their leader epochs and covered offsets. Pure.
 
-A segment lists its epochs and the first offset of each, or its own start offset for the first.
-Together they give the history of leaders: an epoch that begins at or before an older one has
-replaced it, as after an unclean election. Only finished segments cover offsets, and only those of
-the epochs that they list.
+A segment lists the first offset of each epoch, or its own start offset for the first. An epoch that
+begins at or before an older one has replaced it, as after an unclean election. Only finished
+segments cover offsets, and only those of the epochs that they list.
 """
 
 from __future__ import annotations
@@ -37,7 +35,6 @@ class Lineage:
     end: int | None
     """The last offset of any finished segment in it."""
     superseded: frozenset[int] = frozenset()
-    """Epochs that a later one has replaced whole."""
 
     def stretches(self) -> Iterator[EpochStretch]:
         for at, (epoch, first) in enumerate(self.begins):
@@ -106,8 +103,8 @@ def not_in(wanted: EpochStretch, parts: Iterable[EpochStretch]) -> Iterator[Epoc
 
 def began_behind(segment: SegmentMetadata) -> int | None:
     """
-    Return the log start offset at the time *segment* was copied, where it lay inside the segment:
-    after records were deleted (`kafka-delete-records`) a leader has no epoch for earlier offsets.
+    Return the log start offset at the copy of *segment*, where `kafka-delete-records` moved it
+    inside.
     """
     first = segment.epochs[0][1]
     return first if segment.start_offset < first <= segment.last_offset else None

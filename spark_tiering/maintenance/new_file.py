@@ -18,18 +18,15 @@ if TYPE_CHECKING:
 def require_free(path: Path) -> None:
     """Raise `ConfigError` where *path* exists, or could not be made."""
     if path.exists() or path.is_symlink():
-        msg = f"{path} is there already, and nothing is overwritten: name another"
-        raise ConfigError(msg)
+        raise ConfigError(f"{path} is there already, and nothing is overwritten: name another")
     if not path.parent.is_dir():
-        msg = f"{path.parent}: there is no such folder"
-        raise ConfigError(msg)
+        raise ConfigError(f"{path.parent}: there is no such folder")
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """
-    Write the block's output to the file *path*, synced when the block has ended; where it
-    raises, nothing is left.
+    Write the block's output to *path*, synced at its end; where it raises, nothing is left.
 
     Raise `ConfigError` where *path* exists by then, or cannot be written.
     """

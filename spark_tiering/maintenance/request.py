@@ -59,8 +59,6 @@ class CareRequest:
 
 
 def unmet_notes(request: CareRequest, known: Iterable[PartitionSummary]) -> tuple[str, ...]:
-    """
-    Return notes about names of `--topic` that the metadata does not have: they may be mistyped.
-    """
+    """Return notes about topics of `--topic` that the metadata lacks: they may be mistyped."""
     names = request.topics.unmet({one.partition.topic for one in known})
     return tuple(f"the metadata knows no topic {name}" for name in names)

@@ -1,7 +1,7 @@
 """
 A tier for a blocking driver: its metadata as it is now, its objects, an engine, a writer.
 
-For one thread. The metadata is read on an event loop in another thread. Invariant: `moment` never
+For one thread; an event loop in another thread reads the metadata. Invariant: `moment` never
 answers from state that was read before the call.
 """
 
@@ -59,10 +59,7 @@ class TierMoment:
         return [one for one in known if self._wants(one.partition.topic)]
 
     def segments(self, partition: TopicIdPartition) -> Iterator[SegmentMetadata]:
-        """
-        Yield its segments in every state, by rising start offset, then by id, a page at a
-        time; none where nothing was ever stored of it.
-        """
+        """Yield segments in every state by start offset, then id, a page at a time, if any."""
         pages = aiter(self.moment.segments(partition))
 
         async def next_page() -> list[SegmentMetadata] | None:
@@ -120,10 +117,7 @@ class TierTopics:
         return self._thread.wait(self._cluster.offsets(partitions))
 
     def rights(self, topics: Collection[str]) -> Rights:
-        """
-        Return the rights of this user: a topic that is hidden looks like one that does not
-        exist.
-        """
+        """Return the rights of this user: a hidden topic looks like one that does not exist."""
         return self._thread.wait(self._cluster.rights(topics))
 
 
@@ -176,10 +170,7 @@ class Tier:
         return TierLog(self._thread.wait(self._open_log()), self._thread, timeout_s)
 
     def moment(self) -> TierMoment:
-        """
-        Read the metadata anew. Raise `NotReady` where it does not catch up in the time of
-        the request.
-        """
+        """Read the metadata anew. Raise `NotReady` where it is not caught up in time."""
         moment = self._thread.wait(self._take_moment())
         return TierMoment(moment, self._thread, self.request.topics.wants_topic)
 
@@ -189,9 +180,7 @@ class Tier:
         return self._engine
 
     def writer(self) -> TierMetadata:
-        """
-        Return the writer of events. Raise `ConfigError` for copied folders, which no broker reads.
-        """
+        """Return the writer of events. Raise `ConfigError` for copied folders."""
         if self._writer is None:
             self._writer = self._open_writer()
         return self._writer

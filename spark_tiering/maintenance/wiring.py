@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 THREAD = "rlmm-care"
 LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
-"""In the folder of an embedded log."""
 
 
 class EmptyMoment:
@@ -61,8 +60,7 @@ class EmptyMoment:
             yield page
 
     async def state(self, partition: TopicIdPartition) -> Shard:
-        msg = f"{partition}: nothing was ever stored"
-        raise UnknownPartition(msg)
+        raise UnknownPartition(f"{partition}: nothing was ever stored")
 
 
 class _Sources:
@@ -75,10 +73,7 @@ class _Sources:
         self._is_cluster_known = False
 
     async def source(self) -> StateSource:
-        """
-        Return the source; of an embedded log a new one each time, because a folder is read
-        only once.
-        """
+        """Return the source; an embedded log gets a new one, as a folder is read only once."""
         if self._request.embedded is not None:
             await self._close_source()
             self._source = await open_source(self._of_folder(self._request.embedded))
@@ -194,10 +189,7 @@ def access_of(request: CareRequest) -> AccessSettings:
 
 
 def require_begun(request: CareRequest) -> CareRequest:
-    """
-    Return *request*. Raise `ConfigError` where its embedded log does not exist: a mistyped
-    folder is not an empty archive.
-    """
+    """Return *request*. Raise `ConfigError` without an embedded log: its folder may be mistyped."""
     folder = request.embedded
     if folder is not None and not has_log(folder / LOG_FOLDER):
         raise _never_begun(folder)

@@ -21,7 +21,6 @@ UNKNOWN_OBJECTS: Final = 10_000
 
 class FolderToList(NamedTuple):
     prefix: int
-    """Which of the prefixes it is under."""
     folder: str
     objects: int
 
@@ -30,8 +29,8 @@ class FolderSurvey:
     """
     Goes through the uppermost folders of every prefix.
 
-    *expected* tells how many objects a topic's folder is expected to hold. Folders with more than
-    *large*, and those of unknown size, are split by their content.
+    Topics of which more than *large* objects are *expected*, or unknown, are split by their
+    content.
     """
 
     def __init__(

@@ -1,9 +1,8 @@
 """
 Names in keys, where several prefixes are in use. Pure.
 
-A broker writes under one prefix. After a change of the prefix older objects lie under the old one:
-it is named beside the current one, and each key belongs to the longest prefix that it is under and
-under which it is understood. So no request to the store is repeated because of two prefixes.
+After a change of the prefix older objects lie under the old one. Each key belongs to the longest
+prefix under which it is understood, so that no request is repeated.
 """
 
 from __future__ import annotations
@@ -63,7 +62,6 @@ class Prefixes:
 
     def __init__(self, current: str = "", old: tuple[str, ...] = ()) -> None:
         self.all = tuple(dict.fromkeys((current, *old)))
-        """Each once."""
         numbers = sorted(range(len(self.all)), key=lambda number: -len(self.all[number]))
         self._longest_first = [(number, self.all[number]) for number in numbers]
         self._folders: dict[str, TopicIdPartition | None] = {}
@@ -120,8 +118,7 @@ def check_prefixes(prefixes: tuple[str, ...]) -> None:
     """Raise `InvalidArgument` for a prefix that no key begins with."""
     for prefix in prefixes:
         if len(prefix.encode(errors="surrogatepass")) > 1024 or not prefix.isprintable():
-            msg = f"no key has the prefix {prefix[:300]!r}"
-            raise InvalidArgument(msg)
+            raise InvalidArgument(f"no key has the prefix {prefix[:300]!r}")
 
 
 def shown(key: str) -> str:

@@ -1,7 +1,4 @@
-"""
-The tasks of a listing: each lists some folders of a store, or reads one file of an inventory. Its
-results are blobs of rows, separated by segment, and counts of everything else.
-"""
+"""Listing tasks: each lists some folders, or reads one file of an inventory, into blobs of rows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Objects and segments in few bytes, so that millions may wait on a disk or travel. Pure.
+Rows of objects and segments in few bytes, so that millions may wait on a disk. Pure.
 
 A blob is a head and rows of one length, compressed. The head is JSON: the partitions and storage
 classes that the rows name by number.
@@ -109,10 +109,7 @@ class RowBlob:
 
 @dataclass(frozen=True, slots=True)
 class ShardPlaces:
-    """
-    Assigns segments to shards, where all facts on a segment meet. A partition has a few shards,
-    *spread*: so large partitions are split, and each shard knows few partitions.
-    """
+    """Assigns segments to shards; a partition has *spread* ones, so that each knows few."""
 
     count: int = 1
     spread: int = 1

@@ -1,9 +1,8 @@
 """
 An audit: it lists the store, then reads the metadata, then joins both by shard.
 
-The order prevents false alarms. A writer announces a segment in the metadata before it writes the
-objects, so metadata that is read after the listing knows every listed object, unless the segment is
-deleted again by then; the audit looks for those in the store once more.
+A writer announces a segment before it writes objects: metadata that is read after the listing knows
+every listed object, unless it is deleted by then; the audit looks those up in the store again.
 """
 
 from __future__ import annotations
@@ -88,8 +87,7 @@ class Audit:
         prefixes = (tier.request.prefix, *options.old_prefixes)
         check_prefixes(prefixes)
         if not options.inventory and tier.request.store is None:
-            msg = "name the store with --store, or an inventory of it with --inventory"
-            raise ConfigError(msg)
+            raise ConfigError("name the store with --store, or an inventory of it with --inventory")
         self._tier = tier
         self._options = options
         self._why_stop = why_stop
@@ -110,12 +108,8 @@ class Audit:
     def __exit__(self, *_: object) -> None:
         self._spill.close()
 
-    # --------------------------------------------------------------------------------- all
-
     def run(self) -> AuditReport:
-        """
-        Return the report. Raise the errors of the store or the metadata when they cannot be read.
-        """
+        """Return the report. Raise the errors of the store or the metadata."""
         report = self.report
         # Of the state itself nothing is kept: the one that counts comes later.
         identity, before = _overview(self._tier)
@@ -193,8 +187,6 @@ class Audit:
                 if finding is not None:
                     self.report.findings.add(finding)
 
-    # ------------------------------------------------------------------------------ joining
-
     def _join(self, known: AuditMetadata, shards: int) -> None:
         missing, loose = self._spill.file("missing.jsonl"), self._spill.file("loose.jsonl")
         report = self.report
@@ -252,8 +244,6 @@ class Audit:
             yield task, max(1, self.report.objects // shards)
             self._spill.remove("objects", shard)
             self._spill.remove("segments", shard)
-
-    # ------------------------------------------------------------------------------ orphans
 
     @property
     def orphans_file(self) -> Path:

@@ -1,8 +1,8 @@
 """
 Cluster facts: topics and offsets, where the metadata is that of the cluster itself. I/O.
 
-A topic that is hidden from this user looks like a deleted one, and an archive outlives the topics
-that it holds: neither proves anything, so neither counts as an answer.
+A hidden topic looks like a deleted one, and an archive outlives its topics: neither proves
+anything.
 """
 
 from __future__ import annotations
@@ -32,14 +32,11 @@ class AuditClusterFacts:
     note: str = ""
     ids: frozenset[Uuid] = frozenset()
     hidden: frozenset[str] = frozenset()
-    """Names of topics that this user may not see."""
     offsets: dict[TopicIdPartition, PartitionOffsets] = field(default_factory=dict)
 
     @property
     def is_of_archive(self) -> bool:
-        """
-        Return whether the metadata is not that of the cluster: an archive may have gaps by design.
-        """
+        """Return whether the metadata is not the cluster's: an archive may have gaps by design."""
         return self.note not in ("", NOT_ASKED)
 
     def standing(self, partition: TopicIdPartition) -> TopicStanding:
@@ -85,8 +82,8 @@ def ask_cluster(
     """
     Return which topics exist, and the ends of those of *partitions* that belong to them.
 
-    *before* are their ends before the metadata was read. The log start offset is taken from
-    there: that metadata does not have segments that were copied and deleted locally since.
+    The log start offset comes from *before*, which was read before the metadata: that metadata does
+    not have segments that were copied and deleted locally since.
     """
     if isinstance(cluster, str):
         return AuditClusterFacts(cluster)

@@ -1,7 +1,4 @@
-"""
-Finished deletions in the log of the metadata: the state forgets a segment once its deletion is
-finished, and the log proves it. I/O.
-"""
+"""Finished deletions in the log of the metadata, whose state forgets them. I/O."""
 
 from __future__ import annotations
 

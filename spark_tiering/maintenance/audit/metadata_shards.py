@@ -1,7 +1,4 @@
-"""
-Metadata shards: segments and partitions of the metadata, on disk by the same shards as the objects.
-I/O.
-"""
+"""Metadata shards: segments and partitions, on disk by the same shards as the objects. I/O."""
 
 from __future__ import annotations
 
@@ -31,10 +28,7 @@ HELD_ROWS: Final = 100_000
 
 
 class AuditMetadata:
-    """
-    The metadata of one moment, and the cluster at about that moment; rows of segments are on
-    disk, as `segments`.
-    """
+    """The metadata and the cluster of about one moment; `segments` on disk has its rows."""
 
     def __init__(
         self, tier: Tier, spill: RowSpill, shards: ShardPlaces, topics: TopicSummaries
@@ -55,10 +49,7 @@ class AuditMetadata:
         before: Iterable[TopicIdPartition],
         seen: Iterable[TopicIdPartition],
     ) -> None:
-        """
-        Read the metadata of *identity* anew. *before* are the partitions that it had before
-        the store was listed, *seen* those of which the store has objects.
-        """
+        """Read the metadata of *identity*; the partitions *before* and *seen* are asked for too."""
         wanted = set(before).union(seen)
         asked = own_cluster(self._tier, identity)
         offsets = ask_offsets(asked, wanted)

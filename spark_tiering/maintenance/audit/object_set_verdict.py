@@ -1,9 +1,8 @@
 """
-The verdict on the object set of one segment, from the store, the metadata of the segment, and the
-facts of its partition. Pure.
+The verdict on the object set of one segment, by store, metadata and partition facts. Pure.
 
-The caller lists the store first and reads the metadata after that: the metadata then knows every
-object that was written in between, or the object is younger than any age that counts.
+The caller lists the store before it reads the metadata: the metadata then knows every object that
+was written in between, or the object is younger than any age that counts.
 """
 
 from __future__ import annotations
@@ -38,17 +37,14 @@ class JudgedSet(NamedTuple):
 class ObjectSetVerdict(NamedTuple):
     sets: list[JudgedSet]
     missing: tuple[ObjectKind, ...] = ()
-    """Objects of a finished segment that the store does not have."""
     length: str = ""
     """How the length of the objects of a finished segment differs from the metadata."""
     archived: tuple[str, ...] = ()
     """Storage classes of a finished segment in which no reader can read it."""
     is_overdue: bool = False
-    """Its copy or its deletion began long ago and is not finished."""
     is_elsewhere: bool = False
     """Its objects are named by another offset, and none by its own."""
     is_under_old_prefix: bool = False
-    """Readers that use the current prefix do not find it."""
 
 
 def judge(
@@ -130,10 +126,7 @@ def _unknown(one: ObjectSet, facts: AuditPartitionFacts, rules: AuditRules) -> J
 
 
 def proof_of(start_offset: int, facts: AuditPartitionFacts) -> OrphanProof | None:
-    """
-    Return the proof that no reader needs the objects of an unknown segment that begins there,
-    or None. `BELOW_LOG_START` holds only for a known end, see `ends_below`.
-    """
+    """Return the proof that an unknown set is not needed; see `ends_below` for its end."""
     if facts.delete_state is not None:
         return OrphanProof.PARTITION_DELETED
     if facts.cluster is TopicStanding.UNKNOWN:

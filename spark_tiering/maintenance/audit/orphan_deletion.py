@@ -1,9 +1,8 @@
 """
-Orphan deletion: each orphan is deleted after its proof was checked again in the metadata as it is
-now. I/O.
+Orphan deletion, each after another check of its proof in the metadata as it is now. I/O.
 
-Invariant: nothing is deleted that the metadata, read after this was requested, knows; nothing that
-is younger than the minimum age; nothing whose proof no longer holds.
+Invariant: it deletes no object that the metadata, read after the request, knows, that is younger
+than the minimum age, or whose proof no longer holds.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ class OrphanFate(StrEnum):
     GONE = "gone"
     """Another process had deleted it already: success."""
     WOULD_GO = "would-go"
-    """A dry run would delete it."""
     KEPT = "kept"
     """Its proof no longer holds, or the operator did not name that proof."""
     FAILED = "failed"

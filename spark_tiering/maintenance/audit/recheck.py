@@ -1,7 +1,4 @@
-"""
-Recheck: missing objects and unknown sets are compared once more with the newest metadata, so that
-segments deleted meanwhile are not reported. I/O.
-"""
+"""Recheck of missing objects and unknown sets with the newest metadata. I/O."""
 
 from __future__ import annotations
 
@@ -68,9 +65,6 @@ class SegmentStates:
         return None if shard is None else shard.segment(segment_id)
 
 
-# ----------------------------------------------------------------------------------- missing
-
-
 def format_missing(one: MissingObjects) -> str:
     fact = one.fact
     partition = fact.partition
@@ -91,10 +85,7 @@ def _parse_missing(line: str) -> MissingObjects:
 
 
 def settle_missing(tier: Tier, file: Path, findings: FindingSample) -> int:
-    """
-    Report every segment that lacks objects and that the metadata still has; return how many it
-    no longer has.
-    """
+    """Report the finished segments that lack objects; return how many are gone meanwhile."""
     gone = 0
     with file.open() as lines:
         for batch in _batches(lines):
@@ -118,9 +109,6 @@ def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
     said = iter(lines)
     while batch := list(islice(said, AT_ONCE)):
         yield batch
-
-
-# ------------------------------------------------------------------------------------- loose
 
 
 class AuditRecheck:

@@ -54,7 +54,6 @@ class AuditReport:
     began_ms: int
     seen_ms: int
     is_archive: bool
-    """The metadata is not that of a cluster: it may have gaps by design."""
     price: float | None = None
     ended_ms: int = 0
     objects: int = 0
@@ -67,8 +66,6 @@ class AuditReport:
     stopped: str = ""
     orphans_file: str = ""
     deletions: OrphanDeletionResult | None = None
-
-    # ------------------------------------------------------------------------------ verdict
 
     @property
     def overall(self) -> AuditVerdict:
@@ -114,8 +111,6 @@ class AuditReport:
         for verdict in SetVerdict:
             total = total.plus(self.amount(verdict))
         return total
-
-    # ---------------------------------------------------------------------------- documents
 
     def document(self) -> dict[str, Any]:
         return {

@@ -31,12 +31,9 @@ class TopicStanding(IntEnum):
 
 class AuditPartitionFacts(NamedTuple):
     is_topic_known: bool = False
-    """Whether the metadata ever had the topic id."""
     delete_state: int | None = None
-    """The state of the deletion of the whole partition."""
     cluster: TopicStanding = TopicStanding.NOT_ASKED
     log_start: int | None = None
-    """The log start offset; None where it is unknown."""
 
     @property
     def is_ending(self) -> bool:
@@ -53,9 +50,7 @@ class SegmentFact(NamedTuple):
     event_ms: int
     size_bytes: int
     stored_bytes: int
-    """
-    The bytes of all three objects by the custom metadata of the writer; `NOT_TOLD` without any.
-    """
+    """The bytes of all three objects by the writer's custom metadata, else `NOT_TOLD`."""
 
     @property
     def id(self) -> SegmentId:

@@ -1,9 +1,8 @@
 """
 The join of one shard: a unit of work compares the objects of the store with the metadata.
 
-The unit checks a suspicious object once more in the store before it reports it, because it may have
-been written or deleted since it was listed. The driver decides what needs newer metadata: missing
-objects, and sets that no metadata knows.
+The unit looks a suspicious object up again before it reports it. Missing objects and unknown sets
+need newer metadata, so the driver decides about them.
 """
 
 from __future__ import annotations
@@ -138,8 +137,6 @@ class _Joining:
     def _facts(self, partition: TopicIdPartition) -> AuditPartitionFacts:
         return self._task.partitions.get(partition, NOBODY)
 
-    # ------------------------------------------------------------------------------ segments
-
     def _segment(self, fact: SegmentFact, sets: list[ObjectSet]) -> None:
         judged = judge(fact, sets, self._facts(fact.partition), self._task.rules)
         for one in judged.sets:
@@ -189,8 +186,6 @@ class _Joining:
     def _tell(self, kind: FindingKind, fact: SegmentFact, detail: str) -> None:
         self._found.findings.add(segment_finding(kind, fact, detail))
 
-    # ---------------------------------------------------------------------------------- sets
-
     def _set(self, judged: JudgedSet) -> None:
         if judged.verdict in _LOOSE:
             loose = self._looked_at(judged)
@@ -234,10 +229,7 @@ class _Joining:
 def look_again(
     store: ObjectStore, loose: UnknownObjectSet, facts: AuditPartitionFacts
 ) -> UnknownObjectSet | None:
-    """
-    Return the set as it is now; None where it was deleted. The manifest is read where it
-    matters.
-    """
+    """Return the set as it is now, by its manifest where it matters; None where it was deleted."""
     *_, key = loose.keys
     if loose.proof is not OrphanProof.BELOW_LOG_START or ObjectKind.MANIFEST not in loose.kinds:
         is_gone = isinstance(store.head(key, is_sum_wanted=False), ObjectAbsent)

@@ -67,8 +67,6 @@ class StoreShards:
         self.noncurrent = UnrecognizedKeys()
         self.stopped = ""
 
-    # ------------------------------------------------------------------------------ listing
-
     def by_listing(
         self, known: list[PartitionSummary], why_stop: Callable[[], str], unit_objects: int
     ) -> None:
@@ -118,8 +116,6 @@ class StoreShards:
         sort_objects(objects, self.sorting, looked)
         self._heard(looked)
         objects.clear()
-
-    # ---------------------------------------------------------------------------- inventory
 
     def by_inventory(
         self,

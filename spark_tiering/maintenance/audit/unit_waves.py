@@ -35,9 +35,10 @@ def run_waves(
     why_stop: Callable[[], str],
 ) -> str:
     """
-    Run *units*, each given with its number of objects; return why the run stopped, or an empty
-    text. Units are made when their wave begins. Raise the error that stopped a unit: objects
-    that were not seen cannot be judged.
+    Run *units*, each given with its number of objects; return why the run stopped, or "".
+
+    Units are made when their wave begins. The error of a unit is raised, because objects that were
+    not seen cannot be judged.
     """
     wave: list[U] = []
     objects, most = 0, max(OBJECTS, 60_000 * engine.slots)
@@ -61,8 +62,7 @@ def _run(
 ) -> None:
     def heard(outcome: F | UnitLost) -> None:
         if isinstance(outcome, UnitLost):
-            msg = f"a unit of the audit was lost: {outcome.why}"
-            raise EngineUnfit(msg)
+            raise EngineUnfit(f"a unit of the audit was lost: {outcome.why}")
         if outcome.fault is not None:
             raise_fault(*outcome.fault)
         on_result(outcome)

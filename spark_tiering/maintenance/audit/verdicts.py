@@ -9,22 +9,17 @@ from typing import Final
 
 class SetVerdict(StrEnum):
     REFERENCED = "referenced"
-    """A finished segment has them."""
     IN_FLIGHT = "in-flight"
     """Their copy is open, or they are too young to be judged."""
     AWAITING_DELETE = "awaiting-delete"
     """The deletion of the segment, or of the whole partition, has begun."""
     LEFTOVER = "leftover"
-    """Their copy began long ago and never finished."""
     ORPHAN = "orphan"
     """No metadata refers to them, and a proof says that none will."""
     UNPROVEN = "unproven"
     """No metadata refers to them, and no proof exists: the metadata may have been lost."""
     DUPLICATE = "duplicate"
-    """
-    They exist a second time under another prefix, or under another offset than the metadata
-    says.
-    """
+    """They exist again under another prefix, or under another offset than the metadata says."""
     UNKNOWN_LAYOUT = "unknown-layout"
     """Another plugin wrote them."""
     UNKNOWN_KEY = "unknown-key"
@@ -32,18 +27,13 @@ class SetVerdict(StrEnum):
 
 class OrphanProof(StrEnum):
     SEGMENT_DELETED = "segment-deleted"
-    """The log of the metadata has the end of the segment's deletion."""
     PARTITION_DELETED = "partition-deleted"
-    """The metadata has the deletion of the whole partition."""
     BELOW_LOG_START = "below-log-start"
     """The segment lies below the log start offset of its leader."""
     TOPIC_DELETED = "topic-deleted"
     """The metadata had the topic id, and the cluster no longer has it."""
     TOPIC_UNKNOWN = "topic-unknown"
-    """
-    Neither the cluster nor the metadata has the topic id. Objects of another cluster that
-    shares the bucket look the same: they are deleted only where the operator names this proof.
-    """
+    """Neither cluster nor metadata has the topic id: another cluster may share the bucket."""
 
 
 USUAL_PROOFS: Final = tuple(one for one in OrphanProof if one is not OrphanProof.TOPIC_UNKNOWN)
@@ -56,7 +46,6 @@ class AuditVerdict(StrEnum):
     CORRUPT = "Corrupt"
     """Data is missing, or contradicts the metadata."""
     UNFINISHED = "Unfinished"
-    """The audit was stopped."""
 
 
 DAY_MS: Final = 86_400_000

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.tier import Tier, TierLog
 
 TELL_RECORDS: Final = 1_000
-"""Records between two reports of progress."""
 
 
 def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupExportReport:

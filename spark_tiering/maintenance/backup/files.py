@@ -1,11 +1,8 @@
 """
-Backup files, written and read by their name.
+Backup files, lines of JSON or a table of Parquet by their name, written and read.
 
-    .jsonl  .jsonl.gz  .jsonl.zst    lines of JSON
-    .parquet                         a table
-
-Invariants: a file exists whole or not at all. A `Backup` is made only of a file that was read to
-its end, in order, with the right digest; when it is read again, it is checked again.
+A file exists whole or not at all. A `Backup` is made only of a file that was read to its end, in
+order, with the right digest; when it is read again, it is checked again.
 """
 
 from __future__ import annotations
@@ -66,15 +63,9 @@ def is_table(path: Path) -> bool:
     raise ConfigError(msg)
 
 
-# ------------------------------------------------------------------------------------- writing
-
-
 @contextmanager
 def writing(path: Path, header: BackupHeader) -> Iterator[_Writing]:
-    """
-    Write the records of a new file, which exists when the block has ended; where it raises,
-    there is none.
-    """
+    """Write the records of a new file, which exists only when the block has ended."""
     as_table = is_table(path)
     with new_file(path) as file:
         if as_table:
@@ -105,9 +96,6 @@ class _Writing:
         self._put(row)
 
 
-# ------------------------------------------------------------------------------------- reading
-
-
 @dataclass(frozen=True, slots=True)
 class Backup:
     """A file that was read whole once."""
@@ -124,14 +112,10 @@ class Backup:
                 digest.add(found)
                 yield found
         if digest.footer != self.footer:
-            msg = f"{self.path}: it was changed while it was read"
-            raise ConfigError(msg)
+            raise ConfigError(f"{self.path}: it was changed while it was read")
 
     def places(self) -> Iterator[tuple[int, Iterator[BackupRow | LostOffsets]]]:
-        """
-        Yield the rows of one metadata partition after the other; each must be read before
-        the next.
-        """
+        """Yield the rows by metadata partition; each must be read before the next."""
         yield from groupby(self.rows(), lambda row: row.place)
 
 
@@ -139,11 +123,9 @@ def open_backup(
     path: Path, on_row: Callable[[BackupRow | LostOffsets], None] = lambda row: None
 ) -> Backup:
     """
-    Read the backup in *path* to its end; *on_row* gets each row, which is trustworthy only when
-    this has returned.
+    Read the backup in *path* to its end; *on_row* gets rows that only a return confirms.
 
-    Raise `ConfigError`, in one line, for another file, another version, a file that was cut or
-    changed.
+    Raise `ConfigError`, in one line, for another file, another version, a cut or changed file.
     """
     header: BackupHeader | None = None
     footer: Footer | None = None

@@ -1,6 +1,5 @@
 """
-The import: the file is read to its end, the log is compared, records are appended, and the result
-is read back.
+The import: it reads the file to its end, compares the log, appends records and reads them back.
 
 The same command continues an import that was stopped.
 """
@@ -97,10 +96,7 @@ def _require_same(backup: Backup, target: BackupTarget, *, is_other_cluster: boo
 
 
 def _present(backup: Backup, target: BackupTarget) -> dict[int, int]:
-    """
-    Return, by metadata partition, how many of its first records the log holds. Raise
-    `ConfigError` where it holds anything else.
-    """
+    """Return by partition how many first records the log holds, or raise `ConfigError`."""
     extents = target.extents()
     unseen = {place for place, one in extents.items() if one.first_offset < one.next_offset}
     found: dict[int, int] = {}

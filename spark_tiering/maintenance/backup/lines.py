@@ -4,12 +4,10 @@ The lines of JSON of a backup, both ways. Pure.
     {"format": "rlmm-metadata-backup", "version": 1, "cluster_id": ..., "extents": [...], ...}
     {"metadata_partition": 3, "offset": 17, "timestamp_ms": ..., "key": null, "value": "AQAA...",
      "event": {"kind": "segment", "state": "COPY_SEGMENT_STARTED", "topic": "orders", ...}}
-    ...
     {"end": true, "records": 1234, "lost": 0, "sha256": "...", "lines_sha256": "..."}
 
-Keys and values are base64. The event's fields stand there for people and for tools; a reader of a
-backup uses `value` alone. The last line has a digest of the records, and one of all lines before
-it: a file that was cut, or changed anywhere, is no backup any more.
+Keys and values are base64. The event's fields are for people; a reader uses `value` alone. The last
+line has digests of the records and of all lines before it, so that any change is found.
 """
 
 from __future__ import annotations
@@ -68,9 +66,6 @@ def event_of(row: BackupRow) -> dict[str, Any]:
     return {name: view[name] for name in _TOLD if view[name] is not None}
 
 
-# ------------------------------------------------------------------------------------- writing
-
-
 class _HeaderLine(msgspec.Struct):
     format: str
     version: int
@@ -104,9 +99,6 @@ def footer_fields(footer: Footer, lines_sha256: str = "") -> dict[str, Any]:
 def row_fields(row: BackupRow | LostOffsets) -> dict[str, Any]:
     fields: dict[str, Any] = plain_values(row)
     return fields if isinstance(row, LostOffsets) else fields | {"event": event_of(row)}
-
-
-# ------------------------------------------------------------------------------------- reading
 
 
 def parse_header(found: Mapping[str, Any]) -> BackupHeader:

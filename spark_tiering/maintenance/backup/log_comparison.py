@@ -1,8 +1,7 @@
 """
-The comparison of a log with a backup: how many of its records the log holds, and at which offsets.
-Pure.
+The comparison of a log with a backup: which of its records the log holds, and where. Pure.
 
-A log takes a backup where it is empty, or holds only its first records, in order, as a stopped
+A log takes a backup where it is empty or holds its first records alone, in order, as a stopped
 import leaves them. Times are not compared: a topic may be configured to set its own.
 """
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.backup.rows import BackupRow
 
 RUNS_MAX: Final = 1_000
-"""Moved runs of offsets that a report lists."""
 
 
 class OffsetRun(NamedTuple):
@@ -42,9 +40,7 @@ class RestoredOffsets:
 
     records: int = 0
     moved: int = 0
-    """Records with another offset now."""
     runs: list[OffsetRun] = field(default_factory=list)
-    """The first moved runs."""
     _run: OffsetRun | None = None
 
     def add(self, place: int, offset: int, new_offset: int) -> None:
@@ -72,7 +68,6 @@ class RestoredLog(NamedTuple):
     records: int
     """The first records, which the log holds already."""
     why_not: str = ""
-    """Why the log cannot take the rest."""
 
 
 def begun(expected: Iterator[BackupRow], present: Iterator[BackupRow | LostOffsets]) -> RestoredLog:

@@ -1,8 +1,7 @@
 """
 Records of a log as the rows of a backup, a record set at a time.
 
-Batches that fail the checks of the engine are reported as lost, and their neighbours are kept.
-Control records are counted.
+Damaged batches are reported as lost, and their neighbours are kept; control records are counted.
 """
 
 from __future__ import annotations
@@ -42,8 +41,9 @@ def rows_of(
     read: Read, place: int, extent: BackupExtent, passed: SkippedRecords
 ) -> Iterator[BackupRow | LostOffsets]:
     """
-    Yield every record in *extent*, and the lost ones, by rising offset. Raise `NotReady` where the
-    log does not answer in time, and the errors of the log.
+    Yield every record in *extent*, and the lost ones, by rising offset.
+
+    Raise `NotReady` where the log does not answer in time, and the errors of the log.
     """
     position, end = extent.first_offset, extent.next_offset
     while position < end:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 LOST_MAX: Final = 1_000
-"""Runs of lost records that a report lists."""
 
 
 @dataclass
@@ -128,7 +127,6 @@ class ImportReport:
     """Events that an earlier import appended."""
     appended: int = 0
     moved: int = 0
-    """Events with another offset than in the backup."""
     runs: list[OffsetRun] = field(default_factory=list)
     restamped: int = 0
     """Events to which the topic gave a time of its own."""

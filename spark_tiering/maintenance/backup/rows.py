@@ -1,7 +1,7 @@
 """
 The rows of a backup: records, lost offsets, header and footer. Pure.
 
-The digest is of records alone, in a form of its own: it does not depend on the form of the file.
+The digest is of the records alone: it does not depend on the form of the file.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ class BackupHeader:
 class Footer(msgspec.Struct, frozen=True):
     records: Count64
     lost: Count64
-    """Offsets that could not be read."""
     sha256: Sha256
     """Of the records; see `BackupDigest`."""
 

@@ -1,8 +1,7 @@
 """
 Backup tables in Parquet: a row for each record, with columns for the fields of its event.
 
-Header and footer are the same JSON objects as in lines, in the metadata of the file. Rows are
-written and read a few thousand at a time.
+Header and footer are the JSON objects of lines, in the metadata of the file.
 """
 
 from __future__ import annotations
@@ -121,10 +120,7 @@ def _columns(row: BackupRow | LostOffsets) -> dict[str, Any]:
 
 
 class TableReader:
-    """
-    Raise `ConfigError` for a file that is not Parquet, and `LineFault` for one that is not a
-    backup.
-    """
+    """Raise `ConfigError` for a file that is not Parquet, and `LineFault` for no backup."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -165,8 +161,7 @@ class TableReader:
         for name in ("metadata_partition", "offset", "timestamp_ms", "key", "value", "headers",
                      "next_offset", "lost"):  # fmt: skip
             if name not in found.names or found.field(name).type != expected.field(name).type:
-                msg = f"its column {name} is not that of a backup"
-                raise LineFault(msg)
+                raise LineFault(f"its column {name} is not that of a backup")
 
     def _object(self, key: bytes) -> dict[str, Any]:
         if key not in self._metadata:

@@ -6,8 +6,7 @@ Expire: segments that retention gives up are deleted, metadata first, then objec
         report = expire(tier, options, is_applied=True)
 
 The job deletes what Kafka's leader would delete, by the one rule in `rlmm.retention.retention`, and
-finishes what was begun: segments whose deletion was started, partitions whose deletion was marked.
-It refuses topics that live brokers expire.
+finishes started deletions of segments and partitions. It refuses topics that live brokers expire.
 
 Invariants:
 

@@ -46,19 +46,13 @@ class ExpireActions(Protocol):
     def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None: ...
 
     def move(self, segments: Sequence[SegmentMetadata], state: SegmentState) -> list[str]:
-        """
-        Publish that *segments* have reached *state*; return for each why that failed, or an
-        empty text.
-        """
+        """Publish that *segments* are in *state*; return why each failed, or ""."""
 
     def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
         """Delete the objects of each target; return the results in the same order."""
 
     def move_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> str:
-        """
-        Publish that the deletion of a partition has reached *state*; return why that
-        failed, or an empty text.
-        """
+        """Publish that a partition's deletion is in *state*; return why it failed, or ""."""
 
     def is_empty(self, partition: TopicIdPartition) -> bool | str:
         """Return whether the metadata has no segment of the partition any more."""

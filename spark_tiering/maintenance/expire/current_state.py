@@ -34,7 +34,6 @@ class ExpireState:
     plans: tuple[PartitionExpirePlan, ...]
     facts: TopicOwners | None
     unmet: tuple[str, ...] = ()
-    """Notes about names of `--topic` that the metadata does not have."""
 
 
 def read_state(
@@ -44,8 +43,9 @@ def read_state(
     topics: Collection[tuple[str, Uuid]] | None = None,
 ) -> ExpireState:
     """
-    Read the current state, and decide about each partition of *topics*, given by name and id,
-    or of all wanted ones. Raise `ConfigError` where the owner of a topic cannot be found.
+    Read the current state, and decide about each partition of *topics*, by default all.
+
+    Raise `ConfigError` where the owner of a topic cannot be found.
     """
     moment = tier.moment()
     listed = moment.partitions()
@@ -76,8 +76,7 @@ def _require_known(summaries: Sequence[PartitionSummary], options: ExpireOptions
     unknown = sorted(name for name in options.log_starts if not known[name])
     if unknown:
         names = ", ".join(f"{topic}-{number}" for topic, number in unknown)
-        msg = f"a log start is given for {names}, of which the metadata knows nothing"
-        raise ConfigError(msg)
+        raise ConfigError(f"a log start is given for {names}, of which the metadata knows nothing")
 
 
 def _facts(
@@ -96,8 +95,7 @@ def _facts(
             (options.drops_deleted_topics, "--deleted-topics"),
         ):
             if is_asked:
-                msg = f"{flag} asks the cluster: name it by --bootstrap-server"
-                raise ConfigError(msg)
+                raise ConfigError(f"{flag} asks the cluster: name it by --bootstrap-server")
         return None
     cluster_id = cluster.cluster_id()
     is_own_log = cluster_id == moment.identity.cluster_id
@@ -153,10 +151,7 @@ def _alive(
     now_ms: int,
     job_id: str,
 ) -> set[SegmentId]:
-    """
-    Return the open copies of a job that is alive; copies that are young enough need no
-    question.
-    """
+    """Return the open copies of a live job; young copies need no question."""
     asked = [
         one
         for one in segments

@@ -1,7 +1,4 @@
-"""
-The decision which segments of one partition are deleted, and why: by Kafka's rule of retention, by
-deletions that were begun, and by the operator's options. Pure.
-"""
+"""The decision which segments of a partition go: by retention, begun deletions, options. Pure."""
 
 from __future__ import annotations
 
@@ -43,7 +40,6 @@ class ExpireReason(StrEnum):
     PARTITION_DELETED = "partition-deleted"
     """The metadata says that the whole partition is being deleted."""
     TOPIC_DELETED = "topic-deleted"
-    """The cluster no longer has the topic."""
 
 
 _OF_RULE: Final = {
@@ -78,11 +74,9 @@ class PartitionExpirePlan:
     rules: RetentionSettings
     doomed: tuple[ExpiredSegment, ...]
     kept: SegmentAmount
-    """Finished segments that stay."""
     waiting: SegmentAmount
     """Open copies that stay: a writer may work on them, or the operator did not ask to end them."""
     replaced: SegmentAmount
-    """Segments of replaced leader epochs that stay."""
     start_before: int | None
     """The lowest offset of a finished segment; None without any."""
     start_after: int | None
@@ -90,7 +84,6 @@ class PartitionExpirePlan:
     last_event_ms: int
     """The time of the last event of all segments; 0 without any."""
     delete: PartitionDelete | None = None
-    """The unfinished deletion of the whole partition."""
 
     @property
     def is_whole(self) -> bool:
@@ -116,10 +109,7 @@ def may_be_at_work(
     open_for_ms: int,
     now_ms: int,
 ) -> set[SegmentId]:
-    """
-    Return the open copies that a writer may work on: a job that is *alive*, or any by their
-    age.
-    """
+    """Return the open copies that may have a writer: by an *alive* job, or by their age."""
     return {
         one.id
         for one in segments
@@ -141,8 +131,8 @@ def decide(
     """
     Return the plan for *partition*, given all of its *segments* at one moment.
 
-    *at_work* are the copies that a writer may work on: they stay in any case, and as in Kafka
-    retention does not pass them. *delete* is the unfinished deletion of the partition.
+    Copies *at_work* may have a writer: they stay, and as in Kafka retention does not pass them.
+    *delete* is the unfinished deletion of the partition.
     """
     after: int | None = None
     replaced: list[SegmentMetadata] = []

@@ -1,8 +1,8 @@
 """
 The expire job: it decides, claims the topics, decides again, executes the plan and reports.
 
-It writes nothing before it has claimed the topics, and decides after that: a copy job that had a
-topic until then has left its events in the metadata.
+It writes nothing before the claim and decides after it, because a copy job that had the topic until
+then has left its events in the metadata.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ def expire(
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> ExpireReport:
     """
-    Delete the segments of *tier* that retention gives up, or, unless *is_applied*, return what
-    would be deleted.
+    Delete the segments of *tier* that retention gives up; unless *is_applied*, only list them.
 
     The job calls *why_stop* between waves, beside the mark of `rlmm tier pause`. Raise
     `ConfigError` for contradicting options, and the errors of the parts before anything is changed.
@@ -191,10 +190,7 @@ def _report(
 def _absent_notes(
     tier: Tier, options: ExpireOptions, receipts: tuple[ExpireReceipt, ...]
 ) -> tuple[str, ...]:
-    """
-    Return a note where the first segments to be deleted are not in the store: with a mistyped
-    store or prefix the job would delete the metadata and leave the objects.
-    """
+    """Return a note where none of the first segments is in the store: it may be mistyped."""
     finished = [one.segment for one in receipts if one.segment.state is _FINISHED][:PROBED_MAX]
     prefixes = (tier.request.prefix, *options.old_prefixes)
     for segment in finished:

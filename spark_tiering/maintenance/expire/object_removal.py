@@ -1,9 +1,8 @@
 """
 The removal of objects on executors, several segments a unit.
 
-Objects are looked for under an older prefix only where the segment is not under the present one:
-after a change of the prefix each segment costs one more request, not twice all of them (failure
-scenario F125).
+An older prefix is searched only for segments that are not under the present one: one more request
+for each of them, not twice all of them (F125).
 """
 
 from __future__ import annotations
@@ -40,10 +39,7 @@ class RemovalTask:
 
 
 class RemovalResult(NamedTuple):
-    """
-    Tells the outcome of a removal: where it is not done some objects may still exist, and *detail*
-    says why. *was_there*: the manifest was found, under any prefix.
-    """
+    """Where a removal is not done, some objects may still exist, and *detail* says why."""
 
     segment_id: SegmentId
     is_done: bool
@@ -53,8 +49,9 @@ class RemovalResult(NamedTuple):
 
 def remove(task: RemovalTask) -> list[RemovalResult]:
     """
-    Delete the objects of each target; a missing object is fine (F118). After a failure of the
-    store the unit skips the rest, which would fail as well and take its time.
+    Delete the objects of each target; a missing object is fine (F118).
+
+    After a failure of the store the unit skips the rest, which would fail as well.
     """
     removals: list[RemovalResult] = []
     failure = ""

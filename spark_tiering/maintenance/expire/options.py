@@ -18,20 +18,14 @@ PartitionName = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class ExpireOptions:
-    """
-    Sets limits that take precedence over those of the cluster; without any limit the job only
-    finishes deletions that were begun.
-    """
+    """Limits precede the cluster's; without any the job only finishes begun deletions."""
 
     retention_ms: int | None = None
     """-1: no limit, whatever the cluster has."""
     retention_bytes: int | None = None
     log_starts: Mapping[PartitionName, int] = field(default_factory=dict)
     asks_log_start: bool = False
-    """
-    Use the log start offset of the cluster for an archive, too, which then ends where the local
-    log does.
-    """
+    """Use the cluster's log start offset for an archive, too, which then ends with the log."""
     open_for_ms: int = DAY_MS
     """A copy with a younger last event may still have a writer."""
     ends_open_copies: bool = False
@@ -51,8 +45,6 @@ class ExpireOptions:
 
     def __post_init__(self) -> None:
         if self.max_delete is not None and self.max_delete < 1:
-            msg = f"a run that deletes {self.max_delete} segments at most deletes none"
-            raise ConfigError(msg)
+            raise ConfigError(f"a run that deletes {self.max_delete} segments at most deletes none")
         if self.open_for_ms < 0:
-            msg = f"a copy is open for a time, not for {self.open_for_ms} ms"
-            raise ConfigError(msg)
+            raise ConfigError(f"a copy is open for a time, not for {self.open_for_ms} ms")

@@ -1,6 +1,4 @@
-"""
-The report of an expire job or a dry run: as values, as lines for people, and as a document. Pure.
-"""
+"""The report of an expire job or a dry run: values, lines for people, a document. Pure."""
 
 from __future__ import annotations
 
@@ -52,7 +50,6 @@ class ExpireReport:
     busy: Mapping[tuple[str, str], str] | None = None
     """By topic and id: the job that has claimed it."""
     stopped: str = ""
-    """Why the job did not begin everything; empty where it did."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -71,8 +68,6 @@ class ExpireReport:
 
     def count(self, fate: ExpireFate) -> SegmentAmount:
         return SegmentAmount.of(one.segment for one in self.receipts if one.fate is fate)
-
-    # --------------------------------------------------------------------------- findings
 
     def findings(self) -> list[Finding]:
         found = [*self._of_topics()]
@@ -163,8 +158,6 @@ class ExpireReport:
                     kind, partition, text + (left[0].detail or "-"), segments=len(left)
                 )
 
-    # ------------------------------------------------------------------------ for programs
-
     def document(self) -> dict[str, Any]:
         shown = self.receipts[:SEGMENTS_MAX]
         return {
@@ -184,8 +177,6 @@ class ExpireReport:
             "findings": [one.view() for one in self.findings()],
             "notes": list(self.notes),
         }
-
-    # -------------------------------------------------------------------------- for people
 
     def lines(self) -> Iterator[str]:
         yield self._head()

@@ -5,10 +5,9 @@ Rebuild: metadata is made from manifests, where the metadata topic is lost.
     apply(tier, file, options)        publishes the events that the metadata lacks
 
 A set of objects becomes the start and the finish of a copy, where its manifest, its log and its
-indexes exist with the lengths of the manifest. The rebuild invents nothing for other sets. It
-brings back all overlapping sets, as brokers had them, by the time of their events: of two copies of
-the same records readers find the one that began last, as they did unless the two finished in the
-other order.
+indexes exist with the lengths of the manifest; nothing is invented for other sets. All overlapping
+sets come back by the time of their events: of two copies readers find the one that began last, as
+they did unless the two finished in the other order.
 
 Invariants:
 

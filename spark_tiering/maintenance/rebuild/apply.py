@@ -1,7 +1,4 @@
-"""
-The application of a file of events: the file is read to its end, each user partition is compared
-with the metadata as it is now, and missing events are published, a group at a time.
-"""
+"""The application of a file of events: what the metadata lacks is published, a group at a time."""
 
 from __future__ import annotations
 
@@ -50,10 +47,7 @@ class EventsFile:
 
 
 def open_events(path: Path) -> EventsFile:
-    """
-    Read the file to its end. Raise `ConfigError`, in one line, for another file, another
-    version, a file that was cut or changed.
-    """
+    """Read the file to its end. Raise `ConfigError` for another, cut or changed file."""
     head: EventsFileHeader | None = None
     found: list[SegmentId] = []
     is_whole = False
@@ -106,13 +100,9 @@ class _EventsParser:
 
     def _check_end(self, end: EventsFileEnd, sha256: str) -> None:
         if self._first is not None or end.events != self._events:
-            msg = f"{self._events} events, its end says {end.events}"
-            raise LineFault(msg)
+            raise LineFault(f"{self._events} events, its end says {end.events}")
         if end.sha256 != sha256:
             raise LineFault("not what was written: its digest differs; make the file anew")
-
-
-# ---------------------------------------------------------------------------------- applying
 
 
 def apply(
@@ -194,10 +184,7 @@ class _Application:
         self._failed: set[TopicIdPartition] = set()
 
     def steps(self) -> Iterator[ApplyStep]:
-        """
-        Yield the steps of one user partition after the other, each by its metadata at that
-        time.
-        """
+        """Yield steps by user partition, each by the metadata at that time."""
         by_partition = groupby(self._events.entries(), lambda entry: entry.start.id.partition)
         for partition, found in by_partition:
             if not self._wants_topic(partition.topic):

@@ -1,9 +1,7 @@
 """
-The bucket reader: it lists the sets of a store by user partition, and the engine reads their
-manifests.
+The bucket reader: it lists sets by user partition, and the engine reads their manifests.
 
-The partitions of a wave are listed, then their manifests are read. The memory holds the sets of one
-wave, or of the largest partition.
+Memory holds the sets of one wave, or of the largest partition.
 """
 
 from __future__ import annotations
@@ -44,7 +42,6 @@ class BucketReader:
     wave_sets: int = WAVE_SETS
     meter: Meter = field(default_factory=Meter)
     sets: int = 0
-    """Sets that were listed so far."""
     unknown_keys: int = 0
     """Keys of partitions that name no segment."""
     _listed: dict[TopicIdPartition, list[ListedSet]] = field(default_factory=dict)

@@ -1,8 +1,4 @@
-"""
-Manifests: a unit of work reads those of some sets, and recovers segments from them.
-
-Executors import this module. A fault of a set is a value; nothing of a unit is secret.
-"""
+"""Manifests: a unit of work on an executor reads them; a fault of a set is a value."""
 
 from __future__ import annotations
 

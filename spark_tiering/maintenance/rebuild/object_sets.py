@@ -1,7 +1,4 @@
-"""
-Object sets: the objects of a segment by a listing, and the outcome of reading its manifest. Values
-only.
-"""
+"""Object sets: the objects of a segment by a listing, and what its manifest says. Values only."""
 
 from __future__ import annotations
 
@@ -38,5 +35,4 @@ class ReadSet(NamedTuple):
     segment: SegmentMetadata | None
     """The segment by its manifest; None where that is of no use."""
     code: str = ""
-    """The code of the finding that says why."""
     detail: str = ""

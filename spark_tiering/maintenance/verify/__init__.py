@@ -7,8 +7,7 @@ Verify: the objects of every finished segment are checked against manifest and m
 
 Three requests for a segment tell whether its objects exist, with the lengths of their manifest and
 the checksum of their writer. A deep check also reads them: the CRC of every batch, offsets against
-the metadata, every index against the log. Extents are checked by metadata alone. The job changes
-nothing.
+the metadata, every index against the log. Extents need metadata alone. The job changes nothing.
 
 Invariants:
 

@@ -1,7 +1,4 @@
-"""
-Content checks: the log of a segment is read once and checked, with each index, against the others
-and against the metadata. No I/O but through the given source.
-"""
+"""Content checks: one pass checks the log, its indexes and the metadata against each other."""
 
 from __future__ import annotations
 
@@ -58,10 +55,7 @@ def check_content(
     *,
     allows_holes: bool,
 ) -> SegmentContent:
-    """
-    Check a segment of whose log *readable_bytes* exist. *snapshot_before* is the producer
-    snapshot of the segment that ends just below.
-    """
+    """Check the *readable_bytes* of a log; *snapshot_before* ends just below the segment."""
     check = _Check(segment, source, readable_bytes, allows_holes=allows_holes)
     return check.run(snapshot_before)
 
@@ -129,8 +123,6 @@ class _Check:
             return ProducerState()
         entries = None if snapshot_before is None else parse_snapshot(snapshot_before)
         return ProducerState(entries) if isinstance(entries, dict) else None
-
-    # --------------------------------------------------------------------------------- the log
 
     def _pass_over(self, made: CompanionsOfLog, *, is_whole: bool) -> SegmentPass | None:
         """Check the log against its indexes; return None where it could not be read to its end."""
@@ -217,8 +209,6 @@ class _Check:
         codes = {one.code for one in self._faults}
         is_damaged = tier_kinds.OBJECT_DAMAGED.code in codes
         return self._source.manifest.is_encrypted and is_damaged and not any(self._parts.values())
-
-    # ------------------------------------------------------------------------------ the indexes
 
     def _index_fault(self, kind: FindingKind, part: SegmentPart, detail: str) -> SegmentFault:
         key = self._source.keys[ObjectKind.INDEXES]

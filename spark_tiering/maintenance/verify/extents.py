@@ -1,9 +1,8 @@
 """
-Extents of neighbouring segments, by metadata alone: offsets that no segment or two segments hold,
-and leader epochs that do not rise with offsets. Pure.
+Extents of segments by metadata alone: gaps, overlaps, and leader epochs that do not rise. Pure.
 
-The check follows the look-ups of brokers, which go by leader epoch. Offsets of a replaced epoch are
-history, and readers never ask for offsets below the log start offset.
+Brokers look up by leader epoch: offsets of a replaced epoch are history, and readers never ask for
+offsets below the log start offset.
 """
 
 from __future__ import annotations

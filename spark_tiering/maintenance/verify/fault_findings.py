@@ -1,7 +1,4 @@
-"""
-Findings of faults, and the offsets that are lost with them: those that no whole segment of the same
-leader epoch holds. Pure.
-"""
+"""Findings of faults, and the offsets that no whole segment of the same epoch holds. Pure."""
 
 from __future__ import annotations
 
@@ -62,10 +59,7 @@ def ranges_text(ranges: Offsets) -> str:
 def lost_of(
     broken: Sequence[tuple[SegmentMetadata, Offsets]], finished: Iterable[SegmentMetadata]
 ) -> Offsets:
-    """
-    Return the offsets of a partition that cannot be read any more: those lost in *broken*
-    segments, without those that other *finished* ones hold.
-    """
+    """Return the offsets lost in *broken* segments that no other *finished* one holds."""
     names = {segment.id.uuid for segment, _ in broken}
     whole = _stretches_of(finished, names)
     lost: set[tuple[int, int]] = set()

@@ -1,7 +1,4 @@
-"""
-Object checks: the objects of a segment against its manifest and its metadata, by three requests
-where nothing is wrong. No I/O but through the given store.
-"""
+"""Object checks by manifest and metadata: three requests for a segment without faults."""
 
 from __future__ import annotations
 

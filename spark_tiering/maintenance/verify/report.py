@@ -44,7 +44,6 @@ class VerifyReport:
     """Segments with faults that were deleted, or were being deleted, by the end."""
     sample: SegmentSample | None = None
     stopped: str = ""
-    """Why the verification ended early; empty where it did not."""
     after: str = ""
     """The segment behind which the next run begins, where this one was stopped."""
     notes: tuple[str, ...] = ()

@@ -42,10 +42,7 @@ def positions_of(offset_index: bytes | None) -> list[int]:
 
 
 class DamagedLogReader:
-    """
-    Reads on behind damage. *chunk_bytes* is how much of the log is opened at once, 0 where it
-    is stored plain; *positions* are those of `positions_of`.
-    """
+    """Reads on behind damage; *chunk_bytes* of the log are opened at once, 0 for a plain one."""
 
     def __init__(
         self,
@@ -62,10 +59,7 @@ class DamagedLogReader:
         self._expected = 0
 
     def lost(self, position: int, first_offset: int, last_offset: int) -> Offsets:
-        """
-        Return the offsets from *first_offset* to *last_offset* that no sound batch holds.
-        The batch of the first should begin at *position*.
-        """
+        """Return the lost offsets; the batch of *first_offset* should begin at *position*."""
         self._lost, self._expected = [], first_offset
         for _ in range(STRETCHES_MAX):
             stop, gone_at = self._read_on(position, self._end, last_offset)
@@ -84,10 +78,7 @@ class DamagedLogReader:
             self._lost.append((self._expected, base_offset - 1))
 
     def _read_on(self, position: int, end: int, last_offset: int) -> tuple[int, int | None]:
-        """
-        Return the batches from *position* on, where they stop, and where nothing can be
-        read any more.
-        """
+        """Read batches; return where they stop, and where nothing can be read any more."""
         file = SegmentLogFile("log", self._source, end)
         stream = FileStream(file, "log", end, SegmentPart.LOG)
         stream.position = position

@@ -1,8 +1,7 @@
 """
 The choice of segments: which are checked, in which order, in units of which size. Pure.
 
-The order is that of partitions and offsets: one segment says where a run has stopped, and the next
-run begins behind it.
+They are ordered by partition and offset: the next run begins behind the segment where one stopped.
 """
 
 from __future__ import annotations
@@ -106,10 +105,7 @@ def expected_of(total: int, sample: SegmentSample | None) -> int:
 
 
 def requests_of(segment: SegmentMetadata, options: VerifyOptions) -> int:
-    """
-    Return the most requests of a segment without faults: its manifest may lie under the last
-    prefix, and chunks may not fill a request.
-    """
+    """Return the most requests of a faultless segment: a manifest may be under the last prefix."""
     places = KeyPlaces(("", *options.old_prefixes))
     try:
         found = places.candidates(segment.id, segment.start_offset, segment.custom_metadata)

@@ -1,6 +1,7 @@
 """
-The files of a tiered segment, as a broker has them: its log as a forward stream, its indexes in
-memory. A read that fails raises `SegmentUnreadable`; `reached` says how far it came.
+Segment files as a broker has them: the log as a forward stream, indexes in memory.
+
+A read that fails raises `SegmentUnreadable`; `reached` says how far it came.
 """
 
 from __future__ import annotations

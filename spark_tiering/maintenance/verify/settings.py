@@ -26,14 +26,11 @@ class SegmentSample:
 
     def __post_init__(self) -> None:
         if (self.count is None) is (self.share is None):
-            msg = "a sample is a number of segments or a share of them"
-            raise ConfigError(msg)
+            raise ConfigError("a sample is a number of segments or a share of them")
         if self.count is not None and not 0 < self.count <= SAMPLE_MAX:
-            msg = f"a sample of {self.count} segments, 1 to {SAMPLE_MAX} are possible"
-            raise ConfigError(msg)
+            raise ConfigError(f"a sample of {self.count} segments, 1 to {SAMPLE_MAX} are possible")
         if self.share is not None and not 0 < self.share <= 1:
-            msg = f"a sample of {self.share:%} of all segments"
-            raise ConfigError(msg)
+            raise ConfigError(f"a sample of {self.share:%} of all segments")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ class SegmentFault(NamedTuple):
     part: str
     """The object, or the index in it; empty for the segment as a whole."""
     where: str
-    """The key of the object."""
     detail: str
     lost: Offsets = ()
     """Offsets that cannot be read because of the fault."""
@@ -58,9 +57,7 @@ class VerifyWork(NamedTuple):
     read_bytes: int = 0
     """Of logs, as they were before they were stored."""
     elsewhere: int = 0
-    """Segments that lie under an older prefix."""
     opened: int = 0
-    """Encrypted segments that were read."""
 
     def plus(self, other: VerifyWork) -> VerifyWork:
         return VerifyWork(*(one + more for one, more in zip(self, other, strict=True)))
@@ -74,7 +71,6 @@ class UnitVerdict:
     found: tuple[SegmentFaults, ...]
     work: VerifyWork
     failed: str = ""
-    """Why the unit could not check anything."""
 
 
 def plain(detail: str) -> str:

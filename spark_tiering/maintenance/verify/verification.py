@@ -1,7 +1,4 @@
-"""
-The verification: segments of the metadata go into units, units in waves to the engine, and each
-fault is compared once more with the metadata before it is reported.
-"""
+"""The verification: units of segments in waves; newest metadata confirms each fault."""
 
 from __future__ import annotations
 
@@ -75,10 +72,7 @@ def verify_tier(
     why_stop: Callable[[], str] = lambda: "",
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> VerifyReport:
-    """
-    Check every finished segment that is wanted. Raise the errors of store, metadata or engine
-    as a whole.
-    """
+    """Check every wanted finished segment. Raise the errors of store, metadata or engine."""
     return _Verification(tier, options, why_stop, on_progress).run()
 
 
@@ -149,8 +143,6 @@ class _Verification:
             tuple(self._notes),
         )
 
-    # ------------------------------------------------------------------------ which segments
-
     def _earliest(
         self, partitions: list[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, int | None]:
@@ -180,8 +172,6 @@ class _Verification:
             if any(judge_extents(partition, finished, earliest.get(partition))):
                 self._extents[partition] = earliest.get(partition)
             yield from finished
-
-    # ---------------------------------------------------------------------------- looking at them
 
     def _look_at(self, segments: Iterator[SegmentMetadata], meter: Meter) -> None:
         groups = in_groups(self._within_budget(segments), self._options)
@@ -260,8 +250,6 @@ class _Verification:
             self._suspects += _suspects_of(unit, outcome)
             if is_gapless:
                 self._reached = token_of(unit.segments[-1])
-
-    # ---------------------------------------------------------------------- before it is told
 
     def _confirm(self) -> None:
         """Compare the faults with the metadata of now, and report those that are left."""

@@ -54,9 +54,6 @@ def flags(place: TierPlace) -> list[str]:
     return ["--embedded", str(place.archive), *Command(place).store]
 
 
-# -------------------------------------------------------------------------------------- made
-
-
 def test_export_when_copies_are_there_then_the_plan_names_their_objects(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
@@ -169,9 +166,6 @@ def test_export_when_the_plan_is_for_standard_output_then_nothing_else_is_there(
     assert require_plan(tmp_path / "plan.parquet") == plan
 
 
-# ------------------------------------------------------------------------------- since, token
-
-
 def test_export_when_asked_what_is_new_then_only_that_is_planned(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
@@ -261,9 +255,6 @@ def delete_everything(place: TierPlace) -> None:
                 metadata.publish(event, 20)
 
 
-# --------------------------------------------------------------------------------------- checked
-
-
 def test_check_when_segments_are_deleted_then_says_which(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
@@ -285,9 +276,6 @@ def test_check_when_segments_are_deleted_then_says_which(
     left = export(*in_store, "--output", "json")
     assert left.exit_code == 1
     assert codes(left) == ["TIER-PLAN-SEGMENT-GONE"] * 2
-
-
-# -------------------------------------------------------------------------------- each source
 
 
 @pytest.fixture(scope="module")

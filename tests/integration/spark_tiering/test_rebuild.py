@@ -36,9 +36,6 @@ MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
-# -------------------------------------------------------------------------- the topic is lost
-
-
 def test_rebuild_when_the_metadata_is_lost_then_the_service_answers_as_before(
     tmp_path: Path,
 ) -> None:
@@ -132,9 +129,6 @@ def test_f121_sets_that_are_not_whole_are_named_and_never_invented(lost: Lost) -
     assert [one[0] for one in answers_in(lost.archive).listed] == [segments["fine"].id]
 
 
-# ------------------------------------------------------------------------------ what is deleted
-
-
 def deletions(lost: Lost) -> tuple[list[SegmentMetadata], list[Any]]:
     going, gone, kept = (
         whole_segment(name, 100 * number, 100 * number + 99, partition=ORDERS)
@@ -195,9 +189,6 @@ def test_f116_what_a_backup_or_a_snapshot_knows_as_deleted_is_not_brought_back(
     refused = lost("--store", str(lost.store), "--snapshot", str(junk))
     assert (refused.exit_code, "junk" in refused.output) == (2, True)
     assert refused.output.count("\n") == 1
-
-
-# -------------------------------------------------------------------------- beside what is there
 
 
 def test_rebuild_when_a_part_is_missing_then_only_that_is_brought_back(lost: Lost) -> None:

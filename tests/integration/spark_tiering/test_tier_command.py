@@ -152,9 +152,6 @@ def test_flags_when_given_as_variables_then_count_and_give_way_to_a_plan(
     assert "4 of 4 segments finished" in tier.run(plan=str(file)).stdout
 
 
-# ---------------------------------------------------------------------------------- on a terminal
-
-
 SMALL_WAVES = """
 from rlmm.cli.main import main
 from spark_tiering.copy_job import request

@@ -61,9 +61,6 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Command:
     return command
 
 
-# -------------------------------------------------------------------------------- what goes
-
-
 def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_nothing(
     tier: Command,
 ) -> None:
@@ -138,9 +135,6 @@ def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier
     flags = ["--retention-bytes", str(sum(SIZES)), "--min-age", "0s", "--apply"]
     assert expired(tier, *flags).exit_code == 0
     assert states(tier.place.segments()) == ["CF", "CF", "CS", "CS", "CS", "CF", "CF"]
-
-
-# ---------------------------------------------------------------------- begun by somebody else
 
 
 def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier: Command) -> None:
@@ -236,9 +230,6 @@ def test_f118_objects_when_they_are_gone_already_then_a_success_that_is_told(
     assert (finding["code"], finding["subject"]) == ("TIER-EXPIRE-ABSENT", "orders-3")
     assert result.exit_code == 1
     assert (tier.place.segments(), tier.place.objects()) == ([], {})
-
-
-# ------------------------------------------------------------------------------------ refusals
 
 
 REFUSED = [

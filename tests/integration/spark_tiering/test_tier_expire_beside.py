@@ -49,9 +49,6 @@ DS = SegmentState.DELETE_SEGMENT_STARTED
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
-# ---------------------------------------------------------------------------- beside copy jobs
-
-
 def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_on(
     tier: Command,
 ) -> None:
@@ -91,9 +88,6 @@ def test_f120_copy_when_a_job_is_at_it_then_stays_however_old_it_is(tmp_path: Pa
     assert (first["segments"], codes(first)) == ([], ["TIER-EXPIRE-OPEN"])
     assert first["partitions"][0]["openSegments"] == 2
     assert len(document(expired(tier, *flags))["segments"]) == 2
-
-
-# ------------------------------------------------------------------------------- old prefixes
 
 
 def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twice_for_all(
@@ -158,9 +152,6 @@ def test_f125_prefix_when_the_old_one_is_not_named_then_what_was_not_there_is_to
     assert [one.kind for one in report.findings()] == [kinds.EXPIRE_ABSENT]
     assert not report.is_fine
     assert "--old-prefix" in "\n".join(report.lines())
-
-
-# --------------------------------------------------------------------------- whose business
 
 
 def told_cluster(is_tiered: bool = False, **said: Any) -> FakeCluster:

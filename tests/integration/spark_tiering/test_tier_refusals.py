@@ -189,8 +189,7 @@ def test_bad_input_when_given_then_is_one_line_and_nothing_is_published(
 
 
 def _no_java(*_: object) -> None:
-    msg = "no Java of version 17 or newer was found"
-    raise EngineUnfit(msg)
+    raise EngineUnfit("no Java of version 17 or newer was found")
 
 
 @pytest.mark.parametrize("kind", ["credentials-absent", "store-absent", "store-not-permitted"])

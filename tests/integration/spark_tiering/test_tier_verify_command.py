@@ -207,9 +207,6 @@ def test_kinds_of_this_command_are_documented() -> None:
     assert all(kind.reason and kind.fix for kind in kinds)
 
 
-# --------------------------------------------------------------------- other places of the metadata
-
-
 def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Command) -> None:
     """
     Verify of a copied folder of the archive's own log finds the same as verify of the service.
@@ -246,9 +243,6 @@ def test_metadata_when_a_service_has_it_then_it_is_asked_anew_before_anything_is
         report = verify(place, engine=Meanwhile(), **asked)
         assert report.gone == 1
         assert [one.fields["segment_id"] for one in report.findings] == [str(lost.segment.id.uuid)]
-
-
-# --------------------------------------------------------------------------------- Spark, and size
 
 
 def test_tier_when_looked_at_on_spark_then_the_same_is_found(

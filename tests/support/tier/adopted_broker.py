@@ -123,8 +123,6 @@ class Adopter:
             waits=WaitLimits(publish_s=20, ready_s=20, unit_s=60),
         )
 
-    # ------------------------------------------------------------------------------- the jobs
-
     async def adopt(self, topic: str, options: WindowOptions = QUICK) -> TopicOutcome:
         return await self._run(topic, lambda at: adopt(at, options))
 
@@ -163,8 +161,6 @@ class Adopter:
                 return False
 
         return await asyncio.to_thread(run)
-
-    # --------------------------------------------------------------------------------- facts
 
     def _of_cluster(self, ask: Callable[[TierCluster], Any]) -> Any:
         with TierCluster(self.login.bootstrap) as cluster:

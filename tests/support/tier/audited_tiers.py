@@ -98,8 +98,6 @@ class AuditedTier:
     def close(self) -> None:
         self.thread.close()
 
-    # ------------------------------------------------------------------------------ filling
-
     def say(self, *events: Event) -> None:
         self.thread.wait(self.history.add(*events))
 
@@ -139,8 +137,6 @@ class AuditedTier:
     def remove(self, segment: SegmentMetadata, *kinds: ObjectKind) -> None:
         for kind in kinds or ALL:
             self.store.objects.pop(object_key(segment.id, segment.start_offset, kind, self.prefix))
-
-    # ------------------------------------------------------------------------------ auditing
 
     @contextmanager
     def opened(self) -> Iterator[Tier]:

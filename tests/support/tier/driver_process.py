@@ -118,9 +118,6 @@ def _marked(mark: bytes) -> list[int]:
     return found
 
 
-# ------------------------------------------------------------------------------ in the driver
-
-
 class Points:
     def __init__(self, file: Path, dies_at: Point | int | None) -> None:
         self._file = file.open("w", buffering=1)

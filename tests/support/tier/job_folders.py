@@ -98,8 +98,6 @@ class TierPlace:
     def file(self, name: str, partition: TopicIdPartition = ORDERS) -> Path:
         return self.log_dir / f"{partition.topic}-{partition.partition}" / name
 
-    # ------------------------------------------------------------------------------- jobs
-
     def request(self, **changes: Any) -> JobRequest:
         assert self.metadata is not None
         said: dict[str, Any] = {
@@ -141,8 +139,6 @@ class TierPlace:
         with self.opened(engine, later_ms, **changes) as at:
             return run_job(at, plan, why_stop=why_stop, on_plan=on_plan)
 
-    # ------------------------------------------------------------------------------ looking
-
     def segments(self) -> list[SegmentMetadata]:
         assert self.metadata is not None
         metadata = open_metadata_access(self.metadata)
@@ -161,8 +157,6 @@ class TierPlace:
 
     def claims(self) -> list[str]:
         return list(self.objects(f"{JOBS}claims/"))
-
-    # ------------------------------------------------------------------------------ invariants
 
     def check(self) -> list[SegmentMetadata]:
         """

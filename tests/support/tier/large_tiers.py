@@ -66,8 +66,6 @@ class LargeTier:
             "TIER-UNKNOWN-KEY": 3 * -(-self.segments // 10_000),
         }
 
-    # ------------------------------------------------------------------------------ metadata
-
     def events(self) -> Iterator[Event]:
         for number, segment in enumerate(self.all()):
             yield segment
@@ -106,8 +104,6 @@ class LargeTier:
             flush(place)
             file.close()
         return folder
-
-    # ------------------------------------------------------------------------------- objects
 
     def rows(self) -> Iterator[Row]:
         for number, segment in enumerate(self.all()):

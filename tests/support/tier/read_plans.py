@@ -130,9 +130,6 @@ def gaps(plan: FrozenPlan) -> list[tuple[int, int | None, GapReason]]:
     return [(gap.first_offset, gap.next_offset, gap.reason) for _, gap in plan.gaps]
 
 
-# ------------------------------------------------------------------------------------ strategies
-
-
 @st.composite
 def epochs_of(draw: st.DrawFn, first: int, last: int) -> tuple[tuple[int, int], ...]:
     epoch = draw(st.integers(0, 3))

@@ -85,8 +85,6 @@ class AdoptedWorld(World):
         for one in self.sources:
             self.log_starts.setdefault(one.partition, one.log_start or 0)
 
-    # ----------------------------------------------------------------------------- the broker
-
     def setting(self, name: str) -> str:
         return self.explicit.get(name, DEFAULTS[name])
 
@@ -161,8 +159,6 @@ class AdoptedWorld(World):
         self.objects[segment.id.uuid] = StoredObjects.WHOLE
         return segment
 
-    # ---------------------------------------------------------------------------------- plans
-
     def metadata_image(self) -> MetadataImage:
         return metadata(
             *(
@@ -189,8 +185,6 @@ class AdoptedWorld(World):
         sources = [one for one in self.sources if one.partition not in self.without_source]
         made = rules(self.mode)
         return make_plan(made, self.metadata_image(), sources, self.evidence(), self._ids())
-
-    # ------------------------------------------------------------------------------- the jobs
 
     def window(self, options: WindowOptions = QUICK) -> AdoptionWindow:
         self.jobs += 1

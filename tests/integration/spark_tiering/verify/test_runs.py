@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES
 
 
-# ----------------------------------------------------------------------------- prefixes, deletions
-
-
 def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_old_one(
     tiered: Callable[..., TierPlace],
 ) -> None:
@@ -118,8 +115,7 @@ def test_store_when_it_fails_then_segments_are_told_as_not_looked_at(
 
     def get(self: LocalStore, key: str, first: int, last: int) -> Any:
         if "payments" in key:
-            msg = "no answer"
-            raise StoreUnavailable(msg)
+            raise StoreUnavailable("no answer")
         return original(self, key, first, last)
 
     monkeypatch.setattr(LocalStore, "get", get)

@@ -159,9 +159,6 @@ def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_f
     assert (going(plan), plan.replaced) == ([(50, "old-epochs")], SegmentAmount())
 
 
-# ------------------------------------------------------------------------------------ standing
-
-
 def facts(is_own_log: bool, untold: str = "", **topics: Any) -> TopicOwners:
     there = {
         name: TopicFacts(name, TOPIC_ID, {}, None if said is None else settings(**said))

@@ -132,9 +132,6 @@ def test_inventory_that_was_copied_when_its_files_lie_otherwise_is_read(
     assert looked(folder).objects == 1
 
 
-# --------------------------------------------------------------------------------- broken ones
-
-
 def fault_of(folder: Path) -> str:
     try:
         found = looked(folder)

@@ -254,9 +254,6 @@ def test_orphans_when_the_metadata_is_a_copy_are_not_deleted_by_it() -> None:
         tier.close()
 
 
-# -------------------------------------------------------------------------------------- lists
-
-
 def test_list_of_orphans_when_read_back_is_what_was_kept(tier: AuditedTier) -> None:
     """The kept list of orphans reads back with every field."""
     tier.audit()

@@ -58,9 +58,6 @@ def segment(number: int, first: int, last: int, **changes: Any) -> SegmentMetada
     return replace(said, **changes)
 
 
-# ----------------------------------------------------------------------------------- choosing
-
-
 def test_place_when_written_is_read_back_and_orders_as_segments_are_listed() -> None:
     """A place reads back, and places order by topic, partition, topic id, offset and id."""
     one = segment(1, 10, 19)
@@ -154,9 +151,6 @@ def test_units_when_made_are_of_some_seconds_of_work(monkeypatch: pytest.MonkeyP
     assert not list(in_groups([], deep))
 
 
-# -------------------------------------------------------------------------------- what is lost
-
-
 def test_lost_offsets_when_another_segment_has_them_are_not_lost() -> None:
     """Offsets that a whole segment of the same leader epoch also holds are not lost."""
     broken = segment(1, 0, 99)
@@ -207,9 +201,6 @@ def test_lost_offsets_of_any_segments_are_those_that_nothing_whole_has(
     assert all(one[1] + 1 < other[0] for one, other in itertools.pairwise(lost))
 
 
-# --------------------------------------------------------------------------------- side by side
-
-
 def test_segments_when_they_follow_one_another_are_fine() -> None:
     """
     Segments that follow each other are fine, also over a change of leaders and an unclean election.
@@ -250,9 +241,6 @@ def test_segment_when_its_epochs_do_not_fit_its_offsets_is_told() -> None:
     finding = extent_finding_of(tp(), found)
     assert finding.kind.code == "TIER-EPOCH-ORDER"
     assert finding.subject == "orders-7"
-
-
-# ----------------------------------------------------------------------------------- telling
 
 
 def report(**changes: Any) -> VerifyReport:

@@ -170,8 +170,7 @@ def test_store_when_it_fails_again_and_again_then_the_rest_is_left_alone() -> No
     """
 
     def fail(name: str, key: str) -> None:
-        msg = f"{name} {key}: no answer"
-        raise StoreUnavailable(msg)
+        raise StoreUnavailable(f"{name} {key}: no answer")
 
     tiered = example("plain")
     segments = [
