@@ -4,7 +4,6 @@ Kafka's retention: the segments that a leader deletes, and the leader epochs it 
 May be imported by `rlmm.cli`, `rlmm.inspection`, `rlmm.views`, `spark_tiering.maintenance`,
 `spark_tiering.read_plan`.
 
-- `log_leader_epochs`: The leader epochs of a log, and the segments that fit them.
 - `retention`: Kafka's retention of the segments of a user partition, now and later.
-- `segment_lineage`: The lineage of a user partition's segments.
+- `segment_lineage`: The lineage of segments, and the leader epochs of a log.
 """

@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.log_leader_epochs import LogLeaderEpochs
+from rlmm.retention.segment_lineage import LogLeaderEpochs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -1,5 +1,5 @@
 """
-A tier for a blocking driver: its metadata as it is now, its objects, an engine, a writer.
+A tier for a blocking driver, and its request: metadata as it is now, objects, engine, writer.
 
 For one thread; an event loop in another thread reads the metadata. Invariant: `moment` never
 answers from state that was read before the call.
@@ -8,12 +8,16 @@ answers from state that was read before the call.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from rlmm.errors import ConfigError, UnknownPartition
+from spark_tiering.copy_plan.rules import SegmentSelection
+from spark_tiering.execution.settings import ExecutionSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+    from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+    from pathlib import Path
     from typing import Any
 
     from rlmm.base.loop_thread import LoopThread
@@ -26,10 +30,58 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
     from rlmm.records.record_set import RecordSet
+    from rlmm.state_sources.settings import SourceSettings
     from spark_tiering.execution.protocol import ExecutionEngine
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.tier_metadata.protocol import TierMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class CareRequest:
+    """The metadata is at *source* or in *embedded*, or a job needs none."""
+
+    source: SourceSettings | None = None
+    """A running service, a cluster, or copied folders, which are read-only."""
+    embedded: Path | None = None
+    """The folder of an embedded log, as copy jobs make it."""
+    store: StoreSettings | None = None
+    prefix: str = ""
+    """Of the keys that are written now."""
+    topics: SegmentSelection = field(default_factory=SegmentSelection)
+    engine: ExecutionSettings = field(default_factory=ExecutionSettings)
+    wait_s: float = 0.0
+    """How long a job waits for a source that is not caught up."""
+
+    def __post_init__(self) -> None:
+        source = self.source
+        if self.embedded is not None and source is not None and (source.log_dirs or source.sidecar):
+            msg = "the metadata is in --embedded or at another source: name one of the two"
+            raise ConfigError(msg)
+
+    @property
+    def require_store(self) -> StoreSettings:
+        """Return the store. Raise `ConfigError` where the request names none."""
+        if self.store is None:
+            raise ConfigError(
+                "no store of objects is named: --store s3://BUCKET/PREFIX or a folder"
+            )
+        return self.store
+
+    @property
+    def require_source(self) -> SourceSettings:
+        """Return the source. Raise `ConfigError` where the request names none."""
+        if self.source is None:
+            msg = "no metadata is named: --sidecar, --bootstrap-server, --log-dirs or --embedded"
+            raise ConfigError(msg)
+        return self.source
+
+
+def unmet_notes(request: CareRequest, known: Iterable[PartitionSummary]) -> tuple[str, ...]:
+    """Return notes about topics of `--topic` that the metadata lacks: they may be mistyped."""
+    names = request.topics.unmet({one.partition.topic for one in known})
+    return tuple(f"the metadata knows no topic {name}" for name in names)
+
 
 T = TypeVar("T")
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.state_sources.protocol import StateSource
     from spark_tiering.execution.protocol import ExecutionEngine
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.maintenance.tier import CareRequest
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.tier_metadata.opening import AccessSettings
     from spark_tiering.tier_metadata.protocol import TierMetadata

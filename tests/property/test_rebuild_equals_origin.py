@@ -30,7 +30,7 @@ from spark_tiering.maintenance.rebuild.document import (
     entry_of,
     parse_entry,
 )
-from spark_tiering.maintenance.rebuild.object_sets import ReadSet
+from spark_tiering.maintenance.rebuild.manifests import ReadSet
 from tests.support.builders import delete_finished, delete_started, finished, tp
 from tests.support.stores.segment_objects import manifest_of, whole_segment
 

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletionResult
     from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
-    from spark_tiering.maintenance.request import CareRequest
-    from spark_tiering.maintenance.tier import Tier
+    from spark_tiering.maintenance.tier import CareRequest, Tier
 
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -22,7 +22,7 @@ from spark_tiering.maintenance.wiring import only_looking, open_tier, require_be
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.maintenance.tier import CareRequest
 
 EXIT_BUSY = 4
 EARLIEST = "earliest"

@@ -25,10 +25,8 @@ May be imported by `rlmm.cli.tier_maintenance`.
 - `report`: The report for people and programs.
 - `unit_waves`: Units, run a wave at a time.
 - `store_shards`: The objects of the store, by a listing or an inventory.
-- `cluster_facts`: Topics and offsets, where the metadata is that of the cluster.
-- `metadata_shards`: The segments of the metadata, by shard.
-- `finished_deletions`: Finished deletions in the log of the metadata.
-- `recheck`: Missing objects and unknown sets, compared with the newest metadata.
+- `metadata_shards`: The cluster's facts, and the segments of the metadata, by shard.
+- `recheck`: Missing objects and unknown sets by the newest metadata, finished deletions.
 - `orphan_deletion`: The deletion of orphans, each after another check of its proof.
 - `audit`: The whole audit.
 """

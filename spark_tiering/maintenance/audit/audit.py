@@ -19,6 +19,7 @@ from spark_tiering.maintenance.audit.report import OF_KEYS, AuditReport, OpenUpl
 from spark_tiering.maintenance.audit.shard_join import JoinResult, JoinTask, join
 from spark_tiering.maintenance.audit.store_shards import (
     UNIT_OBJECTS,
+    RowSpill,
     StoreShards,
     open_inventory,
     open_uploads,
@@ -27,11 +28,10 @@ from spark_tiering.maintenance.audit.topic_sums import TopicSummaries, ended_top
 from spark_tiering.maintenance.audit.unit_waves import run_waves
 from spark_tiering.maintenance.audit.unknown_sets import format_head, format_loose, read_list
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditRules, SetVerdict
-from spark_tiering.maintenance.request import unmet_notes
+from spark_tiering.maintenance.tier import unmet_notes
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.key_names import Prefixes, check_prefixes
 from spark_tiering.store_listing.rows import RowBlob
-from spark_tiering.store_listing.spill import RowSpill
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:

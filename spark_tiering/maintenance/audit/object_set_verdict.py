@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spark_tiering.layout.object_names import ObjectKind
     from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts, SegmentFact
     from spark_tiering.maintenance.audit.verdicts import AuditRules
-    from spark_tiering.store_listing.sets import ObjectSet
+    from spark_tiering.store_listing.rows import ObjectSet
 
 _STARTED = SegmentState.COPY_SEGMENT_STARTED
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED

@@ -33,15 +33,14 @@ from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
 from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.reporting.report import FindingSample
 from spark_tiering.store_listing.key_names import KINDS
-from spark_tiering.store_listing.rows import RowBlob
-from spark_tiering.store_listing.sets import gather
+from spark_tiering.store_listing.rows import RowBlob, gather
 from spark_tiering.stores.opening import process_store
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.maintenance.audit.verdicts import AuditRules
-    from spark_tiering.store_listing.sets import ObjectSet
+    from spark_tiering.store_listing.rows import ObjectSet
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
 

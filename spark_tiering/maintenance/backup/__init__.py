@@ -16,7 +16,6 @@ May be imported by `rlmm.cli.tier_maintenance`, `spark_tiering.maintenance.rebui
 
 - `rows`: Records, lost offsets, header, footer, and their digest.
 - `lines`: The same as JSON lines.
-- `log_comparison`: The records of a backup that a log holds, and their offsets.
 - `report`: The reports of an export and of an import.
 - `records`: The records of a log as rows.
 - `tables`: Rows as Parquet.

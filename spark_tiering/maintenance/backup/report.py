@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.log.protocol import LogIdentity
-    from spark_tiering.maintenance.backup.log_comparison import OffsetRun
+    from spark_tiering.maintenance.backup.import_ import OffsetRun
     from spark_tiering.maintenance.backup.rows import (
         BackupExtent,
         BackupHeader,

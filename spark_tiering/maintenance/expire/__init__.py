@@ -23,8 +23,7 @@ May be imported by `rlmm.cli.tier_maintenance`.
 - `topic_ownership`: The owner of a topic's expiry: a job or live brokers.
 - `decision`: The segments of one partition that are deleted, and why.
 - `current_state`: The state of cluster, metadata and jobs, with a plan for each partition.
-- `object_removal`: The removal of objects on executors.
-- `actions`: The actions outside of the process: events, objects, claims.
+- `actions`: The actions outside of the process: events, objects on executors, claims.
 - `execution`: The waves: deletions started, objects deleted, deletions finished.
 - `report`: The report for people and as JSON.
 - `job`: The whole job: decide, claim, decide again, execute, report.

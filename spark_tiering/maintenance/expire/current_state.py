@@ -13,7 +13,7 @@ from spark_tiering.job_registry.job_store import JobStore
 from spark_tiering.job_registry.open_copy_evidence import writers_of
 from spark_tiering.maintenance.expire.decision import decide, may_be_at_work
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwners, rules_of, standing_of
-from spark_tiering.maintenance.request import unmet_notes
+from spark_tiering.maintenance.tier import unmet_notes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from spark_tiering.maintenance.expire.object_removal import RemovalTarget
+from spark_tiering.maintenance.expire.actions import RemovalTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -19,12 +19,11 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `object_sets`: The objects of a segment by a listing, and the outcome of reading its manifest.
 - `decision`: The comparison of objects and metadata, one user partition at a time.
 - `document`: The file of events, written and read.
 - `apply_steps`: The events of a file that are still to be published, in groups.
 - `report`: The reports of both.
-- `manifests`: A unit of work: manifests read, segments recovered.
+- `manifests`: A unit of work: sets of objects, their manifests read, segments recovered.
 - `deleted_segments`: Deletions in the topic, in a snapshot, in a backup.
 - `bucket_reader`: The sets of a store, a user partition at a time.
 - `rebuild`: The whole rebuild.

@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Final
 from rlmm.findings import tier_findings as kinds
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.layout.object_names import ObjectKind, parse_object_key, partition_folder
-from spark_tiering.maintenance.rebuild.manifests import SETS_MAX, ReadTask, read_sets
-from spark_tiering.maintenance.rebuild.object_sets import ListedSet, ReadSet
+from spark_tiering.maintenance.rebuild.manifests import (
+    SETS_MAX,
+    ListedSet,
+    ReadSet,
+    ReadTask,
+    read_sets,
+)
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.manifests import partition_folders, topic_folders
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.maintenance.rebuild.object_sets import ReadSet
+    from spark_tiering.maintenance.rebuild.manifests import ReadSet
 
 
 class RebuildFate(StrEnum):

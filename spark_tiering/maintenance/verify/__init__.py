@@ -17,16 +17,13 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `settings`: Settings of the checks: their depth and pace.
-- `values`: The values of a unit, and the faults of a segment.
+- `values`: The settings of the checks, the values of a unit, and the faults of a segment.
 - `object_checks`: The objects of a segment against its manifest and its metadata.
-- `segment_files`: A tiered segment as the files of a broker.
-- `salvage`: The offsets of a damaged log that can still be read.
+- `salvage`: Segment files as a broker has them; readable offsets of a damaged log.
 - `content_checks`: A log and its indexes, checked in one pass.
 - `unit_execution`: One unit on an executor: the store, the key ring, the pace.
-- `extents`: Gaps, overlaps and epochs between segments.
 - `segment_choice`: The choice and order of segments, and the size of units.
-- `fault_findings`: Faults as findings, and the offsets lost with them.
+- `fault_findings`: Faults within and between segments as findings, and the lost offsets.
 - `report`: The report for people and programs.
 - `verification`: The driver: units in waves, and the metadata once more.
 """

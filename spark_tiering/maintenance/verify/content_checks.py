@@ -10,8 +10,12 @@ from rlmm.retention.segment_lineage import began_behind
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
 from spark_tiering.maintenance.verify.object_checks import of_unreadable
-from spark_tiering.maintenance.verify.salvage import DamagedLogReader, positions_of
-from spark_tiering.maintenance.verify.segment_files import SegmentLogFile, stream_of
+from spark_tiering.maintenance.verify.salvage import (
+    DamagedLogReader,
+    SegmentLogFile,
+    positions_of,
+    stream_of,
+)
 from spark_tiering.maintenance.verify.values import SegmentFault, plain
 from spark_tiering.segment_reading.faults import ReadFault, SegmentUnreadable
 from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.findings import tier_findings as tier_kinds
 from rlmm.findings.finding import of_partition
-from rlmm.retention.segment_lineage import EpochStretch, covered_by, not_in
+from rlmm.inspection.epoch_order import EPOCH_ORDER, epoch_order
+from rlmm.retention.segment_lineage import (
+    EpochStretch,
+    began_behind,
+    covered_by,
+    gaps_in,
+    lineage_of,
+    not_in,
+    overlaps_in,
+    wanted_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,8 +24,43 @@ if TYPE_CHECKING:
     from rlmm.findings.finding import Finding, FindingKind
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.maintenance.verify.extents import ExtentFault
     from spark_tiering.maintenance.verify.values import Offsets, SegmentFault
+
+
+class ExtentFault(NamedTuple):
+    code: str
+    detail: str
+    lost: tuple[tuple[int, int], ...] = ()
+    segment_ids: tuple[str, ...] = ()
+
+
+def judge_extents(
+    partition: TopicIdPartition,
+    finished: Sequence[SegmentMetadata],
+    earliest: int | None = None,
+) -> Iterator[ExtentFault]:
+    """
+    Return gaps, overlaps and epochs that do not rise; *earliest* is the log start offset.
+
+    Brokers look up by leader epoch: offsets of a replaced epoch are history.
+    """
+    lineage = lineage_of(finished)
+    log_start = max((earliest or 0, *(began_behind(one) or 0 for one in finished)))
+    for gap in wanted_of(gaps_in(lineage, finished), log_start):
+        detail = f"offsets {gap.first} to {gap.last} of leader epoch {gap.epoch} are in no segment"
+        yield ExtentFault(tier_kinds.EXTENT_GAP.code, detail, ((gap.first, gap.last),))
+    for one, other, both in overlaps_in(finished):
+        if both.last < log_start:
+            continue
+        where = f"offsets {both.first} to {both.last} of leader epoch {both.epoch}"
+        ids = (str(one.id.uuid), str(other.id.uuid))
+        detail = f"{where} are in {ids[0]} and in {ids[1]}"
+        yield ExtentFault(tier_kinds.EXTENT_OVERLAP.code, detail, (), ids)
+    for found in epoch_order(partition, finished, earliest):
+        if found.kind is EPOCH_ORDER:
+            name = str(found.fields["segment_id"])
+            yield ExtentFault(tier_kinds.EPOCH_ORDER.code, found.detail, (), (name,))
+
 
 KINDS: Final[Mapping[str, FindingKind]] = {
     kind.code: kind for kind in tier_kinds.KINDS_BY_COMMAND["tier verify"]

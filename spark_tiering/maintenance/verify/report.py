@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from rlmm.findings.finding import Finding
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.maintenance.verify.settings import SegmentSample
-    from spark_tiering.maintenance.verify.values import Offsets, VerifyWork
+    from spark_tiering.maintenance.verify.values import Offsets, SegmentSample, VerifyWork
     from spark_tiering.reporting.report import FindingSample
 
 FORMAT: Final = "rlmm-tier-verify"

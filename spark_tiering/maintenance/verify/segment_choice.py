@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
+    from spark_tiering.maintenance.verify.values import SegmentSample, VerifyOptions
 
 SEGMENTS_MAX: Final = 100
 """Segments of a unit: some seconds of requests."""

@@ -11,9 +11,13 @@ from rlmm.findings import tier_findings as tier_kinds
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.request import unmet_notes
-from spark_tiering.maintenance.verify.extents import judge_extents
-from spark_tiering.maintenance.verify.fault_findings import extent_finding_of, finding_of, lost_of
+from spark_tiering.maintenance.tier import unmet_notes
+from spark_tiering.maintenance.verify.fault_findings import (
+    extent_finding_of,
+    finding_of,
+    judge_extents,
+    lost_of,
+)
 from spark_tiering.maintenance.verify.report import VerifyReport
 from spark_tiering.maintenance.verify.segment_choice import (
     behind,
@@ -46,8 +50,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.maintenance.tier import Tier, TierMoment
-    from spark_tiering.maintenance.verify.settings import VerifyOptions
-    from spark_tiering.maintenance.verify.values import Offsets
+    from spark_tiering.maintenance.verify.values import Offsets, VerifyOptions
     from spark_tiering.reporting.progress import Progress
 
 UNITS_AT_ONCE: Final = 8

@@ -23,7 +23,7 @@ from spark_tiering.maintenance.backup import import_ as importing
 from spark_tiering.maintenance.backup.files import open_backup, writing
 from spark_tiering.maintenance.backup.import_ import import_backup
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.tier_metadata.settings import EmbeddedAccess

@@ -11,7 +11,7 @@ from rlmm.errors import ConfigError
 from rlmm.metadata.assignment import Assignment
 from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.copy_plan.rules import SegmentSelection
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.engines import World

@@ -16,7 +16,7 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.rebuild.decision import RebuildFate
 from spark_tiering.maintenance.rebuild.document import entry_of
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import delete_finished, delete_started, partition_delete

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from rlmm.cli.main import cli
 from spark_tiering.maintenance.rebuild.document import entry_of
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.reporting.progress import Meter
 from tests.support.builders import delete_finished, delete_started

@@ -13,7 +13,7 @@ from spark_tiering.maintenance.rebuild import bucket_reader as bucket_reading
 from spark_tiering.maintenance.rebuild.apply import apply
 from spark_tiering.maintenance.rebuild.decision import RebuildFate
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.opening import open_store
 from tests.support.builders import tp

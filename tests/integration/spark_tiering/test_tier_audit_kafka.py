@@ -19,7 +19,7 @@ from spark_tiering.maintenance.audit.verdicts import (
     OrphanProof,
     SetVerdict,
 )
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import delete_topic, produce, until

@@ -11,7 +11,7 @@ import pytest
 
 from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.repository.tree import ROOT

@@ -13,7 +13,7 @@ from rlmm.base.clock import SYSTEM_CLOCK
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, SetVerdict
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.opening import open_store

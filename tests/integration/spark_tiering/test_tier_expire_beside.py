@@ -17,7 +17,7 @@ from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.expire.execution import ExpireFate
 from spark_tiering.maintenance.expire.job import expire_lease
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore

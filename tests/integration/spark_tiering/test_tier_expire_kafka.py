@@ -17,7 +17,7 @@ from spark_tiering.maintenance.expire.decision import decide
 from spark_tiering.maintenance.expire.job import expire
 from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local_settings import LocalSettings

@@ -10,7 +10,7 @@ from rlmm.metadata.segment import SegmentState
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.maintenance.expire.job import expire
 from spark_tiering.maintenance.expire.options import ExpireOptions
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.opening import open_store
 from tests.support.cli.tier_command import Command

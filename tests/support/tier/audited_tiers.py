@@ -26,8 +26,7 @@ from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
 from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletion
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, USUAL_PROOFS, SetVerdict
-from spark_tiering.maintenance.request import CareRequest
-from spark_tiering.maintenance.tier import Tier
+from spark_tiering.maintenance.tier import CareRequest, Tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import process_store
 from tests.support.builders import started, tp, update

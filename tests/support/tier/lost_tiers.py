@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from rlmm.cli.main import cli
 from rlmm.library.remote_log_metadata import open_metadata
 from spark_tiering.maintenance.rebuild.document import entry_of
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from tests.support.builders import tp
 

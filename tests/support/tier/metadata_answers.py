@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 
 if TYPE_CHECKING:

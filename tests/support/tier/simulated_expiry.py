@@ -12,8 +12,8 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import TRANSITIONS, PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
-from spark_tiering.maintenance.expire.object_removal import RemovalResult
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.expire.actions import RemovalResult
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.maintenance.expire.object_removal import RemovalTarget
+    from spark_tiering.maintenance.expire.actions import RemovalTarget
 
 SHORT = dict(zip(SegmentState, ("CS", "CF", "DS", "DF"), strict=True))
 

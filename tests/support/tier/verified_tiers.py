@@ -12,8 +12,8 @@ from rlmm.metadata.events import SegmentUpdate
 from spark_tiering.layout.manifest import Manifest, SegmentDescription
 from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
-from spark_tiering.maintenance.request import CareRequest
-from spark_tiering.maintenance.verify.settings import VerifyOptions
+from spark_tiering.maintenance.tier import CareRequest
+from spark_tiering.maintenance.verify.values import VerifyOptions
 from spark_tiering.maintenance.verify.verification import verify_tier
 from spark_tiering.maintenance.wiring import only_looking, open_tier
 from spark_tiering.stores.content import BytesContent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.log_leader_epochs import LogLeaderEpochs
+from rlmm.retention.segment_lineage import LogLeaderEpochs
 from tests.support.builders import started
 
 CF = SegmentState.COPY_SEGMENT_FINISHED

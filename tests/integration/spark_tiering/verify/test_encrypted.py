@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from spark_tiering.maintenance.verify.settings import VerifyOptions
+    from spark_tiering.maintenance.verify.values import VerifyOptions
 
 
 LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES

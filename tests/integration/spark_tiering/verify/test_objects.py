@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.verify.settings import VerifyOptions
+from spark_tiering.maintenance.verify.values import VerifyOptions
 from spark_tiering.segments.findings import SegmentPart
 from tests.support.tier.job_folders import ORDERS, PLAIN, ZSTD, TierPlace
 from tests.support.tier.verified_tiers import DEEP, stored, told, verify

@@ -15,7 +15,7 @@ from spark_tiering.executor.throttle import PaceLimits, Throttle
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.tier import Tier, TierMoment
-from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
+from spark_tiering.maintenance.verify.values import SegmentSample, VerifyOptions
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.tier.job_folders import TierPlace, WatchedUnits, states

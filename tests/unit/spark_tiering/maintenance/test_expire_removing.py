@@ -9,7 +9,7 @@ import pytest
 
 from rlmm.errors import StoreUnavailable
 from spark_tiering.layout.object_names import object_keys
-from spark_tiering.maintenance.expire.object_removal import RemovalTarget, RemovalTask, remove
+from spark_tiering.maintenance.expire.actions import RemovalTarget, RemovalTask, remove
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.local_settings import LocalSettings

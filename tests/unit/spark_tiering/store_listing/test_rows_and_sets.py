@@ -7,9 +7,15 @@ from hypothesis import strategies as st
 
 from rlmm.metadata.ids import INT64_MAX, Uuid
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.store_listing.rows import ObjectRow, ObjectRows, RowBlob, ShardPlaces, shards_for
-from spark_tiering.store_listing.sets import gather
-from spark_tiering.store_listing.spill import RowSpill
+from spark_tiering.maintenance.audit.store_shards import RowSpill
+from spark_tiering.store_listing.rows import (
+    ObjectRow,
+    ObjectRows,
+    RowBlob,
+    ShardPlaces,
+    gather,
+    shards_for,
+)
 from tests.support.builders import tp
 
 _ROWS = st.builds(

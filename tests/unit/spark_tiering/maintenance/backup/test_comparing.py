@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from spark_tiering.maintenance.backup.log_comparison import RUNS_MAX, RestoredOffsets, begun
+from spark_tiering.maintenance.backup.import_ import RUNS_MAX, RestoredOffsets, begun
 from spark_tiering.maintenance.backup.rows import BackupRow, LostOffsets
 
 ROWS = [BackupRow(0, offset, 5, None, b"%d" % offset) for offset in (3, 4, 7)]

@@ -18,7 +18,7 @@ from spark_tiering.maintenance.rebuild.decision import (
     differences,
     overlaps,
 )
-from spark_tiering.maintenance.rebuild.object_sets import ReadSet
+from spark_tiering.maintenance.rebuild.manifests import ReadSet
 from tests.support.builders import tp
 from tests.support.stores.segment_objects import whole_segment
 

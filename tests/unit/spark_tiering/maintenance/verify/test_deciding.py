@@ -14,11 +14,11 @@ from rlmm.errors import ConfigError
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.maintenance.verify import segment_choice as choosing
-from spark_tiering.maintenance.verify.extents import judge_extents
 from spark_tiering.maintenance.verify.fault_findings import (
     KINDS,
     extent_finding_of,
     finding_of,
+    judge_extents,
     lost_of,
     ranges_text,
 )
@@ -34,11 +34,12 @@ from spark_tiering.maintenance.verify.segment_choice import (
     sampled,
     token_of,
 )
-from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 from spark_tiering.maintenance.verify.values import (
     SegmentFault,
     SegmentFaults,
+    SegmentSample,
     UnitVerdict,
+    VerifyOptions,
     VerifyWork,
     plain,
 )
