@@ -126,10 +126,7 @@ def test_export_when_programs_read_it_then_everything_is_told(
 def test_import_when_it_was_broken_off_then_the_same_command_goes_on(
     archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    An import broken off at any group, by a signal, continues by the same command and appends no
-    record twice.
-    """
+    """An import broken off at any group continues by the same command, without repeats."""
     monkeypatch.setattr(importing, "GROUP_ROWS", 3)
     file, blank = tmp_path / "a.jsonl", tmp_path / "blank"
     content = exported(file, archive)
@@ -148,10 +145,7 @@ def test_import_when_it_was_broken_off_then_the_same_command_goes_on(
 def test_import_when_a_log_is_there_and_empty_then_it_keeps_who_it_is(
     archive: Path, tmp_path: Path
 ) -> None:
-    """
-    An import into an empty existing log of another cluster needs consent, keeps that log's identity
-    and stores the same events.
-    """
+    """An import into another cluster's empty log needs consent and keeps its identity."""
     file, begun = tmp_path / "a.jsonl", tmp_path / "begun"
     exported(file, archive)
     asyncio.run(begin_log(begun / "log"))
@@ -169,10 +163,7 @@ def test_import_when_a_log_is_there_and_empty_then_it_keeps_who_it_is(
 def test_import_when_the_log_cannot_take_it_then_nothing_is_appended(
     archive: Path, tmp_path: Path
 ) -> None:
-    """
-    An import into a log with another number of partitions, other events or a running service is
-    refused in one line.
-    """
+    """An import into a log of other size or content, or in use, is refused in one line."""
     file, other, full = tmp_path / "a.jsonl", tmp_path / "other", tmp_path / "full"
     exported(file, archive)
     asyncio.run(begin_log(other / "log", 4))
@@ -234,10 +225,7 @@ def test_import_when_the_file_is_broken_then_nothing_is_begun(
 def test_import_when_the_log_had_holes_then_the_new_offsets_are_told(
     archive: Path, tmp_path: Path
 ) -> None:
-    """
-    An import of a log with holes, from compaction or a trimmed head, keeps the order of events and
-    reports their new offsets.
-    """
+    """An import of a log with holes keeps the order and reports the new offsets."""
     whole = open_backup(tmp_path / "a.jsonl") if exported(tmp_path / "a.jsonl", archive) else None
     assert whole is not None
     header = whole.header
@@ -261,10 +249,7 @@ def test_import_when_the_log_had_holes_then_the_new_offsets_are_told(
 def test_export_when_records_are_damaged_then_the_rest_is_written_and_it_is_told(
     archive: Path, tmp_path: Path
 ) -> None:
-    """
-    An export of damaged records exits with 1 and names the lost offsets, and an import names the
-    gaps of the backup.
-    """
+    """An export of damaged records exits with 1 and names the lost offsets."""
     log = next(path for path in sorted(archive.rglob("*.log")) if path.stat().st_size)
     content = bytearray(log.read_bytes())
     content[-3] ^= 0xFF

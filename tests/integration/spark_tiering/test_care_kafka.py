@@ -71,10 +71,7 @@ def exported(access: EmbeddedAccess, file: Path) -> BackupExportReport:
 async def test_apply_when_the_target_is_a_real_topic_then_it_has_the_segments(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    A rebuild on a real topic restores the segments of two brokers, a second application publishes
-    nothing, and segments deleted meanwhile stay deleted.
-    """
+    """A rebuild on a real topic restores segments once; those deleted meanwhile stay deleted."""
     access = await own_access(kafka_broker)
     older = whole_segment("older", partition=ORDERS, broker_id=1, event_timestamp_ms=1)
     newer = whole_segment("newer", partition=ORDERS, broker_id=2, event_timestamp_ms=2)
@@ -128,10 +125,7 @@ def made_backup(file: Path, header: BackupHeader) -> Path:
 async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
     kafka_broker: TieredKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    An import into a real topic keeps keys, times, headers, tombstones and order, also after an
-    interruption, and its export is the same.
-    """
+    """An import into a real topic keeps records in order, also after an interruption."""
     access = await own_access(kafka_broker)
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
     extents = {0: BackupExtent(10, 16), 1: BackupExtent(0, 0), 2: BackupExtent(0, 1)}
@@ -167,10 +161,7 @@ async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
 async def test_backup_of_a_real_topic_when_it_has_holes_then_they_are_told(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    The backup of a topic with a trimmed head and transaction markers reports its holes, and the
-    import closes them.
-    """
+    """The backup of a real topic reports its holes, and the import closes them."""
     access = await own_access(kafka_broker)
     await committed(kafka_broker, access.topic, [b"%d" % number for number in range(5)])
     await committed(kafka_broker, access.topic, [b"last"])
@@ -200,10 +191,7 @@ async def committed(kafka: TieredKafka, topic: str, values: list[bytes]) -> None
 async def test_import_when_the_topic_stamps_records_then_it_is_told(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    An import into a topic with log append time reports the new times, and a topic with other
-    records or a short retention is refused.
-    """
+    """An import reports a topic's own times; foreign records or short retention are refused."""
     access = await own_access(kafka_broker, **{"message.timestamp.type": "LogAppendTime"})
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
     extents = {0: BackupExtent(10, 16), 2: BackupExtent(0, 1)}

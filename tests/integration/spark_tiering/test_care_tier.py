@@ -44,10 +44,7 @@ def finish(request: CareRequest) -> tuple[list[str], list[str]]:
 
 
 def test_tier_when_its_log_is_embedded_then_each_moment_is_of_now(tmp_path: Path) -> None:
-    """
-    An embedded log that has no records yet is empty, and the next image contains each published
-    event.
-    """
+    """An embedded log begins empty, and the next image has each published event."""
     before, after = finish(CareRequest(embedded=tmp_path / "archive"))
     assert before == []
     assert after == ["logs 0 COPY_SEGMENT_FINISHED", "orders 0 COPY_SEGMENT_FINISHED"]
@@ -78,10 +75,7 @@ def test_tier_when_its_log_is_a_copy_then_it_is_read_and_never_written(tmp_path:
 
 
 def test_request_when_two_sources_are_named_then_is_refused(tmp_path: Path) -> None:
-    """
-    A request with both an embedded log and a service is refused, while a cluster beside it is
-    allowed.
-    """
+    """An embedded log beside a service is refused, and beside a cluster allowed."""
     with pytest.raises(ConfigError, match="one of the two"):
         CareRequest(SourceSettings(sidecar="host:1"), tmp_path)
     beside = CareRequest(SourceSettings(bootstrap_servers="host:1"), tmp_path)

@@ -119,10 +119,7 @@ def test_export_when_manifests_alone_are_asked_then_the_same_is_read(
 def test_export_when_a_manifest_is_damaged_then_it_is_named_and_found(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """
-    An export names a damaged manifest, its offsets are a gap in the plan, and the reader of the
-    plan gets the reason.
-    """
+    """An export names a damaged manifest; its offsets are a gap with the reason."""
     manifest = min((place.folder / "store").rglob("orders-*/*/*.rsm-manifest"))
     manifest.write_bytes(manifest.read_bytes()[:-20])
     result = export(
@@ -153,9 +150,7 @@ def test_export_when_something_is_missing_then_fails_only_where_that_is_asked(
 def test_export_when_the_plan_is_for_standard_output_then_nothing_else_is_there(
     flags: list[str], tmp_path: Path
 ) -> None:
-    """
-    An export to standard output prints only the plan there, and the summary on standard error.
-    """
+    """An export prints its plan alone to standard output, and a summary on standard error."""
     result = export(*flags, "--save", "-")
     assert result.exit_code == 0, result.output
     (tmp_path / "plan.json").write_bytes(result.stdout_bytes)
@@ -191,10 +186,7 @@ def test_export_when_asked_what_is_new_then_only_that_is_planned(
 def test_export_when_a_token_is_named_then_its_plan_is_made_again_to_the_byte(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
-    """
-    An export of a token, also of a `--since` plan, makes the same plan byte for byte, whatever
-    happened to its segments.
-    """
+    """An export of a token makes the same plan byte for byte, whatever happened since."""
     files = {name: tmp_path / f"{name}.json" for name in ("one", "two", "again", "thrice")}
     middle = place.segments()[0].last_offset + 1
     export(*flags, "--range", f"orders-3@:{middle}", "--save", str(files["one"]))
@@ -309,10 +301,7 @@ QUESTIONS: dict[str, list[str]] = {
 def test_f78_export_when_asked_of_each_source_then_plans_are_equal_to_the_byte(
     sources: dict[str, list[str]], question: str, tmp_path: Path
 ) -> None:
-    """
-    Exports of a service and of copied folders are equal byte for byte, and each source accepts the
-    other's token.
-    """
+    """Exports of service and folders are equal, and each accepts the other's token."""
     plans = {}
     for name, source in sources.items():
         file = tmp_path / f"{name}.json"

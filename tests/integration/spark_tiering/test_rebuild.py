@@ -84,10 +84,7 @@ def test_rebuild_when_copies_of_two_brokers_hold_the_same_then_the_later_one_is_
 
 
 def test_f121_sets_that_are_not_whole_are_named_and_never_invented(lost: Lost) -> None:
-    """
-    Objects without manifest or log, cut, or of another segment are named, and no segment is
-    invented.
-    """
+    """Incomplete or foreign sets are named, and no segment is invented."""
     segments = {
         name: whole_segment(name, 100 * number, 100 * number + 99)
         for number, name in enumerate(("fine", "none", "nolog", "cut", "moved", "junk", "mute"))
@@ -143,10 +140,7 @@ def deletions(lost: Lost) -> tuple[list[SegmentMetadata], list[Any]]:
 
 
 def test_f114_what_the_topic_knows_as_deleted_is_named_and_not_brought_back(lost: Lost) -> None:
-    """
-    The rebuild names deleted segments and does not bring them back, even those known from the
-    topic's history alone.
-    """
+    """Deleted segments are named and not restored, even by the topic's history alone."""
     (going, gone, dropped, kept), events = deletions(lost)
     lost.publish(*events)
     found = lost.compare()
@@ -161,10 +155,7 @@ def test_f114_what_the_topic_knows_as_deleted_is_named_and_not_brought_back(lost
 def test_f116_what_a_backup_or_a_snapshot_knows_as_deleted_is_not_brought_back(
     lost: Lost, tmp_path: Path
 ) -> None:
-    """
-    The rebuild does not restore segments, or partitions, that a backup or snapshot knows as
-    deleted.
-    """
+    """The rebuild restores nothing that a backup or snapshot knows as deleted."""
     _, events = deletions(lost)
     lost.publish(*events)
     store_partition_delete(lost, partition_delete(MARKED, LOGS))
@@ -192,10 +183,7 @@ def test_f116_what_a_backup_or_a_snapshot_knows_as_deleted_is_not_brought_back(
 
 
 def test_rebuild_when_a_part_is_missing_then_only_that_is_brought_back(lost: Lost) -> None:
-    """
-    The rebuild restores only lost segments and recognises those that are equal, different, open or
-    superseded.
-    """
+    """Only lost segments are restored; equal, different, open or superseded ones are told."""
     equal, missing = whole_segment("a", 0, 99), whole_segment("b", 100, 199)
     different, opened = whole_segment("c", 200, 299), whole_segment("d", 300, 399)
     inner, absent = whole_segment("e", 10, 50), whole_segment("f", 400, 499)

@@ -28,10 +28,7 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(
     lost: Lost,
 ) -> None:
-    """
-    Segments that were deleted, copied again or changed since the file was made are named, and the
-    rest is published.
-    """
+    """Segments deleted, copied again or changed since are named; the rest is published."""
     names = ("a", "b", "c", "d")
     a, b, c, d = (whole_segment(name, n * 100, n * 100 + 99) for n, name in enumerate(names))
     for one in (a, b, c, d):
@@ -51,10 +48,7 @@ def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(
 
 
 def test_apply_when_it_was_broken_off_then_it_is_gone_on_with(lost: Lost) -> None:
-    """
-    An application that was interrupted after a start or a finish continues and stores each event
-    once.
-    """
+    """An application interrupted at any event continues and stores each event once."""
     a, b = whole_segment("a", 0, 99), whole_segment("b", 100, 199)
     for one in (a, b):
         put_set(lost.store, one)
@@ -69,10 +63,7 @@ def test_apply_when_it_was_broken_off_then_it_is_gone_on_with(lost: Lost) -> Non
 def test_apply_when_a_file_was_made_for_another_log_then_is_refused_unless_it_is_meant(
     lost: Lost,
 ) -> None:
-    """
-    A file of another cluster, topic id or partition count is refused in one line, unless the
-    operator allows it.
-    """
+    """A file of another log is refused in one line, unless the operator allows it."""
     put_set(lost.store, whole_segment(1))
     lost.finish(whole_segment("other", partition=LOGS))
     lost.save()

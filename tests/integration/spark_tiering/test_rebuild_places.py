@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 def test_f121_bucket_when_its_metadata_is_lost_then_it_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A rebuild from a prefix of a real store answers for whole segments as before and names the rest.
-    """
+    """A rebuild of a real store answers for whole segments as before, and names the rest."""
     known_as(ACCESS, SECRET, tmp_path, monkeypatch)
     with seaweedfs_server(tmp_path) as server:
         bucket = server_bucket(server)

@@ -141,9 +141,7 @@ def test_audit_when_data_is_missing_then_is_corrupt(place: TierPlace) -> None:
 
 
 def test_audit_of_a_foreign_bucket_is_told_as_that(tmp_path: Path, place: TierPlace) -> None:
-    """
-    An audit of a foreign bucket reports its objects as foreign and the tier's objects as missing.
-    """
+    """A foreign bucket has foreign objects, and lacks those of the tier."""
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "photo.jpg").write_bytes(b"x")
@@ -161,10 +159,7 @@ def test_audit_of_a_foreign_bucket_is_told_as_that(tmp_path: Path, place: TierPl
 def test_audit_by_inventory_when_its_bucket_is_the_stores_then_needs_no_listing(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """
-    An audit by the store's own inventory needs no listing, also without the store, and finds
-    objects finished since the inventory.
-    """
+    """An audit by inventory needs no listing nor store, and knows later segments."""
     rows = [Row(key, size) for key, size in place.objects().items()]
     now_ms = 4_000_000_000_000
     folder = write_inventory(tmp_path / "list", [csv_bytes(rows)], created_ms=now_ms)
@@ -229,9 +224,7 @@ def test_orphans_when_the_metadata_is_a_copy_are_not_deleted(place: TierPlace) -
 
 
 def test_audit_when_the_prefix_is_another_one_then_says_what_to_look_at(place: TierPlace) -> None:
-    """
-    An audit of a wrong prefix says to check it, since all segments missing at once is unlikely.
-    """
+    """All segments missing at once make the audit ask for the right prefix."""
     hint = "note: not one finished segment has an object under 'other/': look whether store and"
     result = audit(place, "--prefix", "other/")
     assert result.exit_code == 1
@@ -254,10 +247,7 @@ def test_audit_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(place: Ti
 def test_audit_while_it_runs_then_says_how_far_it_is_beside_its_answer(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """
-    Audit and deletion print their progress on standard error, and the document stays alone on
-    standard output.
-    """
+    """Progress goes to standard error, and the document alone to standard output."""
     leave(place, 1, CS, DS, DF)
     file = tmp_path / "orphans.jsonl"
     result = audit(place, "--output", "json", "--save-orphans", str(file))

@@ -67,10 +67,7 @@ def audited(
 async def test_f116_f119_topic_of_a_real_cluster_when_audited_and_deleted_leaves_proven_orphans(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    The audit of a live topic is clean, and after its deletion the objects that the brokers' plugin
-    left are proven orphans by the metadata log and are deleted.
-    """
+    """A live topic audits clean; after its deletion the plugin's leftovers are proven orphans."""
     kafka, folder = kafka_broker, tmp_path / "store"
     folder.mkdir()
     await kafka.create_topic(TOPIC)

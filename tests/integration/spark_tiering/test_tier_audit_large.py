@@ -34,10 +34,7 @@ SIZES = [
 def test_audit_by_inventory_when_there_are_many_objects_then_memory_is_bounded(
     tmp_path: Path, segments: int
 ) -> None:
-    """
-    An audit of many objects by inventory makes no request to the store, finds every planted fault
-    and bounds its memory.
-    """
+    """A large audit by inventory asks nothing of the store, in bounded memory."""
     large = LargeTier(segments)
     metadata = large.write_metadata(tmp_path / "metadata")
     inventory = large.write_inventory(tmp_path / "inventory")

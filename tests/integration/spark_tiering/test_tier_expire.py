@@ -83,10 +83,7 @@ def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_noth
 def test_run_when_applied_then_what_was_shown_goes_and_nothing_else(
     tier: Command, tmp_path: Path
 ) -> None:
-    """
-    The run deletes exactly the shown objects and metadata, keeps a report, and a second run finds
-    nothing.
-    """
+    """The run deletes exactly the shown objects and metadata, and keeps a report."""
     kept = {key for key in tier.place.objects() if "-payments" not in key and "0120-" in key}
     report = tmp_path / "expired.json"
     more = ["--retention-bytes", str(SIZES[1]), "--topic", "orders", "--apply"]
@@ -138,9 +135,7 @@ def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier
 
 
 def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier: Command) -> None:
-    """
-    A deletion begun by a dead process is finished without any limit, also when objects are gone.
-    """
+    """A deletion begun by a dead process is finished without any limit."""
     one, two, *_ = tier.place.segments()
     moved(tier.place, one, DS)
     moved(tier.place, two, DS)
@@ -157,10 +152,7 @@ def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier:
 def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_it_is_finished(
     tier: Command,
 ) -> None:
-    """
-    An abandoned copy goes through CS, DS and DF, because a copy deleted without DS would return as
-    a ghost.
-    """
+    """An abandoned copy goes through CS, DS, DF: without DS it would return as a ghost."""
     lone = opened(tier.place, Uuid.of(7, 1), 251, 300)
     store = process_store(tier.place.store_settings)
     keys = object_keys(lone.id, lone.start_offset)
@@ -182,10 +174,7 @@ def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_
 def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brought_to_its_end(
     tier: Command, state: PartitionDeleteState
 ) -> None:
-    """
-    An abandoned partition deletion is listed with its bytes and last event, is completed, and is
-    not reported again.
-    """
+    """An abandoned partition deletion is listed, completed, and not reported again."""
     first, *_ = tier.place.segments()
     moved(tier.place, first, DS)
     with writing(tier.place) as metadata:
@@ -216,10 +205,7 @@ def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brough
 def test_f118_objects_when_they_are_gone_already_then_a_success_that_is_told(
     tier: Command,
 ) -> None:
-    """
-    A deletion of absent objects succeeds and is reported, so that an operator notices a changed
-    prefix.
-    """
+    """A deletion of absent objects succeeds and is reported."""
     store = process_store(tier.place.store_settings)
     for key in [key for key in tier.place.objects() if "orders" in key]:
         store.delete(key)
@@ -261,10 +247,7 @@ def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(
 def test_command_when_store_or_archive_is_not_there_then_is_refused_and_makes_neither(
     tier: Command, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
-    """
-    A missing store or archive is refused and not created, since a mistyped folder would cost the
-    whole metadata.
-    """
+    """A missing store or archive is refused and not created: it may be mistyped."""
     before = trees(tier.place)
     nowhere = str(tmp_path / "nowhere")
     archive = str(tier.place.archive)
@@ -286,9 +269,7 @@ def test_command_when_store_or_archive_is_not_there_then_is_refused_and_makes_ne
 def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_there(
     tier: Command, tmp_path: Path
 ) -> None:
-    """
-    A dry run on the wrong store says that it has none of the objects, before the metadata is gone.
-    """
+    """A dry run on the wrong store says that it has none of the objects."""
     other = tmp_path / "other"
     other.mkdir()
     flags = ["--embedded", str(tier.place.archive), "--retention-ms", "0", "--no-spark"]
@@ -322,9 +303,7 @@ def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(
 
 
 def test_command_when_nobody_says_whose_topics_they_are_then_refused(tier: Command) -> None:
-    """
-    The command is refused without a cluster or --offline, since live brokers may use that metadata.
-    """
+    """A run without a cluster or --offline is refused: live brokers may use that metadata."""
     log = ["--log-dirs", str(tier.place.archive / "log"), *tier.store, "--no-spark"]
     refused = tier("expire", *log, "--retention-ms", "0")
     assert refused.exit_code == 2

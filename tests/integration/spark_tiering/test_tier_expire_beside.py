@@ -52,10 +52,7 @@ pytestmark = pytest.mark.usefixtures("bare_environment")
 def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_on(
     tier: Command,
 ) -> None:
-    """
-    A topic with a running copy job is left to it and named with the job, and expires when that job
-    is over.
-    """
+    """A topic is left to its running copy job, and expires when that is over."""
     place = tier.place
     request = CareRequest(store=place.store_settings)
     with open_tier(request) as care, expire_lease(care) as life:
@@ -73,10 +70,7 @@ def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_
 
 
 def test_f120_copy_when_a_job_is_at_it_then_stays_however_old_it_is(tmp_path: Path) -> None:
-    """
-    A copy of a running job stays however old it is, also in a dry run, by the job's plan and
-    heartbeats.
-    """
+    """A copy of a running job stays however old it is, also in a dry run."""
     tier = Command(place := TierPlace(tmp_path, partitions=(ORDERS,)))
     flags = ["--retention-ms", "0", "--min-age", "0s", "--end-open-copies", "--output", "json"]
     shown: list[dict[str, Any]] = []
@@ -93,10 +87,7 @@ def test_f120_copy_when_a_job_is_at_it_then_stays_however_old_it_is(tmp_path: Pa
 def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twice_for_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    After a change of the prefix expire deletes the objects under both prefixes without a second
-    request for all of them.
-    """
+    """Objects under both prefixes are deleted without a second request for all."""
     place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
     assert place.run().is_fine
     place.prefix = "new/"
@@ -138,10 +129,7 @@ def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twic
 def test_f125_prefix_when_the_old_one_is_not_named_then_what_was_not_there_is_told(
     tmp_path: Path,
 ) -> None:
-    """
-    A run after a prefix change deletes nothing unless the operator declares the objects gone, and
-    then names the searched keys.
-    """
+    """Absent objects stop a run unless the operator declares them gone."""
     place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
     assert place.run().is_fine
     place.prefix = "new/"
@@ -169,10 +157,7 @@ def told_cluster(is_tiered: bool = False, **said: Any) -> FakeCluster:
 def test_topic_when_live_brokers_expire_it_then_is_refused_by_name_and_others_go_on(
     tier: Command,
 ) -> None:
-    """
-    A topic that live brokers expire is refused by name whatever limits are given, and other topics
-    use their own settings.
-    """
+    """A topic of live brokers is refused by name; others use their own settings."""
     report = run(tier.place, cluster=told_cluster(is_tiered=True))
     assert [(one.kind, one.subject) for one in report.findings()] == [(kinds.EXPIRE_LIVE, "orders")]
     assert not report.is_fine
@@ -197,9 +182,7 @@ def test_topic_when_the_cluster_does_not_tell_about_it_then_is_refused(tier: Com
 def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(
     tier: Command,
 ) -> None:
-    """
-    The archive of a deleted topic is expired without the settings of the new topic of its name.
-    """
+    """The archive of a deleted topic ignores the settings of a new one of its name."""
     cluster = told_cluster(is_tiered=True)
     anew = replace(cluster.topics_there["orders"], topic_id=Uuid.of(1, 1))
     cluster = replace(cluster, topics_there={"orders": anew})
@@ -214,9 +197,7 @@ def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(
 def test_archive_when_the_local_log_begins_later_then_it_does_not_unless_asked_for(
     tier: Command,
 ) -> None:
-    """
-    A later local log start offset expires nothing of an archive, unless the operator asks for it.
-    """
+    """A later local log start expires nothing of an archive, unless asked for."""
     said: dict[str, Any] = {"retention_ms": -1, "is_applied": False, "cluster": told_cluster()}
     assert run(tier.place, **said).receipts == ()
     report = run(tier.place, asks_log_start=True, **said)
@@ -235,10 +216,7 @@ def test_deleted_topics_of_an_archive_when_asked_for_then_refused(tier: Command)
 def test_f116_topic_when_its_cluster_has_deleted_it_then_goes_only_when_asked_for(
     tier: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A deletion begun by brokers is completed; the rest of a deleted topic is listed and goes with
-    the flag.
-    """
+    """Begun deletions are completed; the rest of a deleted topic goes with the flag."""
     monkeypatch.setattr(FakeCluster, "cluster_id", _id_of(tier.place))
     cluster = told_cluster()
     gone = replace(cluster, topics_there={"payments": cluster.topics_there["payments"]})

@@ -52,10 +52,7 @@ def deleted_by(kafka: TieredKafka, topic: str) -> set[SegmentId]:
 async def test_f117_size_when_a_real_broker_expires_then_ours_foretells_what_goes(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    The dry run by size names exactly the segments that a real broker then expires, and a run on
-    that topic is refused by name.
-    """
+    """The dry run by size names exactly what a real broker then expires."""
     topic = "foretold"
     await kafka_broker.create_topic(topic)
     await produce(kafka_broker.login, topic, RECORDS)
@@ -99,10 +96,7 @@ async def test_f117_size_when_a_real_broker_expires_then_ours_foretells_what_goe
 async def test_f116_topic_when_its_brokers_have_left_it_half_deleted_then_it_goes_when_asked_for(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    A deletion begun by brokers is completed, the rest is listed and goes by the flag, and no broker
-    reports an error.
-    """
+    """A deletion begun by real brokers is completed, and the rest goes by the flag."""
     topic = "half-deleted"
     partition = TopicIdPartition(Uuid.of(5, 5), topic, 0)
     segments = [

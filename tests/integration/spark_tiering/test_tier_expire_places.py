@@ -68,10 +68,7 @@ def test_spark_when_it_deletes_then_the_same_goes_as_here(
 
 
 def test_service_when_it_holds_the_metadata_then_is_told_of_each_step(tmp_path: Path) -> None:
-    """
-    A run over a service requires a cluster or --offline, and then the service receives each step as
-    an own log does.
-    """
+    """A run over a service needs a cluster or --offline, and sends it each step."""
     with ServedMetadata() as served:
         place = TierPlace(tmp_path, metadata=served.access)
         assert place.run().is_fine

@@ -169,10 +169,7 @@ CASES: list[Callable[[TierPlace], Bad]] = [
 def test_bad_input_when_given_then_is_one_line_and_nothing_is_published(
     tier: Command, case: Callable[[TierPlace], Bad], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    Bad input gives one line on standard error with the exit code of its kind, and nothing is
-    published.
-    """
+    """Bad input gives one line with its exit code, and nothing is published."""
     bad = case(tier.place)
     monkeypatch.setattr("spark_tiering.execution.session.find_java", _no_java)
     monkeypatch.setattr(
@@ -245,10 +242,7 @@ def test_bucket_that_cannot_be_used_when_named_then_is_one_line_and_nothing_is_p
 def test_f109_segment_that_is_torn_when_met_then_is_named_and_others_are_copied(
     tier: Command, command: str
 ) -> None:
-    """
-    A torn segment is named in one line with its reason, none of its events is published, and the
-    other segments are copied.
-    """
+    """A torn segment is named in one line without events, and others are copied."""
     log = tier.place.file("00000000000000000000.log")
     log.write_bytes(log.read_bytes()[:-100])
     result = tier.run() if command == "run" else tier.plan()

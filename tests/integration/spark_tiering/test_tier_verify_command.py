@@ -65,9 +65,7 @@ def document(result: Result) -> Any:
 
 
 def test_command_when_nothing_is_wrong_then_says_so_and_changes_nothing(tier: Command) -> None:
-    """
-    A clean verify prints its figures and leaves metadata log and store unchanged, byte for byte.
-    """
+    """A clean verify prints its figures and changes no byte of log and store."""
     before = trees(tier.place)
     result = call(tier, "--deep")
     assert result.exit_code == 0, result.output
@@ -80,10 +78,7 @@ def test_command_when_nothing_is_wrong_then_says_so_and_changes_nothing(tier: Co
 def test_command_when_an_object_is_gone_then_names_it_and_exits_with_1(
     tier: Command, tmp_path: Path
 ) -> None:
-    """
-    A missing object is named to people with a remedy and to programs with its offsets, with exit
-    code 1.
-    """
+    """A missing object is named with a remedy and its offsets, with exit code 1."""
     one = stored(tier.place)
     one.put(ObjectKind.LOG, None)
     result = call(tier)
@@ -126,10 +121,7 @@ def test_command_when_topics_are_named_then_looks_at_these(tier: Command) -> Non
 def test_command_when_segments_are_encrypted_then_takes_a_key_ring(
     tier: Command, tmp_path: Path
 ) -> None:
-    """
-    Verify judges an encrypted segment's sizes without a key ring and names the parts it could not
-    read.
-    """
+    """Sizes are judged without a key ring, and parts that it could not read are named."""
     for at in range(4):
         stored(tier.place, at).seal(IDS[0])
     assert call(tier).exit_code == 0
@@ -208,9 +200,7 @@ def test_kinds_of_this_command_are_documented() -> None:
 
 
 def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Command) -> None:
-    """
-    Verify of a copied folder of the archive's own log finds the same as verify of the service.
-    """
+    """A copied folder of the log gives the same findings as the service."""
     stored(tier.place).put(ObjectKind.LOG, None)
     flags = ("--log-dirs", str(tier.place.archive / "log"), "--no-spark", "--deep")
     result = tier("verify", *flags, *tier.store)
@@ -221,10 +211,7 @@ def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Comm
 def test_metadata_when_a_service_has_it_then_it_is_asked_anew_before_anything_is_told(
     tmp_path: Path,
 ) -> None:
-    """
-    Verify asks the service again, page by page and over a socket, before it reports a finding, and
-    counts segments deleted meanwhile.
-    """
+    """Verify asks the service again before it reports, and counts meanwhile deleted segments."""
     with ServedMetadata() as served:
         place = TierPlace(tmp_path, metadata=served.access)
         assert place.run().is_fine

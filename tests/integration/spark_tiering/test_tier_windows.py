@@ -63,10 +63,7 @@ def journal(tier: Command, *steps: AdoptionStep) -> AdoptionJournal:
 
 
 def test_status_when_a_window_was_left_open_then_names_it_and_is_not_fine(tier: Command) -> None:
-    """
-    The status of an open window shows topic, step, job and trouble with exit code 1 until it is
-    closed.
-    """
+    """The status of an open window shows topic, step, job and trouble with exit code 1."""
     assert status(tier).exit_code == 0
     left = journal(tier, AdoptionStep.OPEN)
     said = status(tier)

@@ -225,9 +225,7 @@ class Adopter:
 async def producing(
     login: Login, topic: str, most: float = float("inf")
 ) -> AsyncIterator[list[bytes]]:
-    """
-    Write up to *most* records to partition 0 in the block; yield those acknowledged, in order.
-    """
+    """Produce up to *most* records to partition 0; yield those acknowledged, in order."""
     written: list[bytes] = []
 
     async def write() -> None:

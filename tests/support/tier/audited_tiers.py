@@ -1,8 +1,4 @@
-"""
-A tier in memory that is audited.
-
-Whatever is said to have happened did so ten days before the audit, unless it is said otherwise.
-"""
+"""A tier in memory that is audited; its events are ten days older than the audit by default."""
 
 from __future__ import annotations
 

@@ -69,9 +69,7 @@ QUICK = WaitLimits(publish_s=30.0, ready_s=30.0, unit_s=60.0)
 
 @dataclass
 class TierPlace:
-    """
-    A log folder, a metadata log and a store in one folder; *store* and *metadata* may be elsewhere.
-    """
+    """A log folder, a metadata log and a store in one folder, or *store* and *metadata*."""
 
     folder: Path
     store: StoreSettings | None = None
@@ -159,11 +157,7 @@ class TierPlace:
         return list(self.objects(f"{JOBS}claims/"))
 
     def check(self) -> list[SegmentMetadata]:
-        """
-        Return the segments after checking the invariants of a tier at rest: a finished segment is
-        whole and equals the source, every object belongs to a known segment, no offset is finished
-        twice.
-        """
+        """Return the segments of a tier at rest after checking its invariants."""
         segments = self.segments()
         finished = [one for one in segments if one.state is SegmentState.COPY_SEGMENT_FINISHED]
         store = process_store(self.store_settings)
@@ -210,10 +204,7 @@ class TierPlace:
     def check_clean(
         self, listed: Sequence[ListedSegment] = LISTED, *, is_alone: bool = True
     ) -> None:
-        """
-        Check the invariants, and that everything is copied once, nothing open and nothing left
-        over; with *is_alone* no foreign objects either.
-        """
+        """Check that all is copied once, nothing open or left over; *is_alone*: nothing foreign."""
         segments = self.check()
         expected = [(one, each.base_offset) for one in self.partitions for each in listed]
         assert [(one.id.partition, one.start_offset) for one in segments] == expected

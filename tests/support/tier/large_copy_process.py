@@ -1,7 +1,7 @@
 """
-A process that copies one segment of any size, made while it is read, and prints its memory:
-`python -m tests.support.tier.large_copy_process STORE LOG_BYTES plain|zstd SINGLE_PUT_BYTES`, where
-STORE is the address of a sink, or a folder.
+A process that copies a generated segment into STORE, a sink's address or a folder: its memory.
+
+    python -m tests.support.tier.large_copy_process STORE LOG_BYTES plain|zstd SINGLE_PUT_BYTES
 """
 
 from __future__ import annotations

@@ -31,10 +31,7 @@ FILE_ROWS = 250_000
 
 @dataclass(frozen=True)
 class LargeTier:
-    """
-    Segments over some partitions. Of every 10,000 one lacks an object, three are deleted in the
-    metadata log with objects left, and three keys are no segment's.
-    """
+    """Of every 10,000 segments one lacks an object, three are orphans, three keys are foreign."""
 
     segments: int
     partitions: int = 20

@@ -32,10 +32,7 @@ class Died(BaseException):
 
 @dataclass
 class HeldHands:
-    """
-    Stands in for `ExpireActions`: *segments* is the metadata, *objects* the segments with objects.
-    Each effect is noted in *done*; the run dies right after the *dies_at*-th one.
-    """
+    """Stands in for `ExpireActions`, notes effects in *done*, and dies after the *dies_at*-th."""
 
     segments: dict[SegmentId, SegmentMetadata]
     objects: set[SegmentId]

@@ -1,8 +1,7 @@
 """
 A metadata log, a store and a source in memory, in which plans are carried out and drivers die.
 
-Each thing that reaches outside is a step. A driver that is to die at a step dies before or after it
-took effect; the next job finds whatever it leaves.
+A driver dies before or after an outside step takes effect; the next job finds its leftovers.
 """
 
 from __future__ import annotations

@@ -43,10 +43,7 @@ def with_keys(keys: KeyFiles) -> VerifyOptions:
 def test_encrypted_tier_when_looked_at_then_its_objects_are_judged_without_a_key(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """
-    Verify judges the lengths of encrypted objects without a key, and needs the key ring only to
-    read them.
-    """
+    """Verify judges lengths of encrypted objects without a key, and needs it only to read them."""
     assert verify(sealed).is_fine
     report = verify(sealed, with_keys(keys))
     assert report.is_fine, told(report)
@@ -56,10 +53,7 @@ def test_encrypted_tier_when_looked_at_then_its_objects_are_judged_without_a_key
 def test_encrypted_tier_when_read_without_its_keys_then_that_is_told(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """
-    Verify reports encrypted objects that it cannot read without a key, and counts no record as
-    lost.
-    """
+    """Verify reports encrypted objects without a key, and counts no record as lost."""
     report = verify(sealed, DEEP)
     assert {code for code, _, _ in told(report)} == {"TIER-OBJECT-ENCRYPTED"}
     assert report.counts == {"TIER-OBJECT-ENCRYPTED": 4}
@@ -75,9 +69,7 @@ def test_encrypted_tier_when_read_without_its_keys_then_that_is_told(
 def test_encrypted_chunk_when_it_is_changed_then_its_offsets_are_told(
     sealed: TierPlace, keys: KeyFiles
 ) -> None:
-    """
-    Verify names the offsets of a changed encrypted chunk by its tag and reads the chunks behind it.
-    """
+    """Verify names the offsets of a changed chunk by its tag, and reads the chunks behind it."""
     one = stored(sealed)
     one.flip(LOG, one.manifest.chunks.chunk(1).stored_start + 40)
     ((code, part, lost),) = told(verify(sealed, with_keys(keys)))

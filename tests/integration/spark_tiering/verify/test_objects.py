@@ -1,7 +1,4 @@
-"""
-Objects of a tier with nothing wrong, and with each thing wrong that can be. The example partition
-has segments 0-119 (12 batches of ten) and 120-250 (with an aborted transaction), twice.
-"""
+"""Objects of a tier, sound and with each fault: segments 0-119 (12 batches) and 120-250, twice."""
 
 from __future__ import annotations
 
@@ -71,9 +68,7 @@ def test_f121_object_when_it_is_gone_then_kind_and_offsets_are_told(
 def test_f121_segment_when_all_its_objects_are_gone_then_each_is_told(
     place: TierPlace, one: Stored
 ) -> None:
-    """
-    A segment without objects has one finding for each object and counts its offsets as lost once.
-    """
+    """A segment without objects has a finding for each, and loses its offsets once."""
     for kind in ObjectKind:
         one.put(kind, None)
     report = verify(place, DEEP)
@@ -86,10 +81,7 @@ def test_f121_segment_when_all_its_objects_are_gone_then_each_is_told(
 def test_log_when_it_is_cut_then_its_length_is_told_and_reading_says_which_offsets(
     place: TierPlace, one: Stored
 ) -> None:
-    """
-    The length of a cut log shows possible loss of all its offsets, and a full read loses those from
-    the cut batch on.
-    """
+    """A cut log may lack all its offsets; a full read loses those from the cut batch on."""
     one.put(LOG, one.get(LOG)[: 7 * BATCH + 5])
     assert told(verify(place))[0] == ("TIER-OBJECT-LENGTH", "log", [FIRST])
     deep = verify(place, DEEP)
@@ -101,10 +93,7 @@ def test_log_when_it_is_cut_then_its_length_is_told_and_reading_says_which_offse
 def test_log_when_it_is_longer_than_told_then_its_length_is_told(
     place: TierPlace, one: Stored, extra: bytes
 ) -> None:
-    """
-    A log longer than its manifest says is a finding without lost offsets, as ranges go by the
-    manifest.
-    """
+    """A log longer than in its manifest loses no offsets, as ranges go by the manifest."""
     one.put(LOG, one.get(LOG) + extra)
     codes = [code for code, _, _ in told(verify(place))]
     assert "TIER-OBJECT-LENGTH" in codes
@@ -155,10 +144,7 @@ def test_logs_when_two_batches_are_damaged_then_both_ranges_are_told(
 def test_log_when_a_compressed_chunk_is_damaged_then_its_batches_are_lost(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """
-    A damaged compressed chunk loses its batches, up to the next batch that the offset index leads
-    to.
-    """
+    """A damaged chunk loses its batches, up to the next one that the offset index names."""
     place = tiered(ZSTD)
     one = stored(place)
     one.forget_sums()
@@ -205,10 +191,7 @@ def test_manifest_when_no_broker_could_read_it_then_it_is_told(
 def test_manifest_when_it_contradicts_the_metadata_then_it_is_told(
     place: TierPlace, one: Stored, changes: dict[str, Any]
 ) -> None:
-    """
-    A manifest that contradicts the metadata is a finding, as it may be another segment's, and the
-    log is judged by itself.
-    """
+    """A manifest that contradicts the metadata is a finding, and the log is judged by itself."""
     one.say(**changes)
     found = told(verify(place, DEEP))
     assert found == [("TIER-MANIFEST-MISMATCH", "rsm-manifest", [])]
@@ -217,10 +200,7 @@ def test_manifest_when_it_contradicts_the_metadata_then_it_is_told(
 def test_manifest_when_it_is_of_another_size_then_its_log_is_not_read_by_it(
     place: TierPlace, one: Stored, two: Stored
 ) -> None:
-    """
-    A manifest of another size is a finding and its log is not read, although all three objects fit
-    each other.
-    """
+    """A log is not read by a manifest of another size, although all three objects fit."""
     for kind in ObjectKind:
         one.put(kind, two.get(kind))
     found = told(verify(place, DEEP))
@@ -284,10 +264,7 @@ def test_log_when_its_end_is_cut_with_its_manifest_then_the_offsets_behind_are_t
 def test_index_when_it_leads_astray_then_it_is_told(
     place: TierPlace, two: Stored, part: SegmentPart, change: Callable[[bytes], bytes]
 ) -> None:
-    """
-    An index that leads a reader to wrong places is a finding by the rules of its kind, and no
-    record counts as lost.
-    """
+    """An index that leads to wrong places is a finding, and no record counts as lost."""
     two.replace_part(part, change(two.part(part)))
     assert verify(place).is_fine, "lengths are right"
     deep = verify(place, DEEP)

@@ -33,9 +33,7 @@ LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES
 def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_old_one(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """
-    After a change of the prefix, objects under the old one count as whole for one extra request.
-    """
+    """Objects under an old prefix count as whole for one extra request."""
     place = tiered(prefix="old/")
     lost = verify(place, prefix="new/")
     assert lost.counts == {"TIER-OBJECT-MISSING": 12}
@@ -49,10 +47,7 @@ def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_o
 def test_f125_segment_when_its_custom_metadata_names_the_old_prefix_then_it_is_found(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """
-    Verify finds a segment under the old prefix of its custom metadata without being given that
-    prefix.
-    """
+    """Custom metadata with the old prefix leads verify to a segment without an option."""
     place = tiered(prefix="old/")
     for at in range(4):
         one = stored(place, at)
@@ -77,10 +72,7 @@ class Meanwhile(InProcess):
 def test_segment_when_it_is_deleted_while_it_is_looked_at_then_it_is_no_finding(
     place: TierPlace, one: Stored
 ) -> None:
-    """
-    A segment deleted during verify is no finding, as brokers change its metadata before they delete
-    its objects.
-    """
+    """A segment deleted meanwhile is no finding, as its metadata changes before its objects."""
     for kind in ObjectKind:
         one.put(kind, None)
     before = Meanwhile(lambda: one.say_in_metadata(SegmentState.DELETE_SEGMENT_STARTED))
@@ -149,10 +141,7 @@ def test_sample_when_it_is_drawn_again_then_it_is_the_same(place: TierPlace) -> 
 
 
 def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierPlace) -> None:
-    """
-    A run continues behind an exhausted budget without a repeated or omitted segment or an extra
-    request.
-    """
+    """The next run continues behind a used budget, without an extra segment or request."""
     first = verify(place, VerifyOptions(max_requests=7))
     assert (first.work.segments, first.work.requests) == (2, 6)
     assert first.stopped

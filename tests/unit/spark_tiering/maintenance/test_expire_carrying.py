@@ -65,10 +65,7 @@ def fates(receipts: list[ExpireReceipt]) -> dict[int, str]:
 
 
 def test_run_when_nothing_happens_then_metadata_goes_before_objects_and_after_them() -> None:
-    """
-    The run marks the metadata of each deletion before it removes objects, and finishes it after
-    them, also for an open copy (F115).
-    """
+    """The run marks each deletion before it removes objects, and finishes it after (F115)."""
     actions = world()
     carrying = carried(actions)
     assert actions.done == [
@@ -106,10 +103,7 @@ def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
 def test_f116_deletion_of_a_partition_when_it_dies_at_any_step_then_is_gone_on_with(
     state: PartitionDeleteState, dies_at: int
 ) -> None:
-    """
-    A partition deletion killed at any step continues, and its end is published once, after all
-    objects are gone.
-    """
+    """A killed partition deletion continues, and its end is published once, after all objects."""
     actions = world(state, dies_at=dies_at)
     try:
         carried(actions)
@@ -143,10 +137,7 @@ def test_f116_deletion_of_a_partition_when_something_is_left_then_is_not_finishe
 
 
 def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_goes() -> None:
-    """
-    A partition deletion that cannot be started removes nothing, since a mark alone may still be
-    withdrawn.
-    """
+    """A partition deletion that cannot start removes nothing: a mark may be withdrawn."""
     actions = world(MARKED, failing={"STARTED 7": "log-unavailable: away"})
     carrying = carried(actions)
     assert actions.done == []
@@ -179,10 +170,7 @@ def test_f108_step_when_it_fails_then_it_is_told_and_the_others_go_on(
 
 
 def test_f120_segment_when_it_changes_before_or_after_it_is_said_then_it_is_left_as_it_is() -> None:
-    """
-    A segment that changes before or after its deletion event is left as it is, because the run
-    checks it twice.
-    """
+    """A segment that changes before or after its deletion event is left as it is."""
     actions = world(wave=16)
     one, two, three, four, _ = list(actions.segments)
     finished = started(1, 100, 199, size_bytes=10, state=CF, max_timestamp_ms=1)
@@ -203,9 +191,7 @@ def test_f120_segment_when_it_changes_before_or_after_it_is_said_then_it_is_left
 
 
 def test_event_when_its_verdict_was_not_heard_then_what_is_seen_decides() -> None:
-    """
-    After an event of unknown verdict the run reads the state and continues or ends that deletion.
-    """
+    """After an event of unknown verdict the state decides."""
     actions = world(failing={"DS 0": "append-uncertain: lost", "DF 0": "append-uncertain: lost"})
     first = actions.segments[next(iter(actions.segments))]
     being_deleted = started(0, 0, 99, size_bytes=10, state=DS, max_timestamp_ms=0)
@@ -265,9 +251,7 @@ def test_run_when_it_may_delete_so_many_then_deletes_the_first_of_them(
 
 
 def test_deletion_of_a_partition_when_its_topic_is_refused_by_now_then_is_left_alone() -> None:
-    """
-    A partition deletion is left alone when brokers have come to tier its topic after the claim.
-    """
+    """A partition deletion is left alone when brokers tier its topic by now."""
     actions = world(MARKED)
     plan = decide(
         tp(),
@@ -284,10 +268,7 @@ def test_deletion_of_a_partition_when_its_topic_is_refused_by_now_then_is_left_a
 
 
 def test_f104_events_when_they_are_published_then_repeat_the_custom_metadata() -> None:
-    """
-    Every event repeats the custom metadata, because an update without it would erase what the
-    plugin needs to find its objects.
-    """
+    """Events repeat the custom metadata: without it the plugin loses its objects."""
     metadata = HeldMetadata()
     tier: Any = SimpleNamespace(
         writer=lambda: metadata, now_ms=lambda: NOW_MS, request=SimpleNamespace(prefix="")

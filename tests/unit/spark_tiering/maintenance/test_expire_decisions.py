@@ -77,9 +77,7 @@ def test_plan_when_no_limit_is_known_then_only_what_was_begun_goes() -> None:
 
 
 def test_f120_plan_when_a_copy_may_be_at_work_then_it_stays_and_what_is_behind_it() -> None:
-    """
-    A copy that may be in progress, by its age or its living job, stays with everything behind it.
-    """
+    """A copy in progress, by age or living job, stays with everything behind it."""
     found = segments(CF, CS, CF)
     young = may_be_at_work(found, (), open_for_ms=NOW_MS - 1, now_ms=NOW_MS)
     assert young == {found[1].id}
@@ -95,10 +93,7 @@ def test_f120_plan_when_a_copy_may_be_at_work_then_it_stays_and_what_is_behind_i
 
 
 def test_f115_plan_when_an_open_copy_is_nobodys_then_goes_by_limits_or_when_asked_for() -> None:
-    """
-    An abandoned open copy goes by limits or by request, and stays otherwise, as a job may complete
-    it.
-    """
+    """An abandoned open copy goes only by limits or by request: a job may complete it."""
     found = segments(CF, CS, CF)
     assert going(decided(found, RetentionSettings(retention_ms=8_500))) == [
         (0, "retention-ms"),
@@ -111,9 +106,7 @@ def test_f115_plan_when_an_open_copy_is_nobodys_then_goes_by_limits_or_when_aske
 
 
 def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> None:
-    """
-    All segments of a partition under deletion are planned, except copies that may be in progress.
-    """
+    """All of a partition under deletion goes, except copies that may be in progress."""
     found = segments(CF, DS, CS)
     plan = decided(found, delete=MARKED)
     assert going(plan) == [
@@ -138,10 +131,7 @@ def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> 
 def test_plan_when_a_topic_is_not_ours_alone_then_no_limit_is_applied(
     standing: TopicOwner, expected: list[tuple[int, str]]
 ) -> None:
-    """
-    Limits do not apply to topics that brokers expire, and of topics that brokers deleted the begun
-    deletions are planned.
-    """
+    """No limit applies to topics of live brokers; of deleted topics begun deletions go."""
     plan = decided(segments(CF, DS), RetentionSettings(retention_ms=0), standing=standing)
     assert going(plan) == expected
     assert standing.is_refused == (not expected)
@@ -199,10 +189,7 @@ PLAIN = {"remote_storage_enable": "false", "retention_ms": "500", "retention_byt
 def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
     told: TopicOwners | None, topic_id: Uuid, options: ExpireOptions, standing: TopicOwner
 ) -> None:
-    """
-    The cluster decides whose topic it is: a live broker's is refused, and a recreated one is
-    another topic.
-    """
+    """The cluster decides whose topic it is; a recreated one is another topic."""
     assert standing_of("orders", topic_id, told, options) is standing
 
 
@@ -229,10 +216,7 @@ def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
 def test_rules_when_something_is_given_then_it_counts_before_what_the_cluster_says(
     told: TopicOwners | None, options: ExpireOptions, rules: RetentionSettings
 ) -> None:
-    """
-    Given limits take precedence over the cluster's, and an archive ignores the local log start
-    offset unless asked.
-    """
+    """Given limits precede the cluster's; an archive ignores its log start unless asked."""
     assert rules_of(tp("orders"), told, options) == rules
 
 

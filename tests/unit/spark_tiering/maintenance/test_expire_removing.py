@@ -44,10 +44,7 @@ def left(settings: LocalSettings) -> list[str]:
 def test_f118_unit_when_objects_are_gone_or_not_then_all_of_it_is_gone(
     settings: LocalSettings,
 ) -> None:
-    """
-    The removal deletes only the named objects, and reports from their manifest whether they were
-    there.
-    """
+    """The removal deletes only named objects, and reports whether a manifest was there."""
     task = pickle.loads(pickle.dumps(RemovalTask(settings, "tier/", (), TARGETS)))
     removals = remove(task)
     assert [(one.segment_id, one.is_done, one.was_there) for one in removals] == [
@@ -62,10 +59,7 @@ def test_f118_unit_when_objects_are_gone_or_not_then_all_of_it_is_gone(
 def test_unit_when_the_store_fails_then_nothing_behind_it_is_tried(
     settings: LocalSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    After a failure of the store the unit tries no further object and reports the completed
-    deletions.
-    """
+    """After a failure of the store the unit reports deletions and tries no other."""
     real, tried = LocalStore.delete, []
 
     def failing(self: LocalStore, key: str, **_: bool) -> None:
@@ -87,10 +81,7 @@ def test_unit_when_the_store_fails_then_nothing_behind_it_is_tried(
 def test_unit_when_a_copy_was_never_finished_then_its_uploads_are_looked_for(
     settings: LocalSettings, monkeypatch: pytest.MonkeyPatch, was_finished: bool
 ) -> None:
-    """
-    A unit lists open uploads only for copies that never finished, because a listing costs a
-    request.
-    """
+    """A unit lists uploads only of unfinished copies: a listing costs a request."""
     looked = []
 
     def looking(_: LocalStore, prefix: str = "") -> Iterator[OpenUpload]:

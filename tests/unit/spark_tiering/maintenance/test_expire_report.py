@@ -56,9 +56,7 @@ def codes(told: ExpireReport) -> list[str]:
 
 
 def test_report_when_all_is_deleted_then_is_fine_and_says_where_the_log_begins() -> None:
-    """
-    A report of a complete run is fine and shows the new log starts, as lines and as a document.
-    """
+    """A report of a complete run is fine and shows the new log starts."""
     told = report(ExpireFate.DELETED, ExpireFate.DELETED)
     assert told.is_fine
     assert [*told.lines()] == [
@@ -81,10 +79,7 @@ def test_report_when_something_is_left_then_names_it_and_is_not_fine() -> None:
 
 
 def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_finding() -> None:
-    """
-    A report of a limited run is fine and one of a run stopped by a signal is not, and neither has a
-    finding for the rest.
-    """
+    """A limited run is fine and a stopped one is not, without findings for the rest."""
     plan = plan_of()
     limited = tuple(
         ExpireReceipt(one.segment, one.reason, ExpireFate.NOT_BEGUN, "max-delete")

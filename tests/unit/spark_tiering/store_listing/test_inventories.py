@@ -100,10 +100,7 @@ def test_inventory_with_the_columns_that_are_needed_alone_is_read(
 
 
 def test_inventory_when_its_address_is_a_folder_or_a_file_is_found(tmp_path: Path) -> None:
-    """
-    An inventory is found by the address of its folder, file or bucket, with the bucket's
-    parameters.
-    """
+    """An inventory is found by the address of its folder, file or bucket."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([])])
     assert place_of(str(folder)) == place_of(str(folder / "manifest.json"))
     assert read_inventory(place_of(str(folder))).created_ms == 1_700_500_000_000
@@ -117,10 +114,7 @@ def test_inventory_when_its_address_is_a_folder_or_a_file_is_found(tmp_path: Pat
 def test_inventory_that_was_copied_when_its_files_lie_otherwise_is_read(
     tmp_path: Path, layout: str
 ) -> None:
-    """
-    The files of a copied inventory are found under their keys, in `data`, beside the manifest or in
-    the parent's `data`.
-    """
+    """Files of a copied inventory are found by key, in `data`, or beside the manifest."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([Row(KEYS[0])])])
     part = folder / "data" / "part-0.csv.gz"
     if layout == "beside":
@@ -194,9 +188,7 @@ BROKEN: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("said", BROKEN, ids=str)
 def test_inventory_when_broken_is_one_line_that_names_the_file(tmp_path: Path, said: str) -> None:
-    """
-    A wrong checksum, a missing or cut file and invalid rows are each one line that names the file.
-    """
+    """A wrong sum, a missing or cut file and invalid rows are each one line."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([Row(KEYS[0])])])
     BROKEN[said](folder)
     assert said in fault_of(folder)

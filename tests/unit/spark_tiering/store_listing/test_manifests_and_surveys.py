@@ -91,10 +91,7 @@ def survey(here: MemoryStore, large: int = 10, **expected: int) -> tuple[list[st
 
 
 def test_survey_when_a_topic_is_small_lists_it_whole_and_parts_others() -> None:
-    """
-    The survey lists small topics whole and large ones in parts, without the jobs' records, and no
-    object twice.
-    """
+    """The survey lists small topics whole and large ones in parts, without jobs' records."""
     orders = f"orders-{tp().topic_id}/"
     other = f"other-topic-{OTHER.topic_id}/0/"
     assert survey(store(), orders=9) == (["a/", orders, other], ["tier/photo"])

@@ -70,9 +70,7 @@ def test_key_when_it_is_nearly_one_is_read_as_by_the_strict_way(
     ],
 )
 def test_key_that_is_no_segments_is_told_apart(key: str, kind: OtherKey) -> None:
-    """
-    The key reader distinguishes the jobs' records from foreign objects and skips other folders.
-    """
+    """The key reader distinguishes the jobs' records from foreign objects."""
     assert Prefixes("kafka/").read(key) is kind
 
 

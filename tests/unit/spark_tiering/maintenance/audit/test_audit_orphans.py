@@ -61,10 +61,7 @@ def test_f119_objects_of_a_segment_whose_deletion_is_in_the_log_are_orphans(
 def test_f119_objects_that_no_metadata_knows_when_nothing_proves_it_are_no_orphans(
     tier: AuditedTier,
 ) -> None:
-    """
-    Unknown objects without proof are reported and not orphans, because they may be all that is left
-    of lost metadata.
-    """
+    """Unknown objects without proof are no orphans: they may be all that is left of metadata."""
     tier.put(segment_of(1))
     tier.put(segment_of(2, 100, 199), kinds=(LOG,))
     tier.bring(segment_of(3, 200, 299), CF)
@@ -115,10 +112,7 @@ def test_f119_unknown_segment_when_all_of_it_lies_below_the_log_start_is_an_orph
 
 
 def test_f119_unknown_objects_that_begin_at_the_log_start_are_unproven(tier: AuditedTier) -> None:
-    """
-    Unknown objects that begin at the log start offset are unproven, with or without manifest, since
-    consumers may read them.
-    """
+    """Unknown objects at the log start are unproven: consumers may read them."""
     with_cluster(tier, log_start=100)
     tier.put(segment_of(1, 100, 199))
     tier.put(segment_of(2, 100, 199), kinds=(LOG,))
@@ -129,10 +123,7 @@ def test_f119_unknown_objects_that_begin_at_the_log_start_are_unproven(tier: Aud
 def test_f119_unknown_segment_below_the_log_start_when_its_manifest_tells_nothing_is_unproven(
     tier: AuditedTier,
 ) -> None:
-    """
-    An unknown segment below the log start offset is unproven when its manifest is damaged or
-    another segment's.
-    """
+    """A damaged or foreign manifest leaves a segment below the log start unproven."""
     with_cluster(tier, log_start=1_000)
     one, two, three = segment_of(1), segment_of(2, 100, 199), segment_of(3, 200, 299)
     for segment in (one, two):
@@ -149,9 +140,7 @@ def test_f119_unknown_segment_below_the_log_start_when_its_manifest_tells_nothin
 def test_f119_topic_that_the_cluster_does_not_know_is_proof_only_where_it_surely_is_gone(
     tier: AuditedTier,
 ) -> None:
-    """
-    A topic missing from the cluster proves orphans only when the caller's rights show all topics.
-    """
+    """A missing topic proves orphans only when the caller's rights show all topics."""
     with_cluster(tier)
     assert tier.cluster is not None
     tier.put(segment_of(1, partition=GONE))
@@ -191,10 +180,7 @@ def test_audit_of_an_archive_when_its_topics_are_gone_then_takes_nothing_for_a_p
 def test_f116_topic_deletion_that_stopped_half_way_is_listed_with_bytes_and_last_event(
     tier: AuditedTier,
 ) -> None:
-    """
-    A topic deletion that stopped half-way is listed by topic id with bytes and last event until
-    every segment is deleted.
-    """
+    """A half-finished topic deletion is listed by topic id with bytes and last event."""
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 100, 199), DS, kinds=(LOG,))
     tier.bring(segment_of(3, 200, 299), CS, kinds=())
@@ -227,10 +213,7 @@ def test_f116_topic_deletion_that_is_finished_is_over_though_objects_are_left(
 def test_f116_topic_that_the_cluster_does_not_know_any_more_is_listed_until_nothing_is_left(
     tier: AuditedTier,
 ) -> None:
-    """
-    A topic missing from the cluster, deleted while the store was away, is listed until none of its
-    segments is left.
-    """
+    """A topic that the cluster lacks is listed until none of its segments is left."""
     with_cluster(tier)
     one = segment_of(1, partition=GONE)
     tier.bring(one, CF)

@@ -43,10 +43,7 @@ def tier() -> Iterator[AuditedTier]:
 
 
 def test_f125_objects_under_an_old_prefix_are_known_and_asked_for_once(tier: AuditedTier) -> None:
-    """
-    Objects under an old prefix count as referenced and are reported as lying where brokers do not
-    look.
-    """
+    """Objects under an old prefix are referenced, and reported as not found by brokers."""
     old, new = segment_of(1, 0, 99), segment_of(2, 100, 199)
     tier.bring(old, CF, prefix="before-")
     tier.bring(new, CF)
@@ -124,10 +121,7 @@ def test_f125_orphans_under_an_old_prefix_are_deleted_there_and_nowhere_else(
 
 
 def test_objects_of_one_segment_under_two_prefixes_are_told(tier: AuditedTier) -> None:
-    """
-    Objects of one segment under two prefixes are reported, and the whole set under the present
-    prefix counts.
-    """
+    """Of objects under two prefixes the whole set under the present prefix counts."""
     one = segment_of(1)
     tier.bring(one, CF)
     tier.put(one, prefix="before/")
@@ -140,10 +134,7 @@ def test_objects_of_one_segment_under_two_prefixes_are_told(tier: AuditedTier) -
 def test_f125_segment_that_is_whole_under_an_old_prefix_alone_is_not_missing(
     tier: AuditedTier,
 ) -> None:
-    """
-    A whole segment under the old prefix counts, and its part under the present one is the
-    duplicate.
-    """
+    """A whole set under the old prefix counts, and a part under the present is the duplicate."""
     one = segment_of(1)
     tier.bring(one, CF, prefix="before/")
     tier.put(one, kinds=(LOG,))
@@ -155,10 +146,7 @@ def test_f125_segment_that_is_whole_under_an_old_prefix_alone_is_not_missing(
 def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_nor_orphans(
     tier: AuditedTier,
 ) -> None:
-    """
-    The audit asks the store again, so that a segment copied or deleted during the audit is neither
-    missing nor orphan.
-    """
+    """A segment copied or deleted during the audit is neither missing nor an orphan."""
     new, old = segment_of(1, 100, 199), segment_of(2, 0, 99)
     tier.bring(old, CF)
     moments = []
@@ -180,10 +168,7 @@ def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_no
 def test_tier_when_local_segments_go_after_the_metadata_was_read_then_has_no_gap(
     tier: AuditedTier,
 ) -> None:
-    """
-    Local segments that were deleted after the metadata was read leave no gap, as the earlier local
-    log start offset counts.
-    """
+    """The earlier local log start counts: segments deleted after the read leave no gap."""
     with_cluster(tier, local_start=200)
     assert tier.cluster is not None
     tier.bring(segment_of(1, 0, 99), CF)
@@ -220,9 +205,7 @@ def test_audit_when_a_segment_is_deleted_before_it_is_told_as_missing_then_is_no
 def test_segment_that_was_finished_since_the_inventory_was_made_is_not_missed(
     tier: AuditedTier, tmp_path: Path, age_ms: int, *, is_missed: bool
 ) -> None:
-    """
-    A segment finished after the inventory, within the clocks' allowance of an hour, is not missing.
-    """
+    """A segment finished after the inventory, or an hour before, is not missing."""
     tier.close()
     tier = AuditedTier(store=None)
     tier.bring(segment_of(1), CF, kinds=())
@@ -256,10 +239,7 @@ def test_segment_that_an_inventory_lacks_when_the_store_has_it_is_not_missed(
 def test_f119_orphans_of_an_inventory_when_its_store_is_not_named_need_no_manifest(
     tier: AuditedTier, tmp_path: Path
 ) -> None:
-    """
-    Inventory orphans of an unnamed store need no manifest; a set with a manifest is no orphan, as
-    its end offset cannot be read.
-    """
+    """Without its store a set with a manifest is no orphan, as its end cannot be read."""
     tier.close()
     tier = AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000), store=None)
     whole, part = segment_of(1), segment_of(2, 100, 199)

@@ -57,10 +57,7 @@ def test_audit_when_all_is_as_it_should_be_then_is_clean(tier: AuditedTier) -> N
 def test_audit_when_an_object_of_a_finished_segment_is_missing_then_is_corrupt(
     tier: AuditedTier, kind: ObjectKind
 ) -> None:
-    """
-    A missing object of a finished segment makes the audit corrupt and is named with its lost
-    offsets.
-    """
+    """A missing object of a finished segment makes the audit corrupt, with its offsets."""
     one = segment_of(1, 100, 199)
     tier.bring(one, CF)
     tier.remove(one, kind)
@@ -83,10 +80,7 @@ def test_audit_when_all_objects_of_a_finished_segment_are_missing_then_is_corrup
 
 
 def test_audit_when_sizes_are_not_those_that_were_told_then_is_corrupt(tier: AuditedTier) -> None:
-    """
-    A total size in the listing that differs from the copier's recorded size makes the audit
-    corrupt.
-    """
+    """A total size other than the recorded one makes the audit corrupt."""
     custom = format_custom_metadata(CustomMetadata(remote_size_bytes=10))
     tier.bring(segment_of(1, 0, 99, custom_metadata=custom), CF)
     two = segment_of(2, 100, 199)
@@ -113,10 +107,7 @@ def test_audit_when_the_told_size_is_right_then_says_nothing(tier: AuditedTier) 
 def test_f121_copy_that_was_never_finished_when_young_is_in_flight_and_when_old_a_leftover(
     tier: AuditedTier, kinds: tuple[ObjectKind, ...]
 ) -> None:
-    """
-    Unfinished copies are in flight when young and leftovers when old, with a list of their missing
-    objects.
-    """
+    """Unfinished copies are in flight when young, and leftovers when old."""
     tier.bring(segment_of(1), CS, kinds=kinds)
     young = tier.audit(min_age_ms=30 * DAY_MS)
     assert young.overall is AuditVerdict.CLEAN
@@ -165,10 +156,7 @@ def test_findings_when_there_are_many_are_told_in_part_and_counted(tier: Audited
 def test_objects_named_by_another_offset_than_the_metadata_says_are_a_contradiction(
     tier: AuditedTier,
 ) -> None:
-    """
-    Objects named by another offset than the metadata's are a contradiction, since brokers do not
-    find them.
-    """
+    """Objects named by another offset are a contradiction: brokers do not find them."""
     one = segment_of(1, 100, 199)
     tier.bring(one, CF, start=101)
     report = tier.audit()
@@ -179,10 +167,7 @@ def test_objects_named_by_another_offset_than_the_metadata_says_are_a_contradict
 def test_finished_segments_when_offsets_between_them_are_in_none_then_is_corrupt(
     tier: AuditedTier,
 ) -> None:
-    """
-    Offsets between finished segments that no segment holds make the audit corrupt, unless a copy or
-    deletion of them is in flight.
-    """
+    """A gap between finished segments makes the audit corrupt, unless a copy is in flight."""
     tier.bring(segment_of(1, 0, 99), CF)
     tier.bring(segment_of(2, 200, 299), CF)
     report = tier.audit()
@@ -208,9 +193,7 @@ def test_gap_when_it_lies_below_the_log_start_is_none(
 
 
 def test_tier_when_its_ends_do_not_meet_the_log_then_has_gaps(tier: AuditedTier) -> None:
-    """
-    A tier whose ends do not meet the log has gaps below its first segment or before the local log.
-    """
+    """A tier that does not meet the log has gaps below it or before the local log."""
     with_cluster(tier, log_start=0, local_start=500)
     tier.bring(segment_of(1, 100, 199), CF)
     report = tier.audit()
@@ -221,10 +204,7 @@ def test_tier_when_its_ends_do_not_meet_the_log_then_has_gaps(tier: AuditedTier)
 
 
 def test_segments_that_hold_the_same_offsets_are_told_and_counted(tier: AuditedTier) -> None:
-    """
-    Segments that hold the same offsets, as after a change of leaders, are reported and counted and
-    no leftover.
-    """
+    """Segments that hold the same offsets are reported and counted, and are no leftover."""
     tier.bring(segment_of(1, 0, 99, size_bytes=1_000), CF)
     tier.bring(segment_of(2, 50, 149, size_bytes=1_000), CF)
     report = tier.audit()
@@ -262,10 +242,7 @@ def test_keys_that_are_nobodys_are_counted_with_examples(tier: AuditedTier) -> N
 
 
 def test_objects_in_an_archive_are_told_and_are_no_leftovers(tier: AuditedTier) -> None:
-    """
-    Objects in an archive class are reported and are no leftovers, as they cannot be read before a
-    restore.
-    """
+    """Objects in an archive class are reported, and are no leftovers."""
     tier.bring(segment_of(1), CF)
     tier.store.storage_classes = dict.fromkeys(tier.store.objects, "DEEP_ARCHIVE")
     report = tier.audit()

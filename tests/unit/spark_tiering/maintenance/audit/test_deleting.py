@@ -58,9 +58,7 @@ def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
 
 
 def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -> None:
-    """
-    The deletion removes exactly the orphans and reports each one, and the next audit is clean.
-    """
+    """The deletion removes exactly the orphans, and the next audit is clean."""
     kept = {key for key in tier.store.objects if "00000000000000001000" in key}
     assert tier.audit().overall is AuditVerdict.DIRTY
     done = tier.delete()
@@ -99,10 +97,7 @@ def test_f119_orphans_when_not_asked_for_are_not_deleted(tier: AuditedTier) -> N
 
 
 def test_f119_orphan_when_the_metadata_knows_it_by_now_is_kept(tier: AuditedTier) -> None:
-    """
-    An orphan that the metadata has come to know is kept, since the deletion reads the metadata
-    again.
-    """
+    """An orphan that the metadata knows by now is kept: the deletion reads it again."""
     tier.audit()
     tier.say(segment_of(2, 100, 199))
     done = tier.delete()
@@ -116,10 +111,7 @@ def test_f119_orphan_when_the_metadata_knows_it_by_now_is_kept(tier: AuditedTier
 def test_f119_metadata_is_read_anew_before_each_small_batch(
     tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The deletion reads the metadata again before each small batch and keeps objects that it has come
-    to know.
-    """
+    """The deletion reads the metadata again before each small batch."""
     monkeypatch.setattr(deleting, "BATCH", 1)
     tier.audit()
     tier.orphans.sort(key=lambda one: one.start_offset)
@@ -137,9 +129,7 @@ def test_f119_metadata_is_read_anew_before_each_small_batch(
 def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
     tier: AuditedTier, case: str
 ) -> None:
-    """
-    The deletion checks each orphan's proof again and keeps an orphan whose proof no longer holds.
-    """
+    """The deletion keeps an orphan whose proof no longer holds."""
     assert tier.cluster is not None
     tier.end_partition(FINISHED, tp("ended", 0))
     tier.put(segment_of(4, partition=tp("ended", 0)))
@@ -203,10 +193,7 @@ def test_orphans_when_more_than_may_be_deleted_are_left(tier: AuditedTier) -> No
 
 
 def test_orphans_when_their_proof_is_not_one_of_those_named_are_kept(tier: AuditedTier) -> None:
-    """
-    Orphans of another kind of proof than those allowed are kept, because another cluster may share
-    the bucket.
-    """
+    """Orphans of a proof that is not allowed are kept: another cluster may share the bucket."""
     tier.put(segment_of(4, partition=GONE))
     tier.audit()
     assert OrphanProof.TOPIC_UNKNOWN in {one.proof for one in tier.orphans}

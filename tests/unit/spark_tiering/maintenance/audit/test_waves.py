@@ -77,10 +77,7 @@ def test_waves_when_stopped_end_between_two_of_them() -> None:
 
 
 def test_waves_when_a_unit_is_lost_or_could_not_look_raise_what_kept_it() -> None:
-    """
-    A lost unit, or one that could not read its part, raises its reason, as nothing can be judged
-    without it.
-    """
+    """A lost or failed unit raises its reason: nothing can be judged without it."""
     with pytest.raises(EngineUnfit, match="its worker died"):
         run_waves(Counting(lost=1), units(3, OBJECTS), Done, lambda _: None, lambda: "")
     with pytest.raises(StoreAbsent, match="no bucket"):

@@ -18,10 +18,7 @@ def there(count: int) -> list[BackupRow | LostOffsets]:
 
 
 def test_begun_when_the_first_records_are_there_then_says_how_many() -> None:
-    """
-    The comparison says whether none, some or all of the first records are there, regardless of
-    times.
-    """
+    """The comparison counts the first records that are there, whatever their times."""
     for count in range(4):
         assert begun(iter(ROWS), iter(there(count))) == (count, "")
 
@@ -36,9 +33,7 @@ def test_begun_when_anything_else_is_there_then_says_what() -> None:
 
 
 def test_offsets_when_records_moved_then_stretches_that_moved_together_are_told() -> None:
-    """
-    Stretches of records that moved together are reported, without those that kept their offsets.
-    """
+    """Stretches of moved records are reported, without those that kept their offsets."""
     offsets = RestoredOffsets()
     for place, offset, new in ((0, 0, 0), (0, 1, 1), (0, 5, 2), (0, 6, 3), (0, 9, 4), (1, 4, 4)):
         offsets.add(place, offset, new)

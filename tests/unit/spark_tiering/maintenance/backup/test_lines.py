@@ -46,9 +46,7 @@ def read(line: bytes) -> Any:
 
 @pytest.mark.parametrize("row", [EVENT, ODD, LOST, BackupRow(0, 0, 5, b"", b"junk")])
 def test_row_when_written_and_read_then_is_the_same(row: BackupRow | LostOffsets) -> None:
-    """
-    A row reads back as written, with keys, tombstones, headers, unknown records and lost offsets.
-    """
+    """A row reads back as written, with tombstones, headers, unknown and lost records."""
     assert parse_row(read(compact_line(row_fields(row)))) == row
 
 
@@ -148,10 +146,7 @@ def test_line_when_it_is_no_object_then_is_refused(line: bytes) -> None:
 def test_order_when_rows_cannot_be_so_then_the_last_is_wrong(
     rows: list[BackupRow | LostOffsets],
 ) -> None:
-    """
-    Rows out of order by metadata partition or offset, or outside the header's bounds, are refused
-    at the first such row.
-    """
+    """Rows out of order or bounds are refused at the first such row."""
     order = BackupOrder(HEADER)
     assert [bool(order.wrong(row)) for row in rows] == [False] * (len(rows) - 1) + [True]
     fine = BackupOrder(HEADER)

@@ -41,10 +41,7 @@ ALL = ((FIRST, 2), (MARKER, 3), (CLEANED, 9), (LAST, 11))
 
 @pytest.mark.parametrize("together", [False, True])
 def test_rows_when_a_log_was_cleaned_then_everything_that_is_there_is_told(together: bool) -> None:
-    """
-    The backup of a cleaned log holds its keys, headers and tombstones and counts transaction
-    markers and compacted offsets.
-    """
+    """The backup of a cleaned log holds all records, and counts markers and empty offsets."""
     passed = SkippedRecords()
     found = list(rows_of(Log(*ALL, together=together).read, 3, BackupExtent(0, 11), passed))
     assert found == [

@@ -70,18 +70,12 @@ def decided(
 def test_decide_when_a_set_is_whole_then_the_metadata_says_what_it_is(
     present: tuple[SegmentMetadata, ...], fate: RebuildFate
 ) -> None:
-    """
-    A whole set is missing, equal, different, open or deleted by the metadata, and a difference in
-    broker, event time or transaction flag does not count.
-    """
+    """The metadata decides what a whole set is; broker, event time and flag do not count."""
     assert [one.fate for one in decided(read(ONE), present=present)] == [fate]
 
 
 def test_decide_when_its_deletion_is_known_from_elsewhere_then_it_stays_deleted() -> None:
-    """
-    A segment whose deletion is known from history or a snapshot stays deleted, as readers would
-    otherwise find expired records.
-    """
+    """A deletion from any history stays: readers would find expired records otherwise."""
     for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
         (found,) = decided(read(ONE), past={ONE.id: state})
         assert (found.fate, found.detail) == (RebuildFate.DELETED, state.name)
@@ -93,10 +87,7 @@ def test_decide_when_its_deletion_is_known_from_elsewhere_then_it_stays_deleted(
 
 
 def test_decide_when_a_set_is_not_whole_then_nothing_is_invented() -> None:
-    """
-    An incomplete set of objects keeps its error code and invents no segment, and a known deletion
-    comes first.
-    """
+    """An incomplete set keeps its error code, and a known deletion comes first."""
     broken = ReadSet(ONE.id, 0, 0, None, INCOMPLETE_SET.code, "log without a manifest")
     (found,) = decided(broken)
     assert (found.fate, found.code) == (RebuildFate.BROKEN, INCOMPLETE_SET.code)
@@ -112,10 +103,7 @@ def test_decide_when_the_store_has_no_objects_then_the_segment_is_lost() -> None
 
 
 def test_decide_when_another_segment_holds_its_offsets_then_it_is_not_brought_back() -> None:
-    """
-    A segment that lies wholly within a present one is not restored, since its late finish would
-    displace or cut that one.
-    """
+    """A segment within a present one is not restored: its late finish would cut that one."""
     inner = whole_segment(2, 10, 60)
     found = decided(read(inner), read(ONE), present=(ONE,))
     assert {one.segment_id: one.fate for one in found} == {
@@ -131,9 +119,7 @@ def test_decide_when_another_segment_holds_its_offsets_then_it_is_not_brought_ba
 
 
 def test_decide_when_the_cluster_has_no_such_topic_then_it_is_named() -> None:
-    """
-    A topic that the cluster does not have is named, as its deletion may have stopped half-way.
-    """
+    """A topic that the cluster lacks is named, as its deletion may have stopped half-way."""
     (found,) = decided(read(ONE), is_topic_known=False)
     assert found.fate is RebuildFate.UNKNOWN
     (found,) = decided(read(ONE), present=(ONE,), is_topic_known=False)
@@ -141,10 +127,7 @@ def test_decide_when_the_cluster_has_no_such_topic_then_it_is_named() -> None:
 
 
 def test_decide_when_several_are_missing_then_their_events_have_the_order_of_their_times() -> None:
-    """
-    Events of several missing segments have the order of their times, so that look-ups find the last
-    one begun.
-    """
+    """Missing segments are ordered by event time: look-ups find the last one begun."""
     older, newer = (
         whole_segment("older", event_timestamp_ms=5),
         whole_segment("newer", event_timestamp_ms=6),
@@ -173,10 +156,7 @@ def test_covers_when_several_reach_far_then_any_that_has_all_is_enough() -> None
 
 
 def test_overlaps_when_segments_hold_the_same_offsets_then_neighbours_are_told() -> None:
-    """
-    Neighbours with the same offsets are reported, with a doubt where the earlier one's manifest was
-    written later.
-    """
+    """Overlapping neighbours are reported, with a doubt by the times of their manifests."""
     events = [
         SegmentDecision(RebuildFate.MISSING, one.id, one.start_offset, one, modified_ms=modified_ms)
         for one, modified_ms in (

@@ -51,10 +51,7 @@ def test_entry_when_written_and_read_then_is_the_same() -> None:
 
 
 def test_line_when_a_person_reads_it_then_everything_stands_there() -> None:
-    """
-    A line of the file shows topic, partition, offsets, times, epochs and manifest key to an
-    operator.
-    """
+    """A line shows topic, partition, offsets, times, epochs and manifest key."""
     first, second = lines()
     assert first["event"] == "COPY_SEGMENT_STARTED"
     assert second["event"] == "COPY_SEGMENT_FINISHED"
@@ -92,10 +89,7 @@ def test_head_when_it_is_anothers_then_says_so(changed: dict[str, Any], said: st
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("name", ["start_offset", "topic", "segment_id", "time_ms", "broker_id"])
 def test_entry_when_words_and_record_differ_then_is_refused(number: int, name: str) -> None:
-    """
-    An entry whose words differ from its record is refused, since an operator would publish
-    something else than the document shows.
-    """
+    """An entry whose words differ from its record is refused."""
     both = lines()
     both[number][name] = 5
     with pytest.raises(LineFault, match=name):
@@ -137,9 +131,6 @@ def test_end_when_it_lacks_something_then_is_refused(found: dict[str, Any]) -> N
 
 
 def test_entry_when_a_segment_was_started_then_its_state_is_the_first_one() -> None:
-    """
-    The state of an entry's first event is the start of a copy, since a broker's consumer stops on
-    anything else.
-    """
+    """An entry begins with the start of a copy: a broker's consumer stops on anything else."""
     assert ENTRY.start.state is SegmentState.COPY_SEGMENT_STARTED
     assert json.loads(spaced_line(lines()[1]))["custom_metadata"] == "AQACyAE="

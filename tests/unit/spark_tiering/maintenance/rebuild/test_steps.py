@@ -33,9 +33,7 @@ def test_steps_when_nothing_is_there_then_all_is_published_in_its_order() -> Non
 
 
 def test_steps_when_it_is_there_already_then_nothing_is_repeated() -> None:
-    """
-    An interrupted application continues behind existing events, also between start and finish.
-    """
+    """An interrupted application continues behind existing events."""
     started = entry_of(TWO).start
     told = steps(ONE, started)
     assert told.equal == 1
@@ -80,10 +78,7 @@ def test_steps_when_a_segment_is_gone_then_it_does_not_come_back() -> None:
 
 
 def test_steps_when_the_partition_is_being_deleted_then_nothing_is_published() -> None:
-    """
-    Nothing is published for a partition under deletion, since brokers would delete it again or fail
-    on it.
-    """
+    """Nothing is published for a partition under deletion: brokers would fail on it."""
     told = steps_for(ENTRIES, {}, deletion="DELETE_PARTITION_FINISHED")
     assert len(told.refused) == 2
     assert "DELETE_PARTITION_FINISHED" in told.refused[0].why
@@ -98,10 +93,7 @@ def test_steps_when_copies_of_the_file_overlap_then_none_is_in_the_others_way() 
 
 
 def test_steps_for_a_service_when_another_broker_copied_the_same_then_it_is_left_out() -> None:
-    """
-    A service takes overlapping copies of one broker, and a covered copy of another broker is left
-    out.
-    """
+    """A service takes overlapping copies of one broker, and no covered copy of another."""
     again = whole_segment(3, 0, 99, broker_id=2, event_timestamp_ms=9)
     told = taken_by_a_service(steps(entries=[*ENTRIES, entry_of(again)]))
     assert [one.segment_id for one in told.refused] == [again.id]

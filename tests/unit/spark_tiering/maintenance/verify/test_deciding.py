@@ -124,10 +124,7 @@ def test_sample_when_it_is_none_is_refused(sample: dict[str, Any]) -> None:
 
 
 def test_requests_when_reckoned_are_the_most_that_a_whole_segment_takes() -> None:
-    """
-    The calculated requests are the upper bound for a segment, by prefixes to search and bytes to
-    read.
-    """
+    """The calculated requests are the upper bound, by prefixes to search and bytes to read."""
     one = segment(1, 0, 9)
     looks = VerifyOptions()
     assert requests_of(one, looks) == 3
@@ -203,9 +200,7 @@ def test_lost_offsets_of_any_segments_are_those_that_nothing_whole_has(
 
 
 def test_segments_when_they_follow_one_another_are_fine() -> None:
-    """
-    Segments that follow each other are fine, also over a change of leaders and an unclean election.
-    """
+    """Segments that follow each other are fine, also over an unclean election."""
     chain = [
         segment(1, 0, 9),
         segment(2, 10, 29, epochs=((0, 10), (1, 20))),
