@@ -29,17 +29,9 @@ from tests.support.tier.audited_tiers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 LOG, INDEXES, _ = ObjectKind
-
-
-@pytest.fixture
-def tier() -> Iterator[AuditedTier]:
-    tier = AuditedTier()
-    yield tier
-    tier.close()
 
 
 def test_f125_objects_under_an_old_prefix_are_known_and_asked_for_once(tier: AuditedTier) -> None:
@@ -118,29 +110,6 @@ def test_f125_orphans_under_an_old_prefix_are_deleted_there_and_nowhere_else(
     deleted = [key for name, key in tier.store.calls if name == "delete"]
     assert len(deleted) == 3
     assert all(key.startswith("before/") for key in deleted)
-
-
-def test_objects_of_one_segment_under_two_prefixes_are_told(tier: AuditedTier) -> None:
-    """Of objects under two prefixes the whole set under the present prefix counts."""
-    one = segment_of(1)
-    tier.bring(one, CF)
-    tier.put(one, prefix="before/")
-    report = tier.audit(old_prefixes=("before/",))
-    assert verdicts(report) == {SetVerdict.REFERENCED: 1, SetVerdict.DUPLICATE: 1}
-    assert codes(report) == {"TIER-DUPLICATE-SET": 1}
-    assert "'before/'" in report.findings.ranked()[0].detail
-
-
-def test_f125_segment_that_is_whole_under_an_old_prefix_alone_is_not_missing(
-    tier: AuditedTier,
-) -> None:
-    """A whole set under the old prefix counts, and a part under the present is the duplicate."""
-    one = segment_of(1)
-    tier.bring(one, CF, prefix="before/")
-    tier.put(one, kinds=(LOG,))
-    report = tier.audit(old_prefixes=("before/",))
-    assert report.overall is AuditVerdict.DIRTY
-    assert codes(report) == {"TIER-DUPLICATE-SET": 1, "TIER-OLD-PREFIX": 1}
 
 
 def test_audit_when_segments_change_while_it_looks_then_tells_neither_missing_nor_orphans(
