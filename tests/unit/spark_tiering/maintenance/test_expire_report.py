@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rlmm.findings import expire_findings as kinds
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.retention import RetentionSettings
-from spark_tiering.maintenance.expire.decision import ExpireReason, PartitionExpirePlan, decide
+from spark_tiering.maintenance.expire.decision import (
+    ExpireReason,
+    PartitionExpirePlan,
+    SegmentAmount,
+    decide,
+)
 from spark_tiering.maintenance.expire.execution import ExpireFate, ExpireReceipt
 from spark_tiering.maintenance.expire.job import count_receipts, deletion_meter
 from spark_tiering.maintenance.expire.options import ExpireOptions
@@ -105,19 +111,7 @@ def test_report_when_topics_are_refused_or_busy_then_each_is_named_once() -> Non
 
 def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint() -> None:
     """Segments of old epochs that stay are a note and no failure."""
-    found = [
-        started("old", 50, 99, {1: 50}, size_bytes=10, state=CF),
-        started("new", 40, 149, {2: 40}, size_bytes=10, state=CF),
-    ]
-    plan = decide(
-        tp(),
-        found,
-        standing=TopicOwner.OURS,
-        rules=RetentionSettings(),
-        options=ExpireOptions(),
-        now_ms=1,
-    )
-    told = report(plans=(plan,), receipts=())
+    told = report(plans=(replace(plan_of(), replaced=SegmentAmount(1, 10)),))
     assert codes(told) == ["TIER-EXPIRE-REPLACED"]
     assert told.is_fine
 

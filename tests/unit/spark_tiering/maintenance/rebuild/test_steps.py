@@ -27,18 +27,11 @@ def steps(*present: SegmentMetadata, entries: list[RestoredSegment] = ENTRIES) -
     return steps_for(entries, {one.id: one for one in present})
 
 
-def test_steps_when_nothing_is_there_then_all_is_published_in_its_order() -> None:
-    """Without existing metadata both events of each segment are published in order."""
-    assert steps().steps == [ApplyStep(entry, needs_start=True) for entry in ENTRIES]
-
-
 def test_steps_when_it_is_there_already_then_nothing_is_repeated() -> None:
-    """An interrupted application continues behind existing events."""
-    started = entry_of(TWO).start
-    told = steps(ONE, started)
-    assert told.equal == 1
-    assert told.steps == [ApplyStep(ENTRIES[1], needs_start=False)]
-    assert told.refused == []
+    """An application publishes all events in order, and continues behind existing ones."""
+    assert steps() == ApplySteps([ApplyStep(entry, needs_start=True) for entry in ENTRIES])
+    begun = ApplyStep(ENTRIES[1], needs_start=False)
+    assert steps(ONE, entry_of(TWO).start) == ApplySteps([begun], equal=1)
 
 
 @pytest.mark.parametrize(
@@ -70,15 +63,11 @@ def test_steps_when_the_metadata_contradicts_then_the_segment_is_left_out(
     assert [one.entry.start.id for one in found.steps] == [TWO.id]
 
 
-def test_steps_when_a_segment_is_gone_then_it_does_not_come_back() -> None:
-    """A segment that the topic's history knows as deleted does not come back."""
+def test_steps_when_something_is_deleted_then_it_does_not_come_back() -> None:
+    """Nothing deleted by the topic's history comes back, nor anything of a deleted partition."""
     told = steps_for(ENTRIES, {}, {ONE.id})
     assert [(one.segment_id, one.why) for one in told.refused] == [(ONE.id, GONE)]
     assert len(told.steps) == 1
-
-
-def test_steps_when_the_partition_is_being_deleted_then_nothing_is_published() -> None:
-    """Nothing is published for a partition under deletion: brokers would fail on it."""
     told = steps_for(ENTRIES, {}, deletion="DELETE_PARTITION_FINISHED")
     assert len(told.refused) == 2
     assert "DELETE_PARTITION_FINISHED" in told.refused[0].why
