@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_tiering.maintenance.verify.values import VerifyOptions
+    from tests.support.tier.verified_tiers import Stored
 
 
 LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES
@@ -66,42 +67,34 @@ def test_encrypted_tier_when_read_without_its_keys_then_that_is_told(
     assert verify(sealed, with_keys(keys)).counts == {"TIER-KEY-WRONG": 2}
 
 
-def test_encrypted_chunk_when_it_is_changed_then_its_offsets_are_told(
-    sealed: TierPlace, keys: KeyFiles
-) -> None:
-    """Verify names the offsets of a changed chunk by its tag, and reads the chunks behind it."""
-    one = stored(sealed)
-    one.flip(LOG, one.manifest.chunks.chunk(1).stored_start + 40)
-    ((code, part, lost),) = told(verify(sealed, with_keys(keys)))
-    assert (code, part) == ("TIER-OBJECT-DAMAGED", "log")
-    assert lost == [[30, 79]]
-
-
-def test_encrypted_log_when_it_is_cut_then_whole_chunks_are_read(
-    sealed: TierPlace, keys: KeyFiles
-) -> None:
-    """Verify reads the whole chunks of a cut encrypted log."""
-    one = stored(sealed)
+def cut_log(one: Stored) -> None:
     one.put(LOG, one.get(LOG)[: one.manifest.chunks.chunk(2).stored_start + 50])
-    found = told(verify(sealed, with_keys(keys)))
-    assert found == [("TIER-OBJECT-LENGTH", "log", [[60, 119]])]
 
 
-def test_encrypted_segment_when_the_aad_is_changed_then_the_manifest_is_told(
-    sealed: TierPlace, keys: KeyFiles
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        pytest.param(
+            lambda one: one.flip(LOG, one.manifest.chunks.chunk(1).stored_start + 40),
+            ("TIER-OBJECT-DAMAGED", "log", [[30, 79]]), id="chunk",
+        ),
+        pytest.param(cut_log, ("TIER-OBJECT-LENGTH", "log", [[60, 119]]), id="whole chunks"),
+        pytest.param(
+            lambda one: one.say(encryption__aad="AAAA"),
+            ("TIER-MANIFEST-MISMATCH", "rsm-manifest", [FIRST]), id="one finding for the aad",
+        ),
+        pytest.param(
+            lambda one: one.flip(INDEXES, 20), ("TIER-OBJECT-DAMAGED", "offset", [FIRST]),
+            id="index",
+        ),
+    ],
+)  # fmt: skip
+def test_encrypted_object_when_it_is_changed_then_its_offsets_are_told(
+    sealed: TierPlace,
+    keys: KeyFiles,
+    damage: Callable[[Stored], None],
+    expected: tuple[str, str, list[list[int]]],
 ) -> None:
-    """A changed aad makes the manifest one finding instead of one for each part."""
-    one = stored(sealed)
-    one.say(encryption__aad="AAAA")
-    found = told(verify(sealed, with_keys(keys)))
-    assert found == [("TIER-MANIFEST-MISMATCH", "rsm-manifest", [FIRST])]
-
-
-def test_encrypted_index_when_it_is_changed_then_it_is_told(
-    sealed: TierPlace, keys: KeyFiles
-) -> None:
-    """A changed encrypted index is reported by its name."""
-    one = stored(sealed)
-    one.flip(INDEXES, 20)
-    found = told(verify(sealed, with_keys(keys)))
-    assert [(code, part) for code, part, _ in found] == [("TIER-OBJECT-DAMAGED", "offset")]
+    """Verify names the part of a changed object by its tag, and reads the chunks around it."""
+    damage(stored(sealed))
+    assert told(verify(sealed, with_keys(keys))) == [expected]

@@ -142,21 +142,14 @@ def test_sample_when_it_is_drawn_again_then_it_is_the_same(place: TierPlace) -> 
 
 def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierPlace) -> None:
     """The next run continues behind a used budget, without an extra segment or request."""
-    first = verify(place, VerifyOptions(max_requests=7))
-    assert (first.work.segments, first.work.requests) == (2, 6)
-    assert first.stopped
-    assert not first.is_fine
+    for budget, segments in ((1, 0), (7, 2)):
+        first = verify(place, VerifyOptions(max_requests=budget))
+        assert (first.work.segments, first.work.requests) == (segments, 3 * segments)
+        assert first.stopped
+        assert not first.is_fine
     rest = verify(place, VerifyOptions(max_requests=99, after=first.after))
     assert (rest.work.segments, rest.stopped, rest.after) == (2, "", "")
     assert rest.is_fine
-
-
-def test_budget_when_it_is_too_small_for_anything_then_that_is_told(place: TierPlace) -> None:
-    """A budget too small for any segment is reported as nothing verified."""
-    report = verify(place, VerifyOptions(max_requests=1))
-    assert report.work.segments == 0
-    assert report.stopped
-    assert not report.is_fine
 
 
 def test_run_when_it_is_stopped_then_what_was_looked_at_is_told(
