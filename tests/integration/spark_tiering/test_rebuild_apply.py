@@ -48,13 +48,18 @@ def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(
 
 
 def test_apply_when_it_was_broken_off_then_it_is_gone_on_with(lost: Lost) -> None:
-    """An application interrupted at any event continues and stores each event once."""
+    """An application interrupted at any event continues, and its progress goes to stderr."""
     a, b = whole_segment("a", 0, 99), whole_segment("b", 100, 199)
     for one in (a, b):
         put_set(lost.store, one)
-    lost.save()
+    made = lost.save("--output", "json")
+    assert "2 segments' objects listed" in made.stderr
+    assert "2 of 2 manifests read" in made.stderr
+    json.loads(made.stdout)
     lost.publish(entry_of(a).start)
-    report = json.loads(lost.apply("--output", "json").stdout)
+    applied = lost.apply("--output", "json")
+    assert "2 of 2 segments handled" in applied.stderr
+    report = json.loads(applied.stdout)
     assert (report["published"], report["resumed"]) == (2, 1)
     with open_tier(CareRequest(embedded=lost.archive)) as tier:
         assert sum(tier.moment().positions.values()) == 4
@@ -166,17 +171,6 @@ def test_apply_when_a_service_has_the_metadata_then_it_judges_each_event(lost: L
         )  # fmt: skip
         # What the service has holds the offsets of the third.
         assert counted(json.loads(rest.stdout)) == {"equal": 2, "superseded": 1}
-
-
-def test_rebuild_while_it_runs_then_says_how_far_it_is_beside_its_answer(lost: Lost) -> None:
-    """Rebuild and application print their progress on standard error."""
-    for name, start in (("a", 0), ("b", 100)):
-        put_set(lost.store, whole_segment(name, start, start + 99))
-    made = lost.save("--output", "json")
-    assert "2 segments' objects listed" in made.stderr
-    assert "2 of 2 manifests read" in made.stderr
-    json.loads(made.stdout)
-    assert "2 of 2 segments handled" in lost.apply().stderr
 
 
 def test_rebuild_when_nothing_lies_there_then_says_what_to_look_at(lost: Lost) -> None:

@@ -279,15 +279,6 @@ def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_t
     assert "none of the first" not in tier("expire", *flags, *tier.store).stdout
 
 
-def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
-    """A mistyped topic is reported as unknown."""
-    for more in ((), ("--apply",)):
-        result = expired(tier, "--topic", "ordres", "--topic", "pay*", "--retention-ms", "0", *more)
-        assert result.exit_code == 0, result.output
-        assert "note: the metadata knows no topic ordres" in result.stdout
-        assert "pay*" not in result.stdout
-
-
 def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(
     tier: Command,
 ) -> None:

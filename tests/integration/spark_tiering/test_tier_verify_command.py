@@ -326,9 +326,18 @@ def test_command_when_the_archive_is_not_there_then_does_not_say_that_all_is_who
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
-    """A mistyped topic is reported as unknown."""
-    result = call(tier, "--topic", "ordres", "--topic", "pay*")
+@pytest.mark.parametrize(
+    "command",
+    [("verify",), ("audit",), ("expire", "--retention-ms", "0"),
+     ("expire", "--retention-ms", "0", "--apply")],
+    ids=" ".join,
+)  # fmt: skip
+def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(
+    tier: Command, command: tuple[str, ...]
+) -> None:
+    """A mistyped topic is reported as unknown by every command that takes topics."""
+    flags = ("--embedded", str(tier.place.archive), "--no-spark", *tier.store)
+    result = tier(*command, *flags, "--topic", "ordres", "--topic", "pay*")
     assert result.exit_code == 0, result.output
     assert "note: the metadata knows no topic ordres" in result.stdout
     assert "pay*" not in result.stdout

@@ -197,11 +197,9 @@ class Adopter:
         def run() -> Any:
             with TierCluster(self.login.bootstrap) as cluster:
                 (partition,) = cluster.partition_facts(lambda name: name == topic)
-            opened = open_metadata_access(EmbeddedAccess(bootstrap_servers=self.login.bootstrap))
-            try:
+            access = EmbeddedAccess(bootstrap_servers=self.login.bootstrap)
+            with contextlib.closing(open_metadata_access(access)) as opened:
                 return work(opened, partition)
-            finally:
-                opened.close()
 
         return await asyncio.to_thread(run)
 

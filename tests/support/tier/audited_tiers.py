@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -61,11 +62,7 @@ def segment_of(
     label: int, start: int = 0, last: int = 99, partition: TopicIdPartition = ORDERS, **more: Any
 ) -> SegmentMetadata:
     made = started(label, start, last, **{"event_timestamp_ms": START_MS, **more})
-    return type(made)(
-        SegmentId(partition, made.id.uuid), made.start_offset, made.last_offset, made.broker_id,
-        made.max_timestamp_ms, made.event_timestamp_ms, made.epochs, made.size_bytes,
-        made.custom_metadata, made.state, made.txn_index_empty,
-    )  # fmt: skip
+    return replace(made, id=SegmentId(partition, made.id.uuid))
 
 
 def manifest_of(segment: SegmentMetadata) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -139,11 +139,8 @@ class TierPlace:
 
     def segments(self) -> list[SegmentMetadata]:
         assert self.metadata is not None
-        metadata = open_metadata_access(self.metadata)
-        try:
+        with closing(open_metadata_access(self.metadata)) as metadata:
             return segments_of(metadata, self.partitions)
-        finally:
-            metadata.close()
 
     def objects(self, folder: str = "") -> dict[str, int]:
         jobs = f"{self.prefix}{JOBS}"

@@ -16,17 +16,15 @@ from spark_tiering.adopt.safety import AdoptedPartition
 from spark_tiering.adopt.settings import CHANGED, COPY_DISABLE, RETENTION_BYTES, RETENTION_MS
 from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.adopt.window import AdoptionWindow
-from spark_tiering.copy_job.execution import CopyExecution
 from spark_tiering.copy_job.report import hindrances
-from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
+from spark_tiering.copy_plan.inputs import OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.lineage import CopiedTier
-from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.segment_sources.cluster import TopicSettingInForce
 from tests.support.builders import tp
-from tests.support.tier.copy_plans import BROKER_ID, copied, image, metadata, rules
-from tests.support.tier.simulated_jobs import OPEN, WAVES, World, WorldHands
+from tests.support.tier.copy_plans import BROKER_ID, copied, image, rules
+from tests.support.tier.simulated_jobs import OPEN, World
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -34,8 +32,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.adopt.outcomes import TopicOutcome
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.copy_plan.inputs import MetadataImage
-    from spark_tiering.copy_plan.plan import CopyPlan
+    from spark_tiering.copy_plan.inputs import SourcePartition
 
 BROKERS_ID = 9
 DEFAULTS = {
@@ -159,32 +156,12 @@ class AdoptedWorld(World):
         self.objects[segment.id.uuid] = StoredObjects.WHOLE
         return segment
 
-    def metadata_image(self) -> MetadataImage:
-        return metadata(
-            *(
-                image(
-                    *(one for one in self.segments.values() if one.id.partition == at.partition),
-                    partition=at.partition,
-                )
-                for at in self.sources
-            )
-        )
+    def writer_of(self, segment: SegmentMetadata) -> OpenCopyWriter:
+        is_foreign = segment.broker_id == BROKERS_ID
+        return OpenCopyWriter.FOREIGN if is_foreign else OpenCopyWriter.ENDED
 
-    def evidence(self) -> list[OpenCopyEvidence]:
-        return [
-            OpenCopyEvidence(
-                one.id,
-                OpenCopyWriter.FOREIGN if one.broker_id == BROKERS_ID else OpenCopyWriter.ENDED,
-                self.objects.get(one.id.uuid, StoredObjects.NONE),
-            )
-            for one in self.segments.values()
-            if one.state in OPEN
-        ]
-
-    def plan(self) -> CopyPlan:
-        sources = [one for one in self.sources if one.partition not in self.without_source]
-        made = rules(self.mode)
-        return make_plan(made, self.metadata_image(), sources, self.evidence(), self._ids())
+    def known_sources(self) -> list[SourcePartition]:
+        return [one for one in self.sources if one.partition not in self.without_source]
 
     def window(self, options: WindowOptions = QUICK) -> AdoptionWindow:
         self.jobs += 1
@@ -201,9 +178,7 @@ class AdoptedWorld(World):
         ]
 
     def check_closed(self, before: Mapping[str, str]) -> None:
-        """
-        Check the state without an open window: settings are restored and no record was destroyed.
-        """
+        """Check that no window is open, settings are restored and no record was destroyed."""
         assert self.explicit == dict(before)
         assert self.lost == []
         assert self.open_of_jobs() == []
@@ -341,7 +316,7 @@ class AdoptHands:
         plan = self._world.plan()
         if plan.is_empty:
             return None
-        carried = self._carried(plan)
+        carried = self._world.carry_out(plan=plan)
         return AdoptionRound(tuple(carried.receipts()), tuple(carried.ends), carried.stopped)
 
     def end_open(self) -> OpenCopiesResult:
@@ -355,21 +330,8 @@ class AdoptHands:
         )
         if plan.is_empty:
             return OpenCopiesResult((), tuple(blocking(plan)))
-        carried = self._carried(plan)
+        carried = world.carry_out(plan=plan)
         return OpenCopiesResult(tuple(carried.ends), tuple(blocking(plan)))
-
-    def _carried(self, plan: CopyPlan) -> CopyExecution:
-        world = self._world
-        carried = CopyExecution(
-            plan,
-            WorldHands(world, plan),
-            WAVES,
-            why_stop=lambda: "",
-            on_result=lambda _, __: None,
-            on_finished=lambda _: None,
-        )
-        carried.run()
-        return carried
 
 
 CLOSED = (TopicStatus.ADOPTED, TopicStatus.ABORTED)
