@@ -1,12 +1,11 @@
 """
-Kafka's retention of the segments of a user partition, now and later. Pure.
-
-A leader goes through its epochs, each by rising start offset: it deletes segments below the log
-start offset, then those older than the time limit, then those beyond the size limit, and stops at
-the first that stays or is being copied. A segment exactly at the limit stays; segments outside the
-leader's log are skipped. Unfinished copies do not count for the size (KAFKA-17062), and go when the
-scan reaches them, because their writers are gone. Started deletions continue everywhere. Segments
-whose epochs all lie before the log's first one come last. An unknown setting is not applied.
+Kafka's retention of the segments of a user partition, now and later. Pure. A leader goes through
+its epochs, each by rising start offset: it deletes segments below the log start offset, then those
+older than the time limit, then those beyond the size limit, and stops at the first that stays or is
+being copied. A segment exactly at the limit stays; segments outside the leader's log are skipped.
+Unfinished copies do not count for the size (KAFKA-17062), and go when the scan reaches them,
+because their writers are gone. Started deletions continue everywhere. Segments whose epochs all lie
+before the log's first one come last. An unknown setting is not applied.
 """
 
 from __future__ import annotations
@@ -105,7 +104,6 @@ def due_of(
 ) -> list[RetentionDecision]:
     """
     Return the decision of retention at *now_ms* about all *segments*, in the order of the run.
-
     *epochs* are those of the leader's log, by default those of the segments. The scan stops at a
     segment *being_copied*.
     """

@@ -1,9 +1,8 @@
 """
-The lineage of a user partition's segments: their leader epochs and covered offsets. Pure.
-
-A segment lists the first offset of each epoch, or its own start offset for the first. An epoch that
-begins at or before an older one has replaced it, as after an unclean election. Only finished
-segments cover offsets, and only those of the epochs that they list.
+The lineage of a user partition's segments: their leader epochs and covered offsets. Pure. A segment
+lists the first offset of each epoch, or its own start offset for the first. An epoch that begins at
+or before an older one has replaced it, as after an unclean election. Only finished segments cover
+offsets, and only those of the epochs that they list.
 """
 
 from __future__ import annotations
@@ -176,11 +175,10 @@ class LogLeaderEpochs:
 
     def holds(self, segment: SegmentMetadata) -> bool:
         """
-        Return whether *segment* belongs to the log of these entries, all with records.
-
-        Its epochs must follow one another among the entries. Each but its first begins where the
-        log's does, none too early; the segment ends within its last epoch and the log. Its epochs
-        before the first entry do not matter, because the log start has moved into it.
+        Return whether *segment* belongs to the log of these entries, all with records. Its epochs
+        must follow one another among the entries. Each but its first begins where the log's does,
+        none too early; the segment ends within its last epoch and the log. Its epochs before the
+        first entry do not matter, because the log start has moved into it.
         """
         own = [entry for entry in _with_records(segment.epochs) if entry[0] >= (self.earliest or 0)]
         if not self.entries or not own:

@@ -1,8 +1,7 @@
 """
-JSON lines: how backups and files of events are written, and how untrusted ones are read.
-
-The first line is the header; the last has `end` and a digest of all lines before it, so that a
-reader refuses a cut or changed file. The file's name says how it is compressed.
+JSON lines: how backups and files of events are written, and how untrusted ones are read. The first
+line is the header; the last has `end` and a digest of all lines before it, so that a reader refuses
+a cut or changed file. The file's name says how it is compressed.
 """
 
 from __future__ import annotations
@@ -74,11 +73,7 @@ def require_format(found: Mapping[str, Any], name: str, version: int, what: str)
 def read_objects(
     path: Path, parse: Callable[[int, dict[str, Any], str], _T], bytes_max: int, what: str
 ) -> Iterator[_T]:
-    """
-    Yield the result of *parse* for each line. Raise `ConfigError`.
-
-    It gets the line's number from 1 on, its object, and at the end the digest of those before.
-    """
+    """Yield what *parse* makes of a line's number, object and, at the end, the digest before."""
     digest, is_over, number = hashlib.sha256(), False, 0
     for number, line in enumerate(read_lines(path, bytes_max), 1):
         try:

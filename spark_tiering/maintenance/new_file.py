@@ -25,11 +25,7 @@ def require_free(path: Path) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """
-    Write the block's output to *path*, synced at its end; where it raises, nothing is left.
-
-    Raise `ConfigError` where *path* exists by then, or cannot be written.
-    """
+    """Write a new file, synced at the end of the block, else nothing. Raise `ConfigError`."""
     require_free(path)
     try:
         descriptor, name = tempfile.mkstemp(".tmp", f".{path.name}.", path.parent)

@@ -1,8 +1,7 @@
 """
-A tier for a blocking driver, and its request: metadata as it is now, objects, engine, writer.
-
-For one thread; an event loop in another thread reads the metadata. Invariant: `moment` never
-answers from state that was read before the call.
+A tier for a blocking driver, and its request: metadata as it is now, objects, engine, writer. For
+one thread; an event loop in another thread reads the metadata. Invariant: `moment` never answers
+from state that was read before the call.
 """
 
 from __future__ import annotations

@@ -27,10 +27,8 @@ class FolderToList(NamedTuple):
 
 class FolderSurvey:
     """
-    Goes through the uppermost folders of every prefix.
-
-    Topics of which more than *large* objects are *expected*, or unknown, are split by their
-    content.
+    Goes through the uppermost folders of every prefix. Topics of which more than *large* objects
+    are *expected*, or unknown, are split by their content.
     """
 
     def __init__(

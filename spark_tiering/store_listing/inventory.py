@@ -1,9 +1,8 @@
 """
-The manifest of a bucket's inventory: its files and its columns. Pure.
-
-S3 writes `manifest.json`, with data files and their MD5, and `manifest.checksum`, the manifest's
-MD5. Files are CSV (gzip, keys encoded as in URLs), Parquet or ORC. Of versioned buckets every
-version may have a row: an object is the latest of its key, and no delete marker.
+The manifest of a bucket's inventory: its files and its columns. Pure. S3 writes `manifest.json`,
+with data files and their MD5, and `manifest.checksum`, the manifest's MD5. Files are CSV (gzip,
+keys encoded as in URLs), Parquet or ORC. Of versioned buckets every version may have a row: an
+object is the latest of its key, and no delete marker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """
-Files of an inventory, fetched and checked. I/O.
-
-An inventory lies in a bucket, or in a folder: its files are under their whole keys, in `data`, or
-beside the manifest.
+Files of an inventory, fetched and checked. I/O. An inventory lies in a bucket, or in a folder: its
+files are under their whole keys, in `data`, or beside the manifest.
 """
 
 from __future__ import annotations
@@ -48,9 +46,7 @@ class InventoryPlace:
 
 def place_of(address: str, template: StoreSettings | None = None) -> InventoryPlace:
     """
-    Return the place of `s3://bucket/.../manifest.json`, a folder, or the manifest in one.
-
-    The other settings of a bucket come from *template*. Raise `ConfigError`.
+    Return the place of a manifest, or of the folder of one; *template* has a bucket's settings.
     """
     known = template if isinstance(template, S3Settings) else None
     store, key = parse_store(address, known)
@@ -90,11 +86,7 @@ def _small(store: ObjectStore, key: str) -> bytes | None:
 
 @contextmanager
 def fetched(store: ObjectStore, place: InventoryPlace, file: InventoryFile) -> Iterator[Path]:
-    """
-    Yield the file on this machine's disk.
-
-    Raise `ConfigError` where it is not there, or is not the one that the manifest names.
-    """
+    """Yield the file on this disk. Raise `ConfigError` where it is not the manifest's."""
     key = _find(store, place, file)
     digest = hashlib.md5(usedforsecurity=False)
     with tempfile.NamedTemporaryFile(prefix="rlmm-inventory-") as kept:

@@ -37,11 +37,7 @@ class InventoryRow(NamedTuple):
 def read_rows(
     file: Path, kind: InventoryFormat, columns: Sequence[str], name: str
 ) -> Iterator[InventoryRow]:
-    """
-    Yield the rows of *file*, which messages call *name*; *columns* are those of CSV, in order.
-
-    Raise `ConfigError` for a file of another format, that is cut, or lacks a column.
-    """
+    """Yield the rows of *file*, called *name*, with the CSV *columns*. Raise `ConfigError`."""
     # pyarrow has errors of its own; each is a ValueError, an OSError or one of these.
     try:
         if kind is InventoryFormat.CSV:

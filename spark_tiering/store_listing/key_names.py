@@ -1,8 +1,7 @@
 """
-Names in keys, where several prefixes are in use. Pure.
-
-After a change of the prefix older objects lie under the old one. Each key belongs to the longest
-prefix under which it is understood, so that no request is repeated.
+Names in keys, where several prefixes are in use. Pure. After a change of the prefix older objects
+lie under the old one. Each key belongs to the longest prefix under which it is understood, so that
+no request is repeated.
 """
 
 from __future__ import annotations

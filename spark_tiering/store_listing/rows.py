@@ -1,8 +1,7 @@
 """
-Rows of objects and segments in few bytes, so that millions may wait on a disk. Pure.
-
-A blob is a head and rows of one length, compressed. The head is JSON: the partitions and storage
-classes that the rows name by number.
+Rows of objects and segments in few bytes, so that millions may wait on a disk. Pure. A blob is a
+head and rows of one length, compressed. The head is JSON: the partitions and storage classes that
+the rows name by number.
 """
 
 from __future__ import annotations

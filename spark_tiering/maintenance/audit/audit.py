@@ -1,8 +1,7 @@
 """
-An audit: it lists the store, then reads the metadata, then joins both by shard.
-
-A writer announces a segment before it writes objects: metadata that is read after the listing knows
-every listed object, unless it is deleted by then; the audit looks those up in the store again.
+An audit: it lists the store, then reads the metadata, then joins both by shard. A writer announces
+a segment before it writes objects: metadata that is read after the listing knows every listed
+object, unless it is deleted by then; the audit looks those up in the store again.
 """
 
 from __future__ import annotations

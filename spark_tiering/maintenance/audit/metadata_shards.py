@@ -36,9 +36,8 @@ _AT_ONCE: Final = 2_000
 @dataclass
 class AuditClusterFacts:
     """
-    Topics and offsets of the metadata's own cluster; *note* says why none was asked.
-
-    A hidden topic looks like a deleted one, and an archive outlives its topics: neither is a proof.
+    Topics and offsets of the metadata's own cluster; *note* says why none was asked. A hidden topic
+    looks like a deleted one, and an archive outlives its topics: neither is a proof.
     """
 
     note: str = ""
@@ -92,10 +91,9 @@ def ask_cluster(
     before: dict[TopicIdPartition, PartitionOffsets] | None = None,
 ) -> AuditClusterFacts:
     """
-    Return which topics exist, and the ends of those of *partitions* that belong to them.
-
-    The log start offset comes from *before*, which was read before the metadata: that metadata does
-    not have segments that were copied and deleted locally since.
+    Return which topics exist, and the ends of those of *partitions* that belong to them. The log
+    start offset comes from *before*, which was read before the metadata: that metadata does not
+    have segments that were copied and deleted locally since.
     """
     if isinstance(cluster, str):
         return AuditClusterFacts(cluster)

@@ -1,8 +1,7 @@
 """
-The verdict on the object set of one segment, by store, metadata and partition facts. Pure.
-
-The caller lists the store before it reads the metadata: the metadata then knows every object that
-was written in between, or the object is younger than any age that counts.
+The verdict on the object set of one segment, by store, metadata and partition facts. Pure. The
+caller lists the store before it reads the metadata: the metadata then knows every object that was
+written in between, or the object is younger than any age that counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """
-Orphan deletion, each after another check of its proof in the metadata as it is now. I/O.
-
-Invariant: it deletes no object that the metadata, read after the request, knows, that is younger
-than the minimum age, or whose proof no longer holds.
+Orphan deletion, each after another check of its proof in the metadata as it is now. I/O. Invariant:
+it deletes no object that the metadata, read after the request, knows, that is younger than the
+minimum age, or whose proof no longer holds.
 """
 
 from __future__ import annotations

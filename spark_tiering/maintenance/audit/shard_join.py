@@ -1,8 +1,7 @@
 """
-The join of one shard: a unit of work compares the objects of the store with the metadata.
-
-The unit looks a suspicious object up again before it reports it. Missing objects and unknown sets
-need newer metadata, so the driver decides about them.
+The join of one shard: a unit of work compares the objects of the store with the metadata. The unit
+looks a suspicious object up again before it reports it. Missing objects and unknown sets need newer
+metadata, so the driver decides about them.
 """
 
 from __future__ import annotations

@@ -35,10 +35,9 @@ def run_waves(
     why_stop: Callable[[], str],
 ) -> str:
     """
-    Run *units*, each given with its number of objects; return why the run stopped, or "".
-
-    Units are made when their wave begins. The error of a unit is raised, because objects that were
-    not seen cannot be judged.
+    Run *units*, each given with its number of objects; return why the run stopped, or "". Units are
+    made when their wave begins. The error of a unit is raised, because objects that were not seen
+    cannot be judged.
     """
     wave: list[U] = []
     objects, most = 0, max(OBJECTS, 60_000 * engine.slots)

@@ -24,10 +24,9 @@ TELL_RECORDS: Final = 1_000
 
 def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupExportReport:
     """
-    Write every event of the metadata topic into the new file *path*.
-
-    A metadata partition that cannot be read at all is reported, and the others are written; an
-    error in the middle of a partition ends the export, and leaves no file.
+    Write every event of the metadata topic into the new file *path*. A metadata partition that
+    cannot be read at all is reported, and the others are written; an error in the middle of a
+    partition ends the export, and leaves no file.
     """
     log = tier.log
     header = header_of(log)

@@ -1,8 +1,7 @@
 """
-Backup files, lines of JSON or a table of Parquet by their name, written and read.
-
-A file exists whole or not at all. A `Backup` is made only of a file that was read to its end, in
-order, with the right digest; when it is read again, it is checked again.
+Backup files, lines of JSON or a table of Parquet by their name, written and read. A file exists
+whole or not at all. A `Backup` is made only of a file that was read to its end, in order, with the
+right digest; when it is read again, it is checked again.
 """
 
 from __future__ import annotations
@@ -122,11 +121,7 @@ class Backup:
 def open_backup(
     path: Path, on_row: Callable[[BackupRow | LostOffsets], None] = lambda row: None
 ) -> Backup:
-    """
-    Read the backup in *path* to its end; *on_row* gets rows that only a return confirms.
-
-    Raise `ConfigError`, in one line, for another file, another version, a cut or changed file.
-    """
+    """Read the backup to its end, or raise `ConfigError`; *on_row* gets unconfirmed rows."""
     header: BackupHeader | None = None
     footer: Footer | None = None
     digest, order = BackupDigest(), None

@@ -1,8 +1,4 @@
-"""
-The import: it reads the file to its end, compares the log, appends records and reads them back.
-
-The same command continues an import that was stopped.
-"""
+"""The import: it reads a file, compares the log, appends and reads back; a repeat continues."""
 
 from __future__ import annotations
 
@@ -80,10 +76,9 @@ class RestoredLog(NamedTuple):
 
 def begun(expected: Iterator[BackupRow], present: Iterator[BackupRow | LostOffsets]) -> RestoredLog:
     """
-    Return how many of the *expected* records a log holds, whose records are *present*.
-
-    It may hold only the first ones, in order, as a stopped import leaves them. Times are not
-    compared: a topic may be configured to set its own.
+    Return how many of the *expected* records a log holds, whose records are *present*. It may hold
+    only the first ones, in order, as a stopped import leaves them. Times are not compared: a topic
+    may be configured to set its own.
     """
     count = 0
     for found in present:
@@ -121,11 +116,10 @@ def import_backup(
     meter: Meter | None = None,
 ) -> ImportReport:
     """
-    Append the events of *path* to the log of *access*, or report what that would append.
-
-    Raise `ConfigError`, with nothing appended, for a file that is no whole backup, for a log with
-    another number of partitions or of another cluster, and for a log that holds anything but the
-    first records of the same backup.
+    Append the events of *path* to the log of *access*, or report what that would append. Raise
+    `ConfigError`, with nothing appended, for a file that is no whole backup, for a log with another
+    number of partitions or of another cluster, and for a log that holds anything but the first
+    records of the same backup.
     """
     seen = _Seen()
     backup = open_backup(path, seen.see)

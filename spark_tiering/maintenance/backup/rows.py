@@ -1,8 +1,4 @@
-"""
-The rows of a backup: records, lost offsets, header and footer. Pure.
-
-The digest is of the records alone: it does not depend on the form of the file.
-"""
+"""The rows of a backup; their digest does not depend on the form of the file. Pure."""
 
 from __future__ import annotations
 

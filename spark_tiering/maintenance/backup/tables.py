@@ -1,8 +1,4 @@
-"""
-Backup tables in Parquet: a row for each record, with columns for the fields of its event.
-
-Header and footer are the JSON objects of lines, in the metadata of the file.
-"""
+"""Backup tables in Parquet: columns for an event's fields; header and footer in the metadata."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """
-Targets of an import: a folder, or the topic of a cluster, that takes records as they once were.
-
-A folder without a log gets the identity of the backed-up log; it is filled under another name and
+Targets of an import: a folder, or the topic of a cluster, that takes records as they once were. A
+folder without a log gets the identity of the backed-up log; it is filled under another name and
 renamed at the end, so that no service uses it before. An existing log keeps its identity. Blocking,
 for one thread.
 """
@@ -89,9 +88,8 @@ def open_target(
     access: AccessSettings, like: LogIdentity, *, is_written: bool
 ) -> Iterator[BackupTarget]:
     """
-    Return the log of *access*; a new one gets the identity of *like*.
-
-    Raise `ConfigError` for a service: it judges events, and an import restores records as they are.
+    Yield the log of *access*; a new one gets the identity of *like*. Raise `ConfigError` for a
+    service: it judges events, and an import restores records as they are.
     """
     if not isinstance(access, EmbeddedAccess):
         msg = "a service takes no records as they are: name --embedded or --bootstrap-server"

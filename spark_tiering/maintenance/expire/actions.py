@@ -1,7 +1,6 @@
 """
-Actions of an expire job outside of its process: events, objects, claims.
-
-Failures are values: a `str` says why something was not done. An exception ends the job.
+Actions of an expire job outside of its process: events, objects, claims. Failures are values: a
+`str` says why something was not done. An exception ends the job.
 """
 
 from __future__ import annotations
@@ -58,9 +57,8 @@ class RemovalResult(NamedTuple):
 
 def remove(task: RemovalTask) -> list[RemovalResult]:
     """
-    Delete the objects of each target; a missing object is fine (F118).
-
-    After a failure of the store the unit skips the rest, which would fail as well.
+    Delete the objects of each target; a missing object is fine (F118). After a failure of the store
+    the unit skips the rest, which would fail as well.
     """
     removals: list[RemovalResult] = []
     failure = ""

@@ -42,11 +42,7 @@ def read_state(
     job_id: str,
     topics: Collection[tuple[str, Uuid]] | None = None,
 ) -> ExpireState:
-    """
-    Read the current state, and decide about each partition of *topics*, by default all.
-
-    Raise `ConfigError` where the owner of a topic cannot be found.
-    """
+    """Read the current state, and decide about each partition of *topics*, by default all."""
     moment = tier.moment()
     listed = moment.partitions()
     summaries = [

@@ -129,10 +129,9 @@ def decide(
     delete: PartitionDelete | None = None,
 ) -> PartitionExpirePlan:
     """
-    Return the plan for *partition*, given all of its *segments* at one moment.
-
-    Copies *at_work* may have a writer: they stay, and as in Kafka retention does not pass them.
-    *delete* is the unfinished deletion of the partition.
+    Return the plan for *partition*, given all of its *segments* at one moment. Copies *at_work* may
+    have a writer: they stay, and as in Kafka retention does not pass them. *delete* is the
+    unfinished deletion of the partition.
     """
     after: int | None = None
     replaced: list[SegmentMetadata] = []

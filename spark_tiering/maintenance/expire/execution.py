@@ -1,7 +1,6 @@
 """
-The execution of a plan, in waves: deletions are started, objects deleted, deletions finished.
-
-A wave compares its segments with the metadata before it starts their deletion and again before it
+The execution of a plan, in waves: deletions are started, objects deleted, deletions finished. A
+wave compares its segments with the metadata before it starts their deletion and again before it
 deletes objects. A job that dies leaves at most one wave started, and the next job continues from
 the state of each segment. Spark, stores and services are used by `actions` alone.
 """

@@ -1,7 +1,6 @@
 """
-The expire job: it decides, claims the topics, decides again, executes the plan and reports.
-
-It writes nothing before the claim and decides after it, because a copy job that had the topic until
+The expire job: it decides, claims the topics, decides again, executes the plan and reports. It
+writes nothing before the claim and decides after it, because a copy job that had the topic until
 then has left its events in the metadata.
 """
 
@@ -58,10 +57,9 @@ def expire(
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> ExpireReport:
     """
-    Delete the segments of *tier* that retention gives up; unless *is_applied*, only list them.
-
-    The job calls *why_stop* between waves, beside the mark of `rlmm tier pause`. Raise
-    `ConfigError` for contradicting options, and the errors of the parts before anything is changed.
+    Delete the segments of *tier* that retention gives up; unless *is_applied*, only list them. The
+    job calls *why_stop* between waves, beside the mark of `rlmm tier pause`. Raise `ConfigError`
+    for contradicting options, and the errors of the parts before anything is changed.
     """
     began_ms = tier.now_ms()
     state = read_state(tier, options, "")

@@ -116,10 +116,9 @@ def apply(
     meter: Meter | None = None,
 ) -> ApplyReport:
     """
-    Publish the segments of the file *path* that the metadata lacks, or report them.
-
-    Raise `ConfigError`, with nothing published, for another file, and for one that was made for
-    another log, unless *is_other_log*.
+    Publish the segments of the file *path* that the metadata lacks, or report them. Raise
+    `ConfigError`, with nothing published, for another file, and for one that was made for another
+    log, unless *is_other_log*.
     """
     began_s = time.monotonic()
     events = open_events(path)

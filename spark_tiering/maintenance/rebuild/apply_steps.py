@@ -48,10 +48,9 @@ def steps_for(
     deletion: str = "",
 ) -> ApplySteps:
     """
-    Return the steps for *entries* of one user partition of which the metadata has *present*.
-
-    *gone* are segments whose deletion is finished; *deletion* is the state of the partition's.
-    Where a stopped application has published the start alone, the step is the finish.
+    Return the steps for *entries* of one user partition of which the metadata has *present*. *gone*
+    are segments whose deletion is finished; *deletion* is the state of the partition's. Where a
+    stopped application has published the start alone, the step is the finish.
     """
     steps = ApplySteps()
     named = {entry.start.id for entry in entries}
@@ -90,9 +89,8 @@ def _why_not(entry: RestoredSegment, known: SegmentMetadata | None, covers: Read
 
 def taken_by_a_service(steps: ApplySteps) -> ApplySteps:
     """
-    Refuse a copy that adds nothing to another broker's: a service refuses its finish.
-
-    Brokers would accept it, so the application does not publish half of it.
+    Refuse a copy that adds nothing to another broker's: a service refuses its finish. Brokers would
+    accept it, so the application does not publish half of it.
     """
     shard = PythonShard(0)
     found = ApplySteps(equal=steps.equal, refused=list(steps.refused))

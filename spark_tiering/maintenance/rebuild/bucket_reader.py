@@ -1,8 +1,4 @@
-"""
-The bucket reader: it lists sets by user partition, and the engine reads their manifests.
-
-Memory holds the sets of one wave, or of the largest partition.
-"""
+"""The bucket reader: it lists and reads the sets of a wave of partitions, and holds these."""
 
 from __future__ import annotations
 

@@ -65,9 +65,8 @@ _DELETED = (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FIN
 
 def differences(recovered: SegmentMetadata, known: SegmentMetadata) -> list[str]:
     """
-    Return the fields in which manifest and metadata contradict each other, with both values.
-
-    Broker and event time are not compared: a manifest has those of the start. A segment without a
+    Return the fields in which manifest and metadata contradict each other, with both values. Broker
+    and event time are not compared: a manifest has those of the start. A segment without a
     transaction index whose flag is not set was written by brokers before 4.0.
     """
     found = []
@@ -95,10 +94,9 @@ def decide(
     is_topic_known: bool = True,
 ) -> PartitionDifference:
     """
-    Decide about each segment of *partition* by the sets *found* and the metadata *present*.
-
-    *past* has the known deletions of other segments; *deletion* is the state of the partition's,
-    from any history. Segments of an unknown topic are not brought back.
+    Decide about each segment of *partition* by the sets *found* and the metadata *present*. *past*
+    has the known deletions of other segments; *deletion* is the state of the partition's, from any
+    history. Segments of an unknown topic are not brought back.
     """
     covers = ReadableCover(present.values())
     decided = [_of_set(one, present, past, covers, deletion) for one in found]

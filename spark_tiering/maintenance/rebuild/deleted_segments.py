@@ -1,8 +1,4 @@
-"""
-Deleted segments, by every known history: the topic, a snapshot, a backup.
-
-A state forgets a finished deletion; only records have it. Memory holds the segments in question.
-"""
+"""Deleted segments, by the records of any history: a state forgets finished deletions."""
 
 from __future__ import annotations
 

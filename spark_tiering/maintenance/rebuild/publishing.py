@@ -1,8 +1,7 @@
 """
-The publishing of events: through a log that this process opens, or through a service.
-
-A log takes every event as a broker writes it, and the publisher reads on for the verdict on each. A
-service judges events before it takes them. Blocking, for one thread.
+The publishing of events: through a log that this process opens, or through a service. A log takes
+every event as a broker writes it, and the publisher reads on for the verdict on each. A service
+judges events before it takes them. Blocking, for one thread.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """
 The rebuild: it lists the store, reads manifests and the metadata, and writes the lacking events.
-
 The metadata is read after the listing, so a listed segment that it lacks is not being copied.
 """
 

@@ -39,11 +39,7 @@ def judge_extents(
     finished: Sequence[SegmentMetadata],
     earliest: int | None = None,
 ) -> Iterator[ExtentFault]:
-    """
-    Return gaps, overlaps and epochs that do not rise; *earliest* is the log start offset.
-
-    Brokers look up by leader epoch: offsets of a replaced epoch are history.
-    """
+    """Return gaps and overlaps from the log start *earliest* on, by epoch as brokers look up."""
     lineage = lineage_of(finished)
     log_start = max((earliest or 0, *(began_behind(one) or 0 for one in finished)))
     for gap in wanted_of(gaps_in(lineage, finished), log_start):

@@ -1,9 +1,8 @@
 """
-Salvage: which offsets of a damaged log can still be read. No I/O of its own.
-
-Behind damage the reader looks for a batch where the damaged one says that it ends, and where the
-offset index says that one begins; a chunk that cannot be opened is lost to its end. Where neither
-leads to a sound batch, the rest counts as lost.
+Salvage: which offsets of a damaged log can still be read. No I/O of its own. Behind damage the
+reader looks for a batch where the damaged one says that it ends, and where the offset index says
+that one begins; a chunk that cannot be opened is lost to its end. Where neither leads to a sound
+batch, the rest counts as lost.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""
-The choice of segments: which are checked, in which order, in units of which size. Pure.
-
-They are ordered by partition and offset: the next run begins behind the segment where one stopped.
-"""
+"""The choice of segments, by partition and offset, in units; runs go on behind one. Pure."""
 
 from __future__ import annotations
 

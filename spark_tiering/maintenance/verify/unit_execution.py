@@ -1,8 +1,4 @@
-"""
-The execution of one unit: segment by segment, with the store and key ring of the process.
-
-A failure of the store is reported of its segment; where nothing can be checked at all, of the unit.
-"""
+"""The execution of one unit; a failure of the store is reported of its segment, if it can be."""
 
 from __future__ import annotations
 
@@ -170,11 +166,7 @@ def readable_bytes(manifest: Manifest, stored_bytes: int) -> int:
 
 
 def merged(seen: ObjectChecks, content: tuple[SegmentFault, ...]) -> tuple[SegmentFault, ...]:
-    """
-    Join the faults of both checks of one segment.
-
-    Those of reading the log are exact, but say nothing new about an object that is missing or cut.
-    """
+    """Join both checks; faults of reading say nothing new of an object that is missing or cut."""
     read = [one for one in content if one.part == ObjectKind.LOG]
     is_closed = any(one.part == ObjectKind.MANIFEST for one in content)
     known = {(one.code, one.where) for one in seen.faults if one.part != ObjectKind.LOG}
