@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import importlib
+import io
 import json
 import zlib
 from contextlib import contextmanager
@@ -164,7 +165,7 @@ def _inflating(path: Path, file: BinaryIO) -> Iterator[BinaryIO]:
     elif path.name.endswith(ZSTD):
         arrow = arrow_for(path)
         with arrow.CompressedInputStream(arrow.PythonFile(file, "r"), "zstd") as stream:
-            yield cast("BinaryIO", _Lines(stream.read))
+            yield cast("BinaryIO", io.BufferedReader(stream, _BUFFER_BYTES))
     else:
         yield file
 
@@ -189,29 +190,6 @@ class KeptOpen:
 
     def close(self) -> None:
         self.closed = True
-
-
-class _Lines:
-    """Splits a stream that has no `readline`."""
-
-    def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read = read
-        self._held = b""
-        self._at = 0
-        self._is_over = False
-
-    def readline(self, bytes_max: int) -> bytes:
-        while True:
-            found = self._held.find(b"\n", self._at)
-            held = len(self._held) - self._at
-            if found >= 0 or self._is_over or held >= bytes_max:
-                stop = len(self._held) if found < 0 else found + 1
-                stop = min(stop, self._at + bytes_max)
-                line, self._at = self._held[self._at : stop], stop
-                return line
-            more = self._read(_BUFFER_BYTES)
-            self._is_over = not more
-            self._held, self._at = self._held[self._at :] + more, 0
 
 
 def arrow_for(path: Path, module: str = "pyarrow") -> Any:

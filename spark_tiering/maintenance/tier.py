@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
+from rlmm.base.loop_thread import BlockingCalls, blocking
 from rlmm.errors import ConfigError, UnknownPartition
+from rlmm.inspection.cluster_facts import ClusterFacts
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.execution.settings import ExecutionSettings
 
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 
     from rlmm.base.loop_thread import LoopThread
     from rlmm.errors import LogError
-    from rlmm.inspection.cluster_facts import ClusterFacts, PartitionOffsets, Rights, TopicFacts
     from rlmm.inspection.moment import Moment, PartitionSummary
     from rlmm.inspection.replay import EventLog
     from rlmm.log.protocol import LogBounds, LogIdentity
@@ -144,36 +146,21 @@ class TierLog:
         )
 
 
-class TierTopics:
-    """The cluster; see `rlmm.inspection.cluster_facts.ClusterFacts`."""
+class TierTopics(BlockingCalls[ClusterFacts]):
+    """The cluster, see `ClusterFacts`; a hidden topic looks like one that does not exist."""
 
     def __init__(self, cluster: ClusterFacts, thread: LoopThread) -> None:
-        self._cluster = cluster
-        self._thread = thread
+        super().__init__(cluster, thread.wait, "ClusterFacts")
 
-    def cluster_id(self) -> str:
-        return self._thread.wait(self._cluster.cluster_id())
-
-    def brokers(self) -> Collection[int]:
-        return self._thread.wait(self._cluster.brokers())
-
-    def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
-        """Return topics by name, with settings; a topic that does not exist is absent."""
-        return self._thread.wait(self._cluster.topics(names))
-
-    def offsets(
-        self, partitions: Collection[TopicIdPartition]
-    ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-        """Return the ends of each; a partition of which the cluster says nothing is absent."""
-        return self._thread.wait(self._cluster.offsets(partitions))
-
-    def rights(self, topics: Collection[str]) -> Rights:
-        """Return the rights of this user: a hidden topic looks like one that does not exist."""
-        return self._thread.wait(self._cluster.rights(topics))
+    cluster_id = blocking(ClusterFacts.cluster_id)
+    brokers = blocking(ClusterFacts.brokers)
+    topics = blocking(ClusterFacts.topics)
+    offsets = blocking(ClusterFacts.offsets)
+    rights = blocking(ClusterFacts.rights)
 
 
 class Tier:
-    """The parts of a job, each opened at its first use. Made by `open_tier`."""
+    """The parts of a job, opened at first use; `writer` raises `ConfigError` for copied folders."""
 
     def __init__(  # noqa: PLR0913 - the parts of a job, each opened by its own hand
         self,
@@ -191,22 +178,17 @@ class Tier:
         self.request = request
         self.now_ms = now_ms
         self._thread = thread
-        self._open_store = open_store
-        self._open_engine = open_engine
-        self._open_writer = open_writer
+        self._open_store = cache(open_store)
+        self.engine = cache(open_engine)
+        self.writer = cache(open_writer)
         self._take_moment = take_moment
         self._open_log = open_log
         self._find_cluster = find_cluster
-        self._store: ObjectStore | None = None
-        self._engine: ExecutionEngine | None = None
-        self._writer: TierMetadata | None = None
 
     @property
     def store(self) -> ObjectStore:
         """Return the store. Raise `ConfigError` where the request names none."""
-        if self._store is None:
-            self._store = self._open_store()
-        return self._store
+        return self._open_store()
 
     @property
     def cluster(self) -> TierTopics | None:
@@ -224,17 +206,6 @@ class Tier:
         """Read the metadata anew. Raise `NotReady` where it is not caught up in time."""
         moment = self._thread.wait(self._take_moment())
         return TierMoment(moment, self._thread, self.request.topics.wants_topic)
-
-    def engine(self) -> ExecutionEngine:
-        if self._engine is None:
-            self._engine = self._open_engine()
-        return self._engine
-
-    def writer(self) -> TierMetadata:
-        """Return the writer of events. Raise `ConfigError` for copied folders."""
-        if self._writer is None:
-            self._writer = self._open_writer()
-        return self._writer
 
 
 def unwritable() -> ConfigError:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.log.protocol import LogIdentity
+    from rlmm.metadata.events import PartitionDelete
     from rlmm.metadata.ids import TopicIdPartition, Uuid
     from spark_tiering.maintenance.audit.store_shards import RowSpill
     from spark_tiering.maintenance.audit.topic_sums import TopicSummaries
@@ -55,9 +56,16 @@ class AuditClusterFacts:
             return TopicStanding.NOT_ASKED
         return TopicStanding.KNOWN if partition.topic_id in self.ids else TopicStanding.UNKNOWN
 
-    def log_start(self, partition: TopicIdPartition) -> int | None:
+    def facts(
+        self, partition: TopicIdPartition, delete: PartitionDelete | None, *, is_topic_known: bool
+    ) -> AuditPartitionFacts:
         found = self.offsets.get(partition)
-        return None if found is None else found.earliest
+        return AuditPartitionFacts(
+            is_topic_known,
+            None if delete is None else int(delete.state),
+            self.standing(partition),
+            None if found is None else found.earliest,
+        )
 
 
 def own_cluster(tier: Tier, identity: LogIdentity) -> TierTopics | str:
@@ -160,12 +168,8 @@ class AuditMetadata:
         """Return the facts of a partition, also of one that the metadata does not have."""
         summary = self._summaries.get(partition)
         delete = None if summary is None else summary.delete
-        return AuditPartitionFacts(
-            is_topic_known=(partition.topic, partition.topic_id) in self._known_ids,
-            delete_state=None if delete is None else int(delete.state),
-            cluster=self.cluster.standing(partition),
-            log_start=self.cluster.log_start(partition),
-        )
+        is_known = (partition.topic, partition.topic_id) in self._known_ids
+        return self.cluster.facts(partition, delete, is_topic_known=is_known)
 
     def _read_segments(self, moment: TierMoment) -> None:
         rows: dict[int, SegmentRows] = {}

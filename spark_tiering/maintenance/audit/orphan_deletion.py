@@ -18,7 +18,6 @@ from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.audit.metadata_shards import ask_cluster, own_cluster
 from spark_tiering.maintenance.audit.object_set_verdict import proof_of
 from spark_tiering.maintenance.audit.recheck import AT_ONCE_MAX, SegmentStates, find_deleted
-from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts
 from spark_tiering.maintenance.audit.shard_join import look_again
 from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.reporting.progress import Meter
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from spark_tiering.maintenance.audit.metadata_shards import AuditClusterFacts
+    from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts
     from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
     from spark_tiering.maintenance.audit.verdicts import AuditRules
     from spark_tiering.maintenance.tier import Tier, TierMoment
@@ -225,9 +225,5 @@ class _Now:
     def facts(self, partition: TopicIdPartition) -> AuditPartitionFacts:
         shard = self.states.shard(partition)
         delete = None if shard is None else shard.partition_delete(partition)
-        return AuditPartitionFacts(
-            is_topic_known=(partition.topic, partition.topic_id) in self._ids,
-            delete_state=None if delete is None else int(delete.state),
-            cluster=self._cluster.standing(partition),
-            log_start=self._cluster.log_start(partition),
-        )
+        is_known = (partition.topic, partition.topic_id) in self._ids
+        return self._cluster.facts(partition, delete, is_topic_known=is_known)

@@ -203,7 +203,7 @@ def open_inventory(tier: Tier, address: str) -> tuple[InventoryPlace, Inventory]
 
 def open_uploads(tier: Tier, prefixes: Prefixes, rules: AuditRules) -> OpenUploads:
     """Return the open uploads under the prefixes, also those of job records."""
-    count, old = 0, 0
+    count, old, why = 0, 0, ""
     examples: list[str] = []
     try:
         for number, prefix in enumerate(prefixes.all):
@@ -216,5 +216,5 @@ def open_uploads(tier: Tier, prefixes: Prefixes, rules: AuditRules) -> OpenUploa
                     if len(examples) < EXAMPLES_MAX:
                         examples.append(shown(one.key))
     except StoreUnsuitable as error:
-        return OpenUploads(count, old, tuple(examples), str(error))
-    return OpenUploads(count, old, tuple(examples))
+        why = str(error)
+    return OpenUploads(count, old, tuple(examples), why)

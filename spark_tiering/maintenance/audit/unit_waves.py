@@ -42,18 +42,17 @@ def run_waves(
     wave: list[U] = []
     objects, most = 0, max(OBJECTS, 60_000 * engine.slots)
     for unit, size in units:
-        if why_stop():
-            return why_stop()
+        if why := why_stop():
+            return why
         wave.append(unit)
         objects += size
         if objects >= most:
             _run(engine, wave, fn, on_result)
             wave, objects = [], 0
-    if why_stop():
-        return why_stop()
-    if wave:
+    why = why_stop()
+    if wave and not why:
         _run(engine, wave, fn, on_result)
-    return ""
+    return why
 
 
 def _run(

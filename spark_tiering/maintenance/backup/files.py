@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.lines import (
@@ -46,10 +46,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LINES, TABLE = ".jsonl", ".parquet"
-
-
-class BackupWriter(Protocol):
-    def add(self, row: BackupRow | LostOffsets) -> None: ...
 
 
 def is_table(path: Path) -> bool:

@@ -173,15 +173,16 @@ def _report(
     is_applied: bool = True,
 ) -> ExpireReport:
     """Report a run that changes nothing."""
+    notes = (*state.unmet, *notes, *_notes(state))
     return ExpireReport(
-        is_applied=is_applied,
-        cluster_id=state.cluster_id,
-        job_id="",
-        began_ms=began_ms,
-        ended_ms=tier.now_ms(),
-        plans=state.plans,
-        receipts=receipts,
-        notes=(*state.unmet, *notes, *_notes(state)),
+        is_applied,
+        state.cluster_id,
+        "",
+        began_ms,
+        tier.now_ms(),
+        state.plans,
+        receipts,
+        notes=notes,
     )
 
 

@@ -19,10 +19,10 @@ from rlmm.retention.segment_lineage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rlmm.findings.finding import Finding, FindingKind
-    from rlmm.metadata.ids import TopicIdPartition, Uuid
+    from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.maintenance.verify.values import Offsets, SegmentFault
 
@@ -102,7 +102,8 @@ def lost_of(
 ) -> Offsets:
     """Return the offsets lost in *broken* segments that no other *finished* one holds."""
     names = {segment.id.uuid for segment, _ in broken}
-    whole = _stretches_of(finished, names)
+    others = (one for one in finished if one.id.uuid not in names)
+    whole = [stretch for one in others for stretch in covered_by(one)]
     lost: set[tuple[int, int]] = set()
     for segment, ranges in broken:
         for epoch, first, last in covered_by(segment):
@@ -111,26 +112,15 @@ def lost_of(
                 if wanted.first <= wanted.last:
                     parts = [one for one in whole if one.epoch == epoch]
                     lost |= {(gap.first, gap.last) for gap in not_in(wanted, parts)}
-    return tuple(_joined(sorted(lost)))
+    return _joined(sorted(lost))
 
 
-def _stretches_of(
-    finished: Iterable[SegmentMetadata], without: Collection[Uuid]
-) -> list[EpochStretch]:
-    return [
-        stretch for one in finished if one.id.uuid not in without for stretch in covered_by(one)
-    ]
-
-
-def _joined(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _joined(ranges: Iterable[tuple[int, int]]) -> Offsets:
     """Join ranges that touch; they rise."""
-    held: tuple[int, int] | None = None
+    joined: list[tuple[int, int]] = []
     for first, last in ranges:
-        if held is not None and first <= held[1] + 1:
-            held = (held[0], max(held[1], last))
-            continue
-        if held is not None:
-            yield held
-        held = (first, last)
-    if held is not None:
-        yield held
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return tuple(joined)

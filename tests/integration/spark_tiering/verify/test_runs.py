@@ -142,11 +142,12 @@ def test_sample_when_it_is_drawn_again_then_it_is_the_same(place: TierPlace) -> 
 
 def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierPlace) -> None:
     """The next run continues behind a used budget, without an extra segment or request."""
-    for budget, segments in ((1, 0), (7, 2)):
-        first = verify(place, VerifyOptions(max_requests=budget))
-        assert (first.work.segments, first.work.requests) == (segments, 3 * segments)
-        assert first.stopped
-        assert not first.is_fine
+    none, first = (verify(place, VerifyOptions(max_requests=budget)) for budget in (1, 7))
+    assert (none.work.segments, first.work.segments, first.work.requests) == (0, 2, 6)
+    assert none.stopped
+    assert first.stopped
+    assert not none.is_fine
+    assert not first.is_fine
     rest = verify(place, VerifyOptions(max_requests=99, after=first.after))
     assert (rest.work.segments, rest.stopped, rest.after) == (2, "", "")
     assert rest.is_fine
