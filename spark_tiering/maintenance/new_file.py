@@ -48,7 +48,9 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 def _name(temporary: Path, path: Path) -> None:
     try:
-        temporary.chmod(0o666 & ~_mask())
+        mask = os.umask(0o077)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -65,12 +67,6 @@ def _name(temporary: Path, path: Path) -> None:
             os.close(folder)
     except OSError as error:
         raise _unwritable(path, error) from error
-
-
-def _mask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _unwritable(path: Path, error: OSError) -> ConfigError | LogUnavailable:

@@ -76,14 +76,12 @@ class _Sources:
         """Return the source; an embedded log gets a new one, as a folder is read only once."""
         if self._request.embedded is not None:
             await self._close_source()
-            self._source = await open_source(self._of_folder(self._request.embedded))
+            timeout_s = 30.0 if self._request.source is None else self._request.source.timeout_s
+            log_dirs = (self._request.embedded / LOG_FOLDER,)
+            self._source = await open_source(SourceSettings(log_dirs=log_dirs, timeout_s=timeout_s))
         elif self._source is None:
             self._source = await open_source(self._request.require_source)
         return self._source
-
-    def _of_folder(self, folder: Path) -> SourceSettings:
-        timeout_s = 30.0 if self._request.source is None else self._request.source.timeout_s
-        return SourceSettings(log_dirs=(folder / LOG_FOLDER,), timeout_s=timeout_s)
 
     async def moment(self) -> Moment:
         """Return the state as it is now; an embedded log that does not exist is empty."""

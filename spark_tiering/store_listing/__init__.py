@@ -15,8 +15,7 @@ By module, bottom up:
     inventory        an inventory: its manifest, its files, its columns
     inventory_rows   the rows of one file of an inventory: CSV, Parquet or ORC
     inventory_files  files of an inventory, fetched and checked
-    folder_survey    folders that have to be listed
-    listing_tasks    a unit of work: some folders listed, or one file of an inventory read
+    listing_tasks    folders to list, and units of work: folders listed, an inventory file read
     manifests        topics, partitions and manifests of a store, one after the other
 
 Invariants:

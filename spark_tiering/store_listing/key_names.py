@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid
+from rlmm.metadata.ids import INT64_MAX, TopicIdPartition
 from spark_tiering.job_registry.job_store import FOLDER as JOBS_FOLDER
-from spark_tiering.layout.object_names import ObjectKind, object_key, parse_object_key
+from spark_tiering.layout.object_names import ObjectKind, parse_object_key
 from spark_tiering.stores.protocol import RESERVED
 
 KINDS: Final = tuple(ObjectKind)
@@ -50,10 +50,6 @@ class SegmentKey(NamedTuple):
     start_offset: int
     kind: int
     """Which of `KINDS`."""
-
-    @property
-    def segment_id(self) -> SegmentId:
-        return SegmentId(self.partition, Uuid(self.uuid))
 
 
 class Prefixes:
@@ -91,10 +87,6 @@ class Prefixes:
             return found.prefix
         under = (number for number, prefix in self._longest_first if key.startswith(prefix))
         return next(under, None)
-
-    def key(self, found: SegmentKey) -> str:
-        prefix = self.all[found.prefix]
-        return object_key(found.segment_id, found.start_offset, KINDS[found.kind], prefix)
 
     def _partition(self, folder: str) -> TopicIdPartition | None:
         if folder not in self._folders:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
-from spark_tiering.layout.object_names import object_key
-from spark_tiering.store_listing.key_names import INDEXES, KINDS, LOG, MANIFEST
+from spark_tiering.store_listing.key_names import KINDS, MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,7 +56,6 @@ class ObjectRows:
     def __init__(self) -> None:
         self._partitions, self._classes = NumberedNames(), NumberedNames()
         self._rows = bytearray()
-        self.count = 0
 
     def add(self, row: ObjectRow) -> None:
         """Add one; of more than 256 storage classes the rest have none."""
@@ -72,7 +70,6 @@ class ObjectRows:
             row.size_bytes,
             row.modified_ms,
         )
-        self.count += 1
 
     def blob(self) -> bytes:
         classes = list(self._classes.of)[:255]
@@ -126,9 +123,6 @@ def shards_for(objects: int, each: int, most: int) -> ShardPlaces:
     return ShardPlaces(count, max(1, count // 8))
 
 
-WHOLE = frozenset((LOG, INDEXES, MANIFEST))
-
-
 class SeenObject(NamedTuple):
     size_bytes: int
     modified_ms: int
@@ -151,7 +145,7 @@ class ObjectSet(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        return len(self.objects) == len(WHOLE)
+        return len(self.objects) == len(KINDS)
 
     @property
     def has_manifest(self) -> bool:
@@ -168,12 +162,6 @@ class ObjectSet(NamedTuple):
     @property
     def modified_ms(self) -> int:
         return max(one.modified_ms for one in self.objects.values())
-
-    def keys(self, prefix: str) -> dict[int, str]:
-        return {
-            number: object_key(self.segment_id, self.start_offset, KINDS[number], prefix)
-            for number in sorted(self.objects)
-        }
 
 
 def gather(rows: Iterable[ObjectRow]) -> dict[bytes, list[ObjectSet]]:

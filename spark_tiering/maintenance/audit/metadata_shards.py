@@ -134,7 +134,6 @@ class AuditMetadata:
         self._shards = shards
         self._topics = topics
         self.findings = finding_sample()
-        self.segments = 0
         self.cluster: AuditClusterFacts
         self._summaries: dict[TopicIdPartition, PartitionSummary] = {}
         self._known_ids: set[tuple[str, bytes]] = set()
@@ -197,7 +196,6 @@ class AuditMetadata:
         self._flush(rows)
 
     def _flush(self, rows: dict[int, SegmentRows]) -> None:
-        self.segments += sum(one.count for one in rows.values())
         self._spill.add("segments", {shard: one.blob() for shard, one in rows.items()})
         rows.clear()
 

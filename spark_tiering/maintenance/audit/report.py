@@ -96,21 +96,16 @@ class AuditReport:
         return self._overall(counted) is AuditVerdict.CLEAN
 
     def amount(self, verdict: SetVerdict) -> OrphanAmount:
-        total = OrphanAmount()
-        for topic in self.topics:
-            total = total.plus(topic.amounts.get(verdict, OrphanAmount()))
+        amounts = [one.amounts[verdict] for one in self.topics if verdict in one.amounts]
         for key, of in OF_KEYS.items():
             if of is verdict and key in self.others:
                 found = self.others[key]
-                total = total.plus(OrphanAmount(0, found.count, found.size_bytes))
-        return total
+                amounts.append(OrphanAmount(0, found.count, found.size_bytes))
+        return OrphanAmount.total(amounts)
 
     @property
     def all(self) -> OrphanAmount:
-        total = OrphanAmount()
-        for verdict in SetVerdict:
-            total = total.plus(self.amount(verdict))
-        return total
+        return OrphanAmount.total(map(self.amount, SetVerdict))
 
     def document(self) -> dict[str, Any]:
         return {

@@ -76,7 +76,6 @@ class SegmentRows:
     def __init__(self) -> None:
         self._partitions = NumberedNames()
         self._rows = bytearray()
-        self.count = 0
 
     def add(self, fact: SegmentFact) -> None:
         self._rows += _SEGMENT.pack(
@@ -89,7 +88,6 @@ class SegmentRows:
             max(0, fact.size_bytes),
             fact.stored_bytes,
         )
-        self.count += 1
 
     def blob(self) -> bytes:
         return make_blob(self._partitions, self._rows)

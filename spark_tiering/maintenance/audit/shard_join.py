@@ -37,6 +37,8 @@ from spark_tiering.stores.opening import process_store
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.maintenance.audit.verdicts import AuditRules
     from spark_tiering.store_listing.rows import ObjectSet
@@ -66,12 +68,9 @@ class OrphanAmount(NamedTuple):
     objects: int = 0
     size_bytes: int = 0
 
-    def plus(self, other: OrphanAmount) -> OrphanAmount:
-        return OrphanAmount(
-            self.sets + other.sets,
-            self.objects + other.objects,
-            self.size_bytes + other.size_bytes,
-        )
+    @classmethod
+    def total(cls, amounts: Iterable[OrphanAmount]) -> OrphanAmount:
+        return cls(*map(sum, zip(cls(), *amounts, strict=True)))
 
 
 Topic = tuple[str, str]
@@ -199,7 +198,7 @@ class _Joining:
         topic = (partition.topic, str(partition.topic_id))
         amount = OrphanAmount(1, len(objects.objects), objects.size_bytes)
         before = self._found.amounts.get((topic, judged.verdict), OrphanAmount())
-        self._found.amounts[topic, judged.verdict] = before.plus(amount)
+        self._found.amounts[topic, judged.verdict] = OrphanAmount.total((before, amount))
 
     def _looked_at(self, judged: JudgedSet) -> UnknownObjectSet | None:
         """Return the set with the fields of its manifest; None where it was deleted meanwhile."""

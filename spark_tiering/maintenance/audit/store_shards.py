@@ -12,10 +12,11 @@ from rlmm.errors import ConfigError, StoreUnsuitable
 from spark_tiering.maintenance.audit.report import OpenUploads, inventory_text
 from spark_tiering.maintenance.audit.unit_waves import run_waves
 from spark_tiering.reporting.progress import Meter
-from spark_tiering.store_listing.folder_survey import FolderSurvey, FolderToList
 from spark_tiering.store_listing.inventory_files import place_of, read_inventory
 from spark_tiering.store_listing.key_names import Prefixes, shown
 from spark_tiering.store_listing.listing_tasks import (
+    FolderSurvey,
+    FolderToList,
     InventoryTask,
     ListingResult,
     ListTask,
@@ -47,7 +48,6 @@ class RowSpill(ClosedByWith):
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="rlmm-audit-")
-        self.size_bytes = 0
 
     def close(self) -> None:
         self._folder.cleanup()
@@ -60,7 +60,6 @@ class RowSpill(ClosedByWith):
             with self.file(f"{name}-{shard}").open("ab") as file:
                 file.write(_SIZE.pack(len(blob)))
                 file.write(blob)
-            self.size_bytes += _SIZE.size + len(blob)
 
     def read(self, name: str, shard: int) -> Iterator[bytes]:
         """Return the blobs of a shard; none where there are none."""

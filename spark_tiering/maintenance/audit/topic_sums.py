@@ -49,10 +49,7 @@ class TopicSums:
 
     @property
     def all(self) -> OrphanAmount:
-        total = OrphanAmount()
-        for one in self.amounts.values():
-            total = total.plus(one)
-        return total
+        return OrphanAmount.total(self.amounts.values())
 
     @property
     def mean_bytes(self) -> int:
@@ -79,7 +76,8 @@ class TopicSums:
             self.being_deleted += 1
 
     def add_amount(self, verdict: SetVerdict, amount: OrphanAmount) -> None:
-        self.amounts[verdict] = self.amounts.get(verdict, OrphanAmount()).plus(amount)
+        before = self.amounts.get(verdict, OrphanAmount())
+        self.amounts[verdict] = OrphanAmount.total((before, amount))
 
     def document(self, price: float | None) -> dict[str, Any]:
         there = self.all

@@ -14,8 +14,7 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`, `spark_tiering.maintenance.rebuild`.
 
-- `rows`: Records, lost offsets, header, footer, and their digest.
-- `lines`: The same as JSON lines.
+- `rows`: Records, lost offsets, header, footer, their digest, and the same as JSON lines.
 - `report`: The reports of an export and of an import.
 - `records`: The records of a log as rows.
 - `tables`: Rows as Parquet.

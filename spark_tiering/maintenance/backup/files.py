@@ -12,14 +12,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import ConfigError
-from spark_tiering.maintenance.backup.lines import (
-    footer_fields,
-    header_fields,
-    parse_footer,
-    parse_header,
-    parse_row,
-    row_fields,
-)
 from spark_tiering.maintenance.backup.rows import (
     BackupDigest,
     BackupHeader,
@@ -27,6 +19,12 @@ from spark_tiering.maintenance.backup.rows import (
     BackupRow,
     Footer,
     LostOffsets,
+    footer_fields,
+    header_fields,
+    parse_footer,
+    parse_header,
+    parse_row,
+    row_fields,
 )
 from spark_tiering.maintenance.backup.tables import TableReader, TableWriter
 from spark_tiering.maintenance.json_lines import (
@@ -149,7 +147,7 @@ def _read(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Foote
         except LineFault as error:
             raise ConfigError(f"{path}: {error}") from error
     else:
-        yield from _read_lines(path)
+        yield from read_objects(path, _parse, LINE_BYTES_MAX, "backup")
 
 
 def _read_table(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
@@ -160,10 +158,6 @@ def _read_table(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets |
         yield reader.footer()
     finally:
         reader.close()
-
-
-def _read_lines(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
-    return read_objects(path, _parse, LINE_BYTES_MAX, "backup")
 
 
 def _parse(

@@ -130,7 +130,6 @@ class ImportReport:
     runs: list[OffsetRun] = field(default_factory=list)
     restamped: int = 0
     """Events to which the topic gave a time of its own."""
-    holes: int = 0
     lost: list[LostOffsets] = field(default_factory=list)
     stopped_by: str = ""
 

@@ -8,14 +8,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rlmm.errors import ConfigError
-from spark_tiering.maintenance.backup.lines import (
+from spark_tiering.maintenance.backup.rows import (
+    BackupRow,
+    LostOffsets,
     event_of,
     footer_fields,
     header_fields,
     parse_footer,
     parse_header,
 )
-from spark_tiering.maintenance.backup.rows import BackupRow, LostOffsets
 from spark_tiering.maintenance.json_lines import KeptOpen, LineFault, arrow_for, parse_line
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 HEADER_KEY, FOOTER_KEY = b"rlmm.backup.header", b"rlmm.backup.footer"
 ROWS_MAX: Final = 10_000
 ROWS_BYTES_MAX: Final = 16 * 1024 * 1024
+_STORED: Final = (
+    "metadata_partition", "offset", "timestamp_ms", "key", "value", "headers", "next_offset",
+    "lost",
+)  # fmt: skip
 _SHOWN: Final = ("kind", "state", "topic", "topic_id", "segment_id", "undecodable")
 _NUMBERS: Final = ("start_offset", "last_offset", "max_timestamp_ms", "event_timestamp_ms")
 _INTEGERS: Final = ("partition", "size_bytes", "broker_id")
@@ -138,12 +143,9 @@ class TableReader:
         return parse_footer(self._object(FOOTER_KEY))[0]
 
     def rows(self) -> Iterator[BackupRow | LostOffsets]:
-        names = ["metadata_partition", "offset", "timestamp_ms", "key", "value", "headers"]
         try:
             self._require_columns()
-            for batch in self._file.iter_batches(
-                batch_size=1_000, columns=[*names, "next_offset", "lost"]
-            ):
+            for batch in self._file.iter_batches(batch_size=1_000, columns=_STORED):
                 yield from map(_row, batch.to_pylist())
         except (self._arrow.ArrowException, OSError) as error:
             raise LineFault(f"it is cut, or damaged: {_first_line(error)}") from error
@@ -154,8 +156,7 @@ class TableReader:
     def _require_columns(self) -> None:
         expected = schema_of(self._arrow)
         found = self._file.schema_arrow
-        for name in ("metadata_partition", "offset", "timestamp_ms", "key", "value", "headers",
-                     "next_offset", "lost"):  # fmt: skip
+        for name in _STORED:
             if name not in found.names or found.field(name).type != expected.field(name).type:
                 raise LineFault(f"its column {name} is not that of a backup")
 

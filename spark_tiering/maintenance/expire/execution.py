@@ -168,15 +168,13 @@ class ExpireExecution:
         started = []
         for one in wave:
             why = failed.get(one.segment.id, "")
-            if why and not self._is_started_anyway(one):
+            now = self._actions.look(one.segment.id) if why else None
+            # The event may have taken effect anyway.
+            if why and (now is None or isinstance(now, str) or now.state is not _DS):
                 self._record(one, ExpireFate.NOT_BEGUN, why)
             else:
                 started.append(one)
         return started
-
-    def _is_started_anyway(self, doomed: ExpiredSegment) -> bool:
-        now = self._actions.look(doomed.segment.id)
-        return not isinstance(now, str) and now is not None and now.state is _DS
 
     def _is_being_deleted(self, doomed: ExpiredSegment) -> bool:
         """Compare once more just before the objects are deleted: this cannot be undone."""

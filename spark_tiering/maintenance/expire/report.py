@@ -91,16 +91,13 @@ class ExpireReport:
     def _of_plan(self, plan: PartitionExpirePlan) -> Iterator[Finding]:
         if plan.delete is not None or plan.standing in (TopicOwner.GONE, TopicOwner.DELETED):
             yield from self._of_deletion(plan)
-        if plan.replaced.segments:
-            yield of_partition(
-                kinds.EXPIRE_REPLACED, plan.partition, _amount_text(plan.replaced),
-                **plan.replaced._asdict(),
-            )  # fmt: skip
-        if plan.waiting.segments and not plan.standing.is_refused:
-            yield of_partition(
-                kinds.EXPIRE_OPEN, plan.partition, _amount_text(plan.waiting),
-                **plan.waiting._asdict(),
-            )  # fmt: skip
+        for kind, amount in (
+            (kinds.EXPIRE_REPLACED, plan.replaced),
+            (kinds.EXPIRE_OPEN, SegmentAmount() if plan.standing.is_refused else plan.waiting),
+        ):
+            if amount.segments:
+                text = _amount_text(amount)
+                yield of_partition(kind, plan.partition, text, **amount._asdict())
 
     def _of_deletion(self, plan: PartitionExpirePlan) -> Iterator[Finding]:
         """Report the rest of a partition that is being deleted, and its last event (F116)."""
@@ -170,7 +167,10 @@ class ExpireReport:
             "endedMs": self.ended_ms,
             "isFine": self.is_fine,
             "stopped": self.stopped,
-            "totals": {fate.value: _amount_fields(self.count(fate)) for fate in ExpireFate},
+            "totals": {
+                fate.value: dict(zip(("segments", "sizeBytes"), self.count(fate), strict=True))
+                for fate in ExpireFate
+            },
             "partitions": [_plan_fields(one) for one in self.plans],
             "segments": [_receipt_fields(one) for one in shown],
             "segmentsLeftOut": len(self.receipts) - len(shown),
@@ -198,10 +198,6 @@ class ExpireReport:
         gone = _amount_text(self.count(ExpireFate.DELETED))
         total = len(self.receipts)
         return f"job {self.job_id or '-'}: {gone} deleted, of {total} segments that were to go"
-
-
-def _amount_fields(amount: SegmentAmount) -> dict[str, int]:
-    return {"segments": amount.segments, "sizeBytes": amount.size_bytes}
 
 
 def _amount_text(amount: Sequence[int]) -> str:

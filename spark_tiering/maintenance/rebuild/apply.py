@@ -202,7 +202,9 @@ class _Application:
         report = self._report
         if not report.stopped_by:
             report.stopped_by = self._why_stop()
-        steps = [] if report.stopped_by else [one for one in group if not self._is_failed(one)]
+        steps = []
+        if not report.stopped_by:  # nothing follows a failed segment of its partition
+            steps = [one for one in group if one.entry.start.id.partition not in self._failed]
         report.left += len(group) - len(steps)
         if not report.is_applied:
             report.published += len(steps)
@@ -220,10 +222,6 @@ class _Application:
             else:
                 report.published += 1
                 report.resumed += not one.needs_start
-
-    def _is_failed(self, step: ApplyStep) -> bool:
-        """Return whether a segment failed that has to come before this one."""
-        return step.entry.start.id.partition in self._failed
 
     def _outcomes(self, events: Sequence[Event]) -> dict[SegmentId, str]:
         """Return why segments do not have the expected state now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.findings import tier_findings as tier_kinds
@@ -83,7 +83,7 @@ class VerifyReport:
             "endedMs": self.ended_ms,
             "isFine": self.is_fine,
             "isDeep": self.is_deep,
-            "sample": None if self.sample is None else _sample_fields(self.sample),
+            "sample": None if self.sample is None else asdict(self.sample),
             "stopped": self.stopped,
             "after": self.after,
             "partitions": self.partitions,
@@ -135,7 +135,3 @@ class VerifyReport:
         if self.is_deep:
             text += f", {size_text(work.read_bytes)} read"
         return f"{text}; {self.requests_per_million} requests for a million segments"
-
-
-def _sample_fields(sample: SegmentSample) -> dict[str, Any]:
-    return {"count": sample.count, "share": sample.share, "seed": sample.seed}

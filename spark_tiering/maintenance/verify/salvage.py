@@ -162,12 +162,9 @@ class DamagedLogReader:
             if not self._chunk_bytes:
                 return None
             least = (gone_at // self._chunk_bytes + 1) * self._chunk_bytes
-        found = [*self._from_index(least), *self._from_header(stop)]
-        return min((at for at in found if least <= at < self._end), default=None)
-
-    def _from_index(self, least: int) -> Iterator[int]:
         at = bisect_left(self._positions, least)
-        yield from self._positions[at : at + 1]
+        found = [*self._positions[at : at + 1], *self._from_header(stop)]
+        return min((at for at in found if least <= at < self._end), default=None)
 
     def _from_header(self, stop: int) -> Iterator[int]:
         """Return where the batch at *stop* ends, if its header is plausible."""

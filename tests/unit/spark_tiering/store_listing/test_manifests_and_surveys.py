@@ -5,9 +5,14 @@ from __future__ import annotations
 from rlmm.metadata.ids import Uuid
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import ObjectKind, object_key
-from spark_tiering.store_listing.folder_survey import FolderSurvey, FolderToList
 from spark_tiering.store_listing.key_names import Prefixes
-from spark_tiering.store_listing.listing_tasks import ListingResult, SortRules, sort_objects
+from spark_tiering.store_listing.listing_tasks import (
+    FolderSurvey,
+    FolderToList,
+    ListingResult,
+    SortRules,
+    sort_objects,
+)
 from spark_tiering.store_listing.manifests import (
     TopicFolder,
     is_partition,

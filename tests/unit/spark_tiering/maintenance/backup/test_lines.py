@@ -8,11 +8,6 @@ from msgspec.structs import replace
 from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
-from spark_tiering.maintenance.backup.lines import (
-    event_of,
-    parse_row,
-    row_fields,
-)
 from spark_tiering.maintenance.backup.rows import (
     BackupDigest,
     BackupExtent,
@@ -20,6 +15,9 @@ from spark_tiering.maintenance.backup.rows import (
     BackupOrder,
     BackupRow,
     LostOffsets,
+    event_of,
+    parse_row,
+    row_fields,
 )
 from spark_tiering.maintenance.json_lines import LineFault, parse_line
 from tests.support.builders import started
