@@ -135,11 +135,7 @@ class AuditReport:
             },
             "topics": [one.document(self.price) for one in self.topics],
             "otherKeys": {
-                kind.value: {
-                    "count": one.count,
-                    "bytes": one.size_bytes,
-                    "examples": one.examples,
-                }
+                kind.value: {"count": one.count, "bytes": one.size_bytes, "examples": one.examples}
                 for kind, one in sorted(self.others.items())
             },
             "noncurrentVersions": {

@@ -104,10 +104,7 @@ class PartitionExpirePlan:
 
 
 def may_be_at_work(
-    segments: Iterable[SegmentMetadata],
-    alive: Collection[SegmentId],
-    open_for_ms: int,
-    now_ms: int,
+    segments: Iterable[SegmentMetadata], alive: Collection[SegmentId], open_for_ms: int, now_ms: int
 ) -> set[SegmentId]:
     """Return the open copies that may have a writer: by an *alive* job, or by their age."""
     return {

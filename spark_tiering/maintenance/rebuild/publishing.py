@@ -244,9 +244,7 @@ class _ByService:
         ]
         state = image.delete
         return PartitionMetadata(
-            {one.id: one for one in image.segments},
-            set(gone),
-            "" if state is None else state.name,
+            {one.id: one for one in image.segments}, set(gone), "" if state is None else state.name
         )
 
     def publish(self, events: Sequence[Event]) -> list[str]:

@@ -152,11 +152,7 @@ class _Check:
             detail = f"readable up to byte {walk.stop} of {size}"
             self._faults.append(
                 SegmentFault(
-                    tier_kinds.OBJECT_LENGTH.code,
-                    ObjectKind.LOG,
-                    self._source.where,
-                    detail,
-                    lost,
+                    tier_kinds.OBJECT_LENGTH.code, ObjectKind.LOG, self._source.where, detail, lost
                 )
             )
         return passed

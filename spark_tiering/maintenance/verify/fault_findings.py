@@ -35,9 +35,7 @@ class ExtentFault(NamedTuple):
 
 
 def judge_extents(
-    partition: TopicIdPartition,
-    finished: Sequence[SegmentMetadata],
-    earliest: int | None = None,
+    partition: TopicIdPartition, finished: Sequence[SegmentMetadata], earliest: int | None = None
 ) -> Iterator[ExtentFault]:
     """Return gaps and overlaps from the log start *earliest* on, by epoch as brokers look up."""
     lineage = lineage_of(finished)

@@ -106,11 +106,7 @@ class DamagedLogReader:
     """Reads on behind damage; *chunk_bytes* of the log are opened at once, 0 for a plain one."""
 
     def __init__(
-        self,
-        source: SegmentBytes,
-        readable_bytes: int,
-        chunk_bytes: int,
-        positions: Sequence[int],
+        self, source: SegmentBytes, readable_bytes: int, chunk_bytes: int, positions: Sequence[int]
     ) -> None:
         self._source = source
         self._end = min(readable_bytes, source.log_bytes)
