@@ -25,9 +25,7 @@ from tests.support.tier.metadata_answers import answers_in
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
-def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(
-    lost: Lost,
-) -> None:
+def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(lost: Lost) -> None:
     """Segments deleted, copied again or changed since are named; the rest is published."""
     names = ("a", "b", "c", "d")
     a, b, c, d = (whole_segment(name, n * 100, n * 100 + 99) for n, name in enumerate(names))

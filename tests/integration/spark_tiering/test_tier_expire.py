@@ -33,14 +33,7 @@ from tests.support.cli.expire_command import (
     writing,
 )
 from tests.support.cli.tier_command import Command, trees
-from tests.support.tier.job_folders import (
-    LATER_MS,
-    ORDERS,
-    PAYMENTS,
-    PLACES,
-    TierPlace,
-    states,
-)
+from tests.support.tier.job_folders import LATER_MS, ORDERS, PAYMENTS, PLACES, TierPlace, states
 from tests.support.tier.simulated_expiry import lives_in
 
 if TYPE_CHECKING:
@@ -202,9 +195,7 @@ def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brough
     assert [one["topic"] for one in document(again)["partitions"]] == ["payments"]
 
 
-def test_f118_objects_when_they_are_gone_already_then_a_success_that_is_told(
-    tier: Command,
-) -> None:
+def test_f118_objects_when_they_are_gone_already_then_a_success_that_is_told(tier: Command) -> None:
     """A deletion of absent objects succeeds and is reported."""
     store = process_store(tier.place.store_settings)
     for key in [key for key in tier.place.objects() if "orders" in key]:
@@ -279,9 +270,7 @@ def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_t
     assert "none of the first" not in tier("expire", *flags, *tier.store).stdout
 
 
-def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(
-    tier: Command,
-) -> None:
+def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(tier: Command) -> None:
     """A dry run on copied folders lists the candidates, and a deletion is refused."""
     log = ["--log-dirs", str(tier.place.archive / "log"), "--offline", *tier.store, "--no-spark"]
     shown = tier("expire", *log, "--retention-ms", "0", "--output", "json")

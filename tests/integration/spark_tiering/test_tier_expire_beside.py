@@ -22,23 +22,10 @@ from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.opening import process_store
-from tests.support.cli.expire_command import (
-    codes,
-    document,
-    expired,
-    moved,
-    run,
-    writing,
-)
+from tests.support.cli.expire_command import codes, document, expired, moved, run, writing
 from tests.support.cli.tier_command import Command
 from tests.support.kafka.fake_cluster import FakeCluster, settings
-from tests.support.tier.job_folders import (
-    JOBS,
-    ORDERS,
-    PAYMENTS,
-    TierPlace,
-    WatchedUnits,
-)
+from tests.support.tier.job_folders import JOBS, ORDERS, PAYMENTS, TierPlace, WatchedUnits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,9 +166,7 @@ def test_topic_when_the_cluster_does_not_tell_about_it_then_is_refused(tier: Com
     assert {one.id.partition for one in tier.place.check()} == {ORDERS}
 
 
-def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(
-    tier: Command,
-) -> None:
+def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(tier: Command) -> None:
     """The archive of a deleted topic ignores the settings of a new one of its name."""
     cluster = told_cluster(is_tiered=True)
     anew = replace(cluster.topics_there["orders"], topic_id=Uuid.of(1, 1))

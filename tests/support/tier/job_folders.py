@@ -114,9 +114,7 @@ class TierPlace:
         self, engine: ExecutionEngine | None = None, later_ms: int = 0, **changes: Any
     ) -> Iterator[CopyJobContext]:
         with open_surroundings(
-            self.request(**changes),
-            engine=engine,
-            now_ms=lambda: SYSTEM_CLOCK.now_ms() + later_ms,
+            self.request(**changes), engine=engine, now_ms=lambda: SYSTEM_CLOCK.now_ms() + later_ms
         ) as at:
             yield at
 

@@ -22,12 +22,7 @@ from spark_tiering.maintenance.audit.unknown_sets import (
 )
 from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.maintenance.backup.files import open_backup, writing
-from spark_tiering.maintenance.backup.rows import (
-    BackupExtent,
-    BackupHeader,
-    BackupRow,
-    LostOffsets,
-)
+from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow, LostOffsets
 from spark_tiering.maintenance.json_lines import spaced_line
 from spark_tiering.maintenance.rebuild.apply import open_events
 from spark_tiering.maintenance.rebuild.document import (
