@@ -30,7 +30,7 @@ from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import finished, segment_id, started, tp
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.tier.job_folders import begin_log, digest_of_tree
-from tests.support.tier.metadata_answers import answers_in
+from tests.support.tier.lost_tiers import answers_in
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,8 +22,15 @@ from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import delete_finished, delete_started, partition_delete
 from tests.support.stores.segment_objects import put_set, whole_segment
 from tests.support.tier.job_folders import TierPlace
-from tests.support.tier.lost_tiers import LOGS, ORDERS, Lost, counted, store_partition_delete
-from tests.support.tier.metadata_answers import answers_in, answers_of
+from tests.support.tier.lost_tiers import (
+    LOGS,
+    ORDERS,
+    Lost,
+    answers_in,
+    answers_of,
+    counted,
+    store_partition_delete,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,7 @@ from spark_tiering.reporting.progress import Meter
 from tests.support.builders import delete_finished, delete_started
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.stores.segment_objects import put_set, whole_segment
-from tests.support.tier.lost_tiers import LOGS, ORDERS, Lost, counted
-from tests.support.tier.metadata_answers import answers_in
+from tests.support.tier.lost_tiers import LOGS, ORDERS, Lost, answers_in, counted
 
 pytestmark = pytest.mark.usefixtures("bare_environment")
 

@@ -44,9 +44,6 @@ CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState
 
 
-pytestmark = pytest.mark.usefixtures("bare_environment")
-
-
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Command:
     command = Command(TierPlace(tmp_path_factory.mktemp("copied")))

@@ -26,9 +26,6 @@ TOPIC = JobTopic(ORDERS.topic, ORDERS.topic_id)
 TROUBLE = "brokers did not go on behind the last copies"
 
 
-pytestmark = pytest.mark.usefixtures("bare_environment")
-
-
 @pytest.fixture
 def tier(tmp_path: Path) -> Command:
     found = Command(TierPlace(tmp_path))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import pytest
+
 from rlmm.errors import ConfigError, LogUnavailable
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
@@ -20,11 +22,12 @@ from spark_tiering.copy_job.report import hindrances
 from spark_tiering.copy_plan.inputs import OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.lineage import CopiedTier
 from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.segment_sources.cluster import TopicSettingInForce
 from tests.support.builders import tp
-from tests.support.tier.copy_plans import BROKER_ID, copied, image, rules
-from tests.support.tier.simulated_jobs import OPEN, World
+from tests.support.tier.copy_plans import BROKER_ID, copied, cut, image, rules, source
+from tests.support.tier.simulated_jobs import OPEN, Killed, World
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -33,6 +36,34 @@ if TYPE_CHECKING:
     from spark_tiering.adopt.outcomes import TopicOutcome
     from spark_tiering.adopt.settings import SettingsChange
     from spark_tiering.copy_plan.inputs import SourcePartition
+
+ONE, TWO = tp("orders", 0), tp("orders", 1)
+BEFORE = {RETENTION_MS: "86400000", "local.retention.bytes": "1000", "segment.bytes": "1048576"}
+
+
+def world(**changed: object) -> AdoptedWorld:
+    sources = [
+        source(cut(*range(0, 50, 10), is_active=True), partition=ONE, is_tiered=True, log_start=0),
+        source(cut(5, 100, 200, is_active=True), partition=TWO, is_tiered=True, log_start=5),
+    ]
+    return AdoptedWorld(sources, explicit=dict(BEFORE), **changed)  # type: ignore[arg-type]
+
+
+def troubled() -> AdoptedWorld:
+    found = world()
+    found.outcomes[20] = UnitOutcome.CONFLICT
+    return found
+
+
+def died(dies_at: int, *, is_troubled: bool) -> AdoptedWorld:
+    found = troubled() if is_troubled else world()
+    found.dies_at = dies_at
+    with pytest.raises(Killed):
+        found.adopt()
+    found.dies_at = None
+    found.outcomes.clear()
+    return found
+
 
 BROKERS_ID = 9
 DEFAULTS = {
