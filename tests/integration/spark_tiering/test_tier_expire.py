@@ -57,7 +57,6 @@ def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_noth
     """The dry run shows bytes, reasons and new log starts, and makes neither folder nor job."""
     before = trees(tier.place)
     result = expired(tier, "--retention-bytes", str(SIZES[1]))
-    assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].startswith("dry run: 2 segments, 27.4 KiB would go")
     assert "orders-3: 1 segment, 13.7 KiB (1 by retention-bytes); start 0 -> 120" in lines[1]
@@ -78,7 +77,6 @@ def test_run_when_applied_then_what_was_shown_goes_and_nothing_else(
     report = tmp_path / "expired.json"
     more = ["--retention-bytes", str(SIZES[1]), "--topic", "orders", "--apply"]
     result = expired(tier, *more, "--report", str(report))
-    assert result.exit_code == 0, result.output
     assert "1 segment, 13.7 KiB deleted, of 1 segment" in result.stdout
     assert [(one.id.partition, one.start_offset) for one in tier.place.check()] == [
         (ORDERS, 120), (PAYMENTS, 0), (PAYMENTS, 120),
@@ -87,7 +85,7 @@ def test_run_when_applied_then_what_was_shown_goes_and_nothing_else(
     assert len(tier.place.objects()) == 9
     assert json.loads(report.read_text())["totals"]["deleted"]["segments"] == 1
     again = expired(tier, *more)
-    assert (again.exit_code, "of 0 segments" in again.stdout) == (0, True)
+    assert "of 0 segments" in again.stdout
 
 
 LIMITS = [
@@ -120,7 +118,7 @@ def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier
     for number in range(3):
         opened(tier.place, Uuid.of(7, number), 251 + number, 251 + number, size_bytes=10**6)
     flags = ["--retention-bytes", str(sum(SIZES)), "--min-age", "0s", "--apply"]
-    assert expired(tier, *flags).exit_code == 0
+    expired(tier, *flags)
     assert states(tier.place.segments()) == ["CF", "CF", "CS", "CS", "CS", "CF", "CF"]
 
 
@@ -132,7 +130,6 @@ def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier:
     store = process_store(tier.place.store_settings)
     store.delete(next(iter(object_keys(two.id, two.start_offset).values())))
     result = expired(tier, "--apply", "--output", "json")
-    assert result.exit_code == 0, result.output
     told = document(result)
     assert Counter(one["reason"] for one in told["segments"]) == {"deletion-begun": 2}
     assert {one.id.partition for one in tier.place.check()} == {PAYMENTS}
@@ -149,7 +146,6 @@ def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_
     store.put(next(iter(keys.values())), BytesContent(b"half of it"))
     young = opened(tier.place, Uuid.of(7, 2), 301, 400, at_ms=SYSTEM_CLOCK.now_ms())
     result = expired(tier, "--end-open-copies", "--apply", "--output", "json")
-    assert result.exit_code == 0, result.output
     told = document(result)
     assert [(one["id"], one["reason"]) for one in told["segments"]] == [
         (str(lone.id.uuid), "open-copy")
@@ -171,19 +167,17 @@ def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brough
         for each in (MARKED, STARTED)[: state.value + 1]:
             metadata.put_partition_delete(PartitionDelete(ORDERS, 4, 5, each), WAIT_S)
     shown = expired(tier, "--output", "json")
-    assert shown.exit_code == 0
     (finding,) = document(shown)["findings"]
     assert finding["code"] == "TIER-EXPIRE-DELETION"
     fields = finding["fields"]
     assert (fields["segments"], fields["size_bytes"]) == (2, sum(SIZES))
     assert (fields["topic_id"], fields["state"]) == (str(ORDERS.topic_id), state.name)
     assert fields["last_event_ms"] > 10**12
-    half = expired(tier, "--apply", "--max-delete", "1", "--output", "json")
-    assert half.exit_code == 1
+    half = expired(tier, "--apply", "--max-delete", "1", "--output", "json", code=1)
     (finding,) = document(half)["findings"]
     assert (finding["fields"]["segments"], finding["fields"]["size_bytes"]) == (1, SIZES[1])
     whole = expired(tier, "--apply", "--output", "json")
-    assert (whole.exit_code, document(whole)["findings"]) == (0, [])
+    assert document(whole)["findings"] == []
     assert {one.id.partition for one in tier.place.segments()} == {PAYMENTS}
     with writing(tier.place) as metadata:
         (image,) = metadata.image([ORDERS], {}, WAIT_S).partitions
@@ -197,12 +191,11 @@ def test_f118_objects_when_they_are_gone_already_then_a_success_that_is_told(tie
     store = process_store(tier.place.store_settings)
     for key in [key for key in tier.place.objects() if "orders" in key]:
         store.delete(key)
-    result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json")
+    result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json", code=1)
     told = document(result)
     assert told["totals"]["deleted"]["segments"] == 4
     (finding,) = told["findings"]
     assert (finding["code"], finding["subject"]) == ("TIER-EXPIRE-ABSENT", "orders-3")
-    assert result.exit_code == 1
     assert (tier.place.segments(), tier.place.objects()) == ([], {})
 
 
@@ -224,8 +217,7 @@ def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(
 ) -> None:
     """Wrong flags are refused in one line, and nothing is touched."""
     before = trees(copied.place)
-    result = expired(copied, *flags, "--apply")
-    assert result.exit_code == 2, result.output
+    result = expired(copied, *flags, "--apply", code=2)
     assert why in result.stderr
     assert "Traceback" not in result.output
     assert trees(copied.place) == before
@@ -297,8 +289,7 @@ def test_run_when_it_may_delete_so_many_then_stops_there_and_the_next_goes_on(
     """A limited run shows the whole first, stops at its limit, and the next run continues."""
     flags = ["--retention-ms", "0", "--max-delete", str(most), "--output", "json"]
     assert document(expired(tier, *flags))["totals"]["would-go"]["segments"] == 4
-    told = document(result := expired(tier, *flags, "--apply"))
-    assert result.exit_code == 0
+    told = document(expired(tier, *flags, "--apply"))
     totals = {fate: amount["segments"] for fate, amount in told["totals"].items()}
     assert (totals["deleted"], totals["not-begun"]) == (most, 4 - most)
     assert len(tier.place.check()) == 4 - most

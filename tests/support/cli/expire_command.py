@@ -34,9 +34,12 @@ SIZES = 14_052, 14_842
 WAIT_S = 10.0
 
 
-def expired(tier: Command, *more: str) -> Result:
+def expired(tier: Command, *more: str, code: int = 0) -> Result:
     place = tier.place
-    return tier("expire", "--embedded", str(place.archive), *tier.store, "--no-spark", *more)
+    flags = ["--embedded", str(place.archive), *tier.store, "--no-spark"]
+    result = tier("expire", *flags, *more)
+    assert result.exit_code == code, result.output
+    return result
 
 
 def document(result: Result) -> dict[str, Any]:

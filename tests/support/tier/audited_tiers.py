@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.base.loop_thread import LoopThread
 from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
 from rlmm.inspection.replay import replay
@@ -73,7 +74,7 @@ def manifest_of(segment: SegmentMetadata) -> bytes:
     return format_manifest(Manifest(chunks, indexes, False, describe(segment)))
 
 
-class AuditedTier:
+class AuditedTier(ClosedByWith):
     def __init__(
         self, prefix: str = "tier/", cluster: FakeCluster | None = None, **request: Any
     ) -> None:

@@ -124,6 +124,7 @@ def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> 
     [
         (TopicOwner.LIVE, []),
         (TopicOwner.UNTOLD, []),
+        (TopicOwner.NO_TOPIC, []),
         (TopicOwner.GONE, [(100, "deletion-begun")]),
         (TopicOwner.DELETED, [(0, "topic-deleted"), (100, "deletion-begun")]),
     ],
@@ -134,7 +135,7 @@ def test_plan_when_a_topic_is_not_ours_alone_then_no_limit_is_applied(
     """No limit applies to topics of live brokers; of deleted topics begun deletions go."""
     plan = decided(segments(CF, DS), RetentionSettings(retention_ms=0), standing=standing)
     assert going(plan) == expected
-    assert standing.is_refused == (not expected)
+    assert standing.is_refused == plan.is_idle == (not expected)
 
 
 def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_for() -> None:
@@ -230,12 +231,6 @@ def test_wish_when_it_cannot_be_meant_then_refused(said: dict[str, int]) -> None
 @pytest.mark.parametrize(
     "name", ["../orders", "a/b", "", "x" * 250], ids=["parent", "slash", "empty", "long"]
 )
-def test_standing_when_no_broker_can_have_such_a_topic_then_nothing_of_it_is_touched(
-    name: str,
-) -> None:
-    """A topic with a slash in its name is not touched."""
+def test_standing_when_no_broker_can_have_such_a_topic_then_it_is_refused(name: str) -> None:
+    """A topic of a name that Kafka does not allow is refused."""
     assert standing_of(name, TOPIC_ID, None, ExpireOptions()) is TopicOwner.NO_TOPIC
-    assert TopicOwner.NO_TOPIC.is_refused
-    assert decided(
-        segments(CF, DS), RetentionSettings(retention_ms=0), standing=TopicOwner.NO_TOPIC
-    ).is_idle

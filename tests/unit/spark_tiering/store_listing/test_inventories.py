@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -139,36 +139,22 @@ def fault_of(folder: Path) -> str:
     return text
 
 
-def _truncate(folder: Path) -> None:
-    content = csv_bytes([Row(f"{PREFIX}{number}") for number in range(500)])
-    _replace(folder, content[:-40])
+def _replace(folder: Path, content: bytes) -> None:
+    shutil.rmtree(folder)
+    write_inventory(folder, [content])
 
 
-def _replace(folder: Path, content: bytes, name: str = "part-0.csv.gz") -> None:
-    manifest = json.loads((folder / "manifest.json").read_bytes())
-    for path in (folder / "data").iterdir():
-        path.unlink()
-    folder.joinpath("data").rmdir()
-    for one in ("manifest.json", "manifest.checksum"):
-        (folder / one).unlink()
-    write_inventory(folder, [content], manifest["fileFormat"])
-    assert name
-
-
-def _damage(folder: Path) -> None:
-    path = next((folder / "data").iterdir())
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(bytes(content))
+def _part(folder: Path) -> Path:
+    return next((folder / "data").iterdir())
 
 
 BROKEN: dict[str, Callable[[Path], Any]] = {
-    "its MD5 is": _damage,
-    "Compressed file ended": _truncate,
-    "bytes are there, and the manifest says": lambda folder: next(
-        (folder / "data").iterdir()
-    ).write_bytes(b"x"),
-    "there is no such object": lambda folder: next((folder / "data").iterdir()).unlink(),
+    "its MD5 is": lambda folder: _part(folder).write_bytes(_part(folder).read_bytes()[:-1] + b"?"),
+    "Compressed file ended": lambda folder: _replace(
+        folder, csv_bytes([Row(f"{PREFIX}{number}") for number in range(500)])[:-40]
+    ),
+    "bytes are there, and the manifest says": lambda folder: _part(folder).write_bytes(b"x"),
+    "there is no such object": lambda folder: _part(folder).unlink(),
     "manifest.checksum says": lambda folder: (folder / "manifest.json").write_bytes(b"{}"),
     "there is no inventory": lambda folder: (folder / "manifest.json").unlink(),
     "it is not compressed with gzip": lambda folder: _replace(folder, b'"a","b"\n'),

@@ -14,6 +14,5 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def tier() -> Iterator[AuditedTier]:
-    tier = AuditedTier()
-    yield tier
-    tier.close()
+    with AuditedTier() as tier:
+        yield tier

@@ -59,8 +59,7 @@ def test_f125_prefixes_when_one_is_below_the_other_count_each_object_once(
     prefix: str, old: str
 ) -> None:
     """An object belongs to the longest of the prefixes it lies under and is counted once."""
-    tier = AuditedTier(prefix)
-    try:
+    with AuditedTier(prefix) as tier:
         tier.bring(segment_of(1, 0, 99), CF)
         tier.bring(segment_of(2, 100, 199), CF, prefix=old)
         tier.store.objects[f"{prefix}stray"] = b"?"
@@ -68,37 +67,29 @@ def test_f125_prefixes_when_one_is_below_the_other_count_each_object_once(
         report = tier.audit(old_prefixes=(old,))
         assert verdicts(report) == {SetVerdict.REFERENCED: 2, SetVerdict.UNKNOWN_KEY: 2}
         assert report.all.objects == 8
-    finally:
-        tier.close()
 
 
 @pytest.mark.parametrize("old", ["old/", "a/b/"])
 def test_f125_folder_of_another_prefix_is_listed_for_that_one_alone(old: str) -> None:
     """A folder of another prefix is listed for that prefix alone."""
-    tier = AuditedTier("")
-    try:
+    with AuditedTier("") as tier:
         tier.bring(segment_of(1), CF, prefix=old)
         tier.store.objects["a/stray/1"] = b"?"
         tier.audit(old_prefixes=(old,))
         listed = [key for name, key in tier.store.calls if name == "list"]
         beside = "a/stray/" if old.startswith("a/") else "a/"
         assert sorted(listed) == sorted([beside, f"{old}orders-{ORDERS.topic_id}/3/"])
-    finally:
-        tier.close()
 
 
 def test_f125_upload_under_two_prefixes_is_told_once() -> None:
     """An upload under two prefixes is reported by the longer one, and a young one only counted."""
-    tier = AuditedTier("")
-    try:
+    with AuditedTier("") as tier:
         tier.store.uploads = [
             OpenUpload("old/x.log", "1", START_MS), OpenUpload("y.log", "2", NOW_MS),
         ]  # fmt: skip
         report = tier.audit(old_prefixes=("old/",))
         assert (report.uploads.count, report.uploads.old) == (2, 1)
         assert codes(report) == {"TIER-UPLOAD-OPEN": 1}
-    finally:
-        tier.close()
 
 
 def test_f125_orphans_under_an_old_prefix_are_deleted_there_and_nowhere_else(
@@ -175,27 +166,24 @@ def test_audit_when_a_segment_is_deleted_before_it_is_told_as_missing_then_is_no
 
 @pytest.mark.parametrize(("age_ms", "is_missed"), [(0, False), (3_600_000, True)])
 def test_segment_that_was_finished_since_the_inventory_was_made_is_not_missed(
-    tier: AuditedTier, tmp_path: Path, age_ms: int, *, is_missed: bool
+    tmp_path: Path, age_ms: int, *, is_missed: bool
 ) -> None:
     """A segment finished after the inventory, or an hour before, is not missing."""
-    tier.close()
-    tier = AuditedTier(store=None)
-    tier.bring(segment_of(1), CF, kinds=())
     folder = write_inventory(tmp_path / "list", [csv_bytes([])], created_ms=START_MS + age_ms)
-    report = tier.audit(inventory=str(folder))
+    with AuditedTier(store=None) as tier:
+        tier.bring(segment_of(1), CF, kinds=())
+        report = tier.audit(inventory=str(folder))
     assert (report.overall is AuditVerdict.CORRUPT) is is_missed
-    tier.close()
 
 
 def test_inventory_of_another_bucket_than_the_store_is_refused(tmp_path: Path) -> None:
     """An inventory of another bucket is refused, because every object would be missing."""
-    tier = AuditedTier(store=S3Settings("other"))
     folder = write_inventory(tmp_path / "list", [csv_bytes([])])
-    try:
-        with pytest.raises(ConfigError, match="of bucket 'tier-bucket', not of 'other'"):
-            tier.audit(inventory=str(folder))
-    finally:
-        tier.close()
+    with (
+        AuditedTier(store=S3Settings("other")) as tier,
+        pytest.raises(ConfigError, match="of bucket 'tier-bucket', not of 'other'"),
+    ):
+        tier.audit(inventory=str(folder))
 
 
 def test_segment_that_an_inventory_lacks_when_the_store_has_it_is_not_missed(
@@ -209,19 +197,16 @@ def test_segment_that_an_inventory_lacks_when_the_store_has_it_is_not_missed(
 
 
 def test_f119_orphans_of_an_inventory_when_its_store_is_not_named_need_no_manifest(
-    tier: AuditedTier, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """Without its store a set with a manifest is no orphan, as its end cannot be read."""
-    tier.close()
-    tier = AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000), store=None)
     whole, part = segment_of(1), segment_of(2, 100, 199)
-    keys = [*object_keys(whole.id, 0, "tier/").values()]
-    keys.append(object_keys(part.id, 100, "tier/")[LOG])
+    keys = [*object_keys(whole.id, 0, "tier/").values(), object_keys(part.id, 100, "tier/")[LOG]]
     rows = [Row(key, modified_ms=START_MS) for key in keys]
     folder = write_inventory(tmp_path / "list", [csv_bytes(rows)], created_ms=NOW_MS)
-    report = tier.audit(inventory=str(folder))
+    with AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000), store=None) as tier:
+        report = tier.audit(inventory=str(folder))
     assert verdicts(report) == {SetVerdict.UNPROVEN: 1, SetVerdict.ORPHAN: 1}
-    tier.close()
 
 
 LOG, INDEXES, MANIFEST = ObjectKind

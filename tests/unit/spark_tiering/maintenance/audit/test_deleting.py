@@ -37,12 +37,12 @@ LOG, INDEXES, MANIFEST = ObjectKind
 
 @pytest.fixture
 def tier() -> Iterator[AuditedTier]:
-    tier = AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000, local_start=1_100))
-    tier.bring(segment_of(1, 0, 99), DF)
-    tier.put(segment_of(2, 100, 199))
-    tier.bring(segment_of(3, 1_000, 1_099), CF)
-    yield tier
-    tier.close()
+    cluster = told_cluster(ORDERS, log_start=1_000, local_start=1_100)
+    with AuditedTier(cluster=cluster) as tier:
+        tier.bring(segment_of(1, 0, 99), DF)
+        tier.put(segment_of(2, 100, 199))
+        tier.bring(segment_of(3, 1_000, 1_099), CF)
+        yield tier
 
 
 def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
