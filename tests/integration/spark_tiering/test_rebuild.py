@@ -78,8 +78,7 @@ def test_rebuild_when_copies_of_two_brokers_hold_the_same_then_the_later_one_is_
     older = whole_segment("older", 0, 99, partition=ORDERS, broker_id=1, event_timestamp_ms=1)
     newer = whole_segment("newer", 0, 99, partition=ORDERS, broker_id=2, event_timestamp_ms=2)
     beside = whole_segment("beside", 0, 99, partition=LOGS)
-    for one in (newer, older, beside):
-        put_set(lost.store, one)
+    lost.put(newer, older, beside)
     saved = lost.save()
     assert "TIER-EXTENT-OVERLAP (1)" in saved.stdout
     assert "  orders-0 segment" in saved.stdout
@@ -139,8 +138,7 @@ def deletions(lost: Lost) -> tuple[list[SegmentMetadata], list[Any]]:
         for number, name in enumerate(("going", "gone", "kept"))
     )
     dropped = whole_segment("dropped", partition=LOGS)
-    for one in (going, gone, kept, dropped):
-        put_set(lost.store, one)
+    lost.put(going, gone, kept, dropped)
     events: list[Any] = [event for one in (going, gone, kept, dropped) for event in entry_of(one)]
     events += [delete_started(going.id), delete_started(gone.id), delete_finished(gone.id)]
     return [going, gone, dropped, kept], events
@@ -194,8 +192,7 @@ def test_rebuild_when_a_part_is_missing_then_only_that_is_brought_back(lost: Los
     equal, missing = whole_segment("a", 0, 99), whole_segment("b", 100, 199)
     different, opened = whole_segment("c", 200, 299), whole_segment("d", 300, 399)
     inner, absent = whole_segment("e", 10, 50), whole_segment("f", 400, 499)
-    for one in (equal, missing, different, opened, inner):
-        put_set(lost.store, one)
+    lost.put(equal, missing, different, opened, inner)
     lost.finish(equal, replace(different, size_bytes=41), absent)
     lost.publish(entry_of(opened).start)
     found = lost.compare()

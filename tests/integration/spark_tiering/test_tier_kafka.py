@@ -32,7 +32,8 @@ from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.kafka.clients import delete_topic, produce, until
-from tests.support.tier.audited_tiers import codes, manifest_of, verdicts
+from tests.support.stores.segment_objects import put_set
+from tests.support.tier.audited_tiers import codes, verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,15 +45,6 @@ if TYPE_CHECKING:
 
 _, FINISHED, _, GONE = SegmentState
 TOPIC = "audited"
-
-
-def put_objects(folder: Path, segments: list[SegmentMetadata]) -> None:
-    for segment in segments:
-        for kind, key in object_keys(segment.id, segment.start_offset).items():
-            path = folder / key
-            path.parent.mkdir(parents=True, exist_ok=True)
-            is_manifest = kind.value == "rsm-manifest"
-            path.write_bytes(manifest_of(segment) if is_manifest else b"x")
 
 
 def audited(
@@ -94,7 +86,8 @@ async def test_f116_f119_topic_of_a_real_cluster_when_audited_and_deleted_leaves
 
     await until(is_quiet, "all segments are copied, and deleted locally")
     segments = started()
-    put_objects(folder, segments)
+    for one in segments:
+        put_set(folder, one)
     report, _ = await asyncio.to_thread(audited, kafka, folder)
     assert report.overall is AuditVerdict.CLEAN, list(report.lines())
     assert verdicts(report) == {SetVerdict.REFERENCED: len(segments)}

@@ -12,22 +12,17 @@ import pytest
 from rlmm.cli.tier_common.examples import EXAMPLES
 from rlmm.findings import tier_findings as tier_kinds
 from rlmm.metadata.encoding import encode
-from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.opening import engine_over
-from spark_tiering.layout.chunk_index import plain_chunks
-from spark_tiering.layout.manifest import Manifest, describe
-from spark_tiering.layout.manifest_document import format_manifest
-from spark_tiering.layout.object_names import ObjectKind, object_keys
-from spark_tiering.layout.segment_indexes import lay_out_indexes
-from spark_tiering.segments.findings import SegmentPart
-from tests.support.builders import segment_id
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.rebuild.document import entry_of
 from tests.support.cli.tier_command import Command, forget_environment, trees
 from tests.support.logs.copied_folders import append_raw, place_of_event
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.stores.encrypted_segments import IDS, KeyFiles
+from tests.support.stores.segment_objects import put_set, whole_segment
 from tests.support.tier.job_folders import ORDERS, PLACES, TierPlace
 from tests.support.tier.verified_tiers import DEEP, Stored, copied_place, stored, told, verify
 
@@ -36,8 +31,6 @@ if TYPE_CHECKING:
 
     from click.testing import Result
     from pyspark.sql import SparkSession
-
-    from spark_tiering.layout.segment_indexes import SegmentIndexes
 
 
 @pytest.fixture(scope="module")
@@ -248,43 +241,20 @@ def test_tier_when_looked_at_on_spark_then_the_same_is_found(
 
 
 def many(place: TierPlace, count: int) -> list[SegmentMetadata]:
-    parts = {part: b"x" for part in SegmentPart if part is not SegmentPart.LOG}
-    del parts[SegmentPart.TXN_INDEX]
-    indexes = lay_out_indexes(dict.fromkeys(parts, 1))
     made = []
     values: dict[int, list[bytes]] = {}
     for at in range(count):
-        partition = place.partitions[at % len(place.partitions)]
-        start = at // len(place.partitions) * 10
-        segment = SegmentMetadata(
-            segment_id(at + 1, partition), start, start + 9, 1, 1, 1, ((0, start),), 1,
-            txn_index_empty=True,
-        )  # fmt: skip
-        _store(place, segment, indexes, b"".join(parts.values()))
+        number, part = divmod(at, len(place.partitions))
+        start, partition = 10 * number, place.partitions[part]
+        segment = whole_segment(at + 1, start, start + 9, partition=partition)
+        put_set(place.folder / "store", segment, prefix=place.prefix)
         made.append(segment)
-        ended = SegmentUpdate(segment.id, 1, 2, None, SegmentState.COPY_SEGMENT_FINISHED)
-        values.setdefault(place_of_event(segment, PLACES), []).extend(
-            (encode(segment), encode(ended))
-        )
+        events = map(encode, entry_of(segment))
+        values.setdefault(place_of_event(segment, PLACES), []).extend(events)
     for number, those in values.items():
         for at in range(0, len(those), 1000):
             asyncio.run(append_raw(place.archive / "log", number, *those[at : at + 1000]))
     return made
-
-
-def _store(
-    place: TierPlace, segment: SegmentMetadata, indexes: SegmentIndexes, body: bytes
-) -> None:
-    manifest = Manifest(plain_chunks(1, 4096), indexes, False, describe(segment))
-    contents = {
-        ObjectKind.LOG: b"x",
-        ObjectKind.INDEXES: body,
-        ObjectKind.MANIFEST: format_manifest(manifest),
-    }
-    for kind, key in object_keys(segment.id, segment.start_offset, place.prefix).items():
-        path = place.folder / "store" / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(contents[kind])
 
 
 @pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.long)])

@@ -16,11 +16,7 @@ from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.execution.in_process import InProcess
-from spark_tiering.layout.chunk_index import FixedChunks
-from spark_tiering.layout.manifest import Manifest, describe
-from spark_tiering.layout.manifest_document import format_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_key
-from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
 from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletion
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, USUAL_PROOFS, SetVerdict
@@ -31,6 +27,7 @@ from tests.support.builders import started, tp, update
 from tests.support.cli.metadata_history import START_MS, History
 from tests.support.kafka.fake_cluster import FakeCluster
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.stores.segment_objects import contents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,14 +63,6 @@ def segment_of(
     return replace(made, id=SegmentId(partition, made.id.uuid))
 
 
-def manifest_of(segment: SegmentMetadata) -> bytes:
-    size = segment.size_bytes
-    place = IndexPlace(0, 0)
-    chunks = FixedChunks(4 << 20, size, 4 << 20, size)
-    indexes = SegmentIndexes(place, place, place, place, None)
-    return format_manifest(Manifest(chunks, indexes, False, describe(segment)))
-
-
 class AuditedTier(ClosedByWith):
     def __init__(
         self, prefix: str = "tier/", cluster: FakeCluster | None = None, **request: Any
@@ -102,15 +91,11 @@ class AuditedTier(ClosedByWith):
         modified_ms: int = START_MS,
         start: int | None = None,
     ) -> None:
-        contents = {
-            ObjectKind.LOG: bytes(segment.size_bytes),
-            ObjectKind.INDEXES: b"indexes",
-            ObjectKind.MANIFEST: manifest_of(segment),
-        }
+        objects = contents(segment)
         for kind in kinds:
             at = segment.start_offset if start is None else start
             key = object_key(segment.id, at, kind, self.prefix if prefix is None else prefix)
-            self.store.objects[key] = contents[kind]
+            self.store.objects[key] = objects[kind]
             self.store.modified_ms[key] = modified_ms
 
     def bring(self, segment: SegmentMetadata, state: SegmentState, **objects: Any) -> None:

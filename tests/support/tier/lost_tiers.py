@@ -14,6 +14,7 @@ from spark_tiering.maintenance.rebuild.document import entry_of
 from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from tests.support.builders import tp
+from tests.support.stores.segment_objects import put_set
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +76,10 @@ class Lost:
     def __call__(self, *arguments: str) -> Result:
         flags = ["--embedded", str(self.archive), "--no-spark", *arguments]
         return CliRunner().invoke(cli, ["tier", "rebuild", *flags])
+
+    def put(self, *segments: SegmentMetadata) -> None:
+        for one in segments:
+            put_set(self.store, one)
 
     def save(self, *more: str) -> Result:
         self.events.unlink(missing_ok=True)

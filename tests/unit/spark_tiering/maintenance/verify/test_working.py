@@ -54,16 +54,12 @@ def tier_of(files: MemoryFiles, form: str) -> list[TieredBytes]:
     made = []
     for number, report in enumerate(inspect_all(files)):
         assert not report.blockers
-        parts = {}
+        parts = {SegmentPart.LOG: files.contents[report.segment.file(".log")]}
         for part, content in report.parts.items():
-            name = report.segment.file(".log")
-            found = (
-                files.contents[name]
-                if part is SegmentPart.LOG
-                else content_of(files, part, content)
-            )
-            assert not isinstance(found, SegmentFinding)
-            parts[part] = found
+            if part is not SegmentPart.LOG:
+                found = content_of(files, part, content)
+                assert not isinstance(found, SegmentFinding)
+                parts[part] = found
         assert report.segment.next_offset is not None
         segment = SegmentMetadata(
             segment_id(number + 1),
