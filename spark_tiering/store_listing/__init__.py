@@ -1,13 +1,6 @@
 """
 The objects of a store, listed by requests or read from an inventory of the store.
 
-    for manifest in list_manifests(store, prefix, wants_topic):      # of `manifests`
-        manifest.name.segment_id, manifest.name.start_offset, manifest.key
-
-    for folder in topic_folders(store, prefix): ...                  # topic, topic id, key
-    for partition in partition_folders(store, folder): ...
-    for manifest in partition_manifests(store, partition, prefix): ...
-
 By module, bottom up:
 
     key_names        a key as an object of a segment, of a job, of another layout, or as unknown

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-BATCH_ROWS: Final = 65_536
 _GIVEN = (*NEEDED, "storageclass", "islatest", "isdeletemarker", "bucket")
 _SIZE_MAX: Final = 2**63 - 1
 csv.field_size_limit(1 << 20)
@@ -94,7 +93,7 @@ def _parquet(file: Path) -> Iterator[Any]:
 
     with parquet.ParquetFile(file) as opened:
         wanted = _wanted(opened.schema_arrow.names)
-        yield from opened.iter_batches(BATCH_ROWS, columns=wanted)
+        yield from opened.iter_batches(65_536, columns=wanted)
 
 
 def _orc(file: Path) -> Iterator[Any]:

@@ -29,7 +29,6 @@ _LOCAL_TIERED = re.compile(
     r"\.(log|index|timeindex|snapshot|leader_epoch_checkpoint|txnindex)"
 )
 """Of Kafka's own test storage: a file for each part of a segment."""
-_FOLDERS_KEPT_MAX = 100_000
 
 
 class OtherKey(StrEnum):
@@ -90,7 +89,7 @@ class Prefixes:
 
     def _partition(self, folder: str) -> TopicIdPartition | None:
         if folder not in self._folders:
-            if len(self._folders) >= _FOLDERS_KEPT_MAX:
+            if len(self._folders) >= 100_000:
                 self._folders.clear()
             name = parse_object_key(f"{folder}/{0:020d}-{'A' * 22}.{ObjectKind.LOG}")
             self._folders[folder] = None if name is None else name.segment_id.partition

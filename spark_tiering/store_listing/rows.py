@@ -10,7 +10,7 @@ import json
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from spark_tiering.store_listing.key_names import KINDS, MANIFEST
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _HEAD = struct.Struct(">I")
 _OBJECT = struct.Struct(">IQ16sBBBQq")
-_LEVEL: Final = 1
-"""Ids do not get smaller, whatever is tried."""
 
 
 class ObjectRow(NamedTuple):
@@ -80,7 +78,8 @@ def make_blob(partitions: NumberedNames, rows: bytes | bytearray, **more: Any) -
     """Return a blob of rows that name *partitions* by number."""
     named = [[one.topic, str(one.topic_id), one.partition] for one in partitions.of]
     head = json.dumps({"partitions": named, **more}, separators=(",", ":")).encode()
-    return b"".join((_HEAD.pack(len(head)), head, zlib.compress(rows, _LEVEL)))
+    packed = zlib.compress(rows, 1)  # ids do not get smaller, whatever is tried
+    return b"".join((_HEAD.pack(len(head)), head, packed))
 
 
 class RowBlob:

@@ -1,11 +1,6 @@
 """
 Audit: the objects of a store are compared with the metadata and with the cluster.
 
-    with open_tier(request) as tier, Audit(tier, AuditOptions(min_age_ms=...)) as audit:
-        report = audit.run()                         # Clean, Dirty or Corrupt, and why
-        for orphan in audit.orphans(): ...           # with their proofs
-        OrphanDeletion(tier, audit.rules, proofs=USUAL_PROOFS, is_dry=True).run(audit.orphans)
-
 Invariants:
 
 - The audit lists the store first and reads the metadata after that; it checks each fault once more

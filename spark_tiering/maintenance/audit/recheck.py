@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 AT_ONCE_MAX: Final = 200_000
 """The audit looks for so many segments; those beyond stay unproven."""
-_UPDATE_PARTS = 5
 _FINISHED = SegmentState.DELETE_SEGMENT_FINISHED
 _Known = tuple[bytes, bytes]
 
@@ -91,7 +90,7 @@ def _deleted_in(data: bytes, wanted: dict[_Known, SegmentId]) -> set[SegmentId]:
 def _deleted_by(value: bytes) -> _Known | None:
     parts = cut(value)
     if parts is not None:
-        is_end = len(parts) == _UPDATE_PARTS and parts[2] == _FINISHED
+        is_end = len(parts) == 5 and parts[2] == _FINISHED
         return (bytes(parts[0]), bytes(parts[1])) if is_end else None
     event = decode(value)
     if isinstance(event, SegmentUpdate) and event.state is _FINISHED:

@@ -76,7 +76,6 @@ class RowSpill(ClosedByWith):
 
 UNIT_OBJECTS: Final = 30_000
 """A unit handles about so many objects."""
-SHARDS_MAX: Final = 1_024
 ROW_BYTES: Final = 30
 """The bytes of a row in a file of an inventory, estimated low."""
 BETWEEN_MAX: Final = 10_000
@@ -174,7 +173,7 @@ class StoreShards:
     def _sort_into(self, objects: int, unit_objects: int) -> None:
         if objects:
             self._found = f"{FOUND}, about {objects} expected"
-        shards = shards_for(objects, unit_objects, SHARDS_MAX)
+        shards = shards_for(objects, unit_objects, 1_024)
         self.sorting = SortRules(self._prefixes, shards, self._tier.request.topics)
 
     def _heard(self, looked: ListingResult) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rlmm.errors import LogError
 from rlmm.metadata.decoding import decode
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from spark_tiering.maintenance.backup.rows import LostOffsets
     from spark_tiering.maintenance.tier import Tier, TierLog
-
-TELL_RECORDS: Final = 1_000
 
 
 def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupExportReport:
@@ -41,7 +39,7 @@ def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupE
             for row in rows_of(read, place, extent, passed):
                 into.add(row)
                 _count(report, exported, row)
-                if into.digest.records % TELL_RECORDS == 0:
+                if into.digest.records % 1_000 == 0:
                     meter.reach("offsets read", seen + row.offset - extent.first_offset, total)
             seen += _length(extent)
             if extent.first_offset < extent.next_offset:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
 
 VERSION: Final = 1
+_RUN: Final = ("partition", "offset", "newOffset", "records")
 LOST_MAX: Final = 1_000
 
 
@@ -191,15 +192,7 @@ class ImportReport:
             "present": self.present,
             "appended": self.appended,
             "moved": self.moved,
-            "runs": [
-                {
-                    "partition": run.place,
-                    "offset": run.offset,
-                    "newOffset": run.new_offset,
-                    "records": run.records,
-                }
-                for run in self.runs
-            ],
+            "runs": [dict(zip(_RUN, run, strict=True)) for run in self.runs],
             "restamped": self.restamped,
             "lost": self.footer.lost,
             "sha256": self.footer.sha256,

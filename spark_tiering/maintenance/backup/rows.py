@@ -172,8 +172,6 @@ _TOLD = (
     "event_timestamp_ms", "custom_metadata",
 )  # fmt: skip
 """The fields of an event for people, by their names in `rlmm events`."""
-REASON_MAX: Final = 400
-"""Characters of a reason why a metadata partition is missing; more are cut off."""
 
 
 def event_of(row: BackupRow) -> dict[str, Any]:
@@ -233,7 +231,7 @@ def parse_header(found: Mapping[str, Any]) -> BackupHeader:
         if first > behind or place in extents or place >= count:
             raise LineFault("extents: each metadata partition once, its start before its end")
         extents[place] = BackupExtent(first, behind)
-    missing = {place: str(why)[:REASON_MAX] for place, why in line.missing}
+    missing = {place: str(why)[:400] for place, why in line.missing}
     if any(place >= count for place in missing):
         raise LineFault("missing: there is no such metadata partition")
     return BackupHeader(LogIdentity(line.cluster_id, line.topic_id, count), extents, missing)

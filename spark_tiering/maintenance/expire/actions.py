@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
     from spark_tiering.job_registry.claims import Claims
-    from spark_tiering.maintenance.expire.options import ExpireOptions
+    from spark_tiering.maintenance.expire.decision import ExpireOptions
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore

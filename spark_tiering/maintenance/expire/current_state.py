@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import SegmentId, Uuid
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
-    from spark_tiering.maintenance.expire.options import ExpireOptions
+    from spark_tiering.maintenance.expire.decision import ExpireOptions, PartitionExpirePlan
     from spark_tiering.maintenance.tier import Tier, TierMoment
 
 _FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED

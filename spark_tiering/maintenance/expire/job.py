@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.job_registry.lease import JobLease
     from spark_tiering.maintenance.expire.current_state import ExpireState
-    from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
-    from spark_tiering.maintenance.expire.options import ExpireOptions
+    from spark_tiering.maintenance.expire.decision import ExpireOptions, PartitionExpirePlan
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.reporting.progress import Progress
 

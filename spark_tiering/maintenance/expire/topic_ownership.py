@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rlmm.inspection.cluster_facts import TopicFacts
     from rlmm.metadata.ids import Uuid
-    from spark_tiering.maintenance.expire.options import ExpireOptions
+    from spark_tiering.maintenance.expire.decision import ExpireOptions
 
 
 class TopicOwner(StrEnum):

@@ -1,10 +1,6 @@
 """
 Verify: the objects of every finished segment are checked against manifest and metadata.
 
-    with open_tier(request) as tier:
-        report = verify_tier(tier, VerifyOptions(is_deep=True))
-        report.is_fine, report.findings
-
 Three requests for a segment tell whether its objects exist, with the lengths of their manifest and
 the checksum of their writer. A deep check also reads them: the CRC of every batch, offsets against
 the metadata, every index against the log. Extents need metadata alone. The job changes nothing.

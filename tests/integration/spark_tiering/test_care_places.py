@@ -15,8 +15,8 @@ from spark_tiering.execution.opening import engine_over
 from spark_tiering.layout.metadata_recovery import CustomFields
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
 from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, SetVerdict
+from spark_tiering.maintenance.expire.decision import ExpireOptions
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.rebuild import bucket_reader as bucket_reading
 from spark_tiering.maintenance.rebuild.apply import apply
 from spark_tiering.maintenance.rebuild.decision import RebuildFate
@@ -38,9 +38,19 @@ from tests.support.tier.job_folders import ORDERS, TierPlace
 from tests.support.tier.lost_tiers import answers_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from tests.support.stores.stores_under_test import Bucket
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    known_as(ACCESS, SECRET, tmp_path, monkeypatch)
+    with seaweedfs_server(tmp_path) as server:
+        yield server_bucket(server)
 
 
 def later() -> int:
@@ -48,43 +58,40 @@ def later() -> int:
 
 
 def test_f121_bucket_when_audited_by_listing_and_by_inventory_then_says_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bucket: Bucket
 ) -> None:
     """Audits by listing and by inventory report the same objects."""
-    known_as(ACCESS, SECRET, tmp_path, monkeypatch)
-    with seaweedfs_server(tmp_path) as server:
-        bucket = server_bucket(server)
-        place = TierPlace(tmp_path, bucket.settings, prefix="tier/")
-        assert place.run().is_fine
-        lost = next(key for key in place.objects() if key.endswith(".indexes"))
-        bucket.leave_open("tier/orders/half.log")
-        rows = [Row(key, size, bucket=bucket.settings.bucket)
-                for key, size in place.objects().items() if key != lost]  # fmt: skip
-        now_ms = int(time.time() * 1_000) + DAY_MS
-        folder = write_inventory(
-            tmp_path / "list", [csv_bytes(rows)], created_ms=now_ms,
-            sourceBucket=bucket.settings.bucket,
-        )  # fmt: skip
-        request = CareRequest(embedded=place.archive, store=bucket.settings, prefix="tier/")
-        with open_store(bucket.settings) as store:
-            store.delete(lost)
-            store.put("tier/photo.jpg", BytesContent(b"x"))
-            for name in ("manifest.json", "manifest.checksum", "data/part-0.csv.gz"):
-                content = BytesContent((folder / name).read_bytes())
-                key = name if name.startswith("manifest") else f"lists/{BUCKET}/all/{name}"
-                store.put(f"lists/x/{key}" if key == name else key, content)
-        where = f"s3://{bucket.settings.bucket}/lists/x/manifest.json"
-        with open_tier(request, now_ms=later) as tier:
-            with Audit(tier, AuditOptions()) as audit:
-                listed = audit.run()
-            with Audit(tier, AuditOptions(inventory=where)) as audit:
-                by_inventory = audit.run()
-        assert listed.overall is by_inventory.overall is AuditVerdict.CORRUPT
-        found = {"TIER-OBJECT-MISSING": 1, "TIER-UPLOAD-OPEN": 1}
-        assert codes(by_inventory) == found
-        assert codes(listed) == {**found, "TIER-UNKNOWN-KEY": 1}
-        assert verdicts(listed) == {SetVerdict.REFERENCED: 4, SetVerdict.UNKNOWN_KEY: 1}
-        assert by_inventory.amount(SetVerdict.REFERENCED) == listed.amount(SetVerdict.REFERENCED)
+    place = TierPlace(tmp_path, bucket.settings, prefix="tier/")
+    assert place.run().is_fine
+    lost = next(key for key in place.objects() if key.endswith(".indexes"))
+    bucket.leave_open("tier/orders/half.log")
+    rows = [Row(key, size, bucket=bucket.settings.bucket)
+            for key, size in place.objects().items() if key != lost]  # fmt: skip
+    now_ms = int(time.time() * 1_000) + DAY_MS
+    folder = write_inventory(
+        tmp_path / "list", [csv_bytes(rows)], created_ms=now_ms,
+        sourceBucket=bucket.settings.bucket,
+    )  # fmt: skip
+    request = CareRequest(embedded=place.archive, store=bucket.settings, prefix="tier/")
+    with open_store(bucket.settings) as store:
+        store.delete(lost)
+        store.put("tier/photo.jpg", BytesContent(b"x"))
+        for name in ("manifest.json", "manifest.checksum", "data/part-0.csv.gz"):
+            content = BytesContent((folder / name).read_bytes())
+            key = name if name.startswith("manifest") else f"lists/{BUCKET}/all/{name}"
+            store.put(f"lists/x/{key}" if key == name else key, content)
+    where = f"s3://{bucket.settings.bucket}/lists/x/manifest.json"
+    with open_tier(request, now_ms=later) as tier:
+        with Audit(tier, AuditOptions()) as audit:
+            listed = audit.run()
+        with Audit(tier, AuditOptions(inventory=where)) as audit:
+            by_inventory = audit.run()
+    assert listed.overall is by_inventory.overall is AuditVerdict.CORRUPT
+    found = {"TIER-OBJECT-MISSING": 1, "TIER-UPLOAD-OPEN": 1}
+    assert codes(by_inventory) == found
+    assert codes(listed) == {**found, "TIER-UNKNOWN-KEY": 1}
+    assert verdicts(listed) == {SetVerdict.REFERENCED: 4, SetVerdict.UNKNOWN_KEY: 1}
+    assert by_inventory.amount(SetVerdict.REFERENCED) == listed.amount(SetVerdict.REFERENCED)
 
 
 @pytest.mark.timeout(TIMEOUT_S)
@@ -133,25 +140,22 @@ LIMIT = ExpireOptions(retention_bytes=14_842)
 
 
 def test_f118_bucket_when_segments_are_expired_then_their_objects_are_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bucket: Bucket
 ) -> None:
     """Expired segments' objects are gone from a real store, one of which was gone before."""
-    known_as(ACCESS, SECRET, tmp_path, monkeypatch)
-    with seaweedfs_server(tmp_path) as server:
-        bucket = server_bucket(server)
-        place = TierPlace(tmp_path, bucket.settings, prefix="tier/", partitions=(ORDERS,))
-        assert place.run().is_fine
-        first, second = place.segments()
-        request = CareRequest(embedded=place.archive, store=bucket.settings, prefix="tier/")
-        with open_store(bucket.settings) as store:
-            store.delete(next(key for key in place.objects() if f"{first.id.uuid}.log" in key))
-            with open_tier(request) as tier:
-                report = expire(tier, LIMIT, is_applied=True)
-            assert report.is_fine, list(report.lines())
-            assert [one.segment.id for one in report.receipts] == [first.id]
-            assert len(place.objects()) == 3
-            assert [one.id for one in place.check()] == [second.id]
-            assert not list(store.open_uploads("tier/"))
+    place = TierPlace(tmp_path, bucket.settings, prefix="tier/", partitions=(ORDERS,))
+    assert place.run().is_fine
+    first, second = place.segments()
+    request = CareRequest(embedded=place.archive, store=bucket.settings, prefix="tier/")
+    with open_store(bucket.settings) as store:
+        store.delete(next(key for key in place.objects() if f"{first.id.uuid}.log" in key))
+        with open_tier(request) as tier:
+            report = expire(tier, LIMIT, is_applied=True)
+        assert report.is_fine, list(report.lines())
+        assert [one.segment.id for one in report.receipts] == [first.id]
+        assert len(place.objects()) == 3
+        assert [one.id for one in place.check()] == [second.id]
+        assert not list(store.open_uploads("tier/"))
 
 
 @pytest.mark.timeout(TIMEOUT_S)
@@ -188,32 +192,29 @@ def test_service_when_it_holds_the_metadata_then_is_told_of_each_step(tmp_path: 
 
 
 def test_f121_bucket_when_its_metadata_is_lost_then_it_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bucket: Bucket
 ) -> None:
     """A rebuild of a real store answers for whole segments as before, and names the rest."""
-    known_as(ACCESS, SECRET, tmp_path, monkeypatch)
-    with seaweedfs_server(tmp_path) as server:
-        bucket = server_bucket(server)
-        place = TierPlace(tmp_path, bucket.settings, prefix="tier/")
-        assert place.run().is_fine
-        before = answers_in(place.archive)
-        shutil.rmtree(place.archive)
-        request = CareRequest(embedded=place.archive, store=bucket.settings, prefix="tier/")
-        options = RebuildOptions(CustomFields.REMOTE_SIZE)
-        file = tmp_path / "events.jsonl"
-        with open_tier(request) as tier:
-            report = rebuild(tier, file, options)
-            assert report.counts == {RebuildFate.MISSING: 4}
-            assert apply(tier, file).is_fine
-        assert answers_in(place.archive) == before
-        with open_store(bucket.settings) as store:
-            store.delete(next(key for key in place.objects() if key.endswith(".indexes")))
-        with open_tier(request) as tier:
-            assert rebuild(tier, None, options).counts == {
-                RebuildFate.EQUAL: 3,
-                RebuildFate.BROKEN: 1,
-            }
-        assert ACCESS not in file.read_text()
+    place = TierPlace(tmp_path, bucket.settings, prefix="tier/")
+    assert place.run().is_fine
+    before = answers_in(place.archive)
+    shutil.rmtree(place.archive)
+    request = CareRequest(embedded=place.archive, store=bucket.settings, prefix="tier/")
+    options = RebuildOptions(CustomFields.REMOTE_SIZE)
+    file = tmp_path / "events.jsonl"
+    with open_tier(request) as tier:
+        report = rebuild(tier, file, options)
+        assert report.counts == {RebuildFate.MISSING: 4}
+        assert apply(tier, file).is_fine
+    assert answers_in(place.archive) == before
+    with open_store(bucket.settings) as store:
+        store.delete(next(key for key in place.objects() if key.endswith(".indexes")))
+    with open_tier(request) as tier:
+        assert rebuild(tier, None, options).counts == {
+            RebuildFate.EQUAL: 3,
+            RebuildFate.BROKEN: 1,
+        }
+    assert ACCESS not in file.read_text()
 
 
 @pytest.mark.timeout(TIMEOUT_S)

@@ -14,9 +14,9 @@ from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.layout.object_names import object_keys
+from spark_tiering.maintenance.expire.decision import ExpireOptions
 from spark_tiering.maintenance.expire.execution import ExpireFate
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent

@@ -140,29 +140,21 @@ def told_cluster(is_tiered: bool = False, **said: Any) -> FakeCluster:
     return FakeCluster(facts, {ORDERS: PartitionOffsets(earliest=120)}, **said)
 
 
-def test_topic_when_live_brokers_expire_it_then_is_refused_by_name_and_others_go_on(
-    tier: Command,
+@pytest.mark.parametrize("is_tiered", [True, False], ids=["live brokers", "not described"])
+def test_topic_when_live_brokers_may_expire_it_then_is_refused_by_name_and_others_go_on(
+    tier: Command, is_tiered: bool
 ) -> None:
-    """A topic of live brokers is refused by name; others use their own settings."""
-    report = run(tier.place, cluster=told_cluster(is_tiered=True))
-    assert [(one.kind, one.subject) for one in report.findings()] == [(kinds.EXPIRE_LIVE, "orders")]
+    """A topic of live brokers, or one that the cluster hides, is refused; others go on."""
+    cluster, kind = told_cluster(is_tiered), kinds.EXPIRE_LIVE
+    if not is_tiered:
+        there, kind = {"payments": cluster.topics_there["payments"]}, kinds.EXPIRE_UNTOLD
+        rights = type(cluster.told_rights)(None, {"orders": frozenset()})
+        cluster = replace(cluster, topics_there=there, told_rights=rights)
+    report = run(tier.place, cluster=cluster, retention_ms=None if is_tiered else 0)
+    assert [(one.kind, one.subject) for one in report.findings()] == [(kind, "orders")]
     assert not report.is_fine
     assert {one.id.partition for one in tier.place.check()} == {ORDERS}
     assert report.count(ExpireFate.DELETED).segments == 2
-
-
-def test_topic_when_the_cluster_does_not_tell_about_it_then_is_refused(tier: Command) -> None:
-    """A topic that the cluster does not describe is refused, since it may exist and be tiered."""
-    cluster = told_cluster()
-    rights = type(cluster.told_rights)(None, {"orders": frozenset()})
-    cluster = replace(
-        cluster, topics_there={"payments": cluster.topics_there["payments"]}, told_rights=rights
-    )
-    report = run(tier.place, cluster=cluster, retention_ms=0)
-    assert [(one.kind, one.subject) for one in report.findings()] == [
-        (kinds.EXPIRE_UNTOLD, "orders")
-    ]
-    assert {one.id.partition for one in tier.place.check()} == {ORDERS}
 
 
 def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(tier: Command) -> None:

@@ -23,9 +23,8 @@ from spark_tiering.maintenance.audit.verdicts import (
     OrphanProof,
     SetVerdict,
 )
-from spark_tiering.maintenance.expire.decision import decide
+from spark_tiering.maintenance.expire.decision import ExpireOptions, decide
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier

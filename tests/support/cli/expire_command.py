@@ -13,8 +13,8 @@ from rlmm.base.loop_thread import LoopThread
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.maintenance.expire.decision import ExpireOptions
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.tier import CareRequest, Tier, TierTopics
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.tier_metadata.opening import open_metadata_access

@@ -15,9 +15,8 @@ from spark_tiering.executor.throttle import PaceLimits, Throttle
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.tier import Tier, TierMoment
-from spark_tiering.maintenance.verify.values import SegmentSample, VerifyOptions
+from spark_tiering.maintenance.verify.values import VerifyOptions
 from spark_tiering.stores.local import LocalStore
-from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.tier.job_folders import TierPlace, WatchedUnits, states
 from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 
@@ -116,28 +115,6 @@ def test_store_when_it_fails_then_segments_are_told_as_not_looked_at(
     assert (report.not_looked_at, report.work.segments) == (2, 2)
     assert not report.is_fine
     assert not report.lost
-
-
-def test_store_when_it_is_foreign_then_every_segment_is_missing_and_nothing_else(
-    place: TierPlace, tmp_path: Path
-) -> None:
-    """In a foreign bucket every segment is missing, and there is no other finding."""
-    other = tmp_path / "other"
-    (other / "somebody").mkdir(parents=True)
-    (other / "somebody/orders.log").write_bytes(b"x")
-    report = verify(place, DEEP, store=LocalSettings(other))
-    assert report.counts == {"TIER-OBJECT-MISSING": 12}
-
-
-def test_sample_when_it_is_drawn_again_then_it_is_the_same(place: TierPlace) -> None:
-    """A sample is the same for its seed, different for another one, and lies within the tier."""
-    for sample in (SegmentSample(2), SegmentSample(share=0.5, seed=3)):
-        reports = [verify(place, VerifyOptions(sample=sample)) for _ in range(2)]
-        assert reports[0].work == reports[1].work
-        assert reports[0].is_fine
-    assert verify(place, VerifyOptions(sample=SegmentSample(2))).work.segments == 2
-    assert verify(place, VerifyOptions(sample=SegmentSample(99))).work.segments == 4
-    assert verify(place, VerifyOptions(sample=SegmentSample(share=1.0))).work.segments == 4
 
 
 def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierPlace) -> None:

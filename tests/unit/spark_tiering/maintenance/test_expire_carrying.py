@@ -13,9 +13,8 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.retention.retention import RetentionSettings
 from spark_tiering.maintenance.expire.actions import TierExpireActions
-from spark_tiering.maintenance.expire.decision import PartitionExpirePlan, decide
+from spark_tiering.maintenance.expire.decision import ExpireOptions, PartitionExpirePlan, decide
 from spark_tiering.maintenance.expire.execution import ExpireExecution, ExpireFate, ExpireReceipt
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import partition_delete, started, tp

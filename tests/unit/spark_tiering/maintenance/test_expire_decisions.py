@@ -12,12 +12,12 @@ from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.retention.retention import RetentionSettings
 from spark_tiering.maintenance.expire.decision import (
+    ExpireOptions,
     PartitionExpirePlan,
     SegmentAmount,
     decide,
     may_be_at_work,
 )
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.topic_ownership import (
     TopicOwner,
     TopicOwners,

@@ -15,6 +15,7 @@ from rlmm.retention.retention import RetentionSettings
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.expire.actions import RemovalTarget, RemovalTask, remove
 from spark_tiering.maintenance.expire.decision import (
+    ExpireOptions,
     ExpireReason,
     PartitionExpirePlan,
     SegmentAmount,
@@ -22,7 +23,6 @@ from spark_tiering.maintenance.expire.decision import (
 )
 from spark_tiering.maintenance.expire.execution import ExpireFate, ExpireReceipt
 from spark_tiering.maintenance.expire.job import count_receipts, deletion_meter
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.report import SEGMENTS_MAX, ExpireReport
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from spark_tiering.reporting.report import LINES_MAX
