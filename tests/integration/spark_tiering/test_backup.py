@@ -189,27 +189,6 @@ def test_import_when_the_log_cannot_take_it_then_nothing_is_appended(
     assert "all topics" in filtered.output
 
 
-def test_import_when_another_backup_was_begun_there_then_nothing_is_appended(
-    archive: Path, tmp_path: Path
-) -> None:
-    """An import refuses a log that holds equal first records of another backup."""
-    exported(tmp_path / "a.jsonl", archive)
-    whole = open_backup(tmp_path / "a.jsonl")
-    rows = [row for row in whole.rows() if isinstance(row, BackupRow)]
-    fullest = max(range(3), key=lambda place: sum(row.place == place for row in rows))
-    first, second, third = [row for row in rows if row.place == fullest][-3:]
-    for name, chosen in (("b", (first, third)), ("c", (first, second, third))):
-        with writing(tmp_path / f"{name}.jsonl", whole.header) as into:
-            for row in chosen:
-                into.add(row)
-    blank = tmp_path / "blank"
-    backup("import", tmp_path / "b.jsonl", "--embedded", blank, "--apply")
-    before = records_in(blank)
-    refused = backup("import", tmp_path / "c.jsonl", "--embedded", blank, "--apply", code=2)
-    assert "holds another record than" in refused.output
-    assert records_in(blank) == before
-
-
 def test_import_when_the_file_is_broken_then_nothing_is_begun(
     archive: Path, tmp_path: Path
 ) -> None:

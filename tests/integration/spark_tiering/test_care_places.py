@@ -1,7 +1,8 @@
-"""Rebuild, expire and audit in a real bucket, on Spark, and through a service."""
+"""A tier for maintenance jobs, and the jobs in a real bucket, on Spark, through a service."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import time
@@ -10,7 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.base.clock import SYSTEM_CLOCK
+from rlmm.errors import ConfigError
+from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentState
+from rlmm.state_sources.settings import SourceSettings
+from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.layout.metadata_recovery import CustomFields
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
@@ -25,8 +30,9 @@ from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.opening import open_store
-from tests.support.builders import tp
+from tests.support.builders import finished, segment_id, started, tp
 from tests.support.cli.tier_command import Command, forget_environment
+from tests.support.engines import World
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.spark.sessions import TIMEOUT_S
 from tests.support.stores.inventories import BUCKET, Row, csv_bytes, write_inventory
@@ -36,6 +42,7 @@ from tests.support.stores.stores_under_test import known_as, server_bucket
 from tests.support.tier.audited_tiers import codes, verdicts
 from tests.support.tier.job_folders import ORDERS, TierPlace
 from tests.support.tier.lost_tiers import answers_in
+from tests.support.tier.metadata_accesses import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +51,70 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.support.stores.stores_under_test import Bucket
+
+FIRST, SECOND = tp("orders", 0), tp("logs", 1)
+
+
+def finish(request: CareRequest) -> tuple[list[str], list[str]]:
+    with open_tier(request) as tier:
+        before = [str(one.partition) for one in tier.moment().partitions()]
+        writer = tier.writer()
+        for partition in (FIRST, SECOND):
+            copy = segment_id("a", partition)
+            writer.publish(started(copy, 0, 99, {0: 0}), 20)
+            writer.publish(finished(copy), 20)
+        moment = tier.moment()
+        after = [
+            f"{segment.id.partition.topic} {segment.start_offset} {segment.state.name}"
+            for one in moment.partitions()
+            for segment in moment.segments(one.partition)
+        ]
+        assert list(moment.segments(tp("nobody", 0))) == []
+        if after:
+            assert moment.state(FIRST).segment_for(FIRST, 0, 50) is not None
+    return before, after
+
+
+def test_tier_when_its_log_is_embedded_then_each_moment_is_of_now(tmp_path: Path) -> None:
+    """An embedded log begins empty, and the next image has each published event."""
+    before, after = finish(CareRequest(embedded=tmp_path / "archive"))
+    assert before == []
+    assert after == ["logs 0 COPY_SEGMENT_FINISHED", "orders 0 COPY_SEGMENT_FINISHED"]
+
+
+async def test_tier_when_a_service_holds_it_then_the_same_is_seen() -> None:
+    """A service shows the same tier by its frame protocol, without unwanted topics."""
+    async with serving(World(3), assignment=Assignment.everything()) as settings:
+        source = SourceSettings(sidecar=settings.address)
+        request = CareRequest(source, topics=SegmentSelection(without_topics=("logs",)), wait_s=20)
+        before, after = await asyncio.to_thread(finish, request)
+    assert before == []
+    assert after == ["orders 0 COPY_SEGMENT_FINISHED"]
+
+
+def test_tier_when_its_log_is_a_copy_then_it_is_read_and_never_written(tmp_path: Path) -> None:
+    """A tier in copied folders answers reads and refuses events."""
+    finish(CareRequest(embedded=tmp_path / "archive"))
+    copied = SourceSettings(log_dirs=(tmp_path / "archive/log",))
+    with open_tier(CareRequest(copied)) as tier:
+        assert len(tier.moment().partitions()) == 2
+        assert tier.log.identity().cluster_id
+        assert tier.cluster is None
+        with pytest.raises(ConfigError, match="only looked at"):
+            tier.writer()
+        with pytest.raises(ConfigError, match="no store"):
+            tier.store  # noqa: B018 - asking for it opens it
+
+
+def test_request_when_two_sources_are_named_then_is_refused(tmp_path: Path) -> None:
+    """An embedded log beside a service is refused, and beside a cluster allowed."""
+    with pytest.raises(ConfigError, match="one of the two"):
+        CareRequest(SourceSettings(sidecar="host:1"), tmp_path)
+    beside = CareRequest(SourceSettings(bootstrap_servers="host:1"), tmp_path)
+    assert beside.embedded == tmp_path
+    nowhere = CareRequest()
+    with pytest.raises(ConfigError, match="no metadata"):
+        nowhere.require_source  # noqa: B018 - asking for it is the point
 
 
 @pytest.fixture

@@ -153,6 +153,9 @@ def test_command_when_its_budget_is_used_up_then_tells_where_to_go_on(tier: Comm
     """A verify at the end of its budget prints where the next run starts, which accepts it."""
     first = call(tier, "--max-requests", "6", code=1)
     assert "stopped: the budget of requests is used up: 6" in first.stdout
+    assert "2 of 4 segments in 2 partitions, 6 objects, 6 requests" in first.stdout
+    none = document(call(tier, "--max-requests", "1", "--output", "json", code=1))
+    assert (none["segments"], none["stopped"]) == (0, "the budget of requests is used up: 1")
     (line,) = [one for one in first.stdout.splitlines() if one.startswith("to go on: ")]
     rest = document(call(tier, *line.split()[3:], "--output", "json"))
     assert rest["segments"] == 2

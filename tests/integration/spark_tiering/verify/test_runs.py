@@ -117,19 +117,6 @@ def test_store_when_it_fails_then_segments_are_told_as_not_looked_at(
     assert not report.lost
 
 
-def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierPlace) -> None:
-    """The next run continues behind a used budget, without an extra segment or request."""
-    none, first = (verify(place, VerifyOptions(max_requests=budget)) for budget in (1, 7))
-    assert (none.work.segments, first.work.segments, first.work.requests) == (0, 2, 6)
-    assert none.stopped
-    assert first.stopped
-    assert not none.is_fine
-    assert not first.is_fine
-    rest = verify(place, VerifyOptions(max_requests=99, after=first.after))
-    assert (rest.work.segments, rest.stopped, rest.after) == (2, "", "")
-    assert rest.is_fine
-
-
 def test_run_when_it_is_stopped_then_what_was_looked_at_is_told(
     place: TierPlace, one: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:

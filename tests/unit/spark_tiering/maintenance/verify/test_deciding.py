@@ -288,12 +288,11 @@ def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
     assert len(found.document()["findings"]) == LINES_MAX + 5
 
 
-def test_report_when_only_notes_were_found_is_fine_and_when_stopped_is_not() -> None:
-    """A report of only notes is fine, and one of a stopped run is not."""
+def test_report_when_it_was_stopped_or_has_warnings_is_not_fine() -> None:
+    """A report of a stopped run, or with more than notes, is not fine."""
     assert not report(stopped="SIGINT").is_fine
     archived = SegmentFault("TIER-OBJECT-ARCHIVED", "log", "key", "x", ((0, 9),))
-    findings = (finding_of(segment(1, 0, 9), archived),)
-    assert not report(found=FindingSample.of(findings)).is_fine
+    assert not report(found=FindingSample.of([finding_of(segment(1, 0, 9), archived)])).is_fine
 
 
 def test_finding_when_part_of_a_segment_is_lost_says_which() -> None:
