@@ -33,10 +33,6 @@ def tier(tmp_path: Path) -> Command:
     return found
 
 
-def jobs(tier: Command) -> list[str]:
-    return [one["jobId"] for one in shown(tier)["jobs"]]
-
-
 def shown(tier: Command) -> dict[str, list[dict[str, str]]]:
     told: dict[str, list[dict[str, str]]] = json.loads(status(tier, "--output", "json").stdout)
     return told
@@ -47,7 +43,7 @@ def status(tier: Command, *more: str) -> Result:
 
 
 def journal(tier: Command, *steps: AdoptionStep) -> AdoptionJournal:
-    (job_id,) = jobs(tier)
+    (job_id,) = (one["jobId"] for one in shown(tier)["jobs"])
     with open_store(tier.place.store_settings) as store:
         kept = JobStore(store, "")
         book = JournalBook(kept, TOPIC)

@@ -52,8 +52,6 @@ STORE = LocalSettings(Path("/nowhere"))
 ALL = tuple(ObjectKind)
 CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState
-TILL = {CS: (CS,), CF: (CS, CF), DS: (CS, CF, DS), DF: (CS, CF, DS, DF)}
-"""The states that a segment goes through to each."""
 
 
 def segment_of(
@@ -102,7 +100,7 @@ class AuditedTier(ClosedByWith):
         self.say(segment, *(
             update(segment.id, one, event_timestamp_ms=segment.event_timestamp_ms,
                    custom_metadata=segment.custom_metadata)
-            for one in TILL[state][1:]
+            for one in SegmentState if CS < one <= state
         ))  # fmt: skip
         if objects.get("kinds") != ():
             self.put(segment, **objects)
