@@ -102,10 +102,7 @@ def not_in(wanted: EpochStretch, parts: Iterable[EpochStretch]) -> Iterator[Epoc
 
 
 def began_behind(segment: SegmentMetadata) -> int | None:
-    """
-    Return the log start offset at the copy of *segment*, where `kafka-delete-records` moved it
-    inside.
-    """
+    """Return the log start offset at the copy of *segment*, where it lay inside; else None."""
     first = segment.epochs[0][1]
     return first if segment.start_offset < first <= segment.last_offset else None
 

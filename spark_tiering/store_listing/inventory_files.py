@@ -1,7 +1,4 @@
-"""
-Files of an inventory, fetched and checked. I/O. An inventory lies in a bucket, or in a folder: its
-files are under their whole keys, in `data`, or beside the manifest.
-"""
+"""Files of an inventory, fetched from a bucket or a folder, and checked. I/O."""
 
 from __future__ import annotations
 

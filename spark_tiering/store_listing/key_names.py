@@ -1,8 +1,4 @@
-"""
-Names in keys, where several prefixes are in use. Pure. After a change of the prefix older objects
-lie under the old one. Each key belongs to the longest prefix under which it is understood, so that
-no request is repeated.
-"""
+"""Names in keys: each belongs to the longest of the prefixes under which it is understood. Pure."""
 
 from __future__ import annotations
 

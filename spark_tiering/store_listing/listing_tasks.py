@@ -169,10 +169,7 @@ class FolderToList(NamedTuple):
 
 
 class FolderSurvey:
-    """
-    Goes through the uppermost folders of every prefix. Topics of which more than *large* objects
-    are *expected*, or unknown, are split by their content.
-    """
+    """Lists uppermost folders; topics of more than *large* or unknown objects are split."""
 
     def __init__(
         self, store: ObjectStore, sorting: SortRules, expected: Mapping[str, int], large: int

@@ -1,7 +1,5 @@
 """
-Rows of objects and segments in few bytes, so that millions may wait on a disk. Pure. A blob is a
-head and rows of one length, compressed. The head is JSON: the partitions and storage classes that
-the rows name by number.
+Rows of objects in few bytes: a blob is a head of JSON and rows of one length, compressed. Pure.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions, store_name
+from spark_tiering.maintenance.audit.object_set_verdict import USUAL_PROOFS, AuditRules, OrphanProof
 from spark_tiering.maintenance.audit.orphan_deletion import MOST, OrphanDeletion, require_deletable
 from spark_tiering.maintenance.audit.unknown_sets import read_list
-from spark_tiering.maintenance.audit.verdicts import USUAL_PROOFS, AuditRules, OrphanProof
 from spark_tiering.maintenance.wiring import only_looking, open_tier, require_begun
 from spark_tiering.reporting.progress import Meter
 

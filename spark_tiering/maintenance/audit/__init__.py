@@ -10,16 +10,14 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `verdicts`: The verdicts on a set of objects, on its proof, and on the whole.
 - `segment_facts`: The fields of segments and partitions, in few bytes.
-- `object_set_verdict`: The verdict on the objects of one segment.
+- `object_set_verdict`: The verdicts on the objects of one segment, on proofs, on the whole.
 - `extents`: Offsets that no segment or two segments hold.
 - `unknown_sets`: Sets that no metadata refers to, as lines of a list.
 - `shard_join`: A unit of work: the join of one shard.
 - `topic_sums`: Sums by topic, and advice.
 - `report`: The report for people and programs.
-- `unit_waves`: Units, run a wave at a time.
-- `store_shards`: The objects of the store, by a listing or an inventory.
+- `store_shards`: The objects of the store, by a listing or an inventory; waves of units.
 - `metadata_shards`: The cluster's facts, and the segments of the metadata, by shard.
 - `recheck`: Missing objects and unknown sets by the newest metadata, finished deletions.
 - `orphan_deletion`: The deletion of orphans, each after another check of its proof.

@@ -13,6 +13,7 @@ from rlmm.errors import ConfigError
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Finding
 from spark_tiering.maintenance.audit.metadata_shards import AuditMetadata
+from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, AuditRules, SetVerdict
 from spark_tiering.maintenance.audit.recheck import AuditRecheck, format_missing, settle_missing
 from spark_tiering.maintenance.audit.report import OF_KEYS, AuditReport, OpenUploads
 from spark_tiering.maintenance.audit.shard_join import JoinResult, JoinTask, join
@@ -22,11 +23,10 @@ from spark_tiering.maintenance.audit.store_shards import (
     StoreShards,
     open_inventory,
     open_uploads,
+    run_waves,
 )
 from spark_tiering.maintenance.audit.topic_sums import TopicSummaries, ended_topic, small_segments
-from spark_tiering.maintenance.audit.unit_waves import run_waves
 from spark_tiering.maintenance.audit.unknown_sets import format_head, format_loose, read_list
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditRules, SetVerdict
 from spark_tiering.maintenance.tier import unmet_notes
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.key_names import Prefixes, check_prefixes

@@ -16,10 +16,9 @@ from rlmm.errors import ConfigError, StoreError
 from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.audit.metadata_shards import ask_cluster, own_cluster
-from spark_tiering.maintenance.audit.object_set_verdict import proof_of
+from spark_tiering.maintenance.audit.object_set_verdict import OrphanProof, SetVerdict, proof_of
 from spark_tiering.maintenance.audit.recheck import AT_ONCE_MAX, SegmentStates, find_deleted
 from spark_tiering.maintenance.audit.shard_join import look_again
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.reporting.report import LINES_MAX, first_lines, partition_fields
 from spark_tiering.stores.results import ObjectAbsent
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from spark_tiering.maintenance.audit.metadata_shards import AuditClusterFacts
+    from spark_tiering.maintenance.audit.object_set_verdict import AuditRules
     from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts
     from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
-    from spark_tiering.maintenance.audit.verdicts import AuditRules
     from spark_tiering.maintenance.tier import Tier, TierMoment
 
 BATCH: Final = 50

@@ -18,11 +18,10 @@ from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentState
 from rlmm.records.batch import Batch, walk
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.audit.object_set_verdict import why_orphan
+from spark_tiering.maintenance.audit.object_set_verdict import OrphanProof, SetVerdict, why_orphan
 from spark_tiering.maintenance.audit.segment_facts import SegmentFact
 from spark_tiering.maintenance.audit.shard_join import MissingObjects, OrphanAmount, segment_finding
 from spark_tiering.maintenance.audit.unknown_sets import format_loose, parse_loose
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

@@ -9,9 +9,9 @@ from rlmm.base.time_text import moment_text
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Severity
 from spark_tiering.copy_plan.summary import size_text
+from spark_tiering.maintenance.audit.object_set_verdict import AuditVerdict, SetVerdict
 from spark_tiering.maintenance.audit.shard_join import OrphanAmount, finding_sample
 from spark_tiering.maintenance.audit.topic_sums import cost
-from spark_tiering.maintenance.audit.verdicts import AuditVerdict, SetVerdict
 from spark_tiering.reporting.report import FindingSample, first_lines
 from spark_tiering.store_listing.key_names import OtherKey
 from spark_tiering.store_listing.listing_tasks import UnrecognizedKeys

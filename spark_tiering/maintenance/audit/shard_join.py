@@ -1,7 +1,6 @@
 """
-The join of one shard: a unit of work compares the objects of the store with the metadata. The unit
-looks a suspicious object up again before it reports it. Missing objects and unknown sets need newer
-metadata, so the driver decides about them.
+The join of one shard, as a unit: what is suspicious is looked up again in the store; the driver
+decides what needs newer metadata.
 """
 
 from __future__ import annotations
@@ -20,6 +19,8 @@ from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.maintenance.audit.object_set_verdict import (
     JudgedSet,
     ObjectSetVerdict,
+    OrphanProof,
+    SetVerdict,
     ends_below,
     judge,
 )
@@ -29,7 +30,6 @@ from spark_tiering.maintenance.audit.segment_facts import (
     read_facts,
 )
 from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.reporting.report import FindingSample
 from spark_tiering.store_listing.key_names import KINDS
 from spark_tiering.store_listing.rows import RowBlob, gather
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.maintenance.audit.verdicts import AuditRules
+    from spark_tiering.maintenance.audit.object_set_verdict import AuditRules
     from spark_tiering.store_listing.rows import ObjectSet
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore

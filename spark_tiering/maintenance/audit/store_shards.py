@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from rlmm import errors
 from rlmm.base.closing import ClosedByWith
-from rlmm.errors import ConfigError, StoreUnsuitable
+from rlmm.errors import ConfigError, EngineUnfit, RlmmError, StoreUnavailable, StoreUnsuitable
+from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.maintenance.audit.report import OpenUploads, inventory_text
-from spark_tiering.maintenance.audit.unit_waves import run_waves
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.inventory_files import place_of, read_inventory
 from spark_tiering.store_listing.key_names import Prefixes, shown
@@ -29,11 +30,12 @@ from spark_tiering.store_listing.rows import RowBlob, shards_for
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.maintenance.audit.verdicts import AuditRules
+    from spark_tiering.execution.protocol import ExecutionEngine
+    from spark_tiering.maintenance.audit.object_set_verdict import AuditRules
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.store_listing.inventory import Inventory
     from spark_tiering.store_listing.inventory_files import InventoryPlace
@@ -216,3 +218,62 @@ def open_uploads(tier: Tier, prefixes: Prefixes, rules: AuditRules) -> OpenUploa
     except StoreUnsuitable as error:
         why = str(error)
     return OpenUploads(count, old, tuple(examples), why)
+
+
+OBJECTS: Final = 1_000_000
+"""Objects of one wave, unless slots would have no work."""
+
+U = TypeVar("U")
+
+
+class UnitResult(Protocol):
+    @property
+    def fault(self) -> tuple[str, str] | None: ...
+
+
+F = TypeVar("F", bound=UnitResult)
+
+
+def run_waves(
+    engine: ExecutionEngine,
+    units: Iterable[tuple[U, int]],
+    fn: Callable[[U], F],
+    on_result: Callable[[F], None],
+    why_stop: Callable[[], str],
+) -> str:
+    """Run *units*, each with its number of objects; return why it stopped. Raise a unit's error."""
+    wave: list[U] = []
+    objects, most = 0, max(OBJECTS, 60_000 * engine.slots)
+    for unit, size in units:
+        if why := why_stop():
+            return why
+        wave.append(unit)
+        objects += size
+        if objects >= most:
+            _run(engine, wave, fn, on_result)
+            wave, objects = [], 0
+    why = why_stop()
+    if wave and not why:
+        _run(engine, wave, fn, on_result)
+    return why
+
+
+def _run(
+    engine: ExecutionEngine, wave: list[U], fn: Callable[[U], F], on_result: Callable[[F], None]
+) -> None:
+    def heard(outcome: F | UnitLost) -> None:
+        if isinstance(outcome, UnitLost):
+            raise EngineUnfit(f"a unit of the audit was lost: {outcome.why}")
+        if outcome.fault is not None:
+            raise_fault(*outcome.fault)
+        on_result(outcome)
+
+    engine.run_units(wave, fn, heard)
+
+
+def raise_fault(code: str, text: str) -> None:
+    """Raise the error of a unit, as the class that its code names."""
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, RlmmError) and kind.code == code:
+            raise kind(text)
+    raise StoreUnavailable(text)

@@ -17,8 +17,8 @@ from spark_tiering.maintenance.audit.shard_join import OrphanAmount
 if TYPE_CHECKING:
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.maintenance.audit.object_set_verdict import AuditRules, SetVerdict
     from spark_tiering.maintenance.audit.shard_join import Topic
-    from spark_tiering.maintenance.audit.verdicts import AuditRules, SetVerdict
 
 NEVER: Final = -1
 _DELETED = PartitionDeleteState.DELETE_PARTITION_FINISHED

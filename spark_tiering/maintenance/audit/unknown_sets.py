@@ -18,7 +18,7 @@ from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from spark_tiering.layout.object_names import ObjectKind, main_key, object_key
 from spark_tiering.layout.strict_json import JsonFault, plain_values, read_json
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
+from spark_tiering.maintenance.audit.object_set_verdict import OrphanProof, SetVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

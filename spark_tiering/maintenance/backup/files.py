@@ -1,8 +1,4 @@
-"""
-Backup files, lines of JSON or a table of Parquet by their name, written and read. A file exists
-whole or not at all. A `Backup` is made only of a file that was read to its end, in order, with the
-right digest; when it is read again, it is checked again.
-"""
+"""Backup files by their name, whole or not at all: a `Backup` was read to its end and checked."""
 
 from __future__ import annotations
 

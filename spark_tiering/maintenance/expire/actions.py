@@ -1,7 +1,4 @@
-"""
-Actions of an expire job outside of its process: events, objects, claims. Failures are values: a
-`str` says why something was not done. An exception ends the job.
-"""
+"""Actions of an expire job outside its process; a `str` says why one failed, an error ends all."""
 
 from __future__ import annotations
 
@@ -56,10 +53,7 @@ class RemovalResult(NamedTuple):
 
 
 def remove(task: RemovalTask) -> list[RemovalResult]:
-    """
-    Delete the objects of each target; a missing object is fine (F118). After a failure of the store
-    the unit skips the rest, which would fail as well.
-    """
+    """Delete each target's objects, if any (F118); after a failure of the store skip the rest."""
     removals: list[RemovalResult] = []
     failure = ""
     for target in task.targets:

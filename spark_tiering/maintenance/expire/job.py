@@ -1,7 +1,6 @@
 """
-The expire job: it decides, claims the topics, decides again, executes the plan and reports. It
-writes nothing before the claim and decides after it, because a copy job that had the topic until
-then has left its events in the metadata.
+The expire job: it decides, claims the topics, decides again by the events of earlier copy jobs,
+executes and reports. It writes nothing before the claim.
 """
 
 from __future__ import annotations

@@ -86,10 +86,7 @@ def _is_possible(name: str, topic_id: Uuid) -> bool:
 def rules_of(
     partition: TopicIdPartition, facts: TopicOwners | None, options: ExpireOptions
 ) -> RetentionSettings:
-    """
-    Return the limits of *partition*: those of the options, else those of the cluster. The cluster's
-    log start offset counts for its own metadata alone: an archive outlives the log.
-    """
+    """Return the limits of the options, else of the cluster; an archive outlives its log start."""
     name = (partition.topic, partition.partition)
     topic = None if facts is None else facts.topic(partition.topic, partition.topic_id)
     of_cluster = RetentionSettings.of(topic, None)

@@ -88,10 +88,7 @@ def _why_not(entry: RestoredSegment, known: SegmentMetadata | None, covers: Read
 
 
 def taken_by_a_service(steps: ApplySteps) -> ApplySteps:
-    """
-    Refuse a copy that adds nothing to another broker's: a service refuses its finish. Brokers would
-    accept it, so the application does not publish half of it.
-    """
+    """Refuse copies whose finish a service refuses, as they add nothing to another broker's."""
     shard = PythonShard(0)
     found = ApplySteps(equal=steps.equal, refused=list(steps.refused))
     for step in steps.steps:

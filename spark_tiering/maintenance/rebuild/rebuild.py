@@ -1,7 +1,4 @@
-"""
-The rebuild: it lists the store, reads manifests and the metadata, and writes the lacking events.
-The metadata is read after the listing, so a listed segment that it lacks is not being copied.
-"""
+"""The rebuild: lists the store, then reads the metadata: it has all that is being copied."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.execution.opening import engine_over
 from spark_tiering.layout.metadata_recovery import CustomFields
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, SetVerdict
+from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, AuditVerdict, SetVerdict
 from spark_tiering.maintenance.expire.decision import ExpireOptions
 from spark_tiering.maintenance.expire.job import expire
 from spark_tiering.maintenance.rebuild import bucket_reader as bucket_reading
@@ -281,10 +281,7 @@ def test_f121_bucket_when_its_metadata_is_lost_then_it_is_made_anew(
     with open_store(bucket.settings) as store:
         store.delete(next(key for key in place.objects() if key.endswith(".indexes")))
     with open_tier(request) as tier:
-        assert rebuild(tier, None, options).counts == {
-            RebuildFate.EQUAL: 3,
-            RebuildFate.BROKEN: 1,
-        }
+        assert rebuild(tier, None, options).counts == {RebuildFate.EQUAL: 3, RebuildFate.BROKEN: 1}
     assert ACCESS not in file.read_text()
 
 

@@ -15,14 +15,14 @@ from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletion, OrphanFate
-from spark_tiering.maintenance.audit.verdicts import (
+from spark_tiering.maintenance.audit.object_set_verdict import (
     DAY_MS,
     USUAL_PROOFS,
     AuditVerdict,
     OrphanProof,
     SetVerdict,
 )
+from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletion, OrphanFate
 from spark_tiering.maintenance.expire.decision import ExpireOptions, decide
 from spark_tiering.maintenance.expire.job import expire
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner

@@ -18,8 +18,8 @@ from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
+from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, USUAL_PROOFS, SetVerdict
 from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletion
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, USUAL_PROOFS, SetVerdict
 from spark_tiering.maintenance.tier import CareRequest, Tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import process_store

@@ -24,7 +24,7 @@ from spark_tiering.executor.object_check import examine
 from spark_tiering.executor.tasks import CopyOptions, CopyTask
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict
+from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, AuditVerdict
 from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.segment_sources.settings import LogDirSettings

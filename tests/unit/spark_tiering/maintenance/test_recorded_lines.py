@@ -14,13 +14,13 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
 from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.audit.object_set_verdict import OrphanProof, SetVerdict
 from spark_tiering.maintenance.audit.unknown_sets import (
     UnknownObjectSet,
     format_head,
     format_loose,
     read_list,
 )
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.maintenance.backup.files import open_backup, writing
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow, LostOffsets
 from spark_tiering.maintenance.json_lines import spaced_line

@@ -10,7 +10,12 @@ import pytest
 from rlmm.errors import ConfigError
 from rlmm.inspection.cluster_facts import Rights
 from spark_tiering.layout.object_names import ObjectKind, object_keys
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, OrphanProof, SetVerdict
+from spark_tiering.maintenance.audit.object_set_verdict import (
+    DAY_MS,
+    AuditVerdict,
+    OrphanProof,
+    SetVerdict,
+)
 from spark_tiering.stores.results import OpenUpload
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.builders import update

@@ -12,7 +12,12 @@ from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, OrphanProof, SetVerdict
+from spark_tiering.maintenance.audit.object_set_verdict import (
+    DAY_MS,
+    AuditVerdict,
+    OrphanProof,
+    SetVerdict,
+)
 from tests.support.builders import update
 from tests.support.tier.audited_tiers import (
     CF,

@@ -11,9 +11,9 @@ from rlmm.inspection.cluster_facts import TopicFacts
 from rlmm.metadata.ids import Uuid
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit import orphan_deletion as deleting
+from spark_tiering.maintenance.audit.object_set_verdict import AuditVerdict, OrphanProof
 from spark_tiering.maintenance.audit.orphan_deletion import OrphanFate
 from spark_tiering.maintenance.audit.unknown_sets import format_head, format_loose, read_list
-from spark_tiering.maintenance.audit.verdicts import AuditVerdict, OrphanProof
 from tests.support.builders import tp
 from tests.support.cli.metadata_history import START_MS
 from tests.support.tier.audited_tiers import (

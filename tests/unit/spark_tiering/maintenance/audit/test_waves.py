@@ -10,7 +10,7 @@ import pytest
 from rlmm.errors import ConfigError, EngineUnfit, RlmmError, StoreAbsent, StoreUnavailable
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.protocol import UnitLost
-from spark_tiering.maintenance.audit.unit_waves import OBJECTS, raise_fault, run_waves
+from spark_tiering.maintenance.audit.store_shards import OBJECTS, raise_fault, run_waves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
