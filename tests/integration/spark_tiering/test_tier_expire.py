@@ -33,7 +33,7 @@ from tests.support.cli.expire_command import (
     writing,
 )
 from tests.support.cli.tier_command import Command, trees
-from tests.support.tier.job_folders import LATER_MS, ORDERS, PAYMENTS, PLACES, TierPlace, states
+from tests.support.tier.job_folders import LATER_MS, ORDERS, PAYMENTS, PLACES, TierPlace
 from tests.support.tier.simulated_expiry import lives_in
 
 if TYPE_CHECKING:
@@ -111,15 +111,6 @@ def test_f117_limits_when_given_then_go_strictly_beyond_them(
     """A segment that ends exactly at a limit, or lies partly beyond it, stays."""
     told = document(expired(copied, *flags, "--output", "json"))
     assert [one["startAfter"] for one in told["partitions"]] == starts
-
-
-def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier: Command) -> None:
-    """Unfinished copies do not count for the size limit, however large they are."""
-    for number in range(3):
-        opened(tier.place, Uuid.of(7, number), 251 + number, 251 + number, size_bytes=10**6)
-    flags = ["--retention-bytes", str(sum(SIZES)), "--min-age", "0s", "--apply"]
-    expired(tier, *flags)
-    assert states(tier.place.segments()) == ["CF", "CF", "CS", "CS", "CS", "CF", "CF"]
 
 
 def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier: Command) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import ConfigError, InvalidArgument
 from spark_tiering.copy_plan.rules import SegmentSelection
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
@@ -311,12 +310,3 @@ def test_audit_when_it_is_stopped_then_judges_nothing(tier: AuditedTier) -> None
     assert report.overall is AuditVerdict.UNFINISHED
     assert not report.is_fine
     assert codes(report) == {}
-
-
-def test_audit_when_nothing_is_named_to_look_into_then_says_so() -> None:
-    """An audit without store and inventory, or with an impossible prefix, is refused."""
-    with AuditedTier(store=None) as tier:
-        with pytest.raises(ConfigError, match="--store"):
-            tier.audit()
-        with pytest.raises(InvalidArgument, match="no key has the prefix"):
-            tier.audit(inventory="x", old_prefixes=("a\nb",))

@@ -241,16 +241,10 @@ def test_segment_when_its_epochs_do_not_fit_its_offsets_is_told() -> None:
 
 def report(**changes: Any) -> VerifyReport:
     said: dict[str, Any] = {
-        "cluster_id": "c",
-        "began_ms": 0,
-        "ended_ms": 2_000,
-        "is_deep": True,
-        "partitions": 1,
-        "segments_total": 3,
-        "work": VerifyWork(3, 9, 12, 3_000_000),
-        "found": FindingSample(),
+        "cluster_id": "c", "began_ms": 0, "ended_ms": 2_000, "is_deep": True, "partitions": 1,
+        "segments_total": 3, "work": VerifyWork(3, 9, 12, 3_000_000), "found": FindingSample(),
         "lost": {},
-    }
+    }  # fmt: skip
     return VerifyReport(**(said | changes))
 
 

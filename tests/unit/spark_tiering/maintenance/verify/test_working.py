@@ -62,16 +62,10 @@ def tier_of(files: MemoryFiles, form: str) -> list[TieredBytes]:
                 parts[part] = found
         assert report.segment.next_offset is not None
         segment = SegmentMetadata(
-            segment_id(number + 1),
-            report.segment.base_offset,
-            report.segment.next_offset - 1,
-            1,
-            report.max_timestamp_ms,
-            1,
-            report.epochs,
-            report.size_bytes,
+            segment_id(number + 1), report.segment.base_offset, report.segment.next_offset - 1, 1,
+            report.max_timestamp_ms, 1, report.epochs, report.size_bytes,
             txn_index_empty=report.txn_index_empty,
-        )
+        )  # fmt: skip
         made.append(TieredBytes(form, segment, parts, store))
     return made
 
