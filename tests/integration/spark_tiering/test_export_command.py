@@ -122,24 +122,6 @@ def test_export_when_copies_are_there_then_the_plan_names_their_objects(
     assert trees(place) == before
 
 
-def test_export_when_each_source_is_asked_then_plans_are_equal_to_the_byte(
-    place: TierPlace, flags: list[str], tmp_path: Path
-) -> None:
-    """Exports of an embedded log and of its copied folders are equal byte for byte."""
-    shutil.copytree(place.archive / "log", tmp_path / "copied")
-    store = Command(place).store
-    for name, source in {
-        "embedded": flags,
-        "copied": ["--log-dirs", str(tmp_path / "copied"), *store],
-    }.items():
-        for suffix in ("json", "parquet"):
-            export(*source, "--save", str(tmp_path / f"{name}.{suffix}"))
-    for suffix in ("json", "parquet"):
-        one, other = (tmp_path / f"{name}.{suffix}" for name in ("embedded", "copied"))
-        assert one.read_bytes() == other.read_bytes()
-    assert require_plan(tmp_path / "copied.parquet") == require_plan(tmp_path / "embedded.json")
-
-
 def test_export_when_manifests_alone_are_asked_then_the_same_is_read(
     place: TierPlace, flags: list[str], tmp_path: Path
 ) -> None:
