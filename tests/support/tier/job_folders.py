@@ -159,7 +159,11 @@ class TierPlace:
         for segment in finished:
             seen = examine(store, segment, self.prefix, is_sure=True)
             assert seen.objects is StoredObjects.WHOLE, (segment, seen.findings)
-            self._check_content(segment)
+            partition, uuid = segment.id.partition, segment.id.uuid
+            listed = ListedSegment(segment.start_offset, segment.last_offset + 1)
+            files = self.sources[partition]
+            task = copy_task(files, listed, partition=partition, uuid=uuid, prefix=self.prefix)
+            assert_equals_source(task, store, files)
         ranges = [(one.id.partition, one.start_offset) for one in finished]
         assert len(set(ranges)) == len(ranges), f"copied twice: {ranges}"
         known = {
@@ -186,15 +190,6 @@ class TierPlace:
             Audit(tier, AuditOptions()) as audit,
         ):
             return audit.run().overall
-
-    def _check_content(self, segment: SegmentMetadata) -> None:
-        partition = segment.id.partition
-        listed = ListedSegment(segment.start_offset, segment.last_offset + 1)
-        files = self.sources[partition]
-        task = copy_task(
-            files, listed, partition=partition, uuid=segment.id.uuid, prefix=self.prefix
-        )
-        assert_equals_source(task, process_store(self.store_settings), files)
 
     def check_clean(
         self, listed: Sequence[ListedSegment] = LISTED, *, is_alone: bool = True
