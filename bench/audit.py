@@ -19,7 +19,7 @@ from bench.figures import Figure, Run
 from bench.recording import output_option, recording
 from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store

@@ -23,7 +23,7 @@ from spark_tiering.maintenance.backup.export import export_backup
 from spark_tiering.maintenance.backup.import_ import import_backup
 from spark_tiering.maintenance.rebuild.apply import apply
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess

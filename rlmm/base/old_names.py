@@ -30,7 +30,7 @@ MODULES: Final = {
     "rlmm.sources.settings": "rlmm.state_sources.settings",
     "spark_tiering.care": "spark_tiering.maintenance",
     "spark_tiering.care.opening": "spark_tiering.maintenance.wiring",
-    "spark_tiering.care.request": "spark_tiering.maintenance.request",
+    "spark_tiering.care.request": "spark_tiering.maintenance.tier",
     "spark_tiering.coverage": "spark_tiering.copy_plan.lineage",
     "spark_tiering.engines": "spark_tiering.execution",
     "spark_tiering.engines.opening": "spark_tiering.execution.opening",

@@ -1,13 +1,11 @@
 """
-Kafka's retention of the segments of a user partition, now and later. Pure.
-
-A leader goes through its epochs, each by rising start offset: it deletes segments below the log
-start offset, then those older than the time limit, then those beyond the size limit, and stops at
-the first that stays or is being copied. A segment exactly at the limit stays. Segments that are not
-of the leader's log are skipped. Unfinished copies do not count for the size (KAFKA-17062), and are
-deleted when the scan reaches them, because their writers are gone. Deletions that were started go
-on wherever they are. Segments whose epochs all lie before the log's first one come last. A setting
-that is not known is not applied, and reported as unknown.
+Kafka's retention of the segments of a user partition, now and later. Pure. A leader goes through
+its epochs, each by rising start offset: it deletes segments below the log start offset, then those
+older than the time limit, then those beyond the size limit, and stops at the first that stays or is
+being copied. A segment exactly at the limit stays; segments outside the leader's log are skipped.
+Unfinished copies do not count for the size (KAFKA-17062), and go when the scan reaches them,
+because their writers are gone. Started deletions continue everywhere. Segments whose epochs all lie
+before the log's first one come last. An unknown setting is not applied.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.log_leader_epochs import LogLeaderEpochs
+from rlmm.retention.segment_lineage import LogLeaderEpochs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -85,8 +83,7 @@ class RetentionDecision:
     segment: SegmentMetadata
     fate: RetentionFate
     due_ms: int | None
-    """When the time limit is reached; None where there is none, or none is known. Others before it
-    that stay longer keep it, too."""
+    """When the time limit is reached, or None; earlier segments that stay longer keep it, too."""
 
 
 def number(text: str | None) -> int | None:
@@ -106,11 +103,9 @@ def due_of(
     being_copied: Collection[SegmentId] = (),
 ) -> list[RetentionDecision]:
     """
-    Return the decision of a run of retention at *now_ms* about all *segments*, in the order of the
-    run.
-
-    *epochs* are those of the leader's log; without them the segments provide them. The scan stops
-    at the segment *being_copied*.
+    Return the decision of retention at *now_ms* about all *segments*, in the order of the run.
+    *epochs* are those of the leader's log, by default those of the segments. The scan stops at a
+    segment *being_copied*.
     """
     known = epochs or LogLeaderEpochs.of_segments(segments)
     if rules.log_start is not None:

@@ -1,16 +1,14 @@
 """
-The lineage of a user partition's segments: the leader epochs that they list, and the offsets that
-they cover. Pure.
-
-A segment lists its epochs and the first offset of each, or its own start offset for the first.
-Together they give the history of leaders: an epoch that begins at or before an older one has
-replaced it, as after an unclean election. Only finished segments cover offsets, and only those of
-the epochs that they list.
+The lineage of a user partition's segments: their leader epochs and covered offsets. Pure. A segment
+lists the first offset of each epoch, or its own start offset for the first. An epoch that begins at
+or before an older one has replaced it, as after an unclean election. Only finished segments cover
+offsets, and only those of the epochs that they list.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.segment import SegmentState
@@ -37,7 +35,6 @@ class Lineage:
     end: int | None
     """The last offset of any finished segment in it."""
     superseded: frozenset[int] = frozenset()
-    """Epochs that a later one has replaced whole."""
 
     def stretches(self) -> Iterator[EpochStretch]:
         for at, (epoch, first) in enumerate(self.begins):
@@ -105,10 +102,7 @@ def not_in(wanted: EpochStretch, parts: Iterable[EpochStretch]) -> Iterator[Epoc
 
 
 def began_behind(segment: SegmentMetadata) -> int | None:
-    """
-    Return the log start offset at the time *segment* was copied, where it lay inside the segment:
-    after records were deleted (`kafka-delete-records`) a leader has no epoch for earlier offsets.
-    """
+    """Return the log start offset at the copy of *segment*, where it lay inside; else None."""
     first = segment.epochs[0][1]
     return first if segment.start_offset < first <= segment.last_offset else None
 
@@ -141,3 +135,68 @@ def overlaps_in(
             if part[0].last > widest[0].last:
                 widest = part
     return found
+
+
+Entries = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogLeaderEpochs:
+    """
+    Rising epochs with the offset where each begins, cut by the log start; retention goes by them.
+    """
+
+    entries: Entries
+    end: int | None = None
+    """The offset after the last record of the log; None where it is unknown."""
+
+    @classmethod
+    def of_segments(cls, segments: Sequence[SegmentMetadata]) -> LogLeaderEpochs:
+        """Derive epochs from the finished *segments*, or else all; the log's end is unknown."""
+        return cls(lineage_of(finished_of(segments) or segments).begins)
+
+    def from_start(self, log_start: int) -> LogLeaderEpochs:
+        """Return the epochs for a log that begins at *log_start*."""
+        before = [epoch for epoch, first in self.entries if first <= log_start]
+        if not before:
+            return self
+        after = tuple(entry for entry in self.entries if entry[1] > log_start)
+        return LogLeaderEpochs(((before[-1], log_start), *after), self.end)
+
+    @property
+    def earliest(self) -> int | None:
+        return self.entries[0][0] if self.entries else None
+
+    def with_records(self) -> LogLeaderEpochs:
+        return LogLeaderEpochs(_with_records(self.entries), self.end)
+
+    def holds(self, segment: SegmentMetadata) -> bool:
+        """
+        Return whether *segment* belongs to the log of these entries, all with records. Its epochs
+        must follow one another among the entries. Each but its first begins where the log's does,
+        none too early; the segment ends within its last epoch and the log. Its epochs before the
+        first entry do not matter, because the log start has moved into it.
+        """
+        own = [entry for entry in _with_records(segment.epochs) if entry[0] >= (self.earliest or 0)]
+        if not self.entries or not own:
+            return False
+        begins = dict(self.entries)
+        if any(epoch not in begins for epoch, _ in own):
+            return False
+        epochs = list(begins)
+        first_epoch, first = own[0]
+        if first_epoch != epochs[0] and first < begins[first_epoch]:
+            return False
+        at = epochs.index(first_epoch)
+        if tuple(own[1:]) != self.entries[at + 1 : at + len(own)]:
+            return False
+        behind = self.entries[at + len(own) :]
+        if behind and segment.last_offset >= behind[0][1]:
+            return False
+        return self.end is None or segment.last_offset < self.end
+
+
+def _with_records(entries: Iterable[tuple[int, int]]) -> Entries:
+    rising = tuple(entries)
+    kept = [one for one, behind in pairwise(rising) if one[1] != behind[1]]
+    return (*kept, *rising[-1:])

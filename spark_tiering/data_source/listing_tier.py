@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.data_source.options import DataSourceOptions, Subscription
     from spark_tiering.data_source.places import TierLocation
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.maintenance.tier import CareRequest
     from spark_tiering.read_plan.plan import FrozenPartition, FrozenPlan, PlanGap
     from spark_tiering.store_listing.manifests import ListedManifest
     from spark_tiering.stores.protocol import ObjectStore
@@ -217,7 +217,7 @@ def _plan_of_metadata(place: TierLocation, question: Question) -> FrozenPlan:
 
 def _request(place: TierLocation) -> CareRequest:
     from rlmm.state_sources.settings import SourceSettings  # noqa: PLC0415 - see above
-    from spark_tiering.maintenance.request import CareRequest  # noqa: PLC0415
+    from spark_tiering.maintenance.tier import CareRequest  # noqa: PLC0415
 
     if place.sidecar is None:
         if not Path(place.embedded).is_dir():

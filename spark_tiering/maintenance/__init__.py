@@ -15,8 +15,7 @@ Invariants:
 
 May be imported by `rlmm.cli`, `spark_tiering.data_source`.
 
-- `request`: The request of a job: metadata, store, topics, engine.
-- `tier`: The metadata as it is now, objects, engine, writer and cluster for a blocking driver.
+- `tier`: The request of a job, and its tier for a blocking driver: metadata, objects, engine.
 - `wiring`: The parts of a tier, opened for a request; the composition root.
 - `json_lines`: JSON lines with a digest at their end, plain or compressed, written and read.
 - `new_file`: A new file that exists whole or not at all.

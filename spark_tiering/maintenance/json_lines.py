@@ -1,9 +1,7 @@
 """
-JSON lines: how backups and files of events are written, and how untrusted ones are read.
-
-The first line is the header, the last one has `end` and a digest of all lines before it: a reader
-refuses a file that was cut, or changed anywhere. Files are plain, or compressed where their name
-says so; lines are read one at a time, up to a limit.
+JSON lines: how backups and files of events are written, and how untrusted ones are read. The first
+line is the header; the last has `end` and a digest of all lines before it, so that a reader refuses
+a cut or changed file. The file's name says how it is compressed.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import importlib
+import io
 import json
 import zlib
 from contextlib import contextmanager
@@ -67,20 +66,15 @@ def typed(found: Mapping[str, Any], of: type[_T]) -> _T:
 def require_format(found: Mapping[str, Any], name: str, version: int, what: str) -> None:
     """Raise `LineFault` where a header is not of *what* that this build reads."""
     if found.get("format") != name:
-        msg = f"no {what}: its first line has another format"
-        raise LineFault(msg)
+        raise LineFault(f"no {what}: its first line has another format")
     if type(found.get("version")) is not int or found["version"] != version:
-        msg = f"version {str(found.get('version'))[:40]!r}, this build reads {version}"
-        raise LineFault(msg)
+        raise LineFault(f"version {str(found.get('version'))[:40]!r}, this build reads {version}")
 
 
 def read_objects(
     path: Path, parse: Callable[[int, dict[str, Any], str], _T], bytes_max: int, what: str
 ) -> Iterator[_T]:
-    """
-    Yield the result of *parse* for each line: it gets the number of the line, from 1 on, its
-    object, and, for the line at the end alone, the digest of those before. Raise `ConfigError`.
-    """
+    """Yield what *parse* makes of a line's number, object and, at the end, the digest before."""
     digest, is_over, number = hashlib.sha256(), False, 0
     for number, line in enumerate(read_lines(path, bytes_max), 1):
         try:
@@ -125,9 +119,6 @@ def spaced_line(fields: Mapping[str, Any]) -> bytes:
     return json.dumps(fields).encode() + b"\n"
 
 
-# ------------------------------------------------------------------------------------ streams
-
-
 @contextmanager
 def compressing(path: Path, file: BinaryIO) -> Iterator[Callable[[bytes], object]]:
     """Yield a function that writes bytes to *file*, compressed as the name of *path* says."""
@@ -153,20 +144,15 @@ def compressing(path: Path, file: BinaryIO) -> Iterator[Callable[[bytes], object
 
 
 def read_lines(path: Path, bytes_max: int = LINE_BYTES_MAX) -> Iterator[bytes]:
-    """
-    Yield every line with its end, also a last one without. Raise `ConfigError` for a file that
-    cannot be read, or is not compressed as its name says.
-    """
+    """Yield every line with its end. Raise `ConfigError` for an unreadable or cut file."""
     try:
         with path.open("rb") as file, _inflating(path, file) as stream:
             while line := stream.readline(bytes_max + 1):
                 if len(line) > bytes_max:
-                    msg = f"{path}: a line of more than {bytes_max} bytes"
-                    raise ConfigError(msg)
+                    raise ConfigError(f"{path}: a line of more than {bytes_max} bytes")
                 yield line
     except (EOFError, ValueError, zlib.error, gzip.BadGzipFile) as error:
-        msg = f"{path}: it is cut, or is not what was written: {error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{path}: it is cut, or is not what was written: {error}") from error
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
 
@@ -179,7 +165,7 @@ def _inflating(path: Path, file: BinaryIO) -> Iterator[BinaryIO]:
     elif path.name.endswith(ZSTD):
         arrow = arrow_for(path)
         with arrow.CompressedInputStream(arrow.PythonFile(file, "r"), "zstd") as stream:
-            yield cast("BinaryIO", _Lines(stream.read))
+            yield cast("BinaryIO", io.BufferedReader(stream, _BUFFER_BYTES))
     else:
         yield file
 
@@ -204,29 +190,6 @@ class KeptOpen:
 
     def close(self) -> None:
         self.closed = True
-
-
-class _Lines:
-    """Splits a stream that has no `readline`."""
-
-    def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read = read
-        self._held = b""
-        self._at = 0
-        self._is_over = False
-
-    def readline(self, bytes_max: int) -> bytes:
-        while True:
-            found = self._held.find(b"\n", self._at)
-            held = len(self._held) - self._at
-            if found >= 0 or self._is_over or held >= bytes_max:
-                stop = len(self._held) if found < 0 else found + 1
-                stop = min(stop, self._at + bytes_max)
-                line, self._at = self._held[self._at : stop], stop
-                return line
-            more = self._read(_BUFFER_BYTES)
-            self._is_over = not more
-            self._held, self._at = self._held[self._at :] + more, 0
 
 
 def arrow_for(path: Path, module: str = "pyarrow") -> Any:

@@ -18,21 +18,14 @@ if TYPE_CHECKING:
 def require_free(path: Path) -> None:
     """Raise `ConfigError` where *path* exists, or could not be made."""
     if path.exists() or path.is_symlink():
-        msg = f"{path} is there already, and nothing is overwritten: name another"
-        raise ConfigError(msg)
+        raise ConfigError(f"{path} is there already, and nothing is overwritten: name another")
     if not path.parent.is_dir():
-        msg = f"{path.parent}: there is no such folder"
-        raise ConfigError(msg)
+        raise ConfigError(f"{path.parent}: there is no such folder")
 
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """
-    Write the block's output to the file *path*, synced when the block has ended; where it
-    raises, nothing is left.
-
-    Raise `ConfigError` where *path* exists by then, or cannot be written.
-    """
+    """Write a new file, synced at the end of the block, else nothing. Raise `ConfigError`."""
     require_free(path)
     try:
         descriptor, name = tempfile.mkstemp(".tmp", f".{path.name}.", path.parent)
@@ -55,7 +48,9 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 def _name(temporary: Path, path: Path) -> None:
     try:
-        temporary.chmod(0o666 & ~_mask())
+        mask = os.umask(0o077)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
         try:
             os.link(temporary, path)
         except FileExistsError:
@@ -72,12 +67,6 @@ def _name(temporary: Path, path: Path) -> None:
             os.close(folder)
     except OSError as error:
         raise _unwritable(path, error) from error
-
-
-def _mask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _unwritable(path: Path, error: OSError) -> ConfigError | LogUnavailable:

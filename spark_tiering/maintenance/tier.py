@@ -1,24 +1,29 @@
 """
-A tier for a blocking driver: its metadata as it is now, its objects, an engine, a writer.
-
-For one thread. The metadata is read on an event loop in another thread. Invariant: `moment` never
-answers from state that was read before the call.
+A tier for a blocking driver, and its request: metadata as it is now, objects, engine, writer. For
+one thread; an event loop in another thread reads the metadata. Invariant: `moment` never answers
+from state that was read before the call.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
+from rlmm.base.loop_thread import BlockingCalls, blocking
 from rlmm.errors import ConfigError, UnknownPartition
+from rlmm.inspection.cluster_facts import ClusterFacts
+from spark_tiering.copy_plan.rules import SegmentSelection
+from spark_tiering.execution.settings import ExecutionSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+    from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+    from pathlib import Path
     from typing import Any
 
     from rlmm.base.loop_thread import LoopThread
     from rlmm.errors import LogError
-    from rlmm.inspection.cluster_facts import ClusterFacts, PartitionOffsets, Rights, TopicFacts
     from rlmm.inspection.moment import Moment, PartitionSummary
     from rlmm.inspection.replay import EventLog
     from rlmm.log.protocol import LogBounds, LogIdentity
@@ -26,10 +31,58 @@ if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.metadata.shard import Shard
     from rlmm.records.record_set import RecordSet
+    from rlmm.state_sources.settings import SourceSettings
     from spark_tiering.execution.protocol import ExecutionEngine
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.tier_metadata.protocol import TierMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class CareRequest:
+    """The metadata is at *source* or in *embedded*, or a job needs none."""
+
+    source: SourceSettings | None = None
+    """A running service, a cluster, or copied folders, which are read-only."""
+    embedded: Path | None = None
+    """The folder of an embedded log, as copy jobs make it."""
+    store: StoreSettings | None = None
+    prefix: str = ""
+    """Of the keys that are written now."""
+    topics: SegmentSelection = field(default_factory=SegmentSelection)
+    engine: ExecutionSettings = field(default_factory=ExecutionSettings)
+    wait_s: float = 0.0
+    """How long a job waits for a source that is not caught up."""
+
+    def __post_init__(self) -> None:
+        source = self.source
+        if self.embedded is not None and source is not None and (source.log_dirs or source.sidecar):
+            msg = "the metadata is in --embedded or at another source: name one of the two"
+            raise ConfigError(msg)
+
+    @property
+    def require_store(self) -> StoreSettings:
+        """Return the store. Raise `ConfigError` where the request names none."""
+        if self.store is None:
+            raise ConfigError(
+                "no store of objects is named: --store s3://BUCKET/PREFIX or a folder"
+            )
+        return self.store
+
+    @property
+    def require_source(self) -> SourceSettings:
+        """Return the source. Raise `ConfigError` where the request names none."""
+        if self.source is None:
+            msg = "no metadata is named: --sidecar, --bootstrap-server, --log-dirs or --embedded"
+            raise ConfigError(msg)
+        return self.source
+
+
+def unmet_notes(request: CareRequest, known: Iterable[PartitionSummary]) -> tuple[str, ...]:
+    """Return notes about topics of `--topic` that the metadata lacks: they may be mistyped."""
+    names = request.topics.unmet({one.partition.topic for one in known})
+    return tuple(f"the metadata knows no topic {name}" for name in names)
+
 
 T = TypeVar("T")
 
@@ -59,10 +112,7 @@ class TierMoment:
         return [one for one in known if self._wants(one.partition.topic)]
 
     def segments(self, partition: TopicIdPartition) -> Iterator[SegmentMetadata]:
-        """
-        Yield its segments in every state, by rising start offset, then by id, a page at a
-        time; none where nothing was ever stored of it.
-        """
+        """Yield segments in every state by start offset, then id, a page at a time, if any."""
         pages = aiter(self.moment.segments(partition))
 
         async def next_page() -> list[SegmentMetadata] | None:
@@ -96,39 +146,21 @@ class TierLog:
         )
 
 
-class TierTopics:
-    """The cluster; see `rlmm.inspection.cluster_facts.ClusterFacts`."""
+class TierTopics(BlockingCalls[ClusterFacts]):
+    """The cluster, see `ClusterFacts`; a hidden topic looks like one that does not exist."""
 
     def __init__(self, cluster: ClusterFacts, thread: LoopThread) -> None:
-        self._cluster = cluster
-        self._thread = thread
+        super().__init__(cluster, thread.wait, "ClusterFacts")
 
-    def cluster_id(self) -> str:
-        return self._thread.wait(self._cluster.cluster_id())
-
-    def brokers(self) -> Collection[int]:
-        return self._thread.wait(self._cluster.brokers())
-
-    def topics(self, names: Collection[str] | None = None) -> Mapping[str, TopicFacts]:
-        """Return topics by name, with settings; a topic that does not exist is absent."""
-        return self._thread.wait(self._cluster.topics(names))
-
-    def offsets(
-        self, partitions: Collection[TopicIdPartition]
-    ) -> Mapping[TopicIdPartition, PartitionOffsets]:
-        """Return the ends of each; a partition of which the cluster says nothing is absent."""
-        return self._thread.wait(self._cluster.offsets(partitions))
-
-    def rights(self, topics: Collection[str]) -> Rights:
-        """
-        Return the rights of this user: a topic that is hidden looks like one that does not
-        exist.
-        """
-        return self._thread.wait(self._cluster.rights(topics))
+    cluster_id = blocking(ClusterFacts.cluster_id)
+    brokers = blocking(ClusterFacts.brokers)
+    topics = blocking(ClusterFacts.topics)
+    offsets = blocking(ClusterFacts.offsets)
+    rights = blocking(ClusterFacts.rights)
 
 
 class Tier:
-    """The parts of a job, each opened at its first use. Made by `open_tier`."""
+    """The parts of a job, opened at first use; `writer` raises `ConfigError` for copied folders."""
 
     def __init__(  # noqa: PLR0913 - the parts of a job, each opened by its own hand
         self,
@@ -146,22 +178,17 @@ class Tier:
         self.request = request
         self.now_ms = now_ms
         self._thread = thread
-        self._open_store = open_store
-        self._open_engine = open_engine
-        self._open_writer = open_writer
+        self._open_store = cache(open_store)
+        self.engine = cache(open_engine)
+        self.writer = cache(open_writer)
         self._take_moment = take_moment
         self._open_log = open_log
         self._find_cluster = find_cluster
-        self._store: ObjectStore | None = None
-        self._engine: ExecutionEngine | None = None
-        self._writer: TierMetadata | None = None
 
     @property
     def store(self) -> ObjectStore:
         """Return the store. Raise `ConfigError` where the request names none."""
-        if self._store is None:
-            self._store = self._open_store()
-        return self._store
+        return self._open_store()
 
     @property
     def cluster(self) -> TierTopics | None:
@@ -176,25 +203,9 @@ class Tier:
         return TierLog(self._thread.wait(self._open_log()), self._thread, timeout_s)
 
     def moment(self) -> TierMoment:
-        """
-        Read the metadata anew. Raise `NotReady` where it does not catch up in the time of
-        the request.
-        """
+        """Read the metadata anew. Raise `NotReady` where it is not caught up in time."""
         moment = self._thread.wait(self._take_moment())
         return TierMoment(moment, self._thread, self.request.topics.wants_topic)
-
-    def engine(self) -> ExecutionEngine:
-        if self._engine is None:
-            self._engine = self._open_engine()
-        return self._engine
-
-    def writer(self) -> TierMetadata:
-        """
-        Return the writer of events. Raise `ConfigError` for copied folders, which no broker reads.
-        """
-        if self._writer is None:
-            self._writer = self._open_writer()
-        return self._writer
 
 
 def unwritable() -> ConfigError:

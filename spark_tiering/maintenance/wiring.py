@@ -33,14 +33,13 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from rlmm.state_sources.protocol import StateSource
     from spark_tiering.execution.protocol import ExecutionEngine
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.maintenance.tier import CareRequest
     from spark_tiering.stores.protocol import ObjectStore
     from spark_tiering.tier_metadata.opening import AccessSettings
     from spark_tiering.tier_metadata.protocol import TierMetadata
 
 THREAD = "rlmm-care"
 LOG_FOLDER, SNAPSHOT_FOLDER = "log", "snapshots"
-"""In the folder of an embedded log."""
 
 
 class EmptyMoment:
@@ -61,8 +60,7 @@ class EmptyMoment:
             yield page
 
     async def state(self, partition: TopicIdPartition) -> Shard:
-        msg = f"{partition}: nothing was ever stored"
-        raise UnknownPartition(msg)
+        raise UnknownPartition(f"{partition}: nothing was ever stored")
 
 
 class _Sources:
@@ -75,20 +73,15 @@ class _Sources:
         self._is_cluster_known = False
 
     async def source(self) -> StateSource:
-        """
-        Return the source; of an embedded log a new one each time, because a folder is read
-        only once.
-        """
+        """Return the source; an embedded log gets a new one, as a folder is read only once."""
         if self._request.embedded is not None:
             await self._close_source()
-            self._source = await open_source(self._of_folder(self._request.embedded))
+            timeout_s = 30.0 if self._request.source is None else self._request.source.timeout_s
+            log_dirs = (self._request.embedded / LOG_FOLDER,)
+            self._source = await open_source(SourceSettings(log_dirs=log_dirs, timeout_s=timeout_s))
         elif self._source is None:
             self._source = await open_source(self._request.require_source)
         return self._source
-
-    def _of_folder(self, folder: Path) -> SourceSettings:
-        timeout_s = 30.0 if self._request.source is None else self._request.source.timeout_s
-        return SourceSettings(log_dirs=(folder / LOG_FOLDER,), timeout_s=timeout_s)
 
     async def moment(self) -> Moment:
         """Return the state as it is now; an embedded log that does not exist is empty."""
@@ -194,10 +187,7 @@ def access_of(request: CareRequest) -> AccessSettings:
 
 
 def require_begun(request: CareRequest) -> CareRequest:
-    """
-    Return *request*. Raise `ConfigError` where its embedded log does not exist: a mistyped
-    folder is not an empty archive.
-    """
+    """Return *request*. Raise `ConfigError` without an embedded log: its folder may be mistyped."""
     folder = request.embedded
     if folder is not None and not has_log(folder / LOG_FOLDER):
         raise _never_begun(folder)

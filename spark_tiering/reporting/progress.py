@@ -19,7 +19,6 @@ class Progress(NamedTuple):
     done: int = 0
     """Those that failed are among them."""
     total: int | None = None
-    """None where the total is not known."""
     failed: int = 0
     failed_as: str = "failed"
     bytes: int = 0

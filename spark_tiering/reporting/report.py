@@ -22,20 +22,16 @@ FINDINGS_MAX: Final = 10_000
 
 
 class OutcomeReport(Protocol):
-    """The outcome of a job."""
+    """The outcome of a job, as a document for programs and as lines for people."""
 
     @property
     def is_fine(self) -> bool:
         """Return whether all is done and an operator has nothing to look at."""
         ...
 
-    def document(self) -> dict[str, Any]:
-        """Return the report for programs."""
-        ...
+    def document(self) -> dict[str, Any]: ...
 
-    def lines(self) -> Iterator[str]:
-        """Return the report for people."""
-        ...
+    def lines(self) -> Iterator[str]: ...
 
 
 @dataclass(slots=True)

@@ -1,25 +1,15 @@
 """
 The objects of a store, listed by requests or read from an inventory of the store.
 
-    for manifest in list_manifests(store, prefix, wants_topic):      # of `manifests`
-        manifest.name.segment_id, manifest.name.start_offset, manifest.key
-
-    for folder in topic_folders(store, prefix): ...                  # topic, topic id, key
-    for partition in partition_folders(store, folder): ...
-    for manifest in partition_manifests(store, partition, prefix): ...
-
 By module, bottom up:
 
     key_names        a key as an object of a segment, of a job, of another layout, or as unknown
-    rows             objects in few bytes, so that millions may wait on a disk or travel
-    sets             the objects of each segment together, from rows in any order
+    rows             objects in few bytes, and the objects of each segment together
     inventory        an inventory: its manifest, its files, its columns
     inventory_rows   the rows of one file of an inventory: CSV, Parquet or ORC
     inventory_files  files of an inventory, fetched and checked
-    folder_survey    folders that have to be listed
-    listing_tasks    a unit of work: some folders listed, or one file of an inventory read
+    listing_tasks    folders to list, and units of work: folders listed, an inventory file read
     manifests        topics, partitions and manifests of a store, one after the other
-    spill            rows of many units, on disk, divided by segment
 
 Invariants:
 

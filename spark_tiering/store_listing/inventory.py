@@ -1,10 +1,8 @@
 """
-The manifest of a bucket's inventory: its files and its columns. Pure.
-
-S3 writes `manifest.json`, which names data files with their MD5 sums, and `manifest.checksum`, the
-MD5 of the manifest. Files are CSV (compressed with gzip, keys encoded as in URLs), Parquet or ORC.
-Of versioned buckets there may be rows of every version: an object is what is the latest of its key,
-and no delete marker.
+The manifest of a bucket's inventory: its files and its columns. Pure. S3 writes `manifest.json`,
+with data files and their MD5, and `manifest.checksum`, the manifest's MD5. Files are CSV (gzip,
+keys encoded as in URLs), Parquet or ORC. Of versioned buckets every version may have a row: an
+object is the latest of its key, and no delete marker.
 """
 
 from __future__ import annotations
@@ -41,10 +39,7 @@ class InventoryFile:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """
-    Holds the fields of an inventory's manifest; *columns* in the form of `column_name`, in order
-    for CSV only.
-    """
+    """The manifest of an inventory; *columns* as `column_name` makes them, in order for CSV."""
 
     bucket: str
     created_ms: int
@@ -64,8 +59,7 @@ def check_sum(where: str, content: bytes, told: bytes) -> None:
     expected = told.decode(errors="replace").strip().strip('"').lower()
     found = md5_of(content)
     if found != expected:
-        msg = f"{where}: its MD5 is {found}, and {CHECKSUM} says {expected[:64]!r}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{where}: its MD5 is {found}, and {CHECKSUM} says {expected[:64]!r}")
 
 
 def md5_of(content: bytes) -> str:
@@ -77,11 +71,9 @@ def parse_inventory(where: str, content: bytes) -> Inventory:
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
-        msg = f"{where}: this is no manifest of an inventory: {error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{where}: this is no manifest of an inventory: {error}") from error
     if not isinstance(found, dict):
-        msg = f"{where}: this is no manifest of an inventory: no object of JSON"
-        raise ConfigError(msg)
+        raise ConfigError(f"{where}: this is no manifest of an inventory: no object of JSON")
     kind = _format(where, _text(where, found, "fileFormat"))
     schema = _text(where, found, "fileSchema")
     columns = _columns(kind, schema)
@@ -91,12 +83,10 @@ def parse_inventory(where: str, content: bytes) -> Inventory:
         raise ConfigError(msg)
     files = found.get("files")
     if not isinstance(files, list):
-        msg = f"{where}: the inventory names no files"
-        raise ConfigError(msg)
+        raise ConfigError(f"{where}: the inventory names no files")
     created = str(found.get("creationTimestamp", ""))
     if not (created.isascii() and created.isdigit() and len(created) < 19):
-        msg = f"{where}: the inventory does not say when it was made: {created[:40]!r}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{where}: the inventory does not say when it was made: {created[:40]!r}")
     bucket = _text(where, found, "sourceBucket").removeprefix("arn:aws:s3:::")
     return Inventory(bucket, int(created), kind, columns, tuple(_file(where, one) for one in files))
 
@@ -106,8 +96,7 @@ def _format(where: str, text: str) -> InventoryFormat:
         return InventoryFormat(text.strip().lower())
     except ValueError as error:
         known = ", ".join(InventoryFormat)
-        msg = f"{where}: files of format {text[:40]!r}, known are {known}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{where}: files of format {text[:40]!r}, known are {known}") from error
 
 
 def _columns(kind: InventoryFormat, schema: str) -> tuple[str, ...]:
@@ -121,8 +110,7 @@ def _columns(kind: InventoryFormat, schema: str) -> tuple[str, ...]:
 def _text(where: str, found: dict[str, Any], name: str) -> str:
     text = found.get(name)
     if not isinstance(text, str) or not text:
-        msg = f"{where}: this is no manifest of an inventory: it has no {name}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{where}: this is no manifest of an inventory: it has no {name}")
     return text
 
 

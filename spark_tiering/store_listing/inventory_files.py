@@ -1,9 +1,4 @@
-"""
-Files of an inventory, fetched from where they are and checked. I/O.
-
-An inventory lies in a bucket, or was copied into a folder: then its files are looked for under
-their whole keys, in `data`, and beside the manifest.
-"""
+"""Files of an inventory, fetched from a bucket or a folder, and checked. I/O."""
 
 from __future__ import annotations
 
@@ -48,10 +43,7 @@ class InventoryPlace:
 
 def place_of(address: str, template: StoreSettings | None = None) -> InventoryPlace:
     """
-    Return the place that *address* names: `s3://bucket/.../manifest.json`, a folder, or the
-    manifest in one.
-
-    The other settings of a bucket come from *template*. Raises `ConfigError`.
+    Return the place of a manifest, or of the folder of one; *template* has a bucket's settings.
     """
     known = template if isinstance(template, S3Settings) else None
     store, key = parse_store(address, known)
@@ -60,8 +52,7 @@ def place_of(address: str, template: StoreSettings | None = None) -> InventoryPl
         if folder.is_file():
             folder, key = folder.parent, folder.name
         elif not folder.is_dir():
-            msg = f"there is no inventory at {folder}: no such folder"
-            raise ConfigError(msg)
+            raise ConfigError(f"there is no inventory at {folder}: no such folder")
         store = replace(store, folder=folder.absolute(), is_made=False)
     if not key or key.endswith("/"):
         key += MANIFEST
@@ -73,8 +64,7 @@ def read_inventory(place: InventoryPlace) -> Inventory:
     with open_store(place.store) as store:
         content = _small(store, place.key)
         if content is None:
-            msg = f"there is no inventory at {place}"
-            raise ConfigError(msg)
+            raise ConfigError(f"there is no inventory at {place}")
         folder, _, _ = place.key.rpartition("/")
         told = _small(store, f"{folder}/{CHECKSUM}" if folder else CHECKSUM)
     if told is not None:
@@ -93,11 +83,7 @@ def _small(store: ObjectStore, key: str) -> bytes | None:
 
 @contextmanager
 def fetched(store: ObjectStore, place: InventoryPlace, file: InventoryFile) -> Iterator[Path]:
-    """
-    Return the file on this machine's disk, for as long as the block runs.
-
-    Raises `ConfigError` where it is not there, or is not the one that the manifest names.
-    """
+    """Yield the file on this disk. Raise `ConfigError` where it is not the manifest's."""
     key = _find(store, place, file)
     digest = hashlib.md5(usedforsecurity=False)
     with tempfile.NamedTemporaryFile(prefix="rlmm-inventory-") as kept:
@@ -106,8 +92,7 @@ def fetched(store: ObjectStore, place: InventoryPlace, file: InventoryFile) -> I
                 digest.update(piece)
                 kept.write(piece)
         except OSError as error:
-            msg = f"inventory file {key}: {error}"
-            raise ConfigError(msg) from error
+            raise ConfigError(f"inventory file {key}: {error}") from error
         kept.flush()
         if digest.hexdigest() != file.md5:
             found = digest.hexdigest()
@@ -132,5 +117,4 @@ def _find(store: ObjectStore, place: InventoryPlace, file: InventoryFile) -> str
             msg += f"says {file.size_bytes}"
             raise ConfigError(msg)
         return key
-    msg = f"inventory file {file.key}: there is no such object at {place}"
-    raise ConfigError(msg)
+    raise ConfigError(f"inventory file {file.key}: there is no such object at {place}")

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-BATCH_ROWS: Final = 65_536
 _GIVEN = (*NEEDED, "storageclass", "islatest", "isdeletemarker", "bucket")
 _SIZE_MAX: Final = 2**63 - 1
 csv.field_size_limit(1 << 20)
@@ -37,11 +36,7 @@ class InventoryRow(NamedTuple):
 def read_rows(
     file: Path, kind: InventoryFormat, columns: Sequence[str], name: str
 ) -> Iterator[InventoryRow]:
-    """
-    Return the rows of *file*, which messages call *name*; *columns* are those of CSV, in order.
-
-    Raises `ConfigError` for a file of another format, that is cut, or lacks a column.
-    """
+    """Yield the rows of *file*, called *name*, with the CSV *columns*. Raise `ConfigError`."""
     # pyarrow has errors of its own; each is a ValueError, an OSError or one of these.
     try:
         if kind is InventoryFormat.CSV:
@@ -51,14 +46,10 @@ def read_rows(
         else:
             yield from _batches(_orc(file))
     except (EOFError, OSError, zlib.error, csv.Error, ValueError, TypeError, KeyError) as error:
-        msg = f"inventory file {name}: {' '.join(str(error).split())[:300]}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"inventory file {name}: {' '.join(str(error).split())[:300]}") from error
     except ImportError as error:
         msg = f"inventory file {name}: reading it needs pyarrow: pip install 'rlmm[spark]'"
         raise ConfigError(msg) from error
-
-
-# ------------------------------------------------------------------------------------- CSV
 
 
 def _csv(file: Path, columns: Sequence[str], name: str) -> Iterator[InventoryRow]:
@@ -69,16 +60,14 @@ def _csv(file: Path, columns: Sequence[str], name: str) -> Iterator[InventoryRow
         is_packed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
         if not is_packed and name.endswith(".gz"):
-            msg = "it is not compressed with gzip"
-            raise ValueError(msg)
+            raise ValueError("it is not compressed with gzip")
     opened = gzip.open if is_packed else open
     with opened(file, "rt", encoding="utf-8", newline="") as text:
         for number, row in enumerate(csv.reader(text), 1):
             if not row:
                 continue
             if len(row) != len(columns):
-                msg = f"row {number} has {len(row)} columns, not {len(columns)}"
-                raise ValueError(msg)
+                raise ValueError(f"row {number} has {len(row)} columns, not {len(columns)}")
             is_marker = marker_at is not None and row[marker_at].lower() == "true"
             yield InventoryRow(
                 unquote_plus(row[key_at], errors="surrogateescape"),
@@ -95,12 +84,8 @@ def _size(text: str, number: int, *, is_absent: bool) -> int:
     if not text and is_absent:
         return 0
     if not (text.isascii() and text.isdigit() and int(text) <= _SIZE_MAX):
-        msg = f"row {number} has the size {text[:40]!r}"
-        raise ValueError(msg)
+        raise ValueError(f"row {number} has the size {text[:40]!r}")
     return int(text)
-
-
-# ------------------------------------------------------------------------- Parquet and ORC
 
 
 def _parquet(file: Path) -> Iterator[Any]:
@@ -108,7 +93,7 @@ def _parquet(file: Path) -> Iterator[Any]:
 
     with parquet.ParquetFile(file) as opened:
         wanted = _wanted(opened.schema_arrow.names)
-        yield from opened.iter_batches(BATCH_ROWS, columns=wanted)
+        yield from opened.iter_batches(65_536, columns=wanted)
 
 
 def _orc(file: Path) -> Iterator[Any]:
@@ -124,8 +109,7 @@ def _wanted(names: Iterable[str]) -> list[str]:
     found = {column_name(one): one for one in names}
     lacking = [one for one in NEEDED if one not in found]
     if lacking:
-        msg = f"there is no column {', '.join(lacking)}"
-        raise ValueError(msg)
+        raise ValueError(f"there is no column {', '.join(lacking)}")
     return [found[one] for one in _GIVEN if one in found]
 
 

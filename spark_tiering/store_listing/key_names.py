@@ -1,10 +1,4 @@
-"""
-Names in keys, where several prefixes are in use. Pure.
-
-A broker writes under one prefix. After a change of the prefix older objects lie under the old one:
-it is named beside the current one, and each key belongs to the longest prefix that it is under and
-under which it is understood. So no request to the store is repeated because of two prefixes.
-"""
+"""Names in keys: each belongs to the longest of the prefixes under which it is understood. Pure."""
 
 from __future__ import annotations
 
@@ -14,9 +8,9 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from rlmm.errors import InvalidArgument
-from rlmm.metadata.ids import INT64_MAX, SegmentId, TopicIdPartition, Uuid
+from rlmm.metadata.ids import INT64_MAX, TopicIdPartition
 from spark_tiering.job_registry.job_store import FOLDER as JOBS_FOLDER
-from spark_tiering.layout.object_names import ObjectKind, object_key, parse_object_key
+from spark_tiering.layout.object_names import ObjectKind, parse_object_key
 from spark_tiering.stores.protocol import RESERVED
 
 KINDS: Final = tuple(ObjectKind)
@@ -31,7 +25,6 @@ _LOCAL_TIERED = re.compile(
     r"\.(log|index|timeindex|snapshot|leader_epoch_checkpoint|txnindex)"
 )
 """Of Kafka's own test storage: a file for each part of a segment."""
-_FOLDERS_KEPT_MAX = 100_000
 
 
 class OtherKey(StrEnum):
@@ -53,17 +46,12 @@ class SegmentKey(NamedTuple):
     kind: int
     """Which of `KINDS`."""
 
-    @property
-    def segment_id(self) -> SegmentId:
-        return SegmentId(self.partition, Uuid(self.uuid))
-
 
 class Prefixes:
     """The prefixes in use, the current one first."""
 
     def __init__(self, current: str = "", old: tuple[str, ...] = ()) -> None:
         self.all = tuple(dict.fromkeys((current, *old)))
-        """Each once."""
         numbers = sorted(range(len(self.all)), key=lambda number: -len(self.all[number]))
         self._longest_first = [(number, self.all[number]) for number in numbers]
         self._folders: dict[str, TopicIdPartition | None] = {}
@@ -95,13 +83,9 @@ class Prefixes:
         under = (number for number, prefix in self._longest_first if key.startswith(prefix))
         return next(under, None)
 
-    def key(self, found: SegmentKey) -> str:
-        prefix = self.all[found.prefix]
-        return object_key(found.segment_id, found.start_offset, KINDS[found.kind], prefix)
-
     def _partition(self, folder: str) -> TopicIdPartition | None:
         if folder not in self._folders:
-            if len(self._folders) >= _FOLDERS_KEPT_MAX:
+            if len(self._folders) >= 100_000:
                 self._folders.clear()
             name = parse_object_key(f"{folder}/{0:020d}-{'A' * 22}.{ObjectKind.LOG}")
             self._folders[folder] = None if name is None else name.segment_id.partition
@@ -120,8 +104,7 @@ def check_prefixes(prefixes: tuple[str, ...]) -> None:
     """Raise `InvalidArgument` for a prefix that no key begins with."""
     for prefix in prefixes:
         if len(prefix.encode(errors="surrogatepass")) > 1024 or not prefix.isprintable():
-            msg = f"no key has the prefix {prefix[:300]!r}"
-            raise InvalidArgument(msg)
+            raise InvalidArgument(f"no key has the prefix {prefix[:300]!r}")
 
 
 def shown(key: str) -> str:

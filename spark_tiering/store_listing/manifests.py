@@ -1,7 +1,4 @@
-"""
-The manifests of a store by topic and partition, one after the other: for callers that go by the
-objects and not by the metadata. Bounded memory, however large the store is; only names are read.
-"""
+"""The manifests of a store by topic and partition, in bounded memory; only names are read."""
 
 from __future__ import annotations
 

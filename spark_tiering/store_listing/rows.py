@@ -1,8 +1,5 @@
 """
-Objects and segments in few bytes, so that millions may wait on a disk or travel. Pure.
-
-A blob is a head and rows of one length, compressed. The head is JSON: the partitions and storage
-classes that the rows name by number.
+Rows of objects in few bytes: a blob is a head of JSON and rows of one length, compressed. Pure.
 """
 
 from __future__ import annotations
@@ -11,17 +8,18 @@ import json
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
+from spark_tiering.store_listing.key_names import KINDS, MANIFEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from spark_tiering.layout.object_names import ObjectKind
 
 _HEAD = struct.Struct(">I")
 _OBJECT = struct.Struct(">IQ16sBBBQq")
-_LEVEL: Final = 1
-"""Ids do not get smaller, whatever is tried."""
 
 
 class ObjectRow(NamedTuple):
@@ -54,7 +52,6 @@ class ObjectRows:
     def __init__(self) -> None:
         self._partitions, self._classes = NumberedNames(), NumberedNames()
         self._rows = bytearray()
-        self.count = 0
 
     def add(self, row: ObjectRow) -> None:
         """Add one; of more than 256 storage classes the rest have none."""
@@ -69,7 +66,6 @@ class ObjectRows:
             row.size_bytes,
             row.modified_ms,
         )
-        self.count += 1
 
     def blob(self) -> bytes:
         classes = list(self._classes.of)[:255]
@@ -80,7 +76,8 @@ def make_blob(partitions: NumberedNames, rows: bytes | bytearray, **more: Any) -
     """Return a blob of rows that name *partitions* by number."""
     named = [[one.topic, str(one.topic_id), one.partition] for one in partitions.of]
     head = json.dumps({"partitions": named, **more}, separators=(",", ":")).encode()
-    return b"".join((_HEAD.pack(len(head)), head, zlib.compress(rows, _LEVEL)))
+    packed = zlib.compress(rows, 1)  # ids do not get smaller, whatever is tried
+    return b"".join((_HEAD.pack(len(head)), head, packed))
 
 
 class RowBlob:
@@ -109,10 +106,7 @@ class RowBlob:
 
 @dataclass(frozen=True, slots=True)
 class ShardPlaces:
-    """
-    Assigns segments to shards, where all facts on a segment meet. A partition has a few shards,
-    *spread*: so large partitions are split, and each shard knows few partitions.
-    """
+    """Assigns segments to shards; a partition has *spread* ones, so that each knows few."""
 
     count: int = 1
     spread: int = 1
@@ -124,3 +118,62 @@ class ShardPlaces:
 def shards_for(objects: int, each: int, most: int) -> ShardPlaces:
     count = max(1, min(most, -(-objects // each)))
     return ShardPlaces(count, max(1, count // 8))
+
+
+class SeenObject(NamedTuple):
+    size_bytes: int
+    modified_ms: int
+    storage_class: str
+
+
+class ObjectSet(NamedTuple):
+    """Holds a segment's objects in the store under one prefix and one start offset."""
+
+    partition: TopicIdPartition
+    uuid: bytes
+    start_offset: int
+    prefix: int
+    objects: dict[int, SeenObject]
+    """By number of kind, see `names.KINDS`."""
+
+    @property
+    def segment_id(self) -> SegmentId:
+        return SegmentId(self.partition, Uuid(self.uuid))
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.objects) == len(KINDS)
+
+    @property
+    def has_manifest(self) -> bool:
+        return MANIFEST in self.objects
+
+    @property
+    def lacking(self) -> list[ObjectKind]:
+        return [kind for number, kind in enumerate(KINDS) if number not in self.objects]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(one.size_bytes for one in self.objects.values())
+
+    @property
+    def modified_ms(self) -> int:
+        return max(one.modified_ms for one in self.objects.values())
+
+
+def gather(rows: Iterable[ObjectRow]) -> dict[bytes, list[ObjectSet]]:
+    found: dict[bytes, list[ObjectSet]] = {}
+    for row in rows:
+        sets = found.setdefault(row.uuid, [])
+        for one in sets:
+            if (
+                one.start_offset == row.start_offset
+                and one.prefix == row.prefix
+                and one.partition == row.partition
+            ):
+                break
+        else:
+            one = ObjectSet(row.partition, row.uuid, row.start_offset, row.prefix, {})
+            sets.append(one)
+        one.objects[row.kind] = SeenObject(row.size_bytes, row.modified_ms, row.storage_class)
+    return found

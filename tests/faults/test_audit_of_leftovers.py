@@ -17,8 +17,8 @@ from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, SetVerdict
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, AuditVerdict, SetVerdict
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.tier_metadata.embedded import EmbeddedMetadata

@@ -14,7 +14,7 @@ from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict, OrphanProof
+from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, AuditVerdict, OrphanProof
 from tests.support.builders import tp, update
 from tests.support.tier.audited_tiers import (
     CF,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rlmm.metadata.ids import Uuid
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict
+from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, AuditVerdict
 from tests.support.builders import tp, update
 from tests.support.tier.audited_tiers import (
     CF,

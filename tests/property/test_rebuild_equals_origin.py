@@ -25,7 +25,7 @@ from spark_tiering.maintenance.json_lines import parse_line, spaced_line
 from spark_tiering.maintenance.rebuild.apply_steps import groups, steps_for
 from spark_tiering.maintenance.rebuild.decision import RebuildFate, decide
 from spark_tiering.maintenance.rebuild.document import entry_fields, entry_of, parse_entry
-from spark_tiering.maintenance.rebuild.object_sets import ReadSet
+from spark_tiering.maintenance.rebuild.manifests import ReadSet
 from tests.support.builders import delete_finished, delete_started, finished, tp
 from tests.support.stores.segment_objects import manifest_of, whole_segment
 

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
-from rlmm.retention.log_leader_epochs import LogLeaderEpochs
 from rlmm.retention.retention import RetentionFate, RetentionSettings, due_of, start_after
-from spark_tiering.maintenance.expire.decision import ExpireReason, decide
-from spark_tiering.maintenance.expire.options import ExpireOptions
+from rlmm.retention.segment_lineage import LogLeaderEpochs
+from spark_tiering.maintenance.expire.decision import ExpireOptions, ExpireReason, decide
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from tests.support.builders import segment_id, tp
 from tests.support.records.kafka_retention_model import (

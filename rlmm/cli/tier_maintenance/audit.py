@@ -23,9 +23,9 @@ from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions, store_name
+from spark_tiering.maintenance.audit.object_set_verdict import USUAL_PROOFS, AuditRules, OrphanProof
 from spark_tiering.maintenance.audit.orphan_deletion import MOST, OrphanDeletion, require_deletable
 from spark_tiering.maintenance.audit.unknown_sets import read_list
-from spark_tiering.maintenance.audit.verdicts import USUAL_PROOFS, AuditRules, OrphanProof
 from spark_tiering.maintenance.wiring import only_looking, open_tier, require_begun
 from spark_tiering.reporting.progress import Meter
 
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletionResult
     from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
-    from spark_tiering.maintenance.request import CareRequest
-    from spark_tiering.maintenance.tier import Tier
+    from spark_tiering.maintenance.tier import CareRequest, Tier
 
 _NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

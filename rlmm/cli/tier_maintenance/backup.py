@@ -27,7 +27,7 @@ from spark_tiering.maintenance.wiring import access_of, open_tier
 from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.maintenance.tier import CareRequest
 
 _NEW = click.Path(dir_okay=False, path_type=Path)
 _THERE = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -15,14 +15,14 @@ from rlmm.cli.tier_common.job_context import conclude, quiet_log, require_new, s
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
 from rlmm.errors import ConfigError
+from spark_tiering.maintenance.expire.decision import ExpireOptions
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.wiring import only_looking, open_tier, require_begun
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.maintenance.tier import CareRequest
 
 EXIT_BUSY = 4
 EARLIEST = "earliest"

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from rlmm.inspection.selectors import MomentSelector
-    from spark_tiering.maintenance.request import CareRequest
-    from spark_tiering.maintenance.tier import Tier
+    from spark_tiering.maintenance.tier import CareRequest, Tier
     from spark_tiering.read_plan.manifest_units import ManifestContents
     from spark_tiering.read_plan.moments import PlanMoment
     from spark_tiering.read_plan.plan import FrozenPlan, FrozenSegment

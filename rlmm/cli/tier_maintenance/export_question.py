@@ -21,7 +21,7 @@ from spark_tiering.stores.s3_settings import S3Settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.maintenance.tier import CareRequest
     from spark_tiering.read_plan.plan import FrozenPlan
 
 _RANGE = re.compile(r"(?P<label>.+)@(?P<first>\d*):(?P<behind>\d*)", re.ASCII)

@@ -20,7 +20,7 @@ from rlmm.cli.tier_common.options import (
 )
 from rlmm.errors import ConfigError
 from spark_tiering.copy_plan.rules import SegmentSelection
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

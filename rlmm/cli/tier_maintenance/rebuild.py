@@ -37,7 +37,7 @@ from spark_tiering.reporting.progress import Meter
 
 if TYPE_CHECKING:
     from spark_tiering.maintenance.rebuild.deleted_segments import DeletionHistory, Opener
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.maintenance.tier import CareRequest
 
 _NEW = click.Path(dir_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

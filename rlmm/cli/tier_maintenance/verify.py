@@ -19,7 +19,7 @@ from rlmm.cli.tier_common.job_context import (
 from rlmm.cli.tier_common.progress_line import progress_line
 from rlmm.cli.tier_maintenance.options import care_options
 from spark_tiering.executor.throttle import PaceLimits
-from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
+from spark_tiering.maintenance.verify.values import SegmentSample, VerifyOptions
 from spark_tiering.maintenance.verify.verification import verify_tier
 from spark_tiering.maintenance.wiring import only_looking, open_tier, require_begun
 from spark_tiering.segment_reading.key_files import KeyRingSettings, read_key_ring
@@ -27,7 +27,7 @@ from spark_tiering.segment_reading.key_files import KeyRingSettings, read_key_ri
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_tiering.maintenance.request import CareRequest
+    from spark_tiering.maintenance.tier import CareRequest
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
 _SEED_MAX = 2**31 - 1

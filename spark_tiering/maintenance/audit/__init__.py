@@ -1,11 +1,6 @@
 """
 Audit: the objects of a store are compared with the metadata and with the cluster.
 
-    with open_tier(request) as tier, Audit(tier, AuditOptions(min_age_ms=...)) as audit:
-        report = audit.run()                         # Clean, Dirty or Corrupt, and why
-        for orphan in audit.orphans(): ...           # with their proofs
-        OrphanDeletion(tier, audit.rules, proofs=USUAL_PROOFS, is_dry=True).run(audit.orphans)
-
 Invariants:
 
 - The audit lists the store first and reads the metadata after that; it checks each fault once more
@@ -15,20 +10,16 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `verdicts`: The verdicts on a set of objects, on its proof, and on the whole.
 - `segment_facts`: The fields of segments and partitions, in few bytes.
-- `object_set_verdict`: The verdict on the objects of one segment.
+- `object_set_verdict`: The verdicts on the objects of one segment, on proofs, on the whole.
 - `extents`: Offsets that no segment or two segments hold.
 - `unknown_sets`: Sets that no metadata refers to, as lines of a list.
 - `shard_join`: A unit of work: the join of one shard.
 - `topic_sums`: Sums by topic, and advice.
 - `report`: The report for people and programs.
-- `unit_waves`: Units, run a wave at a time.
-- `store_shards`: The objects of the store, by a listing or an inventory.
-- `cluster_facts`: Topics and offsets, where the metadata is that of the cluster.
-- `metadata_shards`: The segments of the metadata, by shard.
-- `finished_deletions`: Finished deletions in the log of the metadata.
-- `recheck`: Missing objects and unknown sets, compared with the newest metadata.
+- `store_shards`: The objects of the store, by a listing or an inventory; waves of units.
+- `metadata_shards`: The cluster's facts, and the segments of the metadata, by shard.
+- `recheck`: Missing objects and unknown sets by the newest metadata, finished deletions.
 - `orphan_deletion`: The deletion of orphans, each after another check of its proof.
 - `audit`: The whole audit.
 """

@@ -1,9 +1,7 @@
 """
-An audit: it lists the store, then reads the metadata, then joins both by shard.
-
-The order prevents false alarms. A writer announces a segment in the metadata before it writes the
-objects, so metadata that is read after the listing knows every listed object, unless the segment is
-deleted again by then; the audit looks for those in the store once more.
+An audit: it lists the store, then reads the metadata, then joins both by shard. A writer announces
+a segment before it writes objects: metadata that is read after the listing knows every listed
+object, unless it is deleted by then; the audit looks those up in the store again.
 """
 
 from __future__ import annotations
@@ -15,24 +13,24 @@ from rlmm.errors import ConfigError
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Finding
 from spark_tiering.maintenance.audit.metadata_shards import AuditMetadata
+from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, AuditRules, SetVerdict
 from spark_tiering.maintenance.audit.recheck import AuditRecheck, format_missing, settle_missing
 from spark_tiering.maintenance.audit.report import OF_KEYS, AuditReport, OpenUploads
 from spark_tiering.maintenance.audit.shard_join import JoinResult, JoinTask, join
 from spark_tiering.maintenance.audit.store_shards import (
     UNIT_OBJECTS,
+    RowSpill,
     StoreShards,
     open_inventory,
     open_uploads,
+    run_waves,
 )
 from spark_tiering.maintenance.audit.topic_sums import TopicSummaries, ended_topic, small_segments
-from spark_tiering.maintenance.audit.unit_waves import run_waves
 from spark_tiering.maintenance.audit.unknown_sets import format_head, format_loose, read_list
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditRules, SetVerdict
-from spark_tiering.maintenance.request import unmet_notes
+from spark_tiering.maintenance.tier import unmet_notes
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.key_names import Prefixes, check_prefixes
 from spark_tiering.store_listing.rows import RowBlob
-from spark_tiering.store_listing.spill import RowSpill
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
@@ -88,8 +86,7 @@ class Audit:
         prefixes = (tier.request.prefix, *options.old_prefixes)
         check_prefixes(prefixes)
         if not options.inventory and tier.request.store is None:
-            msg = "name the store with --store, or an inventory of it with --inventory"
-            raise ConfigError(msg)
+            raise ConfigError("name the store with --store, or an inventory of it with --inventory")
         self._tier = tier
         self._options = options
         self._why_stop = why_stop
@@ -110,12 +107,8 @@ class Audit:
     def __exit__(self, *_: object) -> None:
         self._spill.close()
 
-    # --------------------------------------------------------------------------------- all
-
     def run(self) -> AuditReport:
-        """
-        Return the report. Raise the errors of the store or the metadata when they cannot be read.
-        """
+        """Return the report. Raise the errors of the store or the metadata."""
         report = self.report
         # Of the state itself nothing is kept: the one that counts comes later.
         identity, before = _overview(self._tier)
@@ -193,8 +186,6 @@ class Audit:
                 if finding is not None:
                     self.report.findings.add(finding)
 
-    # ------------------------------------------------------------------------------ joining
-
     def _join(self, known: AuditMetadata, shards: int) -> None:
         missing, loose = self._spill.file("missing.jsonl"), self._spill.file("loose.jsonl")
         report = self.report
@@ -252,8 +243,6 @@ class Audit:
             yield task, max(1, self.report.objects // shards)
             self._spill.remove("objects", shard)
             self._spill.remove("segments", shard)
-
-    # ------------------------------------------------------------------------------ orphans
 
     @property
     def orphans_file(self) -> Path:

@@ -1,7 +1,4 @@
-"""
-Extents of the finished segments of one partition, added by rising offsets: which offsets no segment
-holds, and which two hold. Pure; the memory does not grow with the segments.
-"""
+"""Extents of a partition's finished segments, in bounded memory: gaps and overlaps. Pure."""
 
 from __future__ import annotations
 
@@ -49,10 +46,7 @@ class Extents:
         self._reach: int | None = None
         """The last offset that a finished segment holds."""
         self._begun: list[OffsetSpan] = []
-        """
-        Spans behind it that a writer copies or deletes, by rising offsets, joined where
-        they meet.
-        """
+        """Spans behind it that a writer copies or deletes, rising, joined where they meet."""
 
     def add(self, segment: SegmentMetadata) -> None:
         if not has_rising_epochs(segment) and len(self.wrong_epochs) < SPANS_MAX:
@@ -93,10 +87,7 @@ class Extents:
             self._begun.append(OffsetSpan(start, last))
 
     def _gap(self, first: int, last: int) -> None:
-        """
-        Return the part of a span that is above the log start offset and that no writer
-        works on.
-        """
+        """Add the parts of a span above the log start offset that no writer works on."""
         first = max(first, 0 if self._log_start is None else self._log_start)
         for begun in self._begun:
             if begun.first > last:

@@ -1,18 +1,17 @@
 """
-The verdict on the object set of one segment, from the store, the metadata of the segment, and the
-facts of its partition. Pure.
-
-The caller lists the store first and reads the metadata after that: the metadata then knows every
-object that was written in between, or the object is younger than any age that counts.
+The verdict on the object set of one segment, by store, metadata and partition facts. Pure. The
+caller lists the store before it reads the metadata: the metadata then knows every object that was
+written in between, or the object is younger than any age that counts.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.maintenance.audit.segment_facts import NOT_TOLD, TopicStanding
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.store_listing.key_names import KINDS, LOG
 from spark_tiering.stores.s3_settings import ARCHIVE_CLASSES
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.layout.object_names import ObjectKind
     from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts, SegmentFact
-    from spark_tiering.maintenance.audit.verdicts import AuditRules
-    from spark_tiering.store_listing.sets import ObjectSet
+    from spark_tiering.store_listing.rows import ObjectSet
 
 _STARTED = SegmentState.COPY_SEGMENT_STARTED
 _FINISHED = SegmentState.COPY_SEGMENT_FINISHED
@@ -38,17 +36,14 @@ class JudgedSet(NamedTuple):
 class ObjectSetVerdict(NamedTuple):
     sets: list[JudgedSet]
     missing: tuple[ObjectKind, ...] = ()
-    """Objects of a finished segment that the store does not have."""
     length: str = ""
     """How the length of the objects of a finished segment differs from the metadata."""
     archived: tuple[str, ...] = ()
     """Storage classes of a finished segment in which no reader can read it."""
     is_overdue: bool = False
-    """Its copy or its deletion began long ago and is not finished."""
     is_elsewhere: bool = False
     """Its objects are named by another offset, and none by its own."""
     is_under_old_prefix: bool = False
-    """Readers that use the current prefix do not find it."""
 
 
 def judge(
@@ -130,10 +125,7 @@ def _unknown(one: ObjectSet, facts: AuditPartitionFacts, rules: AuditRules) -> J
 
 
 def proof_of(start_offset: int, facts: AuditPartitionFacts) -> OrphanProof | None:
-    """
-    Return the proof that no reader needs the objects of an unknown segment that begins there,
-    or None. `BELOW_LOG_START` holds only for a known end, see `ends_below`.
-    """
+    """Return the proof that an unknown set is not needed; see `ends_below` for its end."""
     if facts.delete_state is not None:
         return OrphanProof.PARTITION_DELETED
     if facts.cluster is TopicStanding.UNKNOWN:
@@ -158,3 +150,66 @@ def why_orphan(proof: OrphanProof, facts: AuditPartitionFacts) -> str:
         ),
         OrphanProof.TOPIC_UNKNOWN: "neither cluster nor metadata knows its topic id",
     }[proof]
+
+
+class SetVerdict(StrEnum):
+    REFERENCED = "referenced"
+    IN_FLIGHT = "in-flight"
+    """Their copy is open, or they are too young to be judged."""
+    AWAITING_DELETE = "awaiting-delete"
+    """The deletion of the segment, or of the whole partition, has begun."""
+    LEFTOVER = "leftover"
+    ORPHAN = "orphan"
+    """No metadata refers to them, and a proof says that none will."""
+    UNPROVEN = "unproven"
+    """No metadata refers to them, and no proof exists: the metadata may have been lost."""
+    DUPLICATE = "duplicate"
+    """They exist again under another prefix, or under another offset than the metadata says."""
+    UNKNOWN_LAYOUT = "unknown-layout"
+    """Another plugin wrote them."""
+    UNKNOWN_KEY = "unknown-key"
+
+
+class OrphanProof(StrEnum):
+    SEGMENT_DELETED = "segment-deleted"
+    PARTITION_DELETED = "partition-deleted"
+    BELOW_LOG_START = "below-log-start"
+    """The segment lies below the log start offset of its leader."""
+    TOPIC_DELETED = "topic-deleted"
+    """The metadata had the topic id, and the cluster no longer has it."""
+    TOPIC_UNKNOWN = "topic-unknown"
+    """Neither cluster nor metadata has the topic id: another cluster may share the bucket."""
+
+
+USUAL_PROOFS: Final = tuple(one for one in OrphanProof if one is not OrphanProof.TOPIC_UNKNOWN)
+
+
+class AuditVerdict(StrEnum):
+    CLEAN = "Clean"
+    DIRTY = "Dirty"
+    """The store has leftovers, and all objects of finished segments."""
+    CORRUPT = "Corrupt"
+    """Data is missing, or contradicts the metadata."""
+    UNFINISHED = "Unfinished"
+
+
+DAY_MS: Final = 86_400_000
+CLOCKS_APART_MS: Final = 3_600_000
+"""How far the clocks of store, brokers and this process may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRules:
+    now_ms: int
+    seen_ms: int
+    """When the listing began; an inventory may be days old."""
+    min_age_ms: int = DAY_MS
+    """Younger objects may belong to a running copy."""
+    is_inventory: bool = False
+
+    def is_old(self, at_ms: int) -> bool:
+        return at_ms <= self.now_ms - self.min_age_ms
+
+    def was_there(self, at_ms: int) -> bool:
+        """Return whether the listing surely saw an object that was written by then."""
+        return not self.is_inventory or at_ms <= self.seen_ms - CLOCKS_APART_MS

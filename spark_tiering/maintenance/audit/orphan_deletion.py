@@ -1,9 +1,7 @@
 """
-Orphan deletion: each orphan is deleted after its proof was checked again in the metadata as it is
-now. I/O.
-
-Invariant: nothing is deleted that the metadata, read after this was requested, knows; nothing that
-is younger than the minimum age; nothing whose proof no longer holds.
+Orphan deletion, each after another check of its proof in the metadata as it is now. I/O. Invariant:
+it deletes no object that the metadata, read after the request, knows, that is younger than the
+minimum age, or whose proof no longer holds.
 """
 
 from __future__ import annotations
@@ -17,13 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from rlmm.errors import ConfigError, StoreError
 from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.layout.object_names import object_keys
-from spark_tiering.maintenance.audit.cluster_facts import ask_cluster, own_cluster
-from spark_tiering.maintenance.audit.finished_deletions import AT_ONCE_MAX, find_deleted
-from spark_tiering.maintenance.audit.object_set_verdict import proof_of
-from spark_tiering.maintenance.audit.recheck import SegmentStates
-from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts
+from spark_tiering.maintenance.audit.metadata_shards import ask_cluster, own_cluster
+from spark_tiering.maintenance.audit.object_set_verdict import OrphanProof, SetVerdict, proof_of
+from spark_tiering.maintenance.audit.recheck import AT_ONCE_MAX, SegmentStates, find_deleted
 from spark_tiering.maintenance.audit.shard_join import look_again
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.reporting.report import LINES_MAX, first_lines, partition_fields
 from spark_tiering.stores.results import ObjectAbsent
@@ -32,9 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.maintenance.audit.cluster_facts import AuditClusterFacts
+    from spark_tiering.maintenance.audit.metadata_shards import AuditClusterFacts
+    from spark_tiering.maintenance.audit.object_set_verdict import AuditRules
+    from spark_tiering.maintenance.audit.segment_facts import AuditPartitionFacts
     from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
-    from spark_tiering.maintenance.audit.verdicts import AuditRules
     from spark_tiering.maintenance.tier import Tier, TierMoment
 
 BATCH: Final = 50
@@ -47,7 +43,6 @@ class OrphanFate(StrEnum):
     GONE = "gone"
     """Another process had deleted it already: success."""
     WOULD_GO = "would-go"
-    """A dry run would delete it."""
     KEPT = "kept"
     """Its proof no longer holds, or the operator did not name that proof."""
     FAILED = "failed"
@@ -229,9 +224,5 @@ class _Now:
     def facts(self, partition: TopicIdPartition) -> AuditPartitionFacts:
         shard = self.states.shard(partition)
         delete = None if shard is None else shard.partition_delete(partition)
-        return AuditPartitionFacts(
-            is_topic_known=(partition.topic, partition.topic_id) in self._ids,
-            delete_state=None if delete is None else int(delete.state),
-            cluster=self._cluster.standing(partition),
-            log_start=self._cluster.log_start(partition),
-        )
+        is_known = (partition.topic, partition.topic_id) in self._ids
+        return self._cluster.facts(partition, delete, is_topic_known=is_known)

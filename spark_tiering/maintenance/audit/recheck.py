@@ -1,7 +1,4 @@
-"""
-Recheck: missing objects and unknown sets are compared once more with the newest metadata, so that
-segments deleted meanwhile are not reported. I/O.
-"""
+"""Recheck of missing objects and unknown sets with the newest metadata. I/O."""
 
 from __future__ import annotations
 
@@ -9,25 +6,25 @@ import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from rlmm.errors import RlmmError, UnknownPartition
+from rlmm.errors import LogError, RlmmError, UnknownPartition
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import of_partition
+from rlmm.metadata.cut import cut
+from rlmm.metadata.decoding import decode
+from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import TopicIdPartition, Uuid
+from rlmm.metadata.opened import INFLATED_BYTES_MAX
+from rlmm.metadata.partitioner import metadata_partition_for
 from rlmm.metadata.segment import SegmentState
+from rlmm.records.batch import Batch, walk
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.audit.finished_deletions import AT_ONCE_MAX, find_deleted
-from spark_tiering.maintenance.audit.object_set_verdict import why_orphan
+from spark_tiering.maintenance.audit.object_set_verdict import OrphanProof, SetVerdict, why_orphan
 from spark_tiering.maintenance.audit.segment_facts import SegmentFact
-from spark_tiering.maintenance.audit.shard_join import (
-    MissingObjects,
-    OrphanAmount,
-    segment_finding,
-)
+from spark_tiering.maintenance.audit.shard_join import MissingObjects, OrphanAmount, segment_finding
 from spark_tiering.maintenance.audit.unknown_sets import format_loose, parse_loose
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
     from typing import TextIO
 
@@ -40,6 +37,65 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
     from spark_tiering.maintenance.tier import Tier, TierMoment
     from spark_tiering.reporting.report import FindingSample
+
+AT_ONCE_MAX: Final = 200_000
+"""The audit looks for so many segments; those beyond stay unproven."""
+_FINISHED = SegmentState.DELETE_SEGMENT_FINISHED
+_Known = tuple[bytes, bytes]
+
+
+def find_deleted(
+    tier: Tier, wanted: Collection[SegmentId], why_stop: Callable[[], str] = lambda: ""
+) -> set[SegmentId]:
+    """Return those of *wanted* whose deletion was finished, by the log of the metadata."""
+    if not wanted:
+        return set()
+    log = tier.log
+    count = log.identity().partition_count
+    by_place: dict[int, dict[_Known, SegmentId]] = {}
+    for one in list(wanted)[:AT_ONCE_MAX]:
+        partition = one.partition
+        place = metadata_partition_for(partition.topic_id, partition.partition, count)
+        by_place.setdefault(place, {})[partition.key, bytes(one.uuid)] = one
+    found: set[SegmentId] = set()
+    for place, bounds in log.bounds(sorted(by_place)).items():
+        if isinstance(bounds, LogError):
+            raise bounds
+        position = bounds.log_start_offset
+        while position < bounds.high_watermark and not why_stop():
+            record_set = log.read(place, position)
+            if record_set is None:
+                break
+            found |= _deleted_in(record_set.data, by_place[place])
+            following = record_set.next_offset
+            if following is None or following <= position:
+                break
+            position = following
+    return found
+
+
+def _deleted_in(data: bytes, wanted: dict[_Known, SegmentId]) -> set[SegmentId]:
+    found = set()
+    for batch in walk(data):
+        if not isinstance(batch, Batch) or batch.is_control:
+            continue
+        for _, value in batch.values(inflated_bytes_max=INFLATED_BYTES_MAX):
+            known = None if value is None else _deleted_by(value)
+            if known in wanted:
+                found.add(wanted[known])
+    return found
+
+
+def _deleted_by(value: bytes) -> _Known | None:
+    parts = cut(value)
+    if parts is not None:
+        is_end = len(parts) == 5 and parts[2] == _FINISHED
+        return (bytes(parts[0]), bytes(parts[1])) if is_end else None
+    event = decode(value)
+    if isinstance(event, SegmentUpdate) and event.state is _FINISHED:
+        return event.id.partition.key, bytes(event.id.uuid)
+    return None
+
 
 AT_ONCE: Final = 10_000
 
@@ -68,9 +124,6 @@ class SegmentStates:
         return None if shard is None else shard.segment(segment_id)
 
 
-# ----------------------------------------------------------------------------------- missing
-
-
 def format_missing(one: MissingObjects) -> str:
     fact = one.fact
     partition = fact.partition
@@ -91,10 +144,7 @@ def _parse_missing(line: str) -> MissingObjects:
 
 
 def settle_missing(tier: Tier, file: Path, findings: FindingSample) -> int:
-    """
-    Report every segment that lacks objects and that the metadata still has; return how many it
-    no longer has.
-    """
+    """Report the finished segments that lack objects; return how many are gone meanwhile."""
     gone = 0
     with file.open() as lines:
         for batch in _batches(lines):
@@ -118,9 +168,6 @@ def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
     said = iter(lines)
     while batch := list(islice(said, AT_ONCE)):
         yield batch
-
-
-# ------------------------------------------------------------------------------------- loose
 
 
 class AuditRecheck:

@@ -9,9 +9,9 @@ from rlmm.base.time_text import moment_text
 from rlmm.findings import tier_findings as kinds
 from rlmm.findings.finding import Severity
 from spark_tiering.copy_plan.summary import size_text
+from spark_tiering.maintenance.audit.object_set_verdict import AuditVerdict, SetVerdict
 from spark_tiering.maintenance.audit.shard_join import OrphanAmount, finding_sample
 from spark_tiering.maintenance.audit.topic_sums import cost
-from spark_tiering.maintenance.audit.verdicts import AuditVerdict, SetVerdict
 from spark_tiering.reporting.report import FindingSample, first_lines
 from spark_tiering.store_listing.key_names import OtherKey
 from spark_tiering.store_listing.listing_tasks import UnrecognizedKeys
@@ -54,7 +54,6 @@ class AuditReport:
     began_ms: int
     seen_ms: int
     is_archive: bool
-    """The metadata is not that of a cluster: it may have gaps by design."""
     price: float | None = None
     ended_ms: int = 0
     objects: int = 0
@@ -67,8 +66,6 @@ class AuditReport:
     stopped: str = ""
     orphans_file: str = ""
     deletions: OrphanDeletionResult | None = None
-
-    # ------------------------------------------------------------------------------ verdict
 
     @property
     def overall(self) -> AuditVerdict:
@@ -99,23 +96,16 @@ class AuditReport:
         return self._overall(counted) is AuditVerdict.CLEAN
 
     def amount(self, verdict: SetVerdict) -> OrphanAmount:
-        total = OrphanAmount()
-        for topic in self.topics:
-            total = total.plus(topic.amounts.get(verdict, OrphanAmount()))
+        amounts = [one.amounts[verdict] for one in self.topics if verdict in one.amounts]
         for key, of in OF_KEYS.items():
             if of is verdict and key in self.others:
                 found = self.others[key]
-                total = total.plus(OrphanAmount(0, found.count, found.size_bytes))
-        return total
+                amounts.append(OrphanAmount(0, found.count, found.size_bytes))
+        return OrphanAmount.total(amounts)
 
     @property
     def all(self) -> OrphanAmount:
-        total = OrphanAmount()
-        for verdict in SetVerdict:
-            total = total.plus(self.amount(verdict))
-        return total
-
-    # ---------------------------------------------------------------------------- documents
+        return OrphanAmount.total(map(self.amount, SetVerdict))
 
     def document(self) -> dict[str, Any]:
         return {
@@ -145,11 +135,7 @@ class AuditReport:
             },
             "topics": [one.document(self.price) for one in self.topics],
             "otherKeys": {
-                kind.value: {
-                    "count": one.count,
-                    "bytes": one.size_bytes,
-                    "examples": one.examples,
-                }
+                kind.value: {"count": one.count, "bytes": one.size_bytes, "examples": one.examples}
                 for kind, one in sorted(self.others.items())
             },
             "noncurrentVersions": {

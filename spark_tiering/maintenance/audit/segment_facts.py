@@ -31,12 +31,9 @@ class TopicStanding(IntEnum):
 
 class AuditPartitionFacts(NamedTuple):
     is_topic_known: bool = False
-    """Whether the metadata ever had the topic id."""
     delete_state: int | None = None
-    """The state of the deletion of the whole partition."""
     cluster: TopicStanding = TopicStanding.NOT_ASKED
     log_start: int | None = None
-    """The log start offset; None where it is unknown."""
 
     @property
     def is_ending(self) -> bool:
@@ -53,9 +50,7 @@ class SegmentFact(NamedTuple):
     event_ms: int
     size_bytes: int
     stored_bytes: int
-    """
-    The bytes of all three objects by the custom metadata of the writer; `NOT_TOLD` without any.
-    """
+    """The bytes of all three objects by the writer's custom metadata, else `NOT_TOLD`."""
 
     @property
     def id(self) -> SegmentId:
@@ -81,7 +76,6 @@ class SegmentRows:
     def __init__(self) -> None:
         self._partitions = NumberedNames()
         self._rows = bytearray()
-        self.count = 0
 
     def add(self, fact: SegmentFact) -> None:
         self._rows += _SEGMENT.pack(
@@ -94,7 +88,6 @@ class SegmentRows:
             max(0, fact.size_bytes),
             fact.stored_bytes,
         )
-        self.count += 1
 
     def blob(self) -> bytes:
         return make_blob(self._partitions, self._rows)

@@ -1,9 +1,6 @@
 """
-The join of one shard: a unit of work compares the objects of the store with the metadata.
-
-The unit checks a suspicious object once more in the store before it reports it, because it may have
-been written or deleted since it was listed. The driver decides what needs newer metadata: missing
-objects, and sets that no metadata knows.
+The join of one shard, as a unit: what is suspicious is looked up again in the store; the driver
+decides what needs newer metadata.
 """
 
 from __future__ import annotations
@@ -22,6 +19,8 @@ from spark_tiering.layout.object_names import ObjectKind, object_key
 from spark_tiering.maintenance.audit.object_set_verdict import (
     JudgedSet,
     ObjectSetVerdict,
+    OrphanProof,
+    SetVerdict,
     ends_below,
     judge,
 )
@@ -31,18 +30,18 @@ from spark_tiering.maintenance.audit.segment_facts import (
     read_facts,
 )
 from spark_tiering.maintenance.audit.unknown_sets import UnknownObjectSet
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.reporting.report import FindingSample
 from spark_tiering.store_listing.key_names import KINDS
-from spark_tiering.store_listing.rows import RowBlob
-from spark_tiering.store_listing.sets import gather
+from spark_tiering.store_listing.rows import RowBlob, gather
 from spark_tiering.stores.opening import process_store
 from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.maintenance.audit.verdicts import AuditRules
-    from spark_tiering.store_listing.sets import ObjectSet
+    from spark_tiering.maintenance.audit.object_set_verdict import AuditRules
+    from spark_tiering.store_listing.rows import ObjectSet
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
 
@@ -69,12 +68,9 @@ class OrphanAmount(NamedTuple):
     objects: int = 0
     size_bytes: int = 0
 
-    def plus(self, other: OrphanAmount) -> OrphanAmount:
-        return OrphanAmount(
-            self.sets + other.sets,
-            self.objects + other.objects,
-            self.size_bytes + other.size_bytes,
-        )
+    @classmethod
+    def total(cls, amounts: Iterable[OrphanAmount]) -> OrphanAmount:
+        return cls(*map(sum, zip(cls(), *amounts, strict=True)))
 
 
 Topic = tuple[str, str]
@@ -138,8 +134,6 @@ class _Joining:
     def _facts(self, partition: TopicIdPartition) -> AuditPartitionFacts:
         return self._task.partitions.get(partition, NOBODY)
 
-    # ------------------------------------------------------------------------------ segments
-
     def _segment(self, fact: SegmentFact, sets: list[ObjectSet]) -> None:
         judged = judge(fact, sets, self._facts(fact.partition), self._task.rules)
         for one in judged.sets:
@@ -189,8 +183,6 @@ class _Joining:
     def _tell(self, kind: FindingKind, fact: SegmentFact, detail: str) -> None:
         self._found.findings.add(segment_finding(kind, fact, detail))
 
-    # ---------------------------------------------------------------------------------- sets
-
     def _set(self, judged: JudgedSet) -> None:
         if judged.verdict in _LOOSE:
             loose = self._looked_at(judged)
@@ -206,7 +198,7 @@ class _Joining:
         topic = (partition.topic, str(partition.topic_id))
         amount = OrphanAmount(1, len(objects.objects), objects.size_bytes)
         before = self._found.amounts.get((topic, judged.verdict), OrphanAmount())
-        self._found.amounts[topic, judged.verdict] = before.plus(amount)
+        self._found.amounts[topic, judged.verdict] = OrphanAmount.total((before, amount))
 
     def _looked_at(self, judged: JudgedSet) -> UnknownObjectSet | None:
         """Return the set with the fields of its manifest; None where it was deleted meanwhile."""
@@ -234,10 +226,7 @@ class _Joining:
 def look_again(
     store: ObjectStore, loose: UnknownObjectSet, facts: AuditPartitionFacts
 ) -> UnknownObjectSet | None:
-    """
-    Return the set as it is now; None where it was deleted. The manifest is read where it
-    matters.
-    """
+    """Return the set as it is now, by its manifest where it matters; None where it was deleted."""
     *_, key = loose.keys
     if loose.proof is not OrphanProof.BELOW_LOG_START or ObjectKind.MANIFEST not in loose.kinds:
         is_gone = isinstance(store.head(key, is_sum_wanted=False), ObjectAbsent)

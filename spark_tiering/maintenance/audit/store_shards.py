@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import struct
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from rlmm.errors import ConfigError, StoreUnsuitable
+from rlmm import errors
+from rlmm.base.closing import ClosedByWith
+from rlmm.errors import ConfigError, EngineUnfit, RlmmError, StoreUnavailable, StoreUnsuitable
+from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.maintenance.audit.report import OpenUploads, inventory_text
-from spark_tiering.maintenance.audit.unit_waves import run_waves
 from spark_tiering.reporting.progress import Meter
-from spark_tiering.store_listing.folder_survey import FolderSurvey, FolderToList
 from spark_tiering.store_listing.inventory_files import place_of, read_inventory
 from spark_tiering.store_listing.key_names import Prefixes, shown
 from spark_tiering.store_listing.listing_tasks import (
+    FolderSurvey,
+    FolderToList,
     InventoryTask,
     ListingResult,
     ListTask,
@@ -24,21 +30,54 @@ from spark_tiering.store_listing.rows import RowBlob, shards_for
 from spark_tiering.stores.s3_settings import S3Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.maintenance.audit.verdicts import AuditRules
+    from spark_tiering.execution.protocol import ExecutionEngine
+    from spark_tiering.maintenance.audit.object_set_verdict import AuditRules
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.store_listing.inventory import Inventory
     from spark_tiering.store_listing.inventory_files import InventoryPlace
     from spark_tiering.store_listing.key_names import OtherKey
-    from spark_tiering.store_listing.spill import RowSpill
     from spark_tiering.stores.results import ListedObject
+
+_SIZE = struct.Struct(">Q")
+
+
+class RowSpill(ClosedByWith):
+    """A folder of its own, removed at the end. A part's blobs are files of one name each."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="rlmm-audit-")
+
+    def close(self) -> None:
+        self._folder.cleanup()
+
+    def file(self, name: str) -> Path:
+        return Path(self._folder.name) / name
+
+    def add(self, name: str, blobs: Mapping[int, bytes]) -> None:
+        for shard, blob in blobs.items():
+            with self.file(f"{name}-{shard}").open("ab") as file:
+                file.write(_SIZE.pack(len(blob)))
+                file.write(blob)
+
+    def read(self, name: str, shard: int) -> Iterator[bytes]:
+        """Return the blobs of a shard; none where there are none."""
+        path = self.file(f"{name}-{shard}")
+        if not path.exists():
+            return
+        with path.open("rb") as file:
+            while head := file.read(_SIZE.size):
+                yield file.read(_SIZE.unpack(head)[0])
+
+    def remove(self, name: str, shard: int) -> None:
+        self.file(f"{name}-{shard}").unlink(missing_ok=True)
+
 
 UNIT_OBJECTS: Final = 30_000
 """A unit handles about so many objects."""
-SHARDS_MAX: Final = 1_024
 ROW_BYTES: Final = 30
 """The bytes of a row in a file of an inventory, estimated low."""
 BETWEEN_MAX: Final = 10_000
@@ -66,8 +105,6 @@ class StoreShards:
         self.others: dict[OtherKey, UnrecognizedKeys] = {}
         self.noncurrent = UnrecognizedKeys()
         self.stopped = ""
-
-    # ------------------------------------------------------------------------------ listing
 
     def by_listing(
         self, known: list[PartitionSummary], why_stop: Callable[[], str], unit_objects: int
@@ -119,8 +156,6 @@ class StoreShards:
         self._heard(looked)
         objects.clear()
 
-    # ---------------------------------------------------------------------------- inventory
-
     def by_inventory(
         self,
         place: InventoryPlace,
@@ -140,7 +175,7 @@ class StoreShards:
     def _sort_into(self, objects: int, unit_objects: int) -> None:
         if objects:
             self._found = f"{FOUND}, about {objects} expected"
-        shards = shards_for(objects, unit_objects, SHARDS_MAX)
+        shards = shards_for(objects, unit_objects, 1_024)
         self.sorting = SortRules(self._prefixes, shards, self._tier.request.topics)
 
     def _heard(self, looked: ListingResult) -> None:
@@ -168,7 +203,7 @@ def open_inventory(tier: Tier, address: str) -> tuple[InventoryPlace, Inventory]
 
 def open_uploads(tier: Tier, prefixes: Prefixes, rules: AuditRules) -> OpenUploads:
     """Return the open uploads under the prefixes, also those of job records."""
-    count, old = 0, 0
+    count, old, why = 0, 0, ""
     examples: list[str] = []
     try:
         for number, prefix in enumerate(prefixes.all):
@@ -181,5 +216,64 @@ def open_uploads(tier: Tier, prefixes: Prefixes, rules: AuditRules) -> OpenUploa
                     if len(examples) < EXAMPLES_MAX:
                         examples.append(shown(one.key))
     except StoreUnsuitable as error:
-        return OpenUploads(count, old, tuple(examples), str(error))
-    return OpenUploads(count, old, tuple(examples))
+        why = str(error)
+    return OpenUploads(count, old, tuple(examples), why)
+
+
+OBJECTS: Final = 1_000_000
+"""Objects of one wave, unless slots would have no work."""
+
+U = TypeVar("U")
+
+
+class UnitResult(Protocol):
+    @property
+    def fault(self) -> tuple[str, str] | None: ...
+
+
+F = TypeVar("F", bound=UnitResult)
+
+
+def run_waves(
+    engine: ExecutionEngine,
+    units: Iterable[tuple[U, int]],
+    fn: Callable[[U], F],
+    on_result: Callable[[F], None],
+    why_stop: Callable[[], str],
+) -> str:
+    """Run *units*, each with its number of objects; return why it stopped. Raise a unit's error."""
+    wave: list[U] = []
+    objects, most = 0, max(OBJECTS, 60_000 * engine.slots)
+    for unit, size in units:
+        if why := why_stop():
+            return why
+        wave.append(unit)
+        objects += size
+        if objects >= most:
+            _run(engine, wave, fn, on_result)
+            wave, objects = [], 0
+    why = why_stop()
+    if wave and not why:
+        _run(engine, wave, fn, on_result)
+    return why
+
+
+def _run(
+    engine: ExecutionEngine, wave: list[U], fn: Callable[[U], F], on_result: Callable[[F], None]
+) -> None:
+    def heard(outcome: F | UnitLost) -> None:
+        if isinstance(outcome, UnitLost):
+            raise EngineUnfit(f"a unit of the audit was lost: {outcome.why}")
+        if outcome.fault is not None:
+            raise_fault(*outcome.fault)
+        on_result(outcome)
+
+    engine.run_units(wave, fn, heard)
+
+
+def raise_fault(code: str, text: str) -> None:
+    """Raise the error of a unit, as the class that its code names."""
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, RlmmError) and kind.code == code:
+            raise kind(text)
+    raise StoreUnavailable(text)

@@ -17,8 +17,8 @@ from spark_tiering.maintenance.audit.shard_join import OrphanAmount
 if TYPE_CHECKING:
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.segment import SegmentMetadata
+    from spark_tiering.maintenance.audit.object_set_verdict import AuditRules, SetVerdict
     from spark_tiering.maintenance.audit.shard_join import Topic
-    from spark_tiering.maintenance.audit.verdicts import AuditRules, SetVerdict
 
 NEVER: Final = -1
 _DELETED = PartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -49,10 +49,7 @@ class TopicSums:
 
     @property
     def all(self) -> OrphanAmount:
-        total = OrphanAmount()
-        for one in self.amounts.values():
-            total = total.plus(one)
-        return total
+        return OrphanAmount.total(self.amounts.values())
 
     @property
     def mean_bytes(self) -> int:
@@ -79,7 +76,8 @@ class TopicSums:
             self.being_deleted += 1
 
     def add_amount(self, verdict: SetVerdict, amount: OrphanAmount) -> None:
-        self.amounts[verdict] = self.amounts.get(verdict, OrphanAmount()).plus(amount)
+        before = self.amounts.get(verdict, OrphanAmount())
+        self.amounts[verdict] = OrphanAmount.total((before, amount))
 
     def document(self, price: float | None) -> dict[str, Any]:
         there = self.all

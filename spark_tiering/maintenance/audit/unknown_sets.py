@@ -1,6 +1,5 @@
 """
-Sets of objects that no metadata knows of, as lines of JSON: so they wait on disk, and so a list of
-orphans is kept to be signed off. Pure.
+Sets of objects that no metadata knows, as JSON lines on disk and in a list to sign off. Pure.
 
     {"format": "rlmm-tier-orphans", "version": 1, "store": ..., "madeMs": ...}
     {"topic": "orders", "topicId": ..., "partition": 3, "id": ..., "start": 120, "prefix": "kafka/",
@@ -19,7 +18,7 @@ from rlmm.errors import ConfigError, InvalidArgument
 from rlmm.metadata.ids import SegmentId, TopicIdPartition, Uuid
 from spark_tiering.layout.object_names import ObjectKind, main_key, object_key
 from spark_tiering.layout.strict_json import JsonFault, plain_values, read_json
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
+from spark_tiering.maintenance.audit.object_set_verdict import OrphanProof, SetVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -99,10 +98,7 @@ def parse_loose(line: str) -> UnknownObjectSet:
 def read_list(
     lines: Iterable[str], where: str, store: str, prefixes: tuple[str, ...]
 ) -> Iterator[UnknownObjectSet]:
-    """
-    Yield the orphans of a kept list. Raise `ConfigError` for another file, for a list of
-    another store, and for a prefix that the operator did not name.
-    """
+    """Yield the orphans of a list. Raise `ConfigError` for another file, store or prefix."""
     said = iter(lines)
     _check_head(next(said, ""), where, store)
     for number, line in enumerate(said, 2):
@@ -129,8 +125,6 @@ def _check_head(line: str, where: str, store: str) -> None:
         msg = f"{where}: this is no list of orphans: `rlmm tier audit --save-orphans` makes one"
         raise ConfigError(msg)
     if head.get("version") != VERSION:
-        msg = f"{where}: a list of version {head.get('version')!r}, known is {VERSION}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{where}: a list of version {head.get('version')!r}, known is {VERSION}")
     if head.get("store") != store:
-        msg = f"{where}: a list of orphans of {head.get('store')!r}, not of {store}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{where}: a list of orphans of {head.get('store')!r}, not of {store}")

@@ -1,24 +1,20 @@
 """
 Backup: every event of the metadata topic is exported to one file, and imported into an empty log.
 
-A backup holds records as they are, also those that cannot be decoded: metadata partition, offset,
-time, key, value and headers, and for people the fields of the event. It is a file of JSON lines,
-plain or compressed (`.jsonl`, `.jsonl.gz`, `.jsonl.zst`), or of Parquet (`.parquet`), by its name;
+A backup holds records as they are, also undecodable ones, with the event's fields for people. It is
+a file of JSON lines (`.jsonl`, `.jsonl.gz`, `.jsonl.zst`) or of Parquet (`.parquet`), by its name;
 both forms hold the same, with the same digest.
 
 Invariants:
 
-- A file is used whole or not at all: an import reads it to its end, with the right digest, before
-  it publishes anything.
+- An import reads a file to its end, with the right digest, before it publishes anything.
 - An import appends to a log that is empty, or that holds the first records of the same backup.
 - An import reads back what it has appended, and compares it.
 - Memory is bounded by a few record sets, whatever the length of log and file.
 
 May be imported by `rlmm.cli.tier_maintenance`, `spark_tiering.maintenance.rebuild`.
 
-- `rows`: Records, lost offsets, header, footer, and their digest.
-- `lines`: The same as JSON lines.
-- `log_comparison`: The records of a backup that a log holds, and their offsets.
+- `rows`: Records, lost offsets, header, footer, their digest, and the same as JSON lines.
 - `report`: The reports of an export and of an import.
 - `records`: The records of a log as rows.
 - `tables`: Rows as Parquet.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rlmm.errors import LogError
 from rlmm.metadata.decoding import decode
@@ -19,16 +19,12 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.backup.rows import LostOffsets
     from spark_tiering.maintenance.tier import Tier, TierLog
 
-TELL_RECORDS: Final = 1_000
-"""Records between two reports of progress."""
-
 
 def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupExportReport:
     """
-    Write every event of the metadata topic into the new file *path*.
-
-    A metadata partition that cannot be read at all is reported, and the others are written; an
-    error in the middle of a partition ends the export, and leaves no file.
+    Write every event of the metadata topic into the new file *path*. A metadata partition that
+    cannot be read at all is reported, and the others are written; an error in the middle of a
+    partition ends the export, and leaves no file.
     """
     log = tier.log
     header = header_of(log)
@@ -43,7 +39,7 @@ def export_backup(tier: Tier, path: Path, meter: Meter | None = None) -> BackupE
             for row in rows_of(read, place, extent, passed):
                 into.add(row)
                 _count(report, exported, row)
-                if into.digest.records % TELL_RECORDS == 0:
+                if into.digest.records % 1_000 == 0:
                     meter.reach("offsets read", seen + row.offset - extent.first_offset, total)
             seen += _length(extent)
             if extent.first_offset < extent.next_offset:

@@ -1,29 +1,13 @@
-"""
-Backup files, written and read by their name.
-
-    .jsonl  .jsonl.gz  .jsonl.zst    lines of JSON
-    .parquet                         a table
-
-Invariants: a file exists whole or not at all. A `Backup` is made only of a file that was read to
-its end, in order, with the right digest; when it is read again, it is checked again.
-"""
+"""Backup files by their name, whole or not at all: a `Backup` was read to its end and checked."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rlmm.errors import ConfigError
-from spark_tiering.maintenance.backup.lines import (
-    footer_fields,
-    header_fields,
-    parse_footer,
-    parse_header,
-    parse_row,
-    row_fields,
-)
 from spark_tiering.maintenance.backup.rows import (
     BackupDigest,
     BackupHeader,
@@ -31,6 +15,12 @@ from spark_tiering.maintenance.backup.rows import (
     BackupRow,
     Footer,
     LostOffsets,
+    footer_fields,
+    header_fields,
+    parse_footer,
+    parse_header,
+    parse_row,
+    row_fields,
 )
 from spark_tiering.maintenance.backup.tables import TableReader, TableWriter
 from spark_tiering.maintenance.json_lines import (
@@ -52,10 +42,6 @@ if TYPE_CHECKING:
 LINES, TABLE = ".jsonl", ".parquet"
 
 
-class BackupWriter(Protocol):
-    def add(self, row: BackupRow | LostOffsets) -> None: ...
-
-
 def is_table(path: Path) -> bool:
     """Return whether the name says Parquet. Raise `ConfigError` for an unknown name."""
     if path.name.endswith(TABLE):
@@ -66,15 +52,9 @@ def is_table(path: Path) -> bool:
     raise ConfigError(msg)
 
 
-# ------------------------------------------------------------------------------------- writing
-
-
 @contextmanager
 def writing(path: Path, header: BackupHeader) -> Iterator[_Writing]:
-    """
-    Write the records of a new file, which exists when the block has ended; where it raises,
-    there is none.
-    """
+    """Write the records of a new file, which exists only when the block has ended."""
     as_table = is_table(path)
     with new_file(path) as file:
         if as_table:
@@ -105,9 +85,6 @@ class _Writing:
         self._put(row)
 
 
-# ------------------------------------------------------------------------------------- reading
-
-
 @dataclass(frozen=True, slots=True)
 class Backup:
     """A file that was read whole once."""
@@ -124,27 +101,17 @@ class Backup:
                 digest.add(found)
                 yield found
         if digest.footer != self.footer:
-            msg = f"{self.path}: it was changed while it was read"
-            raise ConfigError(msg)
+            raise ConfigError(f"{self.path}: it was changed while it was read")
 
     def places(self) -> Iterator[tuple[int, Iterator[BackupRow | LostOffsets]]]:
-        """
-        Yield the rows of one metadata partition after the other; each must be read before
-        the next.
-        """
+        """Yield the rows by metadata partition; each must be read before the next."""
         yield from groupby(self.rows(), lambda row: row.place)
 
 
 def open_backup(
     path: Path, on_row: Callable[[BackupRow | LostOffsets], None] = lambda row: None
 ) -> Backup:
-    """
-    Read the backup in *path* to its end; *on_row* gets each row, which is trustworthy only when
-    this has returned.
-
-    Raise `ConfigError`, in one line, for another file, another version, a file that was cut or
-    changed.
-    """
+    """Read the backup to its end, or raise `ConfigError`; *on_row* gets unconfirmed rows."""
     header: BackupHeader | None = None
     footer: Footer | None = None
     digest, order = BackupDigest(), None
@@ -176,7 +143,7 @@ def _read(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Foote
         except LineFault as error:
             raise ConfigError(f"{path}: {error}") from error
     else:
-        yield from _read_lines(path)
+        yield from read_objects(path, _parse, LINE_BYTES_MAX, "backup")
 
 
 def _read_table(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
@@ -187,10 +154,6 @@ def _read_table(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets |
         yield reader.footer()
     finally:
         reader.close()
-
-
-def _read_lines(path: Path) -> Iterator[BackupHeader | BackupRow | LostOffsets | Footer]:
-    return read_objects(path, _parse, LINE_BYTES_MAX, "backup")
 
 
 def _parse(

@@ -1,18 +1,12 @@
-"""
-The import: the file is read to its end, the log is compared, records are appended, and the result
-is read back.
-
-The same command continues an import that was stopped.
-"""
+"""The import: it reads a file, compares the log, appends and reads back; a repeat continues."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.errors import ConfigError
 from spark_tiering.maintenance.backup.files import open_backup
-from spark_tiering.maintenance.backup.log_comparison import RestoredOffsets, begun
 from spark_tiering.maintenance.backup.records import SkippedRecords, rows_of
 from spark_tiering.maintenance.backup.report import LOST_MAX, ImportReport
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupRow, LostOffsets
@@ -26,6 +20,77 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.backup.files import Backup
     from spark_tiering.maintenance.backup.targets import BackupTarget
     from spark_tiering.tier_metadata.opening import AccessSettings
+
+RUNS_MAX: Final = 1_000
+
+
+class OffsetRun(NamedTuple):
+    place: int
+    offset: int
+    """Of the first record, in the backup."""
+    new_offset: int
+    records: int
+
+    def __str__(self) -> str:
+        return (
+            f"metadata partition {self.place}: {self.offset} to {self.offset + self.records - 1}"
+            f" became {self.new_offset} to {self.new_offset + self.records - 1}"
+        )
+
+
+@dataclass
+class RestoredOffsets:
+    """The new offsets of a backup's records; runs that kept their offsets are not listed."""
+
+    records: int = 0
+    moved: int = 0
+    runs: list[OffsetRun] = field(default_factory=list)
+    _run: OffsetRun | None = None
+
+    def add(self, place: int, offset: int, new_offset: int) -> None:
+        self.records += 1
+        run = self._run
+        if (
+            run is not None
+            and run.place == place
+            and offset - run.offset == new_offset - run.new_offset == run.records
+        ):
+            self._run = run._replace(records=run.records + 1)
+            return
+        self.close()
+        self._run = OffsetRun(place, offset, new_offset, 1)
+
+    def close(self) -> None:
+        run, self._run = self._run, None
+        if run is not None and run.offset != run.new_offset:
+            self.moved += run.records
+            if len(self.runs) < RUNS_MAX:
+                self.runs.append(run)
+
+
+class RestoredLog(NamedTuple):
+    records: int
+    """The first records, which the log holds already."""
+    why_not: str = ""
+
+
+def begun(expected: Iterator[BackupRow], present: Iterator[BackupRow | LostOffsets]) -> RestoredLog:
+    """
+    Return how many of the *expected* records a log holds, whose records are *present*. It may hold
+    only the first ones, in order, as a stopped import leaves them. Times are not compared: a topic
+    may be configured to set its own.
+    """
+    count = 0
+    for found in present:
+        wanted = next(expected, None)
+        if wanted is None:
+            return RestoredLog(count, f"offset {found.offset} is there, and the backup has no such")
+        if isinstance(found, LostOffsets) or found.content != wanted.content:
+            why = f"offset {found.offset} holds another record than {wanted.offset} had"
+            return RestoredLog(count, why)
+        count += 1
+    return RestoredLog(count)
+
 
 GROUP_ROWS: Final = 500
 GROUP_BYTES: Final = 256 * 1024
@@ -51,11 +116,10 @@ def import_backup(
     meter: Meter | None = None,
 ) -> ImportReport:
     """
-    Append the events of *path* to the log of *access*, or report what that would append.
-
-    Raise `ConfigError`, with nothing appended, for a file that is no whole backup, for a log with
-    another number of partitions or of another cluster, and for a log that holds anything but the
-    first records of the same backup.
+    Append the events of *path* to the log of *access*, or report what that would append. Raise
+    `ConfigError`, with nothing appended, for a file that is no whole backup, for a log with another
+    number of partitions or of another cluster, and for a log that holds anything but the first
+    records of the same backup.
     """
     seen = _Seen()
     backup = open_backup(path, seen.see)
@@ -97,10 +161,7 @@ def _require_same(backup: Backup, target: BackupTarget, *, is_other_cluster: boo
 
 
 def _present(backup: Backup, target: BackupTarget) -> dict[int, int]:
-    """
-    Return, by metadata partition, how many of its first records the log holds. Raise
-    `ConfigError` where it holds anything else.
-    """
+    """Return by partition how many first records the log holds, or raise `ConfigError`."""
     extents = target.extents()
     unseen = {place for place, one in extents.items() if one.first_offset < one.next_offset}
     found: dict[int, int] = {}

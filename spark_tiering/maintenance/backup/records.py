@@ -1,9 +1,4 @@
-"""
-Records of a log as the rows of a backup, a record set at a time.
-
-Batches that fail the checks of the engine are reported as lost, and their neighbours are kept.
-Control records are counted.
-"""
+"""Records of a log as the rows of a backup; damaged batches are lost, their neighbours kept."""
 
 from __future__ import annotations
 
@@ -41,10 +36,7 @@ class SkippedRecords:
 def rows_of(
     read: Read, place: int, extent: BackupExtent, passed: SkippedRecords
 ) -> Iterator[BackupRow | LostOffsets]:
-    """
-    Yield every record in *extent*, and the lost ones, by rising offset. Raise `NotReady` where the
-    log does not answer in time, and the errors of the log.
-    """
+    """Yield the records in *extent*, and the lost ones. Raise `NotReady`, and the log's errors."""
     position, end = extent.first_offset, extent.next_offset
     while position < end:
         record_set = read(place, position)

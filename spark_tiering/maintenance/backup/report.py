@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rlmm.log.protocol import LogIdentity
-    from spark_tiering.maintenance.backup.log_comparison import OffsetRun
+    from spark_tiering.maintenance.backup.import_ import OffsetRun
     from spark_tiering.maintenance.backup.rows import (
         BackupExtent,
         BackupHeader,
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     )
 
 VERSION: Final = 1
+_RUN: Final = ("partition", "offset", "newOffset", "records")
 LOST_MAX: Final = 1_000
-"""Runs of lost records that a report lists."""
 
 
 @dataclass
@@ -128,11 +128,9 @@ class ImportReport:
     """Events that an earlier import appended."""
     appended: int = 0
     moved: int = 0
-    """Events with another offset than in the backup."""
     runs: list[OffsetRun] = field(default_factory=list)
     restamped: int = 0
     """Events to which the topic gave a time of its own."""
-    holes: int = 0
     lost: list[LostOffsets] = field(default_factory=list)
     stopped_by: str = ""
 
@@ -194,15 +192,7 @@ class ImportReport:
             "present": self.present,
             "appended": self.appended,
             "moved": self.moved,
-            "runs": [
-                {
-                    "partition": run.place,
-                    "offset": run.offset,
-                    "newOffset": run.new_offset,
-                    "records": run.records,
-                }
-                for run in self.runs
-            ],
+            "runs": [dict(zip(_RUN, run, strict=True)) for run in self.runs],
             "restamped": self.restamped,
             "lost": self.footer.lost,
             "sha256": self.footer.sha256,

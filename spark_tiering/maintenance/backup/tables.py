@@ -1,9 +1,4 @@
-"""
-Backup tables in Parquet: a row for each record, with columns for the fields of its event.
-
-Header and footer are the same JSON objects as in lines, in the metadata of the file. Rows are
-written and read a few thousand at a time.
-"""
+"""Backup tables in Parquet: columns for an event's fields; header and footer in the metadata."""
 
 from __future__ import annotations
 
@@ -13,14 +8,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from rlmm.errors import ConfigError
-from spark_tiering.maintenance.backup.lines import (
+from spark_tiering.maintenance.backup.rows import (
+    BackupRow,
+    LostOffsets,
     event_of,
     footer_fields,
     header_fields,
     parse_footer,
     parse_header,
 )
-from spark_tiering.maintenance.backup.rows import BackupRow, LostOffsets
 from spark_tiering.maintenance.json_lines import KeptOpen, LineFault, arrow_for, parse_line
 
 if TYPE_CHECKING:
@@ -32,6 +28,10 @@ if TYPE_CHECKING:
 HEADER_KEY, FOOTER_KEY = b"rlmm.backup.header", b"rlmm.backup.footer"
 ROWS_MAX: Final = 10_000
 ROWS_BYTES_MAX: Final = 16 * 1024 * 1024
+_STORED: Final = (
+    "metadata_partition", "offset", "timestamp_ms", "key", "value", "headers", "next_offset",
+    "lost",
+)  # fmt: skip
 _SHOWN: Final = ("kind", "state", "topic", "topic_id", "segment_id", "undecodable")
 _NUMBERS: Final = ("start_offset", "last_offset", "max_timestamp_ms", "event_timestamp_ms")
 _INTEGERS: Final = ("partition", "size_bytes", "broker_id")
@@ -121,10 +121,7 @@ def _columns(row: BackupRow | LostOffsets) -> dict[str, Any]:
 
 
 class TableReader:
-    """
-    Raise `ConfigError` for a file that is not Parquet, and `LineFault` for one that is not a
-    backup.
-    """
+    """Raise `ConfigError` for a file that is not Parquet, and `LineFault` for no backup."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -146,12 +143,9 @@ class TableReader:
         return parse_footer(self._object(FOOTER_KEY))[0]
 
     def rows(self) -> Iterator[BackupRow | LostOffsets]:
-        names = ["metadata_partition", "offset", "timestamp_ms", "key", "value", "headers"]
         try:
             self._require_columns()
-            for batch in self._file.iter_batches(
-                batch_size=1_000, columns=[*names, "next_offset", "lost"]
-            ):
+            for batch in self._file.iter_batches(batch_size=1_000, columns=_STORED):
                 yield from map(_row, batch.to_pylist())
         except (self._arrow.ArrowException, OSError) as error:
             raise LineFault(f"it is cut, or damaged: {_first_line(error)}") from error
@@ -162,11 +156,9 @@ class TableReader:
     def _require_columns(self) -> None:
         expected = schema_of(self._arrow)
         found = self._file.schema_arrow
-        for name in ("metadata_partition", "offset", "timestamp_ms", "key", "value", "headers",
-                     "next_offset", "lost"):  # fmt: skip
+        for name in _STORED:
             if name not in found.names or found.field(name).type != expected.field(name).type:
-                msg = f"its column {name} is not that of a backup"
-                raise LineFault(msg)
+                raise LineFault(f"its column {name} is not that of a backup")
 
     def _object(self, key: bytes) -> dict[str, Any]:
         if key not in self._metadata:

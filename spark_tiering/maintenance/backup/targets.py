@@ -1,9 +1,8 @@
 """
-Targets of an import: a folder, or the topic of a cluster, that takes records as they once were.
-
-A folder without a log becomes the log that was backed up, with its cluster id and its topic id. It
-is made under another name and renamed at the end: no service uses it until then. An existing log
-keeps its identity. Blocking, for one thread.
+Targets of an import: a folder, or the topic of a cluster, that takes records as they once were. A
+folder without a log gets the identity of the backed-up log; it is filled under another name and
+renamed at the end, so that no service uses it before. An existing log keeps its identity. Blocking,
+for one thread.
 """
 
 from __future__ import annotations
@@ -56,13 +55,11 @@ if TYPE_CHECKING:
 IMPORTING: Final = ".importing"
 """The suffix of a folder that is being filled."""
 TIMEOUT_S: Final = 60.0
-"""For one call on a log."""
 _DELETING: Final = ("retention.ms", "retention.bytes", "cleanup.policy")
 
 
 class BackupTarget(Protocol):
     where: str
-    """For people."""
     identity: LogIdentity
 
     def extents(self) -> dict[int, BackupExtent]: ...
@@ -91,7 +88,7 @@ def open_target(
     access: AccessSettings, like: LogIdentity, *, is_written: bool
 ) -> Iterator[BackupTarget]:
     """
-    Return the log of *access*; a new one gets the identity of *like*. Raise `ConfigError` for a
+    Yield the log of *access*; a new one gets the identity of *like*. Raise `ConfigError` for a
     service: it judges events, and an import restores records as they are.
     """
     if not isinstance(access, EmbeddedAccess):
@@ -200,10 +197,7 @@ class _OpenFolder(BackupTarget):
 
 
 class _NewFolder(_OpenFolder):
-    """
-    A log that is being created: it gets its name when it is complete. An earlier attempt is
-    continued.
-    """
+    """A new log that gets its name when it is complete; it continues an earlier attempt."""
 
     def __init__(self, folder: Path, identity: LogIdentity, thread: LoopThread) -> None:
         self._folder = folder

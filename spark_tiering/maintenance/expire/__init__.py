@@ -1,13 +1,8 @@
 """
 Expire: segments that retention gives up are deleted, metadata first, then objects.
 
-    with open_tier(request) as tier:
-        report = expire(tier, options)                     # a dry run
-        report = expire(tier, options, is_applied=True)
-
 The job deletes what Kafka's leader would delete, by the one rule in `rlmm.retention.retention`, and
-finishes what was begun: segments whose deletion was started, partitions whose deletion was marked.
-It refuses topics that live brokers expire.
+finishes started deletions of segments and partitions. It refuses topics that live brokers expire.
 
 Invariants:
 
@@ -20,12 +15,10 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `options`: The options: limits, what else is deleted, how much at most.
 - `topic_ownership`: The owner of a topic's expiry: a job or live brokers.
-- `decision`: The segments of one partition that are deleted, and why.
+- `decision`: The options of a job, and the segments of a partition that go, and why.
 - `current_state`: The state of cluster, metadata and jobs, with a plan for each partition.
-- `object_removal`: The removal of objects on executors.
-- `actions`: The actions outside of the process: events, objects, claims.
+- `actions`: The actions outside of the process: events, objects on executors, claims.
 - `execution`: The waves: deletions started, objects deleted, deletions finished.
 - `report`: The report for people and as JSON.
 - `job`: The whole job: decide, claim, decide again, execute, report.

@@ -1,20 +1,20 @@
-"""
-Actions of an expire job outside of its process: events, objects, claims.
-
-Failures are values: a `str` says why something was not done. An exception ends the job.
-"""
+"""Actions of an expire job outside its process; a `str` says why one failed, an error ends all."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from rlmm.errors import RlmmError, StoreError
 from rlmm.metadata.events import PartitionDelete, SegmentUpdate
 from spark_tiering.copy_job.request import NO_BROKER
 from spark_tiering.execution.protocol import UnitLost
+from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.executor.tasks import one_line
 from spark_tiering.job_registry.job_store import JobTopic
-from spark_tiering.maintenance.expire.object_removal import RemovalResult, RemovalTask, remove
+from spark_tiering.layout.object_names import ObjectKind, object_key
+from spark_tiering.stores.opening import process_store
+from spark_tiering.stores.results import ObjectAbsent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +22,75 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
     from spark_tiering.job_registry.claims import Claims
-    from spark_tiering.maintenance.expire.object_removal import RemovalTarget
-    from spark_tiering.maintenance.expire.options import ExpireOptions
+    from spark_tiering.maintenance.expire.decision import ExpireOptions
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.stores.opening import StoreSettings
+    from spark_tiering.stores.protocol import ObjectStore
+
+
+class RemovalTarget(NamedTuple):
+    segment_id: SegmentId
+    start_offset: int
+    was_finished: bool
+    """Its copy was finished: none of its objects can be half-written."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalTask:
+    store: StoreSettings
+    prefix: str
+    old_prefixes: tuple[str, ...]
+    targets: tuple[RemovalTarget, ...]
+
+
+class RemovalResult(NamedTuple):
+    """Where a removal is not done, some objects may still exist, and *detail* says why."""
+
+    segment_id: SegmentId
+    is_done: bool
+    was_there: bool
+    detail: str = ""
+
+
+def remove(task: RemovalTask) -> list[RemovalResult]:
+    """Delete each target's objects, if any (F118); after a failure of the store skip the rest."""
+    removals: list[RemovalResult] = []
+    failure = ""
+    for target in task.targets:
+        if failure:
+            removals.append(RemovalResult(target.segment_id, False, False, failure))
+            continue
+        try:
+            removal = _remove(process_store(task.store), target, task)
+        except RlmmError as error:
+            removal = RemovalResult(target.segment_id, False, False, one_line(str(error)))
+        failure = "" if removal.is_done else removal.detail or "the store failed"
+        removals.append(removal)
+    return removals
+
+
+def _remove(store: ObjectStore, target: RemovalTarget, task: RemovalTask) -> RemovalResult:
+    was_there = _has_manifest(store, target, task.prefix)
+    # What is under the present prefix was written there, and is nowhere else. One whose manifest is
+    # not there may have been begun there, or be elsewhere: all places then.
+    for place in [task.prefix] if was_there else [task.prefix, *task.old_prefixes]:
+        if place != task.prefix:
+            was_there = was_there or _has_manifest(store, target, place)
+        deletion = delete_objects(
+            store,
+            target.segment_id,
+            target.start_offset,
+            place,
+            with_uploads=not target.was_finished,
+        )
+        if not deletion.is_done:
+            return RemovalResult(target.segment_id, False, was_there, one_line(deletion.detail))
+    return RemovalResult(target.segment_id, True, was_there)
+
+
+def _has_manifest(store: ObjectStore, target: RemovalTarget, prefix: str) -> bool:
+    key = object_key(target.segment_id, target.start_offset, ObjectKind.MANIFEST, prefix)
+    return not isinstance(store.head(key, is_sum_wanted=False), ObjectAbsent)
 
 
 CLAIM_AGE_MS: Final = 5_000
@@ -46,19 +111,13 @@ class ExpireActions(Protocol):
     def look(self, segment_id: SegmentId) -> SegmentMetadata | str | None: ...
 
     def move(self, segments: Sequence[SegmentMetadata], state: SegmentState) -> list[str]:
-        """
-        Publish that *segments* have reached *state*; return for each why that failed, or an
-        empty text.
-        """
+        """Publish that *segments* are in *state*; return why each failed, or ""."""
 
     def remove(self, targets: Sequence[RemovalTarget]) -> list[RemovalResult]:
         """Delete the objects of each target; return the results in the same order."""
 
     def move_partition(self, partition: TopicIdPartition, state: PartitionDeleteState) -> str:
-        """
-        Publish that the deletion of a partition has reached *state*; return why that
-        failed, or an empty text.
-        """
+        """Publish that a partition's deletion is in *state*; return why it failed, or ""."""
 
     def is_empty(self, partition: TopicIdPartition) -> bool | str:
         """Return whether the metadata has no segment of the partition any more."""

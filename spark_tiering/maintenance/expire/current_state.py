@@ -13,7 +13,7 @@ from spark_tiering.job_registry.job_store import JobStore
 from spark_tiering.job_registry.open_copy_evidence import writers_of
 from spark_tiering.maintenance.expire.decision import decide, may_be_at_work
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwners, rules_of, standing_of
-from spark_tiering.maintenance.request import unmet_notes
+from spark_tiering.maintenance.tier import unmet_notes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from rlmm.inspection.moment import PartitionSummary
     from rlmm.metadata.ids import SegmentId, Uuid
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
-    from spark_tiering.maintenance.expire.options import ExpireOptions
+    from spark_tiering.maintenance.expire.decision import ExpireOptions, PartitionExpirePlan
     from spark_tiering.maintenance.tier import Tier, TierMoment
 
 _FINISHED = PartitionDeleteState.DELETE_PARTITION_FINISHED
@@ -34,7 +33,6 @@ class ExpireState:
     plans: tuple[PartitionExpirePlan, ...]
     facts: TopicOwners | None
     unmet: tuple[str, ...] = ()
-    """Notes about names of `--topic` that the metadata does not have."""
 
 
 def read_state(
@@ -43,10 +41,7 @@ def read_state(
     job_id: str,
     topics: Collection[tuple[str, Uuid]] | None = None,
 ) -> ExpireState:
-    """
-    Read the current state, and decide about each partition of *topics*, given by name and id,
-    or of all wanted ones. Raise `ConfigError` where the owner of a topic cannot be found.
-    """
+    """Read the current state, and decide about each partition of *topics*, by default all."""
     moment = tier.moment()
     listed = moment.partitions()
     summaries = [
@@ -76,8 +71,7 @@ def _require_known(summaries: Sequence[PartitionSummary], options: ExpireOptions
     unknown = sorted(name for name in options.log_starts if not known[name])
     if unknown:
         names = ", ".join(f"{topic}-{number}" for topic, number in unknown)
-        msg = f"a log start is given for {names}, of which the metadata knows nothing"
-        raise ConfigError(msg)
+        raise ConfigError(f"a log start is given for {names}, of which the metadata knows nothing")
 
 
 def _facts(
@@ -96,8 +90,7 @@ def _facts(
             (options.drops_deleted_topics, "--deleted-topics"),
         ):
             if is_asked:
-                msg = f"{flag} asks the cluster: name it by --bootstrap-server"
-                raise ConfigError(msg)
+                raise ConfigError(f"{flag} asks the cluster: name it by --bootstrap-server")
         return None
     cluster_id = cluster.cluster_id()
     is_own_log = cluster_id == moment.identity.cluster_id
@@ -153,10 +146,7 @@ def _alive(
     now_ms: int,
     job_id: str,
 ) -> set[SegmentId]:
-    """
-    Return the open copies of a job that is alive; copies that are young enough need no
-    question.
-    """
+    """Return the open copies of a live job; young copies need no question."""
     asked = [
         one
         for one in segments

@@ -1,15 +1,13 @@
-"""
-The decision which segments of one partition are deleted, and why: by Kafka's rule of retention, by
-deletions that were begun, and by the operator's options. Pure.
-"""
+"""The decision which segments of a partition go: by retention, begun deletions, options. Pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from rlmm.errors import ConfigError
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.retention import RetentionFate, due_of, start_after
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
     from rlmm.retention.retention import RetentionDecision, RetentionSettings
-    from spark_tiering.maintenance.expire.options import ExpireOptions
 
 _CS, _CF, _DS = (
     SegmentState.COPY_SEGMENT_STARTED,
@@ -43,7 +40,6 @@ class ExpireReason(StrEnum):
     PARTITION_DELETED = "partition-deleted"
     """The metadata says that the whole partition is being deleted."""
     TOPIC_DELETED = "topic-deleted"
-    """The cluster no longer has the topic."""
 
 
 _OF_RULE: Final = {
@@ -78,11 +74,9 @@ class PartitionExpirePlan:
     rules: RetentionSettings
     doomed: tuple[ExpiredSegment, ...]
     kept: SegmentAmount
-    """Finished segments that stay."""
     waiting: SegmentAmount
     """Open copies that stay: a writer may work on them, or the operator did not ask to end them."""
     replaced: SegmentAmount
-    """Segments of replaced leader epochs that stay."""
     start_before: int | None
     """The lowest offset of a finished segment; None without any."""
     start_after: int | None
@@ -90,7 +84,6 @@ class PartitionExpirePlan:
     last_event_ms: int
     """The time of the last event of all segments; 0 without any."""
     delete: PartitionDelete | None = None
-    """The unfinished deletion of the whole partition."""
 
     @property
     def is_whole(self) -> bool:
@@ -111,15 +104,9 @@ class PartitionExpirePlan:
 
 
 def may_be_at_work(
-    segments: Iterable[SegmentMetadata],
-    alive: Collection[SegmentId],
-    open_for_ms: int,
-    now_ms: int,
+    segments: Iterable[SegmentMetadata], alive: Collection[SegmentId], open_for_ms: int, now_ms: int
 ) -> set[SegmentId]:
-    """
-    Return the open copies that a writer may work on: a job that is *alive*, or any by their
-    age.
-    """
+    """Return the open copies that may have a writer: by an *alive* job, or by their age."""
     return {
         one.id
         for one in segments
@@ -139,10 +126,9 @@ def decide(
     delete: PartitionDelete | None = None,
 ) -> PartitionExpirePlan:
     """
-    Return the plan for *partition*, given all of its *segments* at one moment.
-
-    *at_work* are the copies that a writer may work on: they stay in any case, and as in Kafka
-    retention does not pass them. *delete* is the unfinished deletion of the partition.
+    Return the plan for *partition*, given all of its *segments* at one moment. Copies *at_work* may
+    have a writer: they stay, and as in Kafka retention does not pass them. *delete* is the
+    unfinished deletion of the partition.
     """
     after: int | None = None
     replaced: list[SegmentMetadata] = []
@@ -195,3 +181,43 @@ def _doomed(
             reason = ExpireReason.OPEN_COPY
         if reason is not None:
             yield ExpiredSegment(one.segment, reason)
+
+
+DAY_MS: Final = 86_400_000
+
+PartitionName = tuple[str, int]
+"""The name of a topic and the number of a partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpireOptions:
+    """Limits precede the cluster's; without any the job only finishes begun deletions."""
+
+    retention_ms: int | None = None
+    """-1: no limit, whatever the cluster has."""
+    retention_bytes: int | None = None
+    log_starts: Mapping[PartitionName, int] = field(default_factory=dict)
+    asks_log_start: bool = False
+    """Use the cluster's log start offset for an archive, too, which then ends with the log."""
+    open_for_ms: int = DAY_MS
+    """A copy with a younger last event may still have a writer."""
+    ends_open_copies: bool = False
+    """Delete open copies without a writer, also above the limits."""
+    drops_old_epochs: bool = False
+    """Delete segments whose leader epochs were all replaced, by the other segments."""
+    drops_deleted_topics: bool = False
+    """Delete the rest of topics that the cluster deleted, where the metadata is its own."""
+    max_delete: int | None = None
+    old_prefixes: tuple[str, ...] = ()
+    """Prefixes to look under for segments that are not under the present one."""
+    is_without_objects: bool = False
+    """The objects are already deleted: delete the metadata although no object is found."""
+    is_offline: bool = False
+    """The caller guarantees that no broker expires these topics."""
+    publish_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.max_delete is not None and self.max_delete < 1:
+            raise ConfigError(f"a run that deletes {self.max_delete} segments at most deletes none")
+        if self.open_for_ms < 0:
+            raise ConfigError(f"a copy is open for a time, not for {self.open_for_ms} ms")

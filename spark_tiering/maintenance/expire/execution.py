@@ -1,10 +1,8 @@
 """
-The execution of a plan, in waves: deletions are started, objects deleted, deletions finished.
-
-A wave compares its segments with the metadata, publishes that their deletion is started, compares
-them again, deletes their objects, and publishes that the deletion is finished. A job that dies
-leaves at most one wave started, and the next job continues from the state of each segment. Between
-waves a job can be stopped. This module does not use Spark, stores or services: `actions` does.
+The execution of a plan, in waves: deletions are started, objects deleted, deletions finished. A
+wave compares its segments with the metadata before it starts their deletion and again before it
+deletes objects. A job that dies leaves at most one wave started, and the next job continues from
+the state of each segment. Spark, stores and services are used by `actions` alone.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
-from spark_tiering.maintenance.expire.object_removal import RemovalTarget
+from spark_tiering.maintenance.expire.actions import RemovalTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +38,6 @@ MAX_DELETE = "max-delete"
 
 class ExpireFate(StrEnum):
     WOULD_GO = "would-go"
-    """A dry run would delete it."""
     DELETED = "deleted"
     """Its objects are deleted, and the metadata says so."""
     LEFT = "deletion-left"
@@ -48,7 +45,6 @@ class ExpireFate(StrEnum):
     CHANGED = "changed"
     """The metadata changed since the decision: the job left it as it is."""
     NOT_BEGUN = "not-begun"
-    """The job did nothing to it."""
 
 
 class ExpireReceipt(NamedTuple):
@@ -87,7 +83,6 @@ class ExpireExecution:
         self._why_stop = why_stop
         self._on_receipts = on_receipts
         self.stopped = ""
-        """Why the job did not begin everything."""
         self.receipts: list[ExpireReceipt] = []
         self.ends: list[PartitionEnd] = []
         self._barred: dict[TopicIdPartition, str] = {}
@@ -120,8 +115,6 @@ class ExpireExecution:
                 wave = []
         if wave:
             yield wave
-
-    # ------------------------------------------------------------------------------ a wave
 
     def _run_wave(self, wave: Sequence[ExpiredSegment]) -> None:
         looked = [one for one in wave if self._is_ours(one)]
@@ -175,15 +168,13 @@ class ExpireExecution:
         started = []
         for one in wave:
             why = failed.get(one.segment.id, "")
-            if why and not self._is_started_anyway(one):
+            now = self._actions.look(one.segment.id) if why else None
+            # The event may have taken effect anyway.
+            if why and (now is None or isinstance(now, str) or now.state is not _DS):
                 self._record(one, ExpireFate.NOT_BEGUN, why)
             else:
                 started.append(one)
         return started
-
-    def _is_started_anyway(self, doomed: ExpiredSegment) -> bool:
-        now = self._actions.look(doomed.segment.id)
-        return not isinstance(now, str) and now is not None and now.state is _DS
 
     def _is_being_deleted(self, doomed: ExpiredSegment) -> bool:
         """Compare once more just before the objects are deleted: this cannot be undone."""
@@ -218,8 +209,6 @@ class ExpireExecution:
         receipt = ExpireReceipt(doomed.segment, doomed.reason, fate, detail, was_there)
         self.receipts.append(receipt)
         self._on_receipts([receipt])
-
-    # ------------------------------------------------------------------- a partition as a whole
 
     def _begin_partition(self, plan: PartitionExpirePlan) -> None:
         """Start the deletion of a marked partition before any segment of it is deleted."""

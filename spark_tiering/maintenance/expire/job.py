@@ -1,8 +1,6 @@
 """
-The expire job: it decides, claims the topics, decides again, executes the plan and reports.
-
-It writes nothing before it has claimed the topics, and decides after that: a copy job that had a
-topic until then has left its events in the metadata.
+The expire job: it decides, claims the topics, decides again by the events of earlier copy jobs,
+executes and reports. It writes nothing before the claim.
 """
 
 from __future__ import annotations
@@ -36,8 +34,7 @@ if TYPE_CHECKING:
 
     from spark_tiering.job_registry.lease import JobLease
     from spark_tiering.maintenance.expire.current_state import ExpireState
-    from spark_tiering.maintenance.expire.decision import PartitionExpirePlan
-    from spark_tiering.maintenance.expire.options import ExpireOptions
+    from spark_tiering.maintenance.expire.decision import ExpireOptions, PartitionExpirePlan
     from spark_tiering.maintenance.tier import Tier
     from spark_tiering.reporting.progress import Progress
 
@@ -58,11 +55,9 @@ def expire(
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> ExpireReport:
     """
-    Delete the segments of *tier* that retention gives up, or, unless *is_applied*, return what
-    would be deleted.
-
-    The job calls *why_stop* between waves, beside the mark of `rlmm tier pause`. Raise
-    `ConfigError` for contradicting options, and the errors of the parts before anything is changed.
+    Delete the segments of *tier* that retention gives up; unless *is_applied*, only list them. The
+    job calls *why_stop* between waves, beside the mark of `rlmm tier pause`. Raise `ConfigError`
+    for contradicting options, and the errors of the parts before anything is changed.
     """
     began_ms = tier.now_ms()
     state = read_state(tier, options, "")
@@ -176,25 +171,23 @@ def _report(
     is_applied: bool = True,
 ) -> ExpireReport:
     """Report a run that changes nothing."""
+    notes = (*state.unmet, *notes, *_notes(state))
     return ExpireReport(
-        is_applied=is_applied,
-        cluster_id=state.cluster_id,
-        job_id="",
-        began_ms=began_ms,
-        ended_ms=tier.now_ms(),
-        plans=state.plans,
-        receipts=receipts,
-        notes=(*state.unmet, *notes, *_notes(state)),
+        is_applied,
+        state.cluster_id,
+        "",
+        began_ms,
+        tier.now_ms(),
+        state.plans,
+        receipts,
+        notes=notes,
     )
 
 
 def _absent_notes(
     tier: Tier, options: ExpireOptions, receipts: tuple[ExpireReceipt, ...]
 ) -> tuple[str, ...]:
-    """
-    Return a note where the first segments to be deleted are not in the store: with a mistyped
-    store or prefix the job would delete the metadata and leave the objects.
-    """
+    """Return a note where none of the first segments is in the store: it may be mistyped."""
     finished = [one.segment for one in receipts if one.segment.state is _FINISHED][:PROBED_MAX]
     prefixes = (tier.request.prefix, *options.old_prefixes)
     for segment in finished:

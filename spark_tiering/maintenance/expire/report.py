@@ -1,6 +1,4 @@
-"""
-The report of an expire job or a dry run: as values, as lines for people, and as a document. Pure.
-"""
+"""The report of an expire job or a dry run: values, lines for people, a document. Pure."""
 
 from __future__ import annotations
 
@@ -52,7 +50,6 @@ class ExpireReport:
     busy: Mapping[tuple[str, str], str] | None = None
     """By topic and id: the job that has claimed it."""
     stopped: str = ""
-    """Why the job did not begin everything; empty where it did."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -71,8 +68,6 @@ class ExpireReport:
 
     def count(self, fate: ExpireFate) -> SegmentAmount:
         return SegmentAmount.of(one.segment for one in self.receipts if one.fate is fate)
-
-    # --------------------------------------------------------------------------- findings
 
     def findings(self) -> list[Finding]:
         found = [*self._of_topics()]
@@ -96,16 +91,13 @@ class ExpireReport:
     def _of_plan(self, plan: PartitionExpirePlan) -> Iterator[Finding]:
         if plan.delete is not None or plan.standing in (TopicOwner.GONE, TopicOwner.DELETED):
             yield from self._of_deletion(plan)
-        if plan.replaced.segments:
-            yield of_partition(
-                kinds.EXPIRE_REPLACED, plan.partition, _amount_text(plan.replaced),
-                **plan.replaced._asdict(),
-            )  # fmt: skip
-        if plan.waiting.segments and not plan.standing.is_refused:
-            yield of_partition(
-                kinds.EXPIRE_OPEN, plan.partition, _amount_text(plan.waiting),
-                **plan.waiting._asdict(),
-            )  # fmt: skip
+        for kind, amount in (
+            (kinds.EXPIRE_REPLACED, plan.replaced),
+            (kinds.EXPIRE_OPEN, SegmentAmount() if plan.standing.is_refused else plan.waiting),
+        ):
+            if amount.segments:
+                text = _amount_text(amount)
+                yield of_partition(kind, plan.partition, text, **amount._asdict())
 
     def _of_deletion(self, plan: PartitionExpirePlan) -> Iterator[Finding]:
         """Report the rest of a partition that is being deleted, and its last event (F116)."""
@@ -163,8 +155,6 @@ class ExpireReport:
                     kind, partition, text + (left[0].detail or "-"), segments=len(left)
                 )
 
-    # ------------------------------------------------------------------------ for programs
-
     def document(self) -> dict[str, Any]:
         shown = self.receipts[:SEGMENTS_MAX]
         return {
@@ -177,15 +167,16 @@ class ExpireReport:
             "endedMs": self.ended_ms,
             "isFine": self.is_fine,
             "stopped": self.stopped,
-            "totals": {fate.value: _amount_fields(self.count(fate)) for fate in ExpireFate},
+            "totals": {
+                fate.value: dict(zip(("segments", "sizeBytes"), self.count(fate), strict=True))
+                for fate in ExpireFate
+            },
             "partitions": [_plan_fields(one) for one in self.plans],
             "segments": [_receipt_fields(one) for one in shown],
             "segmentsLeftOut": len(self.receipts) - len(shown),
             "findings": [one.view() for one in self.findings()],
             "notes": list(self.notes),
         }
-
-    # -------------------------------------------------------------------------- for people
 
     def lines(self) -> Iterator[str]:
         yield self._head()
@@ -207,10 +198,6 @@ class ExpireReport:
         gone = _amount_text(self.count(ExpireFate.DELETED))
         total = len(self.receipts)
         return f"job {self.job_id or '-'}: {gone} deleted, of {total} segments that were to go"
-
-
-def _amount_fields(amount: SegmentAmount) -> dict[str, int]:
-    return {"segments": amount.segments, "sizeBytes": amount.size_bytes}
 
 
 def _amount_text(amount: Sequence[int]) -> str:

@@ -1,6 +1,4 @@
-"""
-Topic ownership: which side applies the retention of a topic, by the facts of the cluster. Pure.
-"""
+"""Topic ownership: which side applies the retention of a topic, by the cluster's facts. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
     from rlmm.inspection.cluster_facts import TopicFacts
     from rlmm.metadata.ids import Uuid
-    from spark_tiering.maintenance.expire.options import ExpireOptions
+    from spark_tiering.maintenance.expire.decision import ExpireOptions
 
 
 class TopicOwner(StrEnum):
@@ -29,10 +27,7 @@ class TopicOwner(StrEnum):
     UNTOLD = "untold"
     """Unknown: the cluster does not show the topic to this user."""
     GONE = "gone"
-    """
-    The cluster deleted it, and its metadata still has it: the job finishes deletions that were
-    begun, and keeps the rest.
-    """
+    """The cluster deleted it, and its metadata has it: only begun deletions are finished."""
     DELETED = "deleted"
     """The same, and the operator asked for its deletion."""
 
@@ -49,17 +44,13 @@ class TopicOwner(StrEnum):
 class TopicOwners:
     cluster_id: str
     is_own_log: bool
-    """Whether the metadata is that of this cluster."""
     topics: Mapping[str, TopicFacts]
     untold: frozenset[str] = frozenset()
     """Topics that the cluster may hide from this user."""
     log_starts: Mapping[TopicIdPartition, int] = field(default_factory=dict)
 
     def topic(self, name: str, topic_id: Uuid) -> TopicFacts | None:
-        """
-        Return the topic of that id; a topic that was created anew under its name is another
-        one.
-        """
+        """Return the topic of that id; one created anew under its name is another topic."""
         found = self.topics.get(name)
         return found if found is not None and found.topic_id == topic_id else None
 
@@ -95,12 +86,7 @@ def _is_possible(name: str, topic_id: Uuid) -> bool:
 def rules_of(
     partition: TopicIdPartition, facts: TopicOwners | None, options: ExpireOptions
 ) -> RetentionSettings:
-    """
-    Return the limits of *partition*: those of the options, else those of the cluster.
-
-    The log start offset of the cluster counts for its own metadata alone, since brokers delete the
-    records before it. An archive outlives the local log.
-    """
+    """Return the limits of the options, else of the cluster; an archive outlives its log start."""
     name = (partition.topic, partition.partition)
     topic = None if facts is None else facts.topic(partition.topic, partition.topic_id)
     of_cluster = RetentionSettings.of(topic, None)

@@ -5,10 +5,9 @@ Rebuild: metadata is made from manifests, where the metadata topic is lost.
     apply(tier, file, options)        publishes the events that the metadata lacks
 
 A set of objects becomes the start and the finish of a copy, where its manifest, its log and its
-indexes exist with the lengths of the manifest. The rebuild invents nothing for other sets. It
-brings back all overlapping sets, as brokers had them, by the time of their events: of two copies of
-the same records readers find the one that began last, as they did unless the two finished in the
-other order.
+indexes exist with the lengths of the manifest; nothing is invented for other sets. All overlapping
+sets come back by the time of their events: of two copies readers find the one that began last, as
+they did unless the two finished in the other order.
 
 Invariants:
 
@@ -20,12 +19,11 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `object_sets`: The objects of a segment by a listing, and the outcome of reading its manifest.
 - `decision`: The comparison of objects and metadata, one user partition at a time.
 - `document`: The file of events, written and read.
 - `apply_steps`: The events of a file that are still to be published, in groups.
 - `report`: The reports of both.
-- `manifests`: A unit of work: manifests read, segments recovered.
+- `manifests`: A unit of work: sets of objects, their manifests read, segments recovered.
 - `deleted_segments`: Deletions in the topic, in a snapshot, in a backup.
 - `bucket_reader`: The sets of a store, a user partition at a time.
 - `rebuild`: The whole rebuild.

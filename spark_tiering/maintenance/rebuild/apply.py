@@ -1,7 +1,4 @@
-"""
-The application of a file of events: the file is read to its end, each user partition is compared
-with the metadata as it is now, and missing events are published, a group at a time.
-"""
+"""The application of a file of events: what the metadata lacks is published, a group at a time."""
 
 from __future__ import annotations
 
@@ -50,10 +47,7 @@ class EventsFile:
 
 
 def open_events(path: Path) -> EventsFile:
-    """
-    Read the file to its end. Raise `ConfigError`, in one line, for another file, another
-    version, a file that was cut or changed.
-    """
+    """Read the file to its end. Raise `ConfigError` for another, cut or changed file."""
     head: EventsFileHeader | None = None
     found: list[SegmentId] = []
     is_whole = False
@@ -106,13 +100,9 @@ class _EventsParser:
 
     def _check_end(self, end: EventsFileEnd, sha256: str) -> None:
         if self._first is not None or end.events != self._events:
-            msg = f"{self._events} events, its end says {end.events}"
-            raise LineFault(msg)
+            raise LineFault(f"{self._events} events, its end says {end.events}")
         if end.sha256 != sha256:
             raise LineFault("not what was written: its digest differs; make the file anew")
-
-
-# ---------------------------------------------------------------------------------- applying
 
 
 def apply(
@@ -126,10 +116,9 @@ def apply(
     meter: Meter | None = None,
 ) -> ApplyReport:
     """
-    Publish the segments of the file *path* that the metadata lacks, or report them.
-
-    Raise `ConfigError`, with nothing published, for another file, and for one that was made for
-    another log, unless *is_other_log*.
+    Publish the segments of the file *path* that the metadata lacks, or report them. Raise
+    `ConfigError`, with nothing published, for another file, and for one that was made for another
+    log, unless *is_other_log*.
     """
     began_s = time.monotonic()
     events = open_events(path)
@@ -194,10 +183,7 @@ class _Application:
         self._failed: set[TopicIdPartition] = set()
 
     def steps(self) -> Iterator[ApplyStep]:
-        """
-        Yield the steps of one user partition after the other, each by its metadata at that
-        time.
-        """
+        """Yield steps by user partition, each by the metadata at that time."""
         by_partition = groupby(self._events.entries(), lambda entry: entry.start.id.partition)
         for partition, found in by_partition:
             if not self._wants_topic(partition.topic):
@@ -216,7 +202,9 @@ class _Application:
         report = self._report
         if not report.stopped_by:
             report.stopped_by = self._why_stop()
-        steps = [] if report.stopped_by else [one for one in group if not self._is_failed(one)]
+        steps = []
+        if not report.stopped_by:  # nothing follows a failed segment of its partition
+            steps = [one for one in group if one.entry.start.id.partition not in self._failed]
         report.left += len(group) - len(steps)
         if not report.is_applied:
             report.published += len(steps)
@@ -234,10 +222,6 @@ class _Application:
             else:
                 report.published += 1
                 report.resumed += not one.needs_start
-
-    def _is_failed(self, step: ApplyStep) -> bool:
-        """Return whether a segment failed that has to come before this one."""
-        return step.entry.start.id.partition in self._failed
 
     def _outcomes(self, events: Sequence[Event]) -> dict[SegmentId, str]:
         """Return why segments do not have the expected state now."""

@@ -1,7 +1,4 @@
-"""
-The steps of an application: which events are still to be published, which contradict the metadata,
-and which may be published together. Pure.
-"""
+"""The steps of an application: events to publish, in groups, and those that are refused. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.rebuild.document import RestoredSegment
 
 GROUP_MAX: Final = 500
-"""Segments that are published together."""
 GONE: Final = "its deletion is finished by now"
 
 
@@ -42,7 +38,6 @@ class ApplyRefusal(NamedTuple):
 class ApplySteps:
     steps: list[ApplyStep] = field(default_factory=list)
     equal: int = 0
-    """Segments that the metadata has already."""
     refused: list[ApplyRefusal] = field(default_factory=list)
 
 
@@ -53,11 +48,9 @@ def steps_for(
     deletion: str = "",
 ) -> ApplySteps:
     """
-    Return the steps for *entries* of one user partition of which the metadata has *present*.
-
-    *gone* are segments whose deletion is finished; *deletion* is the state of that of the whole
-    partition. Where the metadata has only the start of this file, the step is the finish: an
-    earlier application was stopped between the two.
+    Return the steps for *entries* of one user partition of which the metadata has *present*. *gone*
+    are segments whose deletion is finished; *deletion* is the state of the partition's. Where a
+    stopped application has published the start alone, the step is the finish.
     """
     steps = ApplySteps()
     named = {entry.start.id for entry in entries}
@@ -95,10 +88,7 @@ def _why_not(entry: RestoredSegment, known: SegmentMetadata | None, covers: Read
 
 
 def taken_by_a_service(steps: ApplySteps) -> ApplySteps:
-    """
-    Refuse an event that a service refuses: it lets no caller finish a copy that adds nothing to a
-    copy of another broker. Brokers would accept it, so the application does not publish half of it.
-    """
+    """Refuse copies whose finish a service refuses, as they add nothing to another broker's."""
     shard = PythonShard(0)
     found = ApplySteps(equal=steps.equal, refused=list(steps.refused))
     for step in steps.steps:
@@ -117,10 +107,7 @@ def taken_by_a_service(steps: ApplySteps) -> ApplySteps:
 
 
 def groups(steps: Iterable[ApplyStep], most: int = GROUP_MAX) -> Iterator[list[ApplyStep]]:
-    """
-    Group *steps* in their order: of overlapping segments the later one follows the verdict on
-    the earlier one.
-    """
+    """Group *steps* in order: an overlapping segment follows the verdict on the earlier one."""
     group: list[ApplyStep] = []
     reached: dict[TopicIdPartition, tuple[int, int]] = {}
     for step in steps:

@@ -1,10 +1,4 @@
-"""
-The bucket reader: it lists the sets of a store by user partition, and the engine reads their
-manifests.
-
-The partitions of a wave are listed, then their manifests are read. The memory holds the sets of one
-wave, or of the largest partition.
-"""
+"""The bucket reader: it lists and reads the sets of a wave of partitions, and holds these."""
 
 from __future__ import annotations
 
@@ -14,8 +8,13 @@ from typing import TYPE_CHECKING, Final
 from rlmm.findings import tier_findings as kinds
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.layout.object_names import ObjectKind, parse_object_key, partition_folder
-from spark_tiering.maintenance.rebuild.manifests import SETS_MAX, ReadTask, read_sets
-from spark_tiering.maintenance.rebuild.object_sets import ListedSet, ReadSet
+from spark_tiering.maintenance.rebuild.manifests import (
+    SETS_MAX,
+    ListedSet,
+    ReadSet,
+    ReadTask,
+    read_sets,
+)
 from spark_tiering.reporting.progress import Meter
 from spark_tiering.store_listing.manifests import partition_folders, topic_folders
 
@@ -44,7 +43,6 @@ class BucketReader:
     wave_sets: int = WAVE_SETS
     meter: Meter = field(default_factory=Meter)
     sets: int = 0
-    """Sets that were listed so far."""
     unknown_keys: int = 0
     """Keys of partitions that name no segment."""
     _listed: dict[TopicIdPartition, list[ListedSet]] = field(default_factory=dict)

@@ -1,7 +1,4 @@
-"""
-The decision about each segment of a user partition: the objects are compared with the metadata.
-Pure.
-"""
+"""The decision about each segment of a user partition, by its objects and the metadata. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.maintenance.rebuild.object_sets import ReadSet
+    from spark_tiering.maintenance.rebuild.manifests import ReadSet
 
 
 class RebuildFate(StrEnum):
@@ -34,9 +31,7 @@ class RebuildFate(StrEnum):
     UNKNOWN = "unknown-topic"
     """Not in the metadata, and of a topic id that the cluster does not have."""
     BROKEN = "broken"
-    """Its objects are not whole, or could not be read."""
     LOST = "lost"
-    """Finished in the metadata, and not in the store."""
 
 
 class SegmentDecision(NamedTuple):
@@ -44,7 +39,6 @@ class SegmentDecision(NamedTuple):
     segment_id: SegmentId
     start_offset: int
     segment: SegmentMetadata | None = None
-    """The segment by its manifest."""
     detail: str = ""
     code: str = ""
     """The code of the finding, where it is broken."""
@@ -71,10 +65,9 @@ _DELETED = (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FIN
 
 def differences(recovered: SegmentMetadata, known: SegmentMetadata) -> list[str]:
     """
-    Return the fields in which manifest and metadata contradict each other, with both values.
-
-    Broker and event time are not compared: a manifest has those of the start. A segment without
-    a transaction index whose flag is not set was written by brokers before 4.0.
+    Return the fields in which manifest and metadata contradict each other, with both values. Broker
+    and event time are not compared: a manifest has those of the start. A segment without a
+    transaction index whose flag is not set was written by brokers before 4.0.
     """
     found = []
     for name in FIELDS:
@@ -101,12 +94,9 @@ def decide(
     is_topic_known: bool = True,
 ) -> PartitionDifference:
     """
-    Decide about each segment of *partition*, of which the store has *found* and the metadata
-    *present*.
-
-    *past* has the known deletions of segments that the metadata does not have; *deletion* is
-    the state of that of the whole partition, from any history. Segments of an unknown topic are
-    not brought back.
+    Decide about each segment of *partition* by the sets *found* and the metadata *present*. *past*
+    has the known deletions of other segments; *deletion* is the state of the partition's, from any
+    history. Segments of an unknown topic are not brought back.
     """
     covers = ReadableCover(present.values())
     decided = [_of_set(one, present, past, covers, deletion) for one in found]
@@ -201,10 +191,7 @@ class SegmentOverlap(NamedTuple):
 
 
 def overlaps(difference: PartitionDifference) -> list[SegmentOverlap]:
-    """
-    Yield neighbours by offset that hold the same offsets: each segment with the one before it
-    that reaches furthest.
-    """
+    """Return overlapping neighbours: each segment with the earlier one that reaches furthest."""
     events = [one for one in difference.decided if one.fate is RebuildFate.MISSING]
     turn = {id(one): number for number, one in enumerate(events)}
     found: list[SegmentOverlap] = []

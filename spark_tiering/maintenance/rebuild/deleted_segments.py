@@ -1,9 +1,4 @@
-"""
-Deleted segments, by every known history: the topic, a snapshot, a backup.
-
-A state forgets a segment whose deletion is finished; only records have it. The memory holds only
-the segments in question, and does not grow with the history.
-"""
+"""Deleted segments, by the records of any history: a state forgets finished deletions."""
 
 from __future__ import annotations
 
@@ -76,10 +71,7 @@ class OfRecords:
 
 
 def may_delete(value: bytes) -> bool:
-    """
-    Return whether a value may be an update or a partition's deletion: its second byte is the
-    kind.
-    """
+    """Return whether a value may be an update or a deletion, by its second byte."""
     return len(value) > 1 and value[1] in (1, 2)
 
 

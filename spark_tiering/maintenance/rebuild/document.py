@@ -4,13 +4,10 @@ The file of events, line by line, both ways. Pure.
     {"format": "rlmm-tier-rebuild", "version": 1, "source": {...}, "counts": {...}, ...}
     {"event": "COPY_SEGMENT_STARTED", "topic": "orders", "partition": 3, "start_offset": 0, ...}
     {"event": "COPY_SEGMENT_FINISHED", "topic": "orders", "partition": 3, "start_offset": 0, ...}
-    ...
     {"end": true, "events": 2, "sha256": "..."}
 
-Each event is a line that says what a person wants to know of it, the key of the manifest that it is
-from, and, as `value`, the record that is published. A line whose words and whose record say two
-things is refused, and so is a file of which any byte was changed: what is not wanted is left out by
-`--topic`, or by making the file anew.
+A line has the fields of its event for people, the key of its manifest, and, as `value`, the record
+to publish. The reader refuses a line whose fields and record differ, and a changed file.
 """
 
 from __future__ import annotations
@@ -67,7 +64,6 @@ class EventsFileHeader:
     """The log that the store was compared with; None where there was none."""
     made_ms: int
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Segments by `RebuildFate`."""
 
 
 def entry_of(segment: SegmentMetadata) -> RestoredSegment:
@@ -95,9 +91,6 @@ def entry_of(segment: SegmentMetadata) -> RestoredSegment:
     return RestoredSegment(start, finish)
 
 
-# ------------------------------------------------------------------------------------- writing
-
-
 class _Identity(msgspec.Struct):
     cluster_id: str
     topic_id: Uuid
@@ -114,7 +107,6 @@ class _HeadLine(msgspec.Struct, kw_only=True):
     format: str = FORMAT
     version: int = VERSION
     made: Any = None
-    """The same time for people."""
     made_ms: int
     source: _Source
     identity: _Identity | None = None
@@ -135,10 +127,7 @@ def head_fields(head: EventsFileHeader) -> dict[str, Any]:
 
 
 def entry_fields(entry: RestoredSegment, prefix: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """
-    Return both lines of a segment. Raise `NotPublishable` for events that no broker could
-    decode.
-    """
+    """Return both lines of a segment. Raise `NotPublishable` for undecodable events."""
     start, finish = entry
     partition = start.id.partition
     where = {
@@ -184,9 +173,6 @@ def end_fields(events: int, sha256: str) -> dict[str, Any]:
 
 def _text(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
-
-
-# ------------------------------------------------------------------------------------- reading
 
 
 def parse_head(found: Mapping[str, Any]) -> EventsFileHeader:

@@ -1,30 +1,55 @@
-"""
-Manifests: a unit of work reads those of some sets, and recovers segments from them.
-
-Executors import this module. A fault of a set is a value; nothing of a unit is secret.
-"""
+"""Manifests: a unit of work on an executor reads them; a fault of a set is a value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rlmm.errors import RlmmError
 from rlmm.findings import tier_findings as kinds
 from spark_tiering.layout.findings import LayoutFault, LayoutFinding
 from spark_tiering.layout.manifest_document import MANIFEST_BYTES_MAX, parse_manifest
 from spark_tiering.layout.metadata_recovery import CustomFields, recover_from
-from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.layout.object_names import ObjectKind, ObjectName, object_key
 from spark_tiering.layout.object_verification import StoredObject, verify_objects
-from spark_tiering.maintenance.rebuild.object_sets import ListedSet, ReadSet
 from spark_tiering.stores.opening import process_store
 from spark_tiering.stores.results import ObjectArchived
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rlmm.findings.finding import FindingKind
+    from rlmm.metadata.ids import SegmentId
+    from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.layout.manifest import Manifest
     from spark_tiering.stores.opening import StoreSettings
     from spark_tiering.stores.protocol import ObjectStore
+
+
+class ListedSet(NamedTuple):
+    segment_id: SegmentId
+    start_offset: int
+    sizes: Mapping[ObjectKind, int]
+    modified_ms: int = 0
+    """When its manifest was written, or, without one, another object."""
+
+    @property
+    def name(self) -> ObjectName:
+        return ObjectName(self.segment_id, self.start_offset, ObjectKind.MANIFEST)
+
+    def key(self, prefix: str) -> str:
+        return object_key(self.segment_id, self.start_offset, ObjectKind.MANIFEST, prefix)
+
+
+class ReadSet(NamedTuple):
+    segment_id: SegmentId
+    start_offset: int
+    modified_ms: int
+    segment: SegmentMetadata | None
+    """The segment by its manifest; None where that is of no use."""
+    code: str = ""
+    detail: str = ""
+
 
 SETS_MAX: Final = 200
 

@@ -1,9 +1,7 @@
 """
-The publishing of events: through a log that this process opens, or through a service.
-
-A folder, or the topic of a cluster, takes every event as a broker writes it, and the publisher
-reads on for the verdict on each. A service judges events before it takes them. Blocking, for one
-thread.
+The publishing of events: through a log that this process opens, or through a service. A log takes
+every event as a broker writes it, and the publisher reads on for the verdict on each. A service
+judges events before it takes them. Blocking, for one thread.
 """
 
 from __future__ import annotations
@@ -50,14 +48,11 @@ TIMEOUT_S: Final = 60.0
 class PartitionMetadata(NamedTuple):
     segments: Mapping[SegmentId, SegmentMetadata]
     gone: Collection[SegmentId] = ()
-    """Segments in question whose deletion is finished."""
     deletion: str = ""
-    """The state of the deletion of the whole partition."""
 
 
 class RebuildPublisher(Protocol):
     where: str
-    """For people."""
     identity: LogIdentity | None
     """None of a log that does not exist yet, and is only read."""
     judges: bool
@@ -82,10 +77,7 @@ def open_publisher(
     *,
     is_written: bool,
 ) -> RebuildPublisher:
-    """
-    Return the publisher for *access*. A folder without a log is begun with *count* metadata
-    partitions, unless nothing is to be written.
-    """
+    """Return the publisher for *access*; a new log gets *count* partitions if it *is_written*."""
     if not isinstance(access, EmbeddedAccess):
         return _ByService(tier, wanted)
     thread = LoopThread("rlmm-rebuild")
@@ -253,9 +245,7 @@ class _ByService:
         ]
         state = image.delete
         return PartitionMetadata(
-            {one.id: one for one in image.segments},
-            set(gone),
-            "" if state is None else state.name,
+            {one.id: one for one in image.segments}, set(gone), "" if state is None else state.name
         )
 
     def publish(self, events: Sequence[Event]) -> list[str]:

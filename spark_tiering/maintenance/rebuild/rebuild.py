@@ -1,10 +1,4 @@
-"""
-The rebuild: the store is listed, manifests are read, then the metadata is read, and events that it
-lacks go into a file.
-
-The metadata is read after the listing: a listed segment was begun by then, so a segment that the
-metadata does not have is not one that is being copied.
-"""
+"""The rebuild: lists the store, then reads the metadata: it has all that is being copied."""
 
 from __future__ import annotations
 
@@ -58,20 +52,15 @@ PIECE_BYTES: Final = 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class RebuildOptions:
     fields: CustomFields = CustomFields.NONE
-    """The fields that brokers keep as custom metadata."""
     custom_bytes_max: int = CUSTOM_METADATA_BYTES_MAX
     pasts: Sequence[DeletionHistory] = ()
-    """Snapshots and backups."""
     wave_sets: int = WAVE_SETS
 
 
 def rebuild(
     tier: Tier, path: Path | None, options: RebuildOptions, meter: Meter | None = None
 ) -> RebuildReport:
-    """
-    Compare the store with the metadata; write the segments that it lacks into the new file *path*,
-    which is not made where none is missing.
-    """
+    """Compare the store with the metadata, and write missing segments to the new *path*."""
     if path is not None:
         require_free(path)
     return _Rebuild(tier, options, meter or Meter()).run(path)
@@ -96,7 +85,6 @@ class _Rebuild:
         self._seen: set[TopicIdPartition] = set()
         self._cluster = tier.cluster
         self._topics: dict[str, Uuid | None] = {}
-        """The topic ids of the cluster, by name."""
 
     def run(self, path: Path | None) -> RebuildReport:
         began_s = time.monotonic()
@@ -111,8 +99,6 @@ class _Rebuild:
                 report.file = str(path)
         report.elapsed_s = time.monotonic() - began_s
         return report
-
-    # ------------------------------------------------------------------------------ judging
 
     def _judge(self, wave: Wave, body: BinaryIO) -> None:
         moment = self._moment()
@@ -206,8 +192,6 @@ class _Rebuild:
             one.segment_id, one.start_offset, ObjectKind.MANIFEST, self._tier.request.prefix
         )
         return not isinstance(self._tier.store.head(key, is_sum_wanted=False), ObjectAbsent)
-
-    # ------------------------------------------------------------------------------ the file
 
     def _write(self, path: Path, body: BinaryIO) -> None:
         report, request = self._report, self._tier.request

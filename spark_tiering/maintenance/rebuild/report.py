@@ -62,12 +62,10 @@ def segment_finding(
 @dataclass
 class RebuildReport:
     file: str = ""
-    """The file of events; empty without one."""
     store: str = ""
     identity: LogIdentity | None = None
     counts: Counter[RebuildFate] = field(default_factory=Counter)
     partitions: int = 0
-    """User partitions that were compared."""
     unknown_keys: int = 0
     overlaps: int = 0
     doubtful: int = 0

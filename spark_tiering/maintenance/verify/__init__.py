@@ -1,14 +1,9 @@
 """
 Verify: the objects of every finished segment are checked against manifest and metadata.
 
-    with open_tier(request) as tier:
-        report = verify_tier(tier, VerifyOptions(is_deep=True))
-        report.is_fine, report.findings
-
 Three requests for a segment tell whether its objects exist, with the lengths of their manifest and
 the checksum of their writer. A deep check also reads them: the CRC of every batch, offsets against
-the metadata, every index against the log. Extents are checked by metadata alone. The job changes
-nothing.
+the metadata, every index against the log. Extents need metadata alone. The job changes nothing.
 
 Invariants:
 
@@ -18,16 +13,13 @@ Invariants:
 
 May be imported by `rlmm.cli.tier_maintenance`.
 
-- `settings`: Settings of the checks: their depth and pace.
-- `values`: The values of a unit, and the faults of a segment.
+- `values`: The settings of the checks, the values of a unit, and the faults of a segment.
 - `object_checks`: The objects of a segment against its manifest and its metadata.
-- `segment_files`: A tiered segment as the files of a broker.
-- `salvage`: The offsets of a damaged log that can still be read.
+- `salvage`: Segment files as a broker has them; readable offsets of a damaged log.
 - `content_checks`: A log and its indexes, checked in one pass.
 - `unit_execution`: One unit on an executor: the store, the key ring, the pace.
-- `extents`: Gaps, overlaps and epochs between segments.
 - `segment_choice`: The choice and order of segments, and the size of units.
-- `fault_findings`: Faults as findings, and the offsets lost with them.
+- `fault_findings`: Faults within and between segments as findings, and the lost offsets.
 - `report`: The report for people and programs.
 - `verification`: The driver: units in waves, and the metadata once more.
 """

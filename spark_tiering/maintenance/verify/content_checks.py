@@ -1,7 +1,4 @@
-"""
-Content checks: the log of a segment is read once and checked, with each index, against the others
-and against the metadata. No I/O but through the given source.
-"""
+"""Content checks: one pass checks the log, its indexes and the metadata against each other."""
 
 from __future__ import annotations
 
@@ -13,8 +10,12 @@ from rlmm.retention.segment_lineage import began_behind
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.layout.segment_indexes import INDEX_PARTS
 from spark_tiering.maintenance.verify.object_checks import of_unreadable
-from spark_tiering.maintenance.verify.salvage import DamagedLogReader, positions_of
-from spark_tiering.maintenance.verify.segment_files import SegmentLogFile, stream_of
+from spark_tiering.maintenance.verify.salvage import (
+    DamagedLogReader,
+    SegmentLogFile,
+    positions_of,
+    stream_of,
+)
 from spark_tiering.maintenance.verify.values import SegmentFault, plain
 from spark_tiering.segment_reading.protocol import ReadFault, SegmentUnreadable
 from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
@@ -58,10 +59,7 @@ def check_content(
     *,
     allows_holes: bool,
 ) -> SegmentContent:
-    """
-    Check a segment of whose log *readable_bytes* exist. *snapshot_before* is the producer
-    snapshot of the segment that ends just below.
-    """
+    """Check the *readable_bytes* of a log; *snapshot_before* ends just below the segment."""
     check = _Check(segment, source, readable_bytes, allows_holes=allows_holes)
     return check.run(snapshot_before)
 
@@ -130,8 +128,6 @@ class _Check:
         entries = None if snapshot_before is None else parse_snapshot(snapshot_before)
         return ProducerState(entries) if isinstance(entries, dict) else None
 
-    # --------------------------------------------------------------------------------- the log
-
     def _pass_over(self, made: CompanionsOfLog, *, is_whole: bool) -> SegmentPass | None:
         """Check the log against its indexes; return None where it could not be read to its end."""
         file = SegmentLogFile(ObjectKind.LOG, self._source, self._readable_bytes)
@@ -156,11 +152,7 @@ class _Check:
             detail = f"readable up to byte {walk.stop} of {size}"
             self._faults.append(
                 SegmentFault(
-                    tier_kinds.OBJECT_LENGTH.code,
-                    ObjectKind.LOG,
-                    self._source.where,
-                    detail,
-                    lost,
+                    tier_kinds.OBJECT_LENGTH.code, ObjectKind.LOG, self._source.where, detail, lost
                 )
             )
         return passed
@@ -217,8 +209,6 @@ class _Check:
         codes = {one.code for one in self._faults}
         is_damaged = tier_kinds.OBJECT_DAMAGED.code in codes
         return self._source.manifest.is_encrypted and is_damaged and not any(self._parts.values())
-
-    # ------------------------------------------------------------------------------ the indexes
 
     def _index_fault(self, kind: FindingKind, part: SegmentPart, detail: str) -> SegmentFault:
         key = self._source.keys[ObjectKind.INDEXES]

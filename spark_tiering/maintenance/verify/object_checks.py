@@ -1,7 +1,4 @@
-"""
-Object checks: the objects of a segment against its manifest and its metadata, by three requests
-where nothing is wrong. No I/O but through the given store.
-"""
+"""Object checks by manifest and metadata: three requests for a segment without faults."""
 
 from __future__ import annotations
 
@@ -71,11 +68,11 @@ def examine_objects(
         _mismatch(found, keys, whole if _is_about_size(manifest, segment, found) else ())
         for found in verify_segment(manifest, segment)
     ]
-    faults += [
-        _archived(keys, kind, one.storage_class, whole)
-        for kind, one in facts.items()
-        if one.is_archived
-    ]
+    for kind, one in facts.items():
+        if one.is_archived:
+            detail = plain(str(ObjectArchived(keys[kind], one.storage_class)))
+            code = tier_kinds.OBJECT_ARCHIVED.code
+            faults.append(SegmentFault(code, kind, keys[kind], detail, whole))
     sizes = {kind: one.size_bytes for kind, one in facts.items() if not one.is_archived}
     return ObjectChecks(tuple(faults), keys, manifest, sizes)
 
@@ -96,7 +93,7 @@ def _without_manifest(
         if not isinstance(store.head(keys[kind], is_sum_wanted=False), ObjectFacts):
             detail = f"{kind}: there is no such object"
             faults.append(
-                SegmentFault(_code(tier_kinds.OBJECT_MISSING), kind, keys[kind], detail, whole)
+                SegmentFault(tier_kinds.OBJECT_MISSING.code, kind, keys[kind], detail, whole)
             )
     return tuple(faults)
 
@@ -112,11 +109,11 @@ def _of_object(found: LayoutFinding, keys: Keys, whole: Offsets) -> SegmentFault
     kind = _KINDS.get(found.kind)
     if kind is None:  # the manifest contradicts itself
         return _mismatch(found, keys, whole)
-    return SegmentFault(_code(kind), name, keys[name], plain(found.detail), whole)
+    return SegmentFault(kind.code, name, keys[name], plain(found.detail), whole)
 
 
 def _mismatch(found: LayoutFinding, keys: Keys, lost: Offsets) -> SegmentFault:
-    code, key = _code(tier_kinds.MANIFEST_MISMATCH), keys[ObjectKind.MANIFEST]
+    code, key = tier_kinds.MANIFEST_MISMATCH.code, keys[ObjectKind.MANIFEST]
     return SegmentFault(code, ObjectKind.MANIFEST, key, plain(found.detail), lost)
 
 
@@ -124,12 +121,3 @@ def _is_about_size(manifest: Manifest, segment: SegmentMetadata, found: LayoutFi
     """Return whether readers would get other bytes: they go by both sizes."""
     is_other_size = manifest.chunks.original_bytes != segment.size_bytes
     return is_other_size and found.detail.startswith("a log of")
-
-
-def _archived(keys: Keys, kind: ObjectKind, storage_class: str, whole: Offsets) -> SegmentFault:
-    detail = str(ObjectArchived(keys[kind], storage_class))
-    return SegmentFault(_code(tier_kinds.OBJECT_ARCHIVED), kind, keys[kind], plain(detail), whole)
-
-
-def _code(kind: FindingKind) -> str:
-    return kind.code

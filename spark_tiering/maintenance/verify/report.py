@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rlmm.findings import tier_findings as tier_kinds
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from rlmm.findings.finding import Finding
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.maintenance.verify.settings import SegmentSample
-    from spark_tiering.maintenance.verify.values import Offsets, VerifyWork
+    from spark_tiering.maintenance.verify.values import Offsets, SegmentSample, VerifyWork
     from spark_tiering.reporting.report import FindingSample
 
 FORMAT: Final = "rlmm-tier-verify"
@@ -44,7 +43,6 @@ class VerifyReport:
     """Segments with faults that were deleted, or were being deleted, by the end."""
     sample: SegmentSample | None = None
     stopped: str = ""
-    """Why the verification ended early; empty where it did not."""
     after: str = ""
     """The segment behind which the next run begins, where this one was stopped."""
     notes: tuple[str, ...] = ()
@@ -85,7 +83,7 @@ class VerifyReport:
             "endedMs": self.ended_ms,
             "isFine": self.is_fine,
             "isDeep": self.is_deep,
-            "sample": None if self.sample is None else _sample_fields(self.sample),
+            "sample": None if self.sample is None else asdict(self.sample),
             "stopped": self.stopped,
             "after": self.after,
             "partitions": self.partitions,
@@ -137,7 +135,3 @@ class VerifyReport:
         if self.is_deep:
             text += f", {size_text(work.read_bytes)} read"
         return f"{text}; {self.requests_per_million} requests for a million segments"
-
-
-def _sample_fields(sample: SegmentSample) -> dict[str, Any]:
-    return {"count": sample.count, "share": sample.share, "seed": sample.seed}

@@ -1,9 +1,8 @@
 """
-Salvage: which offsets of a damaged log can still be read. No I/O of its own.
-
-Behind damage the reader looks for a batch where the damaged one says that it ends, and where the
-offset index says that one begins; a chunk that cannot be opened is lost to its end. Where neither
-leads to a sound batch, the rest counts as lost.
+Salvage: which offsets of a damaged log can still be read. No I/O of its own. Behind damage the
+reader looks for a batch where the damaged one says that it ends, and where the offset index says
+that one begins; a chunk that cannot be opened is lost to its end. Where neither leads to a sound
+batch, the rest counts as lost.
 """
 
 from __future__ import annotations
@@ -14,17 +13,79 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rlmm.records.header import LENGTH_FROM, LENGTH_MIN
-from spark_tiering.maintenance.verify.segment_files import SegmentLogFile
 from spark_tiering.segment_reading.protocol import SegmentUnreadable
 from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.log_walk import LogWalk
-from spark_tiering.segments.partition_files import FileStream
+from spark_tiering.segments.partition_files import PIECE_BYTES, FileStream, SourceFileFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from spark_tiering.maintenance.verify.values import Offsets
-    from spark_tiering.segment_reading.protocol import SegmentBytes
+    from spark_tiering.segment_reading.protocol import Piece, SegmentBytes
+
+
+class SegmentLogFile:
+    """A log of *readable_bytes* as the only file; `SegmentUnreadable` ends a read at `reached`."""
+
+    piece_bytes = PIECE_BYTES
+
+    def __init__(self, name: str, source: SegmentBytes, readable_bytes: int | None = None) -> None:
+        self.name = name
+        self.reached = 0
+        """The first byte that was not read."""
+        self._source = source
+        self._end = source.log_bytes if readable_bytes is None else readable_bytes
+        self._pieces: Iterator[Piece] = iter(())
+        self._held = memoryview(b"")
+        self._position = -1
+
+    def facts(self) -> Mapping[str, SourceFileFacts]:
+        return {self.name: SourceFileFacts(self._source.log_bytes, -1)}
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        """Return the bytes [start, start + size) of the log; fewer where the readable ones end."""
+        del name
+        if start != self._position:
+            self._held, self._position = memoryview(b""), start
+            last_byte = self._end - 1
+            begins = start <= last_byte
+            self._pieces = self._source.pieces(start, last_byte) if begins else iter(())
+        wanted = min(size, max(self._end - start, 0))
+        parts, lacking = [], wanted
+        while lacking:
+            if not self._held:
+                self._held = memoryview(next(self._pieces, b""))
+                if not self._held:
+                    break
+                reached = self._position + wanted - lacking + len(self._held)
+                self.reached = max(self.reached, reached)
+            parts.append(self._held[:lacking])
+            self._held = self._held[lacking:]
+            lacking -= len(parts[-1])
+        self._position += wanted - lacking
+        return b"".join(parts)
+
+
+class MemoryFile:
+    """Holds one index in memory as the only file of a partition."""
+
+    piece_bytes = PIECE_BYTES
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def facts(self) -> Mapping[str, SourceFileFacts]:
+        return {}
+
+    def read(self, name: str, start: int, size: int) -> bytes:
+        del name
+        return self._content[start : start + size]
+
+
+def stream_of(content: bytes, part: SegmentPart) -> FileStream:
+    return FileStream(MemoryFile(content), part.value, len(content), part)
+
 
 STRETCHES_MAX: Final = 64
 """How often reading begins anew in one log: each time costs a request."""
@@ -42,17 +103,10 @@ def positions_of(offset_index: bytes | None) -> list[int]:
 
 
 class DamagedLogReader:
-    """
-    Reads on behind damage. *chunk_bytes* is how much of the log is opened at once, 0 where it
-    is stored plain; *positions* are those of `positions_of`.
-    """
+    """Reads on behind damage; *chunk_bytes* of the log are opened at once, 0 for a plain one."""
 
     def __init__(
-        self,
-        source: SegmentBytes,
-        readable_bytes: int,
-        chunk_bytes: int,
-        positions: Sequence[int],
+        self, source: SegmentBytes, readable_bytes: int, chunk_bytes: int, positions: Sequence[int]
     ) -> None:
         self._source = source
         self._end = min(readable_bytes, source.log_bytes)
@@ -62,10 +116,7 @@ class DamagedLogReader:
         self._expected = 0
 
     def lost(self, position: int, first_offset: int, last_offset: int) -> Offsets:
-        """
-        Return the offsets from *first_offset* to *last_offset* that no sound batch holds.
-        The batch of the first should begin at *position*.
-        """
+        """Return the lost offsets; the batch of *first_offset* should begin at *position*."""
         self._lost, self._expected = [], first_offset
         for _ in range(STRETCHES_MAX):
             stop, gone_at = self._read_on(position, self._end, last_offset)
@@ -84,10 +135,7 @@ class DamagedLogReader:
             self._lost.append((self._expected, base_offset - 1))
 
     def _read_on(self, position: int, end: int, last_offset: int) -> tuple[int, int | None]:
-        """
-        Return the batches from *position* on, where they stop, and where nothing can be
-        read any more.
-        """
+        """Read batches; return where they stop, and where nothing can be read any more."""
         file = SegmentLogFile("log", self._source, end)
         stream = FileStream(file, "log", end, SegmentPart.LOG)
         stream.position = position
@@ -110,12 +158,9 @@ class DamagedLogReader:
             if not self._chunk_bytes:
                 return None
             least = (gone_at // self._chunk_bytes + 1) * self._chunk_bytes
-        found = [*self._from_index(least), *self._from_header(stop)]
-        return min((at for at in found if least <= at < self._end), default=None)
-
-    def _from_index(self, least: int) -> Iterator[int]:
         at = bisect_left(self._positions, least)
-        yield from self._positions[at : at + 1]
+        found = [*self._positions[at : at + 1], *self._from_header(stop)]
+        return min((at for at in found if least <= at < self._end), default=None)
 
     def _from_header(self, stop: int) -> Iterator[int]:
         """Return where the batch at *stop* ends, if its header is plausible."""

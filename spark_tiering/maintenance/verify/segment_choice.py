@@ -1,9 +1,4 @@
-"""
-The choice of segments: which are checked, in which order, in units of which size. Pure.
-
-The order is that of partitions and offsets: one segment says where a run has stopped, and the next
-run begins behind it.
-"""
+"""The choice of segments, by partition and offset, in units; runs go on behind one. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +19,7 @@ if TYPE_CHECKING:
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
-    from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
+    from spark_tiering.maintenance.verify.values import SegmentSample, VerifyOptions
 
 SEGMENTS_MAX: Final = 100
 """Segments of a unit: some seconds of requests."""
@@ -106,10 +101,7 @@ def expected_of(total: int, sample: SegmentSample | None) -> int:
 
 
 def requests_of(segment: SegmentMetadata, options: VerifyOptions) -> int:
-    """
-    Return the most requests of a segment without faults: its manifest may lie under the last
-    prefix, and chunks may not fill a request.
-    """
+    """Return the most requests of a faultless segment: a manifest may be under the last prefix."""
     places = KeyPlaces(("", *options.old_prefixes))
     try:
         found = places.candidates(segment.id, segment.start_offset, segment.custom_metadata)

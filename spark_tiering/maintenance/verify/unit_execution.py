@@ -1,9 +1,4 @@
-"""
-The execution of one unit: segments are checked one after the other, with the store and the key ring
-of the process, at the pace of the slot.
-
-A failure of the store is reported of its segment; where nothing can be checked at all, of the unit.
-"""
+"""The execution of one unit; a failure of the store is reported of its segment, if it can be."""
 
 from __future__ import annotations
 
@@ -62,10 +57,7 @@ def carry_out(
 
 
 class ThrottledReader:
-    """
-    A store whose requests are counted and paced; the next request waits for the bytes of the
-    last one.
-    """
+    """Counts and paces requests; the next one waits for the bytes of the last one."""
 
     def __init__(self, store: ObjectReader, throttle: Throttle) -> None:
         self.requests = 0
@@ -173,10 +165,7 @@ def readable_bytes(manifest: Manifest, stored_bytes: int) -> int:
 
 
 def merged(seen: ObjectChecks, content: tuple[SegmentFault, ...]) -> tuple[SegmentFault, ...]:
-    """
-    Join the faults of both checks of one segment. Those of reading the log are exact, but say
-    nothing new about an object that is missing or too short.
-    """
+    """Join both checks; faults of reading say nothing new of an object that is missing or cut."""
     read = [one for one in content if one.part == ObjectKind.LOG]
     is_closed = any(one.part == ObjectKind.MANIFEST for one in content)
     known = {(one.code, one.where) for one in seen.faults if one.part != ObjectKind.LOG}

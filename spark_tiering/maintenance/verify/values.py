@@ -1,15 +1,59 @@
-"""The values of a verification unit. All of it is pickled, and nothing in it is secret."""
+"""
+The settings of a verification, the values of a unit, which are pickled, and a segment's faults.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from rlmm.errors import ConfigError
+from spark_tiering.executor.throttle import UNBOUND, PaceLimits
 
 if TYPE_CHECKING:
     from rlmm.metadata.segment import SegmentMetadata
     from spark_tiering.executor.throttle import PaceLimits
     from spark_tiering.segment_reading.key_files import KeyRingSettings
     from spark_tiering.stores.opening import StoreSettings
+
+SAMPLE_MAX: Final = 100_000
+"""Most segments of a sample by number: they are held in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentSample:
+    """A random sample of segments; the same *seed* draws the same ones."""
+
+    count: int | None = None
+    share: float | None = None
+    """Above 0, up to 1."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if (self.count is None) is (self.share is None):
+            raise ConfigError("a sample is a number of segments or a share of them")
+        if self.count is not None and not 0 < self.count <= SAMPLE_MAX:
+            raise ConfigError(f"a sample of {self.count} segments, 1 to {SAMPLE_MAX} are possible")
+        if self.share is not None and not 0 < self.share <= 1:
+            raise ConfigError(f"a sample of {self.share:%} of all segments")
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyOptions:
+    is_deep: bool = False
+    """Logs and indexes are read and checked as well."""
+    sample: SegmentSample | None = None
+    max_requests: int | None = None
+    """Of the whole: no segment is begun that could take more."""
+    pace: PaceLimits = UNBOUND
+    """Of the whole; each slot gets its share."""
+    old_prefixes: tuple[str, ...] = ()
+    key_ring: KeyRingSettings | None = None
+    allows_holes: bool = False
+    """Offsets without records are not lost: for compacted topics."""
+    after: str = ""
+    """Begin behind this segment, where an earlier report has stopped."""
+
 
 Offsets = tuple[tuple[int, int], ...]
 """Ranges, both ends inclusive, rising."""
@@ -22,7 +66,6 @@ class SegmentFault(NamedTuple):
     part: str
     """The object, or the index in it; empty for the segment as a whole."""
     where: str
-    """The key of the object."""
     detail: str
     lost: Offsets = ()
     """Offsets that cannot be read because of the fault."""
@@ -58,9 +101,7 @@ class VerifyWork(NamedTuple):
     read_bytes: int = 0
     """Of logs, as they were before they were stored."""
     elsewhere: int = 0
-    """Segments that lie under an older prefix."""
     opened: int = 0
-    """Encrypted segments that were read."""
 
     def plus(self, other: VerifyWork) -> VerifyWork:
         return VerifyWork(*(one + more for one, more in zip(self, other, strict=True)))
@@ -74,7 +115,6 @@ class UnitVerdict:
     found: tuple[SegmentFaults, ...]
     work: VerifyWork
     failed: str = ""
-    """Why the unit could not check anything."""
 
 
 def plain(detail: str) -> str:

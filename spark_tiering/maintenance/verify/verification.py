@@ -1,7 +1,4 @@
-"""
-The verification: segments of the metadata go into units, units in waves to the engine, and each
-fault is compared once more with the metadata before it is reported.
-"""
+"""The verification: units of segments in waves; newest metadata confirms each fault."""
 
 from __future__ import annotations
 
@@ -14,9 +11,13 @@ from rlmm.findings import tier_findings as tier_kinds
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.request import unmet_notes
-from spark_tiering.maintenance.verify.extents import judge_extents
-from spark_tiering.maintenance.verify.fault_findings import extent_finding_of, finding_of, lost_of
+from spark_tiering.maintenance.tier import unmet_notes
+from spark_tiering.maintenance.verify.fault_findings import (
+    extent_finding_of,
+    finding_of,
+    judge_extents,
+    lost_of,
+)
 from spark_tiering.maintenance.verify.report import VerifyReport
 from spark_tiering.maintenance.verify.segment_choice import (
     behind,
@@ -49,8 +50,7 @@ if TYPE_CHECKING:
     from rlmm.metadata.shard import Shard
     from spark_tiering.execution.protocol import ExecutionEngine
     from spark_tiering.maintenance.tier import Tier, TierMoment
-    from spark_tiering.maintenance.verify.settings import VerifyOptions
-    from spark_tiering.maintenance.verify.values import Offsets
+    from spark_tiering.maintenance.verify.values import Offsets, VerifyOptions
     from spark_tiering.reporting.progress import Progress
 
 UNITS_AT_ONCE: Final = 8
@@ -75,10 +75,7 @@ def verify_tier(
     why_stop: Callable[[], str] = lambda: "",
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> VerifyReport:
-    """
-    Check every finished segment that is wanted. Raise the errors of store, metadata or engine
-    as a whole.
-    """
+    """Check every wanted finished segment. Raise the errors of store, metadata or engine."""
     return _Verification(tier, options, why_stop, on_progress).run()
 
 
@@ -149,8 +146,6 @@ class _Verification:
             tuple(self._notes),
         )
 
-    # ------------------------------------------------------------------------ which segments
-
     def _earliest(
         self, partitions: list[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, int | None]:
@@ -180,8 +175,6 @@ class _Verification:
             if any(judge_extents(partition, finished, earliest.get(partition))):
                 self._extents[partition] = earliest.get(partition)
             yield from finished
-
-    # ---------------------------------------------------------------------------- looking at them
 
     def _look_at(self, segments: Iterator[SegmentMetadata], meter: Meter) -> None:
         groups = in_groups(self._within_budget(segments), self._options)
@@ -260,8 +253,6 @@ class _Verification:
             self._suspects += _suspects_of(unit, outcome)
             if is_gapless:
                 self._reached = token_of(unit.segments[-1])
-
-    # ---------------------------------------------------------------------- before it is told
 
     def _confirm(self) -> None:
         """Compare the faults with the metadata of now, and report those that are left."""

@@ -1,18 +1,22 @@
-"""Events rebuilt from objects, and backups, into a topic of a real broker."""
+"""Rebuilt events, backups and exported plans beside a real broker."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from click.testing import CliRunner
 from msgspec.structs import replace
 
 from rlmm.base.loop_thread import LoopThread
+from rlmm.cli.main import cli
 from rlmm.errors import ConfigError
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.metadata.encoding import encode
+from rlmm_demo.world.service import DemoService
 from spark_tiering.maintenance.backup import import_ as importing
 from spark_tiering.maintenance.backup.export import export_backup
 from spark_tiering.maintenance.backup.files import open_backup, writing
@@ -20,14 +24,17 @@ from spark_tiering.maintenance.backup.import_ import import_backup
 from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow
 from spark_tiering.maintenance.rebuild.apply import apply
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
-from spark_tiering.maintenance.request import CareRequest
-from spark_tiering.maintenance.tier import TierLog
+from spark_tiering.maintenance.tier import CareRequest, TierLog
 from spark_tiering.maintenance.wiring import open_tier
+from spark_tiering.read_plan.plan_files import require_plan
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.tier_metadata.embedded import kafka_settings
 from spark_tiering.tier_metadata.settings import EmbeddedAccess
-from tests.kafka.clients import consumer, create_topic
+from tests.kafka.clients import consumer, create_topic, produce
+from tests.kafka.tiered import METADATA_PARTITIONS
+from tests.kafka.tools import METADATA_TOPIC
 from tests.support.builders import delete_finished, delete_started, started, tp
+from tests.support.cli.tier_command import forget_environment
 from tests.support.kafka.kafka_logs import delete_records, own_topic
 from tests.support.stores.segment_objects import put_set, whole_segment
 from tests.support.tier.metadata_accesses import opened
@@ -38,6 +45,69 @@ if TYPE_CHECKING:
     from spark_tiering.maintenance.backup.report import BackupExportReport
     from spark_tiering.maintenance.tier import Tier
     from tests.kafka.tiered import TieredKafka
+
+TOPIC = "frozen"
+SEGMENTS = 4
+RETENTION_MS = 3_600_000
+RECORDS = [b"%03d" % number + b"x" * 497 for number in range(28 * (SEGMENTS - 1) + 5)]
+
+
+async def test_f78_export_when_a_real_broker_tiers_then_each_source_gives_the_same_plan(
+    kafka_broker: TieredKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every source exports the same plan of a real broker's tier, each offset once."""
+    forget_environment(monkeypatch, tmp_path)
+    await kafka_broker.create_topic(TOPIC, settings={"retention.ms": str(RETENTION_MS)})
+    await produce(kafka_broker.login, TOPIC, RECORDS)
+    await kafka_broker.wait_until_tiered(TOPIC, SEGMENTS)
+    await kafka_broker.wait_until_trimmed(TOPIC)  # and no other segment is to come
+    await asyncio.to_thread(_compare, kafka_broker, tmp_path)
+
+
+def _compare(kafka: TieredKafka, folder: Path) -> None:
+    cluster = ["--bootstrap-server", kafka.bootstrap]
+    whole = folder / "topic.json"
+    _call(*cluster, "--topic", TOPIC, "--wait", "20s", "--save", str(whole))
+    plan = require_plan(whole)
+    copied = folder / "copied"
+    copied.mkdir()
+    data = kafka.node.data
+    shutil.copy(data / "meta.properties", copied)
+    for one in data.glob(f"{METADATA_TOPIC}-*"):
+        shutil.copytree(one, copied / one.name)
+    of_copies = ["--log-dirs", str(copied), "--partition-count", str(METADATA_PARTITIONS)]
+    _compare_with(folder / "folders", [*of_copies, *cluster], whole)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RLMM_LOG_KIND", "kafka")
+        patch.setenv("RLMM_KAFKA_BOOTSTRAP_SERVERS", kafka.bootstrap)
+        with DemoService(folder / "data", folder / "s") as service:
+            patch.undo()
+            service.wait_ready()
+            source = ["--sidecar", str(folder / "s"), *cluster]
+            _compare_with(folder / "service", source, whole)
+            service.stop()
+    offsets = [one for row in plan.segments for one in range(row.read_first, row.read_last + 1)]
+    assert offsets == list(range(len(RECORDS)))
+    assert not list(plan.gaps)
+    assert {one.expires_at_ms for one in plan.segments} == {
+        one.max_timestamp_ms + RETENTION_MS + 1 for one in plan.segments
+    }
+
+
+def _compare_with(folder: Path, source: list[str], whole: Path) -> None:
+    folder.mkdir()
+    plan, now, then = require_plan(whole), folder / "now.json", folder / "then.json"
+    _call(*source, "--topic", TOPIC, "--wait", "20s", "--save", str(now))
+    assert require_plan(now).partitions == plan.partitions
+    assert require_plan(now).facts == plan.facts
+    _call(*source, "--token", plan.token, "--save", str(then))
+    assert then.read_bytes() == whole.read_bytes()
+
+
+def _call(*arguments: str) -> None:
+    result = CliRunner().invoke(cli, ["tier", "export", *arguments])
+    assert result.exit_code == 0, result.output
+
 
 COUNT = 3
 ORDERS = tp("orders", 0)
@@ -72,10 +142,7 @@ def exported(access: EmbeddedAccess, file: Path) -> BackupExportReport:
 async def test_apply_when_the_target_is_a_real_topic_then_it_has_the_segments(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    A rebuild on a real topic restores the segments of two brokers, a second application publishes
-    nothing, and segments deleted meanwhile stay deleted.
-    """
+    """A rebuild on a real topic restores segments once; those deleted meanwhile stay deleted."""
     access = await own_access(kafka_broker)
     older = whole_segment("older", partition=ORDERS, broker_id=1, event_timestamp_ms=1)
     newer = whole_segment("newer", partition=ORDERS, broker_id=2, event_timestamp_ms=2)
@@ -129,10 +196,7 @@ def made_backup(file: Path, header: BackupHeader) -> Path:
 async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
     kafka_broker: TieredKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    An import into a real topic keeps keys, times, headers, tombstones and order, also after an
-    interruption, and its export is the same.
-    """
+    """An import into a real topic keeps records in order, also after an interruption."""
     access = await own_access(kafka_broker)
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
     extents = {0: BackupExtent(10, 16), 1: BackupExtent(0, 0), 2: BackupExtent(0, 1)}
@@ -168,10 +232,7 @@ async def test_import_when_the_target_is_a_real_topic_then_it_has_the_records(
 async def test_backup_of_a_real_topic_when_it_has_holes_then_they_are_told(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    The backup of a topic with a trimmed head and transaction markers reports its holes, and the
-    import closes them.
-    """
+    """The backup of a real topic reports its holes, and the import closes them."""
     access = await own_access(kafka_broker)
     await committed(kafka_broker, access.topic, [b"%d" % number for number in range(5)])
     await committed(kafka_broker, access.topic, [b"last"])
@@ -201,10 +262,7 @@ async def committed(kafka: TieredKafka, topic: str, values: list[bytes]) -> None
 async def test_import_when_the_topic_stamps_records_then_it_is_told(
     kafka_broker: TieredKafka, tmp_path: Path
 ) -> None:
-    """
-    An import into a topic with log append time reports the new times, and a topic with other
-    records or a short retention is refused.
-    """
+    """An import reports a topic's own times; foreign records or short retention are refused."""
     access = await own_access(kafka_broker, **{"message.timestamp.type": "LogAppendTime"})
     there = await asyncio.to_thread(exported, access, tmp_path / "empty.jsonl")
     extents = {0: BackupExtent(10, 16), 2: BackupExtent(0, 1)}

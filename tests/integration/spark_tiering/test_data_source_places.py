@@ -16,7 +16,7 @@ from spark_tiering.data_source.options import parse_options
 from spark_tiering.data_source.query_planning import QueryPlanner
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.read_plan.document import format_plan
 from spark_tiering.read_plan.parquet import format_parquet

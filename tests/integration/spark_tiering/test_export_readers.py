@@ -60,10 +60,7 @@ def test_plan_when_spark_reads_its_table_then_finds_every_range(
 
 
 def test_plan_when_read_by_the_documented_program_then_gives_every_record(tmp_path: Path) -> None:
-    """
-    The program of docs/tier-care-export.md, with the store's name replaced, reads every record of a
-    range that begins and ends within segments, for every codec.
-    """
+    """The documented program reads every record of a range, for every codec."""
     log = WrittenLog(seed=3)
     log.fill(60)
     log.settle()

@@ -16,14 +16,21 @@ from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.rebuild.decision import RebuildFate
 from spark_tiering.maintenance.rebuild.document import entry_of
 from spark_tiering.maintenance.rebuild.rebuild import RebuildOptions, rebuild
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import delete_finished, delete_started, partition_delete
 from tests.support.stores.segment_objects import put_set, whole_segment
 from tests.support.tier.job_folders import TierPlace
-from tests.support.tier.lost_tiers import LOGS, ORDERS, Lost, counted, store_partition_delete
-from tests.support.tier.metadata_answers import answers_in, answers_of
+from tests.support.tier.lost_tiers import (
+    LOGS,
+    ORDERS,
+    Lost,
+    answers_in,
+    answers_of,
+    counted,
+    store_partition_delete,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,9 +41,6 @@ MARKED = PartitionDeleteState.DELETE_PARTITION_MARKED
 
 
 pytestmark = pytest.mark.usefixtures("bare_environment")
-
-
-# -------------------------------------------------------------------------- the topic is lost
 
 
 def test_rebuild_when_the_metadata_is_lost_then_the_service_answers_as_before(
@@ -74,8 +78,7 @@ def test_rebuild_when_copies_of_two_brokers_hold_the_same_then_the_later_one_is_
     older = whole_segment("older", 0, 99, partition=ORDERS, broker_id=1, event_timestamp_ms=1)
     newer = whole_segment("newer", 0, 99, partition=ORDERS, broker_id=2, event_timestamp_ms=2)
     beside = whole_segment("beside", 0, 99, partition=LOGS)
-    for one in (newer, older, beside):
-        put_set(lost.store, one)
+    lost.put(newer, older, beside)
     saved = lost.save()
     assert "TIER-EXTENT-OVERLAP (1)" in saved.stdout
     assert "  orders-0 segment" in saved.stdout
@@ -87,10 +90,7 @@ def test_rebuild_when_copies_of_two_brokers_hold_the_same_then_the_later_one_is_
 
 
 def test_f121_sets_that_are_not_whole_are_named_and_never_invented(lost: Lost) -> None:
-    """
-    Objects without manifest or log, cut, or of another segment are named, and no segment is
-    invented.
-    """
+    """Incomplete or foreign sets are named, and no segment is invented."""
     segments = {
         name: whole_segment(name, 100 * number, 100 * number + 99)
         for number, name in enumerate(("fine", "none", "nolog", "cut", "moved", "junk", "mute"))
@@ -132,27 +132,20 @@ def test_f121_sets_that_are_not_whole_are_named_and_never_invented(lost: Lost) -
     assert [one[0] for one in answers_in(lost.archive).listed] == [segments["fine"].id]
 
 
-# ------------------------------------------------------------------------------ what is deleted
-
-
 def deletions(lost: Lost) -> tuple[list[SegmentMetadata], list[Any]]:
     going, gone, kept = (
         whole_segment(name, 100 * number, 100 * number + 99, partition=ORDERS)
         for number, name in enumerate(("going", "gone", "kept"))
     )
     dropped = whole_segment("dropped", partition=LOGS)
-    for one in (going, gone, kept, dropped):
-        put_set(lost.store, one)
+    lost.put(going, gone, kept, dropped)
     events: list[Any] = [event for one in (going, gone, kept, dropped) for event in entry_of(one)]
     events += [delete_started(going.id), delete_started(gone.id), delete_finished(gone.id)]
     return [going, gone, dropped, kept], events
 
 
 def test_f114_what_the_topic_knows_as_deleted_is_named_and_not_brought_back(lost: Lost) -> None:
-    """
-    The rebuild names deleted segments and does not bring them back, even those known from the
-    topic's history alone.
-    """
+    """Deleted segments are named and not restored, even by the topic's history alone."""
     (going, gone, dropped, kept), events = deletions(lost)
     lost.publish(*events)
     found = lost.compare()
@@ -167,10 +160,7 @@ def test_f114_what_the_topic_knows_as_deleted_is_named_and_not_brought_back(lost
 def test_f116_what_a_backup_or_a_snapshot_knows_as_deleted_is_not_brought_back(
     lost: Lost, tmp_path: Path
 ) -> None:
-    """
-    The rebuild does not restore segments, or partitions, that a backup or snapshot knows as
-    deleted.
-    """
+    """The rebuild restores nothing that a backup or snapshot knows as deleted."""
     _, events = deletions(lost)
     lost.publish(*events)
     store_partition_delete(lost, partition_delete(MARKED, LOGS))
@@ -197,19 +187,12 @@ def test_f116_what_a_backup_or_a_snapshot_knows_as_deleted_is_not_brought_back(
     assert refused.output.count("\n") == 1
 
 
-# -------------------------------------------------------------------------- beside what is there
-
-
 def test_rebuild_when_a_part_is_missing_then_only_that_is_brought_back(lost: Lost) -> None:
-    """
-    The rebuild restores only lost segments and recognises those that are equal, different, open or
-    superseded.
-    """
+    """Only lost segments are restored; equal, different, open or superseded ones are told."""
     equal, missing = whole_segment("a", 0, 99), whole_segment("b", 100, 199)
     different, opened = whole_segment("c", 200, 299), whole_segment("d", 300, 399)
     inner, absent = whole_segment("e", 10, 50), whole_segment("f", 400, 499)
-    for one in (equal, missing, different, opened, inner):
-        put_set(lost.store, one)
+    lost.put(equal, missing, different, opened, inner)
     lost.finish(equal, replace(different, size_bytes=41), absent)
     lost.publish(entry_of(opened).start)
     found = lost.compare()

@@ -13,29 +13,22 @@ from click.testing import CliRunner
 
 from rlmm.cli.main import cli
 from spark_tiering.maintenance.rebuild.document import entry_of
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.reporting.progress import Meter
 from tests.support.builders import delete_finished, delete_started
 from tests.support.server.memory_service import ServedMetadata
-from tests.support.stores.segment_objects import put_set, whole_segment
-from tests.support.tier.lost_tiers import LOGS, ORDERS, Lost, counted
-from tests.support.tier.metadata_answers import answers_in
+from tests.support.stores.segment_objects import whole_segment
+from tests.support.tier.lost_tiers import LOGS, ORDERS, Lost, answers_in, counted
 
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
-def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(
-    lost: Lost,
-) -> None:
-    """
-    Segments that were deleted, copied again or changed since the file was made are named, and the
-    rest is published.
-    """
+def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(lost: Lost) -> None:
+    """Segments deleted, copied again or changed since are named; the rest is published."""
     names = ("a", "b", "c", "d")
     a, b, c, d = (whole_segment(name, n * 100, n * 100 + 99) for n, name in enumerate(names))
-    for one in (a, b, c, d):
-        put_set(lost.store, one)
+    lost.put(a, b, c, d)
     lost.finish(whole_segment("other", partition=LOGS))
     lost.save()
     lost.finish(a, replace(b, size_bytes=9), whole_segment("newer", 200, 299))
@@ -51,16 +44,17 @@ def test_apply_when_the_metadata_has_moved_on_then_what_contradicts_is_left_out(
 
 
 def test_apply_when_it_was_broken_off_then_it_is_gone_on_with(lost: Lost) -> None:
-    """
-    An application that was interrupted after a start or a finish continues and stores each event
-    once.
-    """
+    """An application interrupted at any event continues, and its progress goes to stderr."""
     a, b = whole_segment("a", 0, 99), whole_segment("b", 100, 199)
-    for one in (a, b):
-        put_set(lost.store, one)
-    lost.save()
+    lost.put(a, b)
+    made = lost.save("--output", "json")
+    assert "2 segments' objects listed" in made.stderr
+    assert "2 of 2 manifests read" in made.stderr
+    json.loads(made.stdout)
     lost.publish(entry_of(a).start)
-    report = json.loads(lost.apply("--output", "json").stdout)
+    applied = lost.apply("--output", "json")
+    assert "2 of 2 segments handled" in applied.stderr
+    report = json.loads(applied.stdout)
     assert (report["published"], report["resumed"]) == (2, 1)
     with open_tier(CareRequest(embedded=lost.archive)) as tier:
         assert sum(tier.moment().positions.values()) == 4
@@ -69,11 +63,8 @@ def test_apply_when_it_was_broken_off_then_it_is_gone_on_with(lost: Lost) -> Non
 def test_apply_when_a_file_was_made_for_another_log_then_is_refused_unless_it_is_meant(
     lost: Lost,
 ) -> None:
-    """
-    A file of another cluster, topic id or partition count is refused in one line, unless the
-    operator allows it.
-    """
-    put_set(lost.store, whole_segment(1))
+    """A file of another log is refused in one line, unless the operator allows it."""
+    lost.put(whole_segment(1))
     lost.finish(whole_segment("other", partition=LOGS))
     lost.save()
     shutil.rmtree(lost.archive)
@@ -88,8 +79,7 @@ def test_apply_when_a_file_was_made_for_another_log_then_is_refused_unless_it_is
 
 def test_apply_when_topics_are_chosen_then_only_those_are_published(lost: Lost) -> None:
     """An application of chosen topics publishes only their segments."""
-    for one in (whole_segment(1, partition=ORDERS), whole_segment(2, partition=LOGS)):
-        put_set(lost.store, one)
+    lost.put(whole_segment(1, partition=ORDERS), whole_segment(2, partition=LOGS))
     lost.save()
     assert lost.apply("--topic", "logs").exit_code == 0
     assert {asked[0] for asked in answers_in(lost.archive).look_ups} == {str(LOGS)}
@@ -117,7 +107,7 @@ def test_apply_when_the_file_is_not_whole_then_nothing_is_published(
     lost: Lost, change: Any, said: str
 ) -> None:
     """An incomplete file is refused with exit code 2 before a log is opened."""
-    put_set(lost.store, whole_segment(1))
+    lost.put(whole_segment(1))
     lost.save()
     lost.events.write_text(change(lost.events.read_text()))
     refused = lost.apply()
@@ -129,7 +119,7 @@ def test_apply_when_the_file_is_not_whole_then_nothing_is_published(
 
 def test_command_when_flags_contradict_each_other_then_says_so(lost: Lost) -> None:
     """The command refuses contradicting flags before it reads or makes anything."""
-    put_set(lost.store, whole_segment(1))
+    lost.put(whole_segment(1))
     lost.save()
     store = ("--store", str(lost.store))
     for flags, said in (
@@ -146,7 +136,7 @@ def test_command_when_flags_contradict_each_other_then_says_so(lost: Lost) -> No
 
 def test_rebuild_when_the_file_is_compressed_then_it_is_the_same(lost: Lost) -> None:
     """A file with a compressed name has the same content."""
-    put_set(lost.store, whole_segment(1))
+    lost.put(whole_segment(1))
     events = lost.folder / "events.jsonl.gz"
     assert lost("--store", str(lost.store), "--save", str(events)).exit_code == 1
     assert events.read_bytes()[:2] == b"\x1f\x8b"
@@ -159,8 +149,7 @@ def test_apply_when_a_service_has_the_metadata_then_it_judges_each_event(lost: L
     one = whole_segment("one", 0, 99, partition=ORDERS, broker_id=1, event_timestamp_ms=1)
     again = whole_segment("again", 0, 99, partition=ORDERS, broker_id=2, event_timestamp_ms=2)
     other = whole_segment("other", 100, 199, partition=ORDERS, broker_id=2)
-    for each in (one, again, other):
-        put_set(lost.store, each)
+    lost.put(one, again, other)
     lost.save()
     with ServedMetadata() as served:
         flags = ["--apply", str(lost.events), "--sidecar", served.address]
@@ -177,20 +166,9 @@ def test_apply_when_a_service_has_the_metadata_then_it_judges_each_event(lost: L
         assert counted(json.loads(rest.stdout)) == {"equal": 2, "superseded": 1}
 
 
-def test_rebuild_while_it_runs_then_says_how_far_it_is_beside_its_answer(lost: Lost) -> None:
-    """Rebuild and application print their progress on standard error."""
-    for name, start in (("a", 0), ("b", 100)):
-        put_set(lost.store, whole_segment(name, start, start + 99))
-    made = lost.save("--output", "json")
-    assert "2 segments' objects listed" in made.stderr
-    assert "2 of 2 manifests read" in made.stderr
-    json.loads(made.stdout)
-    assert "2 of 2 segments handled" in lost.apply().stderr
-
-
 def test_rebuild_when_nothing_lies_there_then_says_what_to_look_at(lost: Lost) -> None:
     """A rebuild that finds nothing says which prefix and folder it searched."""
-    put_set(lost.store, whole_segment("a", 0, 99))
+    lost.put(whole_segment("a", 0, 99))
     hint = "no segment lies there: look whether store, prefix and topics are those meant"
     result = lost("--store", str(lost.store), "--prefix", "other/")
     assert hint in result.stdout
@@ -202,7 +180,7 @@ def test_rebuild_when_sigterm_comes_then_leaves_no_file(
     lost: Lost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rebuild that gets SIGTERM, like Ctrl-C, leaves no file."""
-    put_set(lost.store, whole_segment("a", 0, 99))
+    lost.put(whole_segment("a", 0, 99))
     monkeypatch.setattr(Meter, "add", lambda *_: signal.raise_signal(signal.SIGTERM))
     there = set(lost.folder.iterdir())
     before = signal.signal(signal.SIGTERM, lambda *_: None)
@@ -215,7 +193,7 @@ def test_rebuild_when_sigterm_comes_then_leaves_no_file(
 
 def test_apply_when_a_topic_is_mistyped_then_says_that_the_file_has_none(lost: Lost) -> None:
     """An application to a mistyped topic says that the file does not have it."""
-    put_set(lost.store, whole_segment("a", 0, 99))
+    lost.put(whole_segment("a", 0, 99))
     lost.save()
     result = lost.apply("--topic", "ordres", "--topic", "ord*")
     assert "1 segments of" in result.stdout

@@ -100,10 +100,7 @@ def test_plan_when_nothing_is_there_yet_then_makes_nothing(
 def test_saved_plan_when_run_then_is_carried_out_and_once_only(
     tier: Command, tmp_path: Path
 ) -> None:
-    """
-    The run carries out a saved plan exactly, and a second run refuses it as stale and changes
-    nothing.
-    """
+    """A saved plan runs exactly once; a second run is refused as stale."""
     file = tmp_path / "plan.json"
     assert tier.plan("--topic", "pay*", save=str(file)).exit_code == 0
     done = tier.run(plan=str(file))
@@ -152,9 +149,6 @@ def test_flags_when_given_as_variables_then_count_and_give_way_to_a_plan(
     assert "4 of 4 segments finished" in tier.run(plan=str(file)).stdout
 
 
-# ---------------------------------------------------------------------------------- on a terminal
-
-
 SMALL_WAVES = """
 from rlmm.cli.main import main
 from spark_tiering.copy_job import request
@@ -174,9 +168,7 @@ def read_terminal(descriptor: int) -> bytes:
 def test_job_on_a_terminal_when_told_to_end_then_finishes_what_it_began_and_says_so(
     tmp_path: Path,
 ) -> None:
-    """
-    A job on a terminal rewrites one status line, and after SIGTERM finishes its copies and says so.
-    """
+    """On a terminal one line is rewritten; after SIGTERM the job finishes its copies."""
     more = [TopicIdPartition(ORDERS.topic_id, ORDERS.topic, number) for number in (7, 8)]
     partitions = [ORDERS, PAYMENTS, *more]
     place = TierPlace(tmp_path, partitions=partitions)
@@ -222,10 +214,7 @@ def test_job_without_a_terminal_when_run_then_logs_how_far_it_is(tier: Command) 
 
 
 def test_compacted_partition_when_asked_for_then_is_copied_with_its_holes(tier: Command) -> None:
-    """
-    A compacted partition is copied with its holes when the operator says so; offline, holes
-    otherwise count as damage.
-    """
+    """Holes of a compacted partition are copied on request; offline they are damage."""
     log = tier.place.file("00000000000000000120.log")
     content = log.read_bytes()
     log.write_bytes(content[: 1171 * 3] + content[1171 * 4 :])

@@ -14,10 +14,10 @@ from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.layout.object_names import object_keys
+from spark_tiering.maintenance.expire.decision import ExpireOptions
 from spark_tiering.maintenance.expire.execution import ExpireFate
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import ExpireOptions
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.opening import process_store
@@ -33,14 +33,7 @@ from tests.support.cli.expire_command import (
     writing,
 )
 from tests.support.cli.tier_command import Command, trees
-from tests.support.tier.job_folders import (
-    LATER_MS,
-    ORDERS,
-    PAYMENTS,
-    PLACES,
-    TierPlace,
-    states,
-)
+from tests.support.tier.job_folders import LATER_MS, ORDERS, PAYMENTS, PLACES, TierPlace
 from tests.support.tier.simulated_expiry import lives_in
 
 if TYPE_CHECKING:
@@ -51,17 +44,11 @@ CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState
 
 
-pytestmark = pytest.mark.usefixtures("bare_environment")
-
-
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Command:
     command = Command(TierPlace(tmp_path_factory.mktemp("copied")))
     assert command.place.run().is_fine
     return command
-
-
-# -------------------------------------------------------------------------------- what goes
 
 
 def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_nothing(
@@ -70,7 +57,6 @@ def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_noth
     """The dry run shows bytes, reasons and new log starts, and makes neither folder nor job."""
     before = trees(tier.place)
     result = expired(tier, "--retention-bytes", str(SIZES[1]))
-    assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].startswith("dry run: 2 segments, 27.4 KiB would go")
     assert "orders-3: 1 segment, 13.7 KiB (1 by retention-bytes); start 0 -> 120" in lines[1]
@@ -86,15 +72,11 @@ def test_dry_run_when_a_limit_is_given_then_shows_what_would_go_and_changes_noth
 def test_run_when_applied_then_what_was_shown_goes_and_nothing_else(
     tier: Command, tmp_path: Path
 ) -> None:
-    """
-    The run deletes exactly the shown objects and metadata, keeps a report, and a second run finds
-    nothing.
-    """
+    """The run deletes exactly the shown objects and metadata, and keeps a report."""
     kept = {key for key in tier.place.objects() if "-payments" not in key and "0120-" in key}
     report = tmp_path / "expired.json"
     more = ["--retention-bytes", str(SIZES[1]), "--topic", "orders", "--apply"]
     result = expired(tier, *more, "--report", str(report))
-    assert result.exit_code == 0, result.output
     assert "1 segment, 13.7 KiB deleted, of 1 segment" in result.stdout
     assert [(one.id.partition, one.start_offset) for one in tier.place.check()] == [
         (ORDERS, 120), (PAYMENTS, 0), (PAYMENTS, 120),
@@ -103,7 +85,7 @@ def test_run_when_applied_then_what_was_shown_goes_and_nothing_else(
     assert len(tier.place.objects()) == 9
     assert json.loads(report.read_text())["totals"]["deleted"]["segments"] == 1
     again = expired(tier, *more)
-    assert (again.exit_code, "of 0 segments" in again.stdout) == (0, True)
+    assert "of 0 segments" in again.stdout
 
 
 LIMITS = [
@@ -131,29 +113,14 @@ def test_f117_limits_when_given_then_go_strictly_beyond_them(
     assert [one["startAfter"] for one in told["partitions"]] == starts
 
 
-def test_f117_size_when_unfinished_copies_are_there_then_these_do_not_count(tier: Command) -> None:
-    """Unfinished copies do not count for the size limit, however large they are."""
-    for number in range(3):
-        opened(tier.place, Uuid.of(7, number), 251 + number, 251 + number, size_bytes=10**6)
-    flags = ["--retention-bytes", str(sum(SIZES)), "--min-age", "0s", "--apply"]
-    assert expired(tier, *flags).exit_code == 0
-    assert states(tier.place.segments()) == ["CF", "CF", "CS", "CS", "CS", "CF", "CF"]
-
-
-# ---------------------------------------------------------------------- begun by somebody else
-
-
 def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier: Command) -> None:
-    """
-    A deletion begun by a dead process is finished without any limit, also when objects are gone.
-    """
+    """A deletion begun by a dead process is finished without any limit."""
     one, two, *_ = tier.place.segments()
     moved(tier.place, one, DS)
     moved(tier.place, two, DS)
     store = process_store(tier.place.store_settings)
     store.delete(next(iter(object_keys(two.id, two.start_offset).values())))
     result = expired(tier, "--apply", "--output", "json")
-    assert result.exit_code == 0, result.output
     told = document(result)
     assert Counter(one["reason"] for one in told["segments"]) == {"deletion-begun": 2}
     assert {one.id.partition for one in tier.place.check()} == {PAYMENTS}
@@ -163,17 +130,13 @@ def test_f114_deletion_when_somebody_died_in_it_then_is_found_and_finished(tier:
 def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_it_is_finished(
     tier: Command,
 ) -> None:
-    """
-    An abandoned copy goes through CS, DS and DF, because a copy deleted without DS would return as
-    a ghost.
-    """
+    """An abandoned copy goes through CS, DS, DF: without DS it would return as a ghost."""
     lone = opened(tier.place, Uuid.of(7, 1), 251, 300)
     store = process_store(tier.place.store_settings)
     keys = object_keys(lone.id, lone.start_offset)
     store.put(next(iter(keys.values())), BytesContent(b"half of it"))
     young = opened(tier.place, Uuid.of(7, 2), 301, 400, at_ms=SYSTEM_CLOCK.now_ms())
     result = expired(tier, "--end-open-copies", "--apply", "--output", "json")
-    assert result.exit_code == 0, result.output
     told = document(result)
     assert [(one["id"], one["reason"]) for one in told["segments"]] == [
         (str(lone.id.uuid), "open-copy")
@@ -188,29 +151,24 @@ def test_f115_open_copy_when_it_is_nobodys_then_is_started_to_be_deleted_before_
 def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brought_to_its_end(
     tier: Command, state: PartitionDeleteState
 ) -> None:
-    """
-    An abandoned partition deletion is listed with its bytes and last event, is completed, and is
-    not reported again.
-    """
+    """An abandoned partition deletion is listed, completed, and not reported again."""
     first, *_ = tier.place.segments()
     moved(tier.place, first, DS)
     with writing(tier.place) as metadata:
         for each in (MARKED, STARTED)[: state.value + 1]:
             metadata.put_partition_delete(PartitionDelete(ORDERS, 4, 5, each), WAIT_S)
     shown = expired(tier, "--output", "json")
-    assert shown.exit_code == 0
     (finding,) = document(shown)["findings"]
     assert finding["code"] == "TIER-EXPIRE-DELETION"
     fields = finding["fields"]
     assert (fields["segments"], fields["size_bytes"]) == (2, sum(SIZES))
     assert (fields["topic_id"], fields["state"]) == (str(ORDERS.topic_id), state.name)
     assert fields["last_event_ms"] > 10**12
-    half = expired(tier, "--apply", "--max-delete", "1", "--output", "json")
-    assert half.exit_code == 1
+    half = expired(tier, "--apply", "--max-delete", "1", "--output", "json", code=1)
     (finding,) = document(half)["findings"]
     assert (finding["fields"]["segments"], finding["fields"]["size_bytes"]) == (1, SIZES[1])
     whole = expired(tier, "--apply", "--output", "json")
-    assert (whole.exit_code, document(whole)["findings"]) == (0, [])
+    assert document(whole)["findings"] == []
     assert {one.id.partition for one in tier.place.segments()} == {PAYMENTS}
     with writing(tier.place) as metadata:
         (image,) = metadata.image([ORDERS], {}, WAIT_S).partitions
@@ -219,26 +177,17 @@ def test_f116_deletion_of_a_partition_when_it_was_left_then_is_listed_and_brough
     assert [one["topic"] for one in document(again)["partitions"]] == ["payments"]
 
 
-def test_f118_objects_when_they_are_gone_already_then_a_success_that_is_told(
-    tier: Command,
-) -> None:
-    """
-    A deletion of absent objects succeeds and is reported, so that an operator notices a changed
-    prefix.
-    """
+def test_f118_objects_when_they_are_gone_already_then_a_success_that_is_told(tier: Command) -> None:
+    """A deletion of absent objects succeeds and is reported."""
     store = process_store(tier.place.store_settings)
     for key in [key for key in tier.place.objects() if "orders" in key]:
         store.delete(key)
-    result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json")
+    result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json", code=1)
     told = document(result)
     assert told["totals"]["deleted"]["segments"] == 4
     (finding,) = told["findings"]
     assert (finding["code"], finding["subject"]) == ("TIER-EXPIRE-ABSENT", "orders-3")
-    assert result.exit_code == 1
     assert (tier.place.segments(), tier.place.objects()) == ([], {})
-
-
-# ------------------------------------------------------------------------------------ refusals
 
 
 REFUSED = [
@@ -259,8 +208,7 @@ def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(
 ) -> None:
     """Wrong flags are refused in one line, and nothing is touched."""
     before = trees(copied.place)
-    result = expired(copied, *flags, "--apply")
-    assert result.exit_code == 2, result.output
+    result = expired(copied, *flags, "--apply", code=2)
     assert why in result.stderr
     assert "Traceback" not in result.output
     assert trees(copied.place) == before
@@ -270,10 +218,7 @@ def test_command_when_something_cannot_be_meant_then_says_so_in_one_line(
 def test_command_when_store_or_archive_is_not_there_then_is_refused_and_makes_neither(
     tier: Command, tmp_path: Path, more: tuple[str, ...]
 ) -> None:
-    """
-    A missing store or archive is refused and not created, since a mistyped folder would cost the
-    whole metadata.
-    """
+    """A missing store or archive is refused and not created: it may be mistyped."""
     before = trees(tier.place)
     nowhere = str(tmp_path / "nowhere")
     archive = str(tier.place.archive)
@@ -295,9 +240,7 @@ def test_command_when_store_or_archive_is_not_there_then_is_refused_and_makes_ne
 def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_there(
     tier: Command, tmp_path: Path
 ) -> None:
-    """
-    A dry run on the wrong store says that it has none of the objects, before the metadata is gone.
-    """
+    """A dry run on the wrong store says that it has none of the objects."""
     other = tmp_path / "other"
     other.mkdir()
     flags = ["--embedded", str(tier.place.archive), "--retention-ms", "0", "--no-spark"]
@@ -307,18 +250,7 @@ def test_dry_run_when_the_store_is_another_one_then_says_that_nothing_of_it_is_t
     assert "none of the first" not in tier("expire", *flags, *tier.store).stdout
 
 
-def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
-    """A mistyped topic is reported as unknown."""
-    for more in ((), ("--apply",)):
-        result = expired(tier, "--topic", "ordres", "--topic", "pay*", "--retention-ms", "0", *more)
-        assert result.exit_code == 0, result.output
-        assert "note: the metadata knows no topic ordres" in result.stdout
-        assert "pay*" not in result.stdout
-
-
-def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(
-    tier: Command,
-) -> None:
+def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(tier: Command) -> None:
     """A dry run on copied folders lists the candidates, and a deletion is refused."""
     log = ["--log-dirs", str(tier.place.archive / "log"), "--offline", *tier.store, "--no-spark"]
     shown = tier("expire", *log, "--retention-ms", "0", "--output", "json")
@@ -331,9 +263,7 @@ def test_copied_folders_when_something_is_to_be_deleted_by_them_then_refused(
 
 
 def test_command_when_nobody_says_whose_topics_they_are_then_refused(tier: Command) -> None:
-    """
-    The command is refused without a cluster or --offline, since live brokers may use that metadata.
-    """
+    """A run without a cluster or --offline is refused: live brokers may use that metadata."""
     log = ["--log-dirs", str(tier.place.archive / "log"), *tier.store, "--no-spark"]
     refused = tier("expire", *log, "--retention-ms", "0")
     assert refused.exit_code == 2
@@ -350,8 +280,7 @@ def test_run_when_it_may_delete_so_many_then_stops_there_and_the_next_goes_on(
     """A limited run shows the whole first, stops at its limit, and the next run continues."""
     flags = ["--retention-ms", "0", "--max-delete", str(most), "--output", "json"]
     assert document(expired(tier, *flags))["totals"]["would-go"]["segments"] == 4
-    told = document(result := expired(tier, *flags, "--apply"))
-    assert result.exit_code == 0
+    told = document(expired(tier, *flags, "--apply"))
     totals = {fate: amount["segments"] for fate, amount in told["totals"].items()}
     assert (totals["deleted"], totals["not-begun"]) == (most, 4 - most)
     assert len(tier.place.check()) == 4 - most

@@ -17,28 +17,15 @@ from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.expire.execution import ExpireFate
 from spark_tiering.maintenance.expire.job import expire_lease
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.local import LocalStore
 from spark_tiering.stores.opening import process_store
-from tests.support.cli.expire_command import (
-    codes,
-    document,
-    expired,
-    moved,
-    run,
-    writing,
-)
+from tests.support.cli.expire_command import codes, document, expired, moved, run, writing
 from tests.support.cli.tier_command import Command
 from tests.support.kafka.fake_cluster import FakeCluster, settings
-from tests.support.tier.job_folders import (
-    JOBS,
-    ORDERS,
-    PAYMENTS,
-    TierPlace,
-    WatchedUnits,
-)
+from tests.support.tier.job_folders import JOBS, ORDERS, PAYMENTS, TierPlace, WatchedUnits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,37 +36,27 @@ DS = SegmentState.DELETE_SEGMENT_STARTED
 pytestmark = pytest.mark.usefixtures("bare_environment")
 
 
-# ---------------------------------------------------------------------------- beside copy jobs
-
-
 def test_f120_topic_when_a_copy_job_is_at_work_then_is_left_to_it_and_others_go_on(
     tier: Command,
 ) -> None:
-    """
-    A topic with a running copy job is left to it and named with the job, and expires when that job
-    is over.
-    """
+    """A topic is left to its running copy job, and expires when that is over."""
     place = tier.place
     request = CareRequest(store=place.store_settings)
     with open_tier(request) as care, expire_lease(care) as life:
         assert not life.claim_each([JobTopic(ORDERS.topic, ORDERS.topic_id)])
-        result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json")
-        assert result.exit_code == 4, result.output
+        result = expired(tier, "--retention-ms", "1d", "--apply", "--output", "json", code=4)
         told = document(result)
         (finding,) = told["findings"]
         assert (finding["code"], finding["subject"]) == ("TIER-EXPIRE-BUSY", "orders")
         assert life.job_id in finding["detail"]
         assert {one.id.partition for one in place.check()} == {ORDERS}
         assert len(place.objects()) == 6
-    assert expired(tier, "--retention-ms", "1d", "--apply").exit_code == 0
+    expired(tier, "--retention-ms", "1d", "--apply")
     assert (place.segments(), place.objects()) == ([], {})
 
 
 def test_f120_copy_when_a_job_is_at_it_then_stays_however_old_it_is(tmp_path: Path) -> None:
-    """
-    A copy of a running job stays however old it is, also in a dry run, by the job's plan and
-    heartbeats.
-    """
+    """A copy of a running job stays however old it is, also in a dry run."""
     tier = Command(place := TierPlace(tmp_path, partitions=(ORDERS,)))
     flags = ["--retention-ms", "0", "--min-age", "0s", "--end-open-copies", "--output", "json"]
     shown: list[dict[str, Any]] = []
@@ -93,16 +70,10 @@ def test_f120_copy_when_a_job_is_at_it_then_stays_however_old_it_is(tmp_path: Pa
     assert len(document(expired(tier, *flags))["segments"]) == 2
 
 
-# ------------------------------------------------------------------------------- old prefixes
-
-
 def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twice_for_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    After a change of the prefix expire deletes the objects under both prefixes without a second
-    request for all of them.
-    """
+    """Objects under both prefixes are deleted without a second request for all."""
     place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
     assert place.run().is_fine
     place.prefix = "new/"
@@ -144,10 +115,7 @@ def test_f125_prefix_when_it_has_changed_then_old_objects_go_without_asking_twic
 def test_f125_prefix_when_the_old_one_is_not_named_then_what_was_not_there_is_told(
     tmp_path: Path,
 ) -> None:
-    """
-    A run after a prefix change deletes nothing unless the operator declares the objects gone, and
-    then names the searched keys.
-    """
+    """Absent objects stop a run unless the operator declares them gone."""
     place = TierPlace(tmp_path, prefix="old/", partitions=(ORDERS,))
     assert place.run().is_fine
     place.prefix = "new/"
@@ -158,9 +126,6 @@ def test_f125_prefix_when_the_old_one_is_not_named_then_what_was_not_there_is_to
     assert [one.kind for one in report.findings()] == [kinds.EXPIRE_ABSENT]
     assert not report.is_fine
     assert "--old-prefix" in "\n".join(report.lines())
-
-
-# --------------------------------------------------------------------------- whose business
 
 
 def told_cluster(is_tiered: bool = False, **said: Any) -> FakeCluster:
@@ -175,40 +140,25 @@ def told_cluster(is_tiered: bool = False, **said: Any) -> FakeCluster:
     return FakeCluster(facts, {ORDERS: PartitionOffsets(earliest=120)}, **said)
 
 
-def test_topic_when_live_brokers_expire_it_then_is_refused_by_name_and_others_go_on(
-    tier: Command,
+@pytest.mark.parametrize("is_tiered", [True, False], ids=["live brokers", "not described"])
+def test_topic_when_live_brokers_may_expire_it_then_is_refused_by_name_and_others_go_on(
+    tier: Command, is_tiered: bool
 ) -> None:
-    """
-    A topic that live brokers expire is refused by name whatever limits are given, and other topics
-    use their own settings.
-    """
-    report = run(tier.place, cluster=told_cluster(is_tiered=True))
-    assert [(one.kind, one.subject) for one in report.findings()] == [(kinds.EXPIRE_LIVE, "orders")]
+    """A topic of live brokers, or one that the cluster hides, is refused; others go on."""
+    cluster, kind = told_cluster(is_tiered), kinds.EXPIRE_LIVE
+    if not is_tiered:
+        there, kind = {"payments": cluster.topics_there["payments"]}, kinds.EXPIRE_UNTOLD
+        rights = type(cluster.told_rights)(None, {"orders": frozenset()})
+        cluster = replace(cluster, topics_there=there, told_rights=rights)
+    report = run(tier.place, cluster=cluster, retention_ms=None if is_tiered else 0)
+    assert [(one.kind, one.subject) for one in report.findings()] == [(kind, "orders")]
     assert not report.is_fine
     assert {one.id.partition for one in tier.place.check()} == {ORDERS}
     assert report.count(ExpireFate.DELETED).segments == 2
 
 
-def test_topic_when_the_cluster_does_not_tell_about_it_then_is_refused(tier: Command) -> None:
-    """A topic that the cluster does not describe is refused, since it may exist and be tiered."""
-    cluster = told_cluster()
-    rights = type(cluster.told_rights)(None, {"orders": frozenset()})
-    cluster = replace(
-        cluster, topics_there={"payments": cluster.topics_there["payments"]}, told_rights=rights
-    )
-    report = run(tier.place, cluster=cluster, retention_ms=0)
-    assert [(one.kind, one.subject) for one in report.findings()] == [
-        (kinds.EXPIRE_UNTOLD, "orders")
-    ]
-    assert {one.id.partition for one in tier.place.check()} == {ORDERS}
-
-
-def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(
-    tier: Command,
-) -> None:
-    """
-    The archive of a deleted topic is expired without the settings of the new topic of its name.
-    """
+def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(tier: Command) -> None:
+    """The archive of a deleted topic ignores the settings of a new one of its name."""
     cluster = told_cluster(is_tiered=True)
     anew = replace(cluster.topics_there["orders"], topic_id=Uuid.of(1, 1))
     cluster = replace(cluster, topics_there={"orders": anew})
@@ -223,9 +173,7 @@ def test_topic_when_it_was_made_anew_then_the_archive_of_the_old_one_is_ours(
 def test_archive_when_the_local_log_begins_later_then_it_does_not_unless_asked_for(
     tier: Command,
 ) -> None:
-    """
-    A later local log start offset expires nothing of an archive, unless the operator asks for it.
-    """
+    """A later local log start expires nothing of an archive, unless asked for."""
     said: dict[str, Any] = {"retention_ms": -1, "is_applied": False, "cluster": told_cluster()}
     assert run(tier.place, **said).receipts == ()
     report = run(tier.place, asks_log_start=True, **said)
@@ -244,10 +192,7 @@ def test_deleted_topics_of_an_archive_when_asked_for_then_refused(tier: Command)
 def test_f116_topic_when_its_cluster_has_deleted_it_then_goes_only_when_asked_for(
     tier: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A deletion begun by brokers is completed; the rest of a deleted topic is listed and goes with
-    the flag.
-    """
+    """Begun deletions are completed; the rest of a deleted topic goes with the flag."""
     monkeypatch.setattr(FakeCluster, "cluster_id", _id_of(tier.place))
     cluster = told_cluster()
     gone = replace(cluster, topics_there={"payments": cluster.topics_there["payments"]})

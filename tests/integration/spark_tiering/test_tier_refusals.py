@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from tests.support.stores.s3_stub_requests import BUCKET, Trouble
 from tests.support.tier.job_folders import JOBS, PAYMENTS, TierPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from tests.support.stores.s3_stub import ObjectStub
@@ -30,212 +28,98 @@ def tier(place: TierPlace) -> Command:
     return Command(place)
 
 
-@dataclass(frozen=True)
-class Bad:
-    exit_code: int
-    says: str
-    changes: dict[str, str | None]
-    more: tuple[str, ...] = ()
+NO_JAVA: dict[str, str | None] = {"no_spark": None, "master": "local[1]"}
+BAD: dict[str, tuple[int, str, dict[str, str | None]]] = {
+    "no log folder": (2, "is no log folder of a broker", {"log_dir": "{folder}/empty"}),
+    "partition as log folder": (2, "name the folder above it", {"log_dir": "{partition}"}),
+    "absent log folder": (2, "config: ", {"log_dir": "{folder}/nowhere"}),
+    "no folder for the store": (3, "store-absent: ", {"store": "{folder}/not/mounted"}),
+    "unknown store": (2, "is no store", {"store": "gs://bucket/prefix"}),
+    "two prefixes": (2, "two prefixes", {"store": "s3://bucket/one/", "prefix": "two/"}),
+    "no source": (2, "name one of the two", {"log_dir": None}),
+    "no metadata": (2, "name the metadata", {"embedded": None}),
+    "two metadata": (2, "not in both", {"sidecar": "localhost:1"}),
+    "offline and not": (2, "--offline", {"bootstrap_server": "localhost:1"}),
+    "spark and not": (2, "contradict each other", {"master": "local[2]"}),
+    "report that is there": (2, "File exists", {"report": "{folder}/report.json"}),
+    "report nowhere": (2, "No such file", {"report": "{folder}/nowhere/report.json"}),
+    "no plan": (2, "report.json: ", {"plan": "{folder}/report.json"}),
+    "plan of another prefix": (2, "is for the prefix ''", {"plan": "{saved}", "prefix": "other/"}),
+    "plan and a topic": (2, "about --topic", {"plan": "{saved}", "topic": "orders"}),
+    "plan and dry run": (2, "contradict each other", {"plan": "{saved}", "dry_run": ""}),
+    "no socket": (3, "sidecar-unavailable: ", {"embedded": None, "sidecar": "{folder}/socket"}),
+    "no address": (2, "config: ", {"embedded": None, "sidecar": "somewhere"}),
+    "foreign folder": (2, "which is no part of a metadata log", {"embedded": "{folder}/home"}),
+    "no java": (3, "engine-unfit: ", NO_JAVA),
+    "no java for a saved plan": (3, "engine-unfit: ", {"plan": "{saved}", **NO_JAVA}),
+}
 
 
-def no_log_folder(place: TierPlace) -> Bad:
-    (place.folder / "empty").mkdir()
-    return Bad(2, "is no log folder of a broker", {"log_dir": str(place.folder / "empty")})
-
-
-def partition_instead_of_log_folder(place: TierPlace) -> Bad:
-    return Bad(2, "name the folder above it", {"log_dir": str(place.file(""))})
-
-
-def absent_log_folder(place: TierPlace) -> Bad:
-    return Bad(2, "config: ", {"log_dir": str(place.folder / "nowhere")})
-
-
-def no_such_folder_for_the_store(place: TierPlace) -> Bad:
-    return Bad(3, "store-absent: ", {"store": str(place.folder / "not" / "mounted")})
-
-
-def unknown_store(place: TierPlace) -> Bad:
-    return Bad(2, "is no store", {"store": "gs://bucket/prefix"})
-
-
-def two_prefixes(place: TierPlace) -> Bad:
-    return Bad(2, "two prefixes", {"store": "s3://bucket/one/", "prefix": "two/"})
-
-
-def no_source(place: TierPlace) -> Bad:
-    return Bad(2, "name one of the two", {"log_dir": None})
-
-
-def no_metadata(place: TierPlace) -> Bad:
-    return Bad(2, "name the metadata", {"embedded": None})
-
-
-def two_metadata(place: TierPlace) -> Bad:
-    return Bad(2, "not in both", {"sidecar": "localhost:1"})
-
-
-def offline_and_not(place: TierPlace) -> Bad:
-    return Bad(2, "--offline", {"bootstrap_server": "localhost:1"})
-
-
-def spark_and_not(place: TierPlace) -> Bad:
-    return Bad(2, "contradict each other", {"master": "local[2]"})
-
-
-def report_that_is_there(place: TierPlace) -> Bad:
-    (place.folder / "report.json").write_text("somebody's")
-    return Bad(2, "File exists", {"report": str(place.folder / "report.json")})
-
-
-def report_nowhere(place: TierPlace) -> Bad:
-    return Bad(2, "No such file", {"report": str(place.folder / "nowhere" / "report.json")})
-
-
-def plan_that_is_none(place: TierPlace) -> Bad:
-    (place.folder / "plan.json").write_text("{}")
-    return Bad(2, "plan.json: ", {"plan": str(place.folder / "plan.json")})
-
-
-def plan_of_another_prefix(place: TierPlace) -> Bad:
-    return Bad(2, "is for the prefix ''", {"plan": _saved(place), "prefix": "other/"})
-
-
-def plan_and_what_it_decides(place: TierPlace) -> Bad:
-    return Bad(2, "about --topic", {"plan": _saved(place)}, ("--topic", "orders"))
-
-
-def plan_and_dry_run(place: TierPlace) -> Bad:
-    return Bad(2, "contradict each other", {"plan": _saved(place), "dry_run": ""})
-
-
-def _saved(place: TierPlace) -> str:
-    file = place.folder / "plan.json"
-    assert Command(place).plan(save=str(file)).exit_code == 0
-    return str(file)
-
-
-def nobody_at_the_address(place: TierPlace) -> Bad:
-    path = str(place.folder / "no-socket")
-    return Bad(3, "sidecar-unavailable: ", {"embedded": None, "sidecar": path})
-
-
-def no_address(place: TierPlace) -> Bad:
-    return Bad(2, "config: ", {"embedded": None, "sidecar": "somewhere"})
-
-
-def folder_of_something_else(place: TierPlace) -> Bad:
-    (place.folder / "home" / "log").mkdir(parents=True)
-    (place.folder / "home" / "log" / "notes").write_text("mine")
-    return Bad(2, "which is no part of a metadata log", {"embedded": str(place.folder / "home")})
-
-
-def no_java(place: TierPlace) -> Bad:
-    return Bad(3, "engine-unfit: ", {"no_spark": None, "master": "local[1]"})
-
-
-def no_java_for_a_saved_plan(place: TierPlace) -> Bad:
-    changes: dict[str, str | None] = {"plan": _saved(place), "no_spark": None}
-    return Bad(3, "engine-unfit: ", {**changes, "master": "local[1]"})
-
-
-CASES: list[Callable[[TierPlace], Bad]] = [
-    no_log_folder,
-    partition_instead_of_log_folder,
-    absent_log_folder,
-    no_such_folder_for_the_store,
-    unknown_store,
-    two_prefixes,
-    no_source,
-    no_metadata,
-    two_metadata,
-    offline_and_not,
-    spark_and_not,
-    report_that_is_there,
-    report_nowhere,
-    plan_that_is_none,
-    plan_of_another_prefix,
-    plan_and_what_it_decides,
-    plan_and_dry_run,
-    nobody_at_the_address,
-    no_address,
-    folder_of_something_else,
-    no_java,
-    no_java_for_a_saved_plan,
-]
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize(("exit_code", "why", "changes"), BAD.values(), ids=BAD)
 def test_bad_input_when_given_then_is_one_line_and_nothing_is_published(
-    tier: Command, case: Callable[[TierPlace], Bad], monkeypatch: pytest.MonkeyPatch
+    tier: Command,
+    exit_code: int,
+    why: str,
+    changes: dict[str, str | None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    Bad input gives one line on standard error with the exit code of its kind, and nothing is
-    published.
-    """
-    bad = case(tier.place)
+    """Bad input gives one line with its exit code, and nothing is published."""
+    folder, saved = tier.place.folder, str(tier.place.folder / "plan.json")
+    (folder / "empty").mkdir()
+    (folder / "home" / "log").mkdir(parents=True)
+    (folder / "home" / "log" / "notes").write_text("mine")
+    (folder / "report.json").write_text("{}")
+    if changes.get("plan") == "{saved}":
+        assert tier.plan(save=saved).exit_code == 0
+    named = {"folder": folder, "saved": saved, "partition": tier.place.file("")}
+    changes = {flag: value and value.format_map(named) for flag, value in changes.items()}
     monkeypatch.setattr("spark_tiering.execution.session.find_java", _no_java)
     monkeypatch.setattr(
         "rlmm.cli.tier_common.options.SidecarAccess", partial(SidecarAccess, timeout_ms=200)
     )
     before = trees(tier.place)
-    result = tier.run(*bad.more, **bad.changes)
-    assert result.exit_code == bad.exit_code, result.output
+    result = tier.run(**changes)
+    assert result.exit_code == exit_code, result.output
     (line,) = said_on_stderr(result)
     assert line.startswith("rlmm: ")
-    assert bad.says in line
+    assert why in line
     assert not result.stdout
     assert trees(tier.place) == before
 
 
 def _no_java(*_: object) -> None:
-    msg = "no Java of version 17 or newer was found"
-    raise EngineUnfit(msg)
+    raise EngineUnfit("no Java of version 17 or newer was found")
 
 
 @pytest.mark.parametrize("kind", ["credentials-absent", "store-absent", "store-not-permitted"])
-@pytest.mark.parametrize("command", ["plan", "run"])
+@pytest.mark.parametrize(
+    ("command", "denied"),
+    [("plan", "ListObjectsV2"), ("run", "ListObjectsV2"), ("run", "PutObject")],
+)
 def test_bucket_that_cannot_be_used_when_named_then_is_told_before_segments_are_read(
-    tier: Command, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch, kind: str, command: str
+    tier: Command,
+    stub: ObjectStub,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    command: str,
+    denied: str,
 ) -> None:
-    """An unusable bucket is refused by plan and run before any segment is read."""
+    """An unusable bucket is one line of plan and run, before they read a segment or publish."""
     bucket = BUCKET
     if kind == "credentials-absent":
         monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     elif kind == "store-absent":
         bucket = "nobody-made-this"
     else:
-        stub.befall("ListObjectsV2", *[Trouble.DENIED] * 9)
-    monkeypatch.setattr("spark_tiering.copy_job.planning.plan_now", _nothing_is_planned)
-    monkeypatch.setattr("spark_tiering.copy_job.job.plan_now", _nothing_is_planned)
+        stub.befall(denied, *[Trouble.DENIED] * 9)
+    if denied == "ListObjectsV2":
+        for module in ("planning", "job"):
+            monkeypatch.setattr(f"spark_tiering.copy_job.{module}.plan_now", None)
+    before = trees(tier.place)
     more = ("--path-style", "--region", "us-east-1")
     ask = tier.plan if command == "plan" else tier.run
     result = ask(*more, store=f"s3://{bucket}/tier/", endpoint=stub.endpoint)
     assert result.exit_code == 3, result.output
-    (line,) = said_on_stderr(result)
-    assert line.startswith(f"rlmm: {kind}: s3://{bucket}")
-
-
-def _nothing_is_planned(*_: object, **__: object) -> None:
-    pytest.fail("segments were read for it")
-
-
-@pytest.mark.parametrize("kind", ["credentials-absent", "store-absent", "store-not-permitted"])
-def test_bucket_that_cannot_be_used_when_named_then_is_one_line_and_nothing_is_published(
-    tier: Command, stub: ObjectStub, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    """Missing credentials, bucket or rights give one line before the first event."""
-    bucket = BUCKET
-    if kind == "credentials-absent":
-        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    elif kind == "store-absent":
-        bucket = "nobody-made-this"
-    else:
-        stub.befall("PutObject", *[Trouble.DENIED] * 9)
-    before = trees(tier.place)
-    more = ("--path-style", "--region", "us-east-1")
-    result = tier.run(*more, store=f"s3://{bucket}/tier/", endpoint=stub.endpoint)
-    assert result.exit_code == 3
     (line,) = said_on_stderr(result)
     assert line.startswith(f"rlmm: {kind}: s3://{bucket}")
     assert trees(tier.place) == before
@@ -246,10 +130,7 @@ def test_bucket_that_cannot_be_used_when_named_then_is_one_line_and_nothing_is_p
 def test_f109_segment_that_is_torn_when_met_then_is_named_and_others_are_copied(
     tier: Command, command: str
 ) -> None:
-    """
-    A torn segment is named in one line with its reason, none of its events is published, and the
-    other segments are copied.
-    """
+    """A torn segment is named in one line without events, and others are copied."""
     log = tier.place.file("00000000000000000000.log")
     log.write_bytes(log.read_bytes()[:-100])
     result = tier.run() if command == "run" else tier.plan()

@@ -9,25 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.cli.tier_common.examples import EXAMPLES
-from rlmm.findings import tier_findings as tier_kinds
 from rlmm.metadata.encoding import encode
-from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.execution.in_process import InProcess
 from spark_tiering.execution.opening import engine_over
-from spark_tiering.layout.chunk_index import plain_chunks
-from spark_tiering.layout.manifest import Manifest, describe
-from spark_tiering.layout.manifest_document import format_manifest
-from spark_tiering.layout.object_names import ObjectKind, object_keys
-from spark_tiering.layout.segment_indexes import lay_out_indexes
-from spark_tiering.segments.findings import SegmentPart
-from tests.support.builders import segment_id
+from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.rebuild.document import entry_of
 from tests.support.cli.tier_command import Command, forget_environment, trees
 from tests.support.logs.copied_folders import append_raw, place_of_event
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.stores.encrypted_segments import IDS, KeyFiles
+from tests.support.stores.segment_objects import put_set, whole_segment
 from tests.support.tier.job_folders import ORDERS, PLACES, TierPlace
 from tests.support.tier.verified_tiers import DEEP, Stored, copied_place, stored, told, verify
 
@@ -36,8 +29,6 @@ if TYPE_CHECKING:
 
     from click.testing import Result
     from pyspark.sql import SparkSession
-
-    from spark_tiering.layout.segment_indexes import SegmentIndexes
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +44,11 @@ def tier(copied: TierPlace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return Command(copied_place(copied, tmp_path / "tier"))
 
 
-def call(tier: Command, *more: str) -> Result:
+def call(tier: Command, *more: str, code: int = 0) -> Result:
     flags = ("--embedded", str(tier.place.archive), "--no-spark")
-    return tier("verify", *flags, *tier.store, *more)
+    result = tier("verify", *flags, *tier.store, *more)
+    assert result.exit_code == code, result.output
+    return result
 
 
 def document(result: Result) -> Any:
@@ -65,12 +58,9 @@ def document(result: Result) -> Any:
 
 
 def test_command_when_nothing_is_wrong_then_says_so_and_changes_nothing(tier: Command) -> None:
-    """
-    A clean verify prints its figures and leaves metadata log and store unchanged, byte for byte.
-    """
+    """A clean verify prints its figures and changes no byte of log and store."""
     before = trees(tier.place)
     result = call(tier, "--deep")
-    assert result.exit_code == 0, result.output
     assert "nothing found" in result.stdout
     assert "4 of 4 segments in 2 partitions, 12 objects, 20 requests" in result.stdout
     assert "5000000 requests for a million segments" in result.stdout
@@ -80,14 +70,10 @@ def test_command_when_nothing_is_wrong_then_says_so_and_changes_nothing(tier: Co
 def test_command_when_an_object_is_gone_then_names_it_and_exits_with_1(
     tier: Command, tmp_path: Path
 ) -> None:
-    """
-    A missing object is named to people with a remedy and to programs with its offsets, with exit
-    code 1.
-    """
+    """A missing object is named with a remedy and its offsets, with exit code 1."""
     one = stored(tier.place)
     one.put(ObjectKind.LOG, None)
-    result = call(tier)
-    assert result.exit_code == 1
+    result = call(tier, code=1)
     for text in (
         "error TIER-OBJECT-MISSING (1): an object of a finished segment is not there",
         f"orders-3: segment {one.segment.id.uuid}, offsets 0 to 119: log: there is no such object",
@@ -97,7 +83,7 @@ def test_command_when_an_object_is_gone_then_names_it_and_exits_with_1(
     ):
         assert text in result.stdout
     kept = tmp_path / "report.json"
-    found = document(call(tier, "--output", "json", "--report", str(kept)))
+    found = document(call(tier, "--output", "json", "--report", str(kept), code=1))
     assert json.loads(kept.read_text()) == found
     assert found["format"] == "rlmm-tier-verify"
     assert found["counts"] == {"TIER-OBJECT-MISSING": 1}
@@ -111,30 +97,25 @@ def test_command_when_an_object_is_gone_then_names_it_and_exits_with_1(
     (finding,) = found["findings"]
     assert finding["fields"]["lost"] == [[0, 119]]
     assert finding["fields"]["key"] == one.keys[ObjectKind.LOG]
-    again = call(tier, "--report", str(kept))
-    assert again.exit_code == 2, "a report is never overwritten"
+    call(tier, "--report", str(kept), code=2)  # a report is never overwritten
 
 
 def test_command_when_topics_are_named_then_looks_at_these(tier: Command) -> None:
     """Verify looks at the topics that match the given pattern."""
     stored(tier.place).put(ObjectKind.LOG, None)
-    assert call(tier, "--topic", "pay*").exit_code == 0
-    assert call(tier, "--without-topic", "orders").exit_code == 0
-    assert call(tier, "--topic", "orders").exit_code == 1
+    call(tier, "--topic", "pay*")
+    call(tier, "--without-topic", "orders")
+    call(tier, "--topic", "orders", code=1)
 
 
 def test_command_when_segments_are_encrypted_then_takes_a_key_ring(
     tier: Command, tmp_path: Path
 ) -> None:
-    """
-    Verify judges an encrypted segment's sizes without a key ring and names the parts it could not
-    read.
-    """
+    """Sizes are judged without a key ring, and parts that it could not read are named."""
     for at in range(4):
         stored(tier.place, at).seal(IDS[0])
-    assert call(tier).exit_code == 0
-    closed = call(tier, "--deep")
-    assert closed.exit_code == 1
+    call(tier)
+    closed = call(tier, "--deep", code=1)
     assert "TIER-OBJECT-ENCRYPTED" in closed.stdout
     assert "--key-ring" in closed.stdout
     keys = KeyFiles(tmp_path / "keys")
@@ -142,8 +123,7 @@ def test_command_when_segments_are_encrypted_then_takes_a_key_ring(
     assert opened["isFine"]
     assert opened["segmentsOpenedByKeyRing"] == 4
     keys.ring.chmod(0o644)
-    refused = call(tier, "--deep", "--key-ring", str(keys.ring))
-    assert refused.exit_code == 2
+    refused = call(tier, "--deep", "--key-ring", str(keys.ring), code=2)
     assert "every user of the machine" in refused.output
 
 
@@ -164,17 +144,18 @@ def test_command_when_flags_are_wrong_then_says_it_in_one_line(
     tier: Command, flags: tuple[str, ...], exit_code: int, text: str
 ) -> None:
     """Wrong flags give one line and no stack trace."""
-    result = call(tier, *flags)
-    assert result.exit_code == exit_code, result.output
+    result = call(tier, *flags, code=exit_code)
     assert text in result.output
     assert "Traceback" not in result.output
 
 
 def test_command_when_its_budget_is_used_up_then_tells_where_to_go_on(tier: Command) -> None:
     """A verify at the end of its budget prints where the next run starts, which accepts it."""
-    first = call(tier, "--max-requests", "6")
-    assert first.exit_code == 1
+    first = call(tier, "--max-requests", "6", code=1)
     assert "stopped: the budget of requests is used up: 6" in first.stdout
+    assert "2 of 4 segments in 2 partitions, 6 objects, 6 requests" in first.stdout
+    none = document(call(tier, "--max-requests", "1", "--output", "json", code=1))
+    assert (none["segments"], none["stopped"]) == (0, "the budget of requests is used up: 1")
     (line,) = [one for one in first.stdout.splitlines() if one.startswith("to go on: ")]
     rest = document(call(tier, *line.split()[3:], "--output", "json"))
     assert rest["segments"] == 2
@@ -192,28 +173,8 @@ def test_command_when_a_sample_is_drawn_then_its_seed_draws_it_again(tier: Comma
     assert two["segments"] == 2
 
 
-def test_help_when_asked_for_then_ends_with_examples(tier: Command) -> None:
-    """The help ends with examples of common uses."""
-    result = tier("verify", "--help")
-    assert result.exit_code == 0
-    for lines in EXAMPLES["verify"]:
-        assert lines[0] in result.output
-
-
-def test_kinds_of_this_command_are_documented() -> None:
-    """The documentation lists each finding's code with reason and remedy, and no code twice."""
-    kinds = tier_kinds.KINDS_BY_COMMAND["tier verify"]
-    assert len({kind.code for kind in kinds}) == len(kinds)
-    assert all(kind.reason and kind.fix for kind in kinds)
-
-
-# --------------------------------------------------------------------- other places of the metadata
-
-
 def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Command) -> None:
-    """
-    Verify of a copied folder of the archive's own log finds the same as verify of the service.
-    """
+    """A copied folder of the log gives the same findings as the service."""
     stored(tier.place).put(ObjectKind.LOG, None)
     flags = ("--log-dirs", str(tier.place.archive / "log"), "--no-spark", "--deep")
     result = tier("verify", *flags, *tier.store)
@@ -224,10 +185,7 @@ def test_metadata_when_it_is_in_copied_folders_then_the_same_is_found(tier: Comm
 def test_metadata_when_a_service_has_it_then_it_is_asked_anew_before_anything_is_told(
     tmp_path: Path,
 ) -> None:
-    """
-    Verify asks the service again, page by page and over a socket, before it reports a finding, and
-    counts segments deleted meanwhile.
-    """
+    """Verify asks the service again before it reports, and counts meanwhile deleted segments."""
     with ServedMetadata() as served:
         place = TierPlace(tmp_path, metadata=served.access)
         assert place.run().is_fine
@@ -246,9 +204,6 @@ def test_metadata_when_a_service_has_it_then_it_is_asked_anew_before_anything_is
         report = verify(place, engine=Meanwhile(), **asked)
         assert report.gone == 1
         assert [one.fields["segment_id"] for one in report.findings] == [str(lost.segment.id.uuid)]
-
-
-# --------------------------------------------------------------------------------- Spark, and size
 
 
 def test_tier_when_looked_at_on_spark_then_the_same_is_found(
@@ -272,43 +227,22 @@ def test_tier_when_looked_at_on_spark_then_the_same_is_found(
 
 
 def many(place: TierPlace, count: int) -> list[SegmentMetadata]:
-    parts = {part: b"x" for part in SegmentPart if part is not SegmentPart.LOG}
-    del parts[SegmentPart.TXN_INDEX]
-    indexes = lay_out_indexes(dict.fromkeys(parts, 1))
     made = []
     values: dict[int, list[bytes]] = {}
     for at in range(count):
-        partition = place.partitions[at % len(place.partitions)]
-        start = at // len(place.partitions) * 10
-        segment = SegmentMetadata(
-            segment_id(at + 1, partition), start, start + 9, 1, 1, 1, ((0, start),), 1,
-            txn_index_empty=True,
-        )  # fmt: skip
-        _store(place, segment, indexes, b"".join(parts.values()))
+        number, part = divmod(at, len(place.partitions))
+        first, partition = 10 * number, place.partitions[part]
+        segment = whole_segment(at + 1, first, first + 9, partition=partition)
+        put_set(place.folder / "store", segment, prefix=place.prefix)
         made.append(segment)
-        ended = SegmentUpdate(segment.id, 1, 2, None, SegmentState.COPY_SEGMENT_FINISHED)
+        start, finish = entry_of(segment)
         values.setdefault(place_of_event(segment, PLACES), []).extend(
-            (encode(segment), encode(ended))
+            (encode(start), encode(finish))
         )
     for number, those in values.items():
         for at in range(0, len(those), 1000):
             asyncio.run(append_raw(place.archive / "log", number, *those[at : at + 1000]))
     return made
-
-
-def _store(
-    place: TierPlace, segment: SegmentMetadata, indexes: SegmentIndexes, body: bytes
-) -> None:
-    manifest = Manifest(plain_chunks(1, 4096), indexes, False, describe(segment))
-    contents = {
-        ObjectKind.LOG: b"x",
-        ObjectKind.INDEXES: body,
-        ObjectKind.MANIFEST: format_manifest(manifest),
-    }
-    for kind, key in object_keys(segment.id, segment.start_offset, place.prefix).items():
-        path = place.folder / "store" / key
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(contents[kind])
 
 
 @pytest.mark.parametrize("count", [2_000, pytest.param(20_000, marks=pytest.mark.long)])
@@ -345,9 +279,18 @@ def test_command_when_the_archive_is_not_there_then_does_not_say_that_all_is_who
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(tier: Command) -> None:
-    """A mistyped topic is reported as unknown."""
-    result = call(tier, "--topic", "ordres", "--topic", "pay*")
+@pytest.mark.parametrize(
+    "command",
+    [("verify",), ("audit",), ("expire", "--retention-ms", "0"),
+     ("expire", "--retention-ms", "0", "--apply")],
+    ids=" ".join,
+)  # fmt: skip
+def test_command_when_a_topic_is_mistyped_then_says_that_nobody_knows_it(
+    tier: Command, command: tuple[str, ...]
+) -> None:
+    """A mistyped topic is reported as unknown by every command that takes topics."""
+    flags = ("--embedded", str(tier.place.archive), "--no-spark", *tier.store)
+    result = tier(*command, *flags, "--topic", "ordres", "--topic", "pay*")
     assert result.exit_code == 0, result.output
     assert "note: the metadata knows no topic ordres" in result.stdout
     assert "pay*" not in result.stdout

@@ -26,18 +26,11 @@ TOPIC = JobTopic(ORDERS.topic, ORDERS.topic_id)
 TROUBLE = "brokers did not go on behind the last copies"
 
 
-pytestmark = pytest.mark.usefixtures("bare_environment")
-
-
 @pytest.fixture
 def tier(tmp_path: Path) -> Command:
     found = Command(TierPlace(tmp_path))
     assert found.run().exit_code == 0
     return found
-
-
-def jobs(tier: Command) -> list[str]:
-    return [one["jobId"] for one in shown(tier)["jobs"]]
 
 
 def shown(tier: Command) -> dict[str, list[dict[str, str]]]:
@@ -49,24 +42,24 @@ def status(tier: Command, *more: str) -> Result:
     return tier("status", *tier.store, *more)
 
 
-def journal(tier: Command, *steps: AdoptionStep) -> AdoptionJournal:
-    (job_id,) = jobs(tier)
+def journal(
+    tier: Command, *steps: AdoptionStep, newest: AdoptionJournal | None = None
+) -> AdoptionJournal:
+    (job_id,) = (one["jobId"] for one in shown(tier)["jobs"])
     with open_store(tier.place.store_settings) as store:
         kept = JobStore(store, "")
         book = JournalBook(kept, TOPIC)
-        newest = book.first(None, "cluster", job_id, {"retention.ms": "1000"}, {0: 0})
-        book.write(newest)
+        if newest is None:
+            newest = book.first(None, "cluster", job_id, {"retention.ms": "1000"}, {0: 0})
+            book.write(newest)
         for step in steps:
             newest = newest.to(step, job_id, kept.now_ms(), TROUBLE)
             book.write(newest)
     return newest
 
 
-def test_status_when_a_window_was_left_open_then_names_it_and_is_not_fine(tier: Command) -> None:
-    """
-    The status of an open window shows topic, step, job and trouble with exit code 1 until it is
-    closed.
-    """
+def test_status_when_a_window_was_left_open_then_names_it_until_it_is_closed(tier: Command) -> None:
+    """The status of an open window shows topic, step, job and trouble with exit code 1."""
     assert status(tier).exit_code == 0
     left = journal(tier, AdoptionStep.OPEN)
     said = status(tier)
@@ -78,13 +71,7 @@ def test_status_when_a_window_was_left_open_then_names_it_and_is_not_fine(tier: 
     (row,) = shown(tier)["windows"]
     assert (row["topic"], row["step"], row["jobId"]) == (TOPIC.name, "open", left.job_id)
     assert (row["standing"], row["trouble"]) == ("ended", TROUBLE)
-
-
-def test_status_when_the_window_was_closed_then_shows_none(tier: Command) -> None:
-    """The status shows no window after it was closed."""
-    journal(
-        tier, AdoptionStep.OPEN, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED
-    )
+    journal(tier, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED, newest=left)
     said = status(tier)
     assert (said.exit_code, "copying and retention" in said.stdout) == (0, False)
     assert shown(tier)["windows"] == []

@@ -13,10 +13,9 @@ from rlmm.base.loop_thread import LoopThread
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
+from spark_tiering.maintenance.expire.decision import ExpireOptions
 from spark_tiering.maintenance.expire.job import expire
-from spark_tiering.maintenance.expire.options import ExpireOptions
-from spark_tiering.maintenance.request import CareRequest
-from spark_tiering.maintenance.tier import Tier, TierTopics
+from spark_tiering.maintenance.tier import CareRequest, Tier, TierTopics
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.tier_metadata.opening import open_metadata_access
 from tests.support.tier.job_folders import ORDERS, TierPlace
@@ -35,9 +34,12 @@ SIZES = 14_052, 14_842
 WAIT_S = 10.0
 
 
-def expired(tier: Command, *more: str) -> Result:
+def expired(tier: Command, *more: str, code: int = 0) -> Result:
     place = tier.place
-    return tier("expire", "--embedded", str(place.archive), *tier.store, "--no-spark", *more)
+    flags = ["--embedded", str(place.archive), *tier.store, "--no-spark"]
+    result = tier("expire", *flags, *more)
+    assert result.exit_code == code, result.output
+    return result
 
 
 def document(result: Result) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.layout.object_names import object_keys
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.read_plan.question import Question
 from spark_tiering.read_plan.tier_plans import plan_of_moment

@@ -10,7 +10,7 @@ from spark_tiering.layout.manifest import Manifest, describe
 from spark_tiering.layout.manifest_document import format_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
 from spark_tiering.layout.segment_indexes import lay_out_indexes
-from spark_tiering.maintenance.rebuild.object_sets import ListedSet
+from spark_tiering.maintenance.rebuild.manifests import ListedSet
 from spark_tiering.segments.findings import SegmentPart
 from tests.support.builders import segment_id, started, tp
 

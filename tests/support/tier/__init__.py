@@ -10,15 +10,13 @@ Jobs over the tier: copy, verify, audit, expire, adopt, rebuild, read plans.
     driver_process      drivers of copy jobs that are killed at a given point
     simulated_jobs      a metadata log, a store and a source in memory, and drivers that die
     simulated_adoption  a topic that a broker tiers, in memory, while a job adopts it
-    adopted_topics      such topics, one line each
     adopted_broker      a real broker that copies less than is written
     simulated_expiry    a run that expires segments, in memory
     audited_tiers       a tier in memory that is audited
     audit_process       an audit in a process of its own, whose memory is measured
     large_tiers         a tier of any number of segments with faults in known places
     large_copy_process  a process that copies a segment of any size and prints its memory
-    lost_tiers          a store beside a metadata log that was lost
+    lost_tiers          a store beside a lost metadata log, and all answers of a log
     metadata_accesses   every way of a job to the metadata
-    metadata_answers    everything that a metadata log answers, to compare two of them
     read_plans          partitions for read plans, and a naive reader of them
 """

@@ -123,8 +123,6 @@ class Adopter:
             waits=WaitLimits(publish_s=20, ready_s=20, unit_s=60),
         )
 
-    # ------------------------------------------------------------------------------- the jobs
-
     async def adopt(self, topic: str, options: WindowOptions = QUICK) -> TopicOutcome:
         return await self._run(topic, lambda at: adopt(at, options))
 
@@ -164,8 +162,6 @@ class Adopter:
 
         return await asyncio.to_thread(run)
 
-    # --------------------------------------------------------------------------------- facts
-
     def _of_cluster(self, ask: Callable[[TierCluster], Any]) -> Any:
         with TierCluster(self.login.bootstrap) as cluster:
             return ask(cluster)
@@ -201,11 +197,9 @@ class Adopter:
         def run() -> Any:
             with TierCluster(self.login.bootstrap) as cluster:
                 (partition,) = cluster.partition_facts(lambda name: name == topic)
-            opened = open_metadata_access(EmbeddedAccess(bootstrap_servers=self.login.bootstrap))
-            try:
+            access = EmbeddedAccess(bootstrap_servers=self.login.bootstrap)
+            with contextlib.closing(open_metadata_access(access)) as opened:
                 return work(opened, partition)
-            finally:
-                opened.close()
 
         return await asyncio.to_thread(run)
 
@@ -229,9 +223,7 @@ class Adopter:
 async def producing(
     login: Login, topic: str, most: float = float("inf")
 ) -> AsyncIterator[list[bytes]]:
-    """
-    Write up to *most* records to partition 0 in the block; yield those acknowledged, in order.
-    """
+    """Produce up to *most* records to partition 0; yield those acknowledged, in order."""
     written: list[bytes] = []
 
     async def write() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rlmm.state_sources.settings import SourceSettings
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from tests.support.tier.large_tiers import NOW_MS, PLACES, PREFIX
 

@@ -1,16 +1,14 @@
-"""
-A tier in memory that is audited.
-
-Whatever is said to have happened did so ten days before the audit, unless it is said otherwise.
-"""
+"""A tier in memory that is audited; its events are ten days older than the audit by default."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
+from rlmm.base.closing import ClosedByWith
 from rlmm.base.loop_thread import LoopThread
 from rlmm.inspection.cluster_facts import PartitionOffsets, TopicFacts
 from rlmm.inspection.replay import replay
@@ -18,22 +16,18 @@ from rlmm.metadata.events import PartitionDelete
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from spark_tiering.execution.in_process import InProcess
-from spark_tiering.layout.chunk_index import FixedChunks
-from spark_tiering.layout.manifest import Manifest, describe
-from spark_tiering.layout.manifest_document import format_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_key
-from spark_tiering.layout.segment_indexes import IndexPlace, SegmentIndexes
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
+from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, USUAL_PROOFS, SetVerdict
 from spark_tiering.maintenance.audit.orphan_deletion import OrphanDeletion
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, USUAL_PROOFS, SetVerdict
-from spark_tiering.maintenance.request import CareRequest
-from spark_tiering.maintenance.tier import Tier
+from spark_tiering.maintenance.tier import CareRequest, Tier
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import process_store
 from tests.support.builders import started, tp, update
 from tests.support.cli.metadata_history import START_MS, History
 from tests.support.kafka.fake_cluster import FakeCluster
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.stores.segment_objects import contents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,30 +52,16 @@ STORE = LocalSettings(Path("/nowhere"))
 ALL = tuple(ObjectKind)
 CS, CF, DS, DF = SegmentState
 MARKED, STARTED, FINISHED = PartitionDeleteState
-TILL = {CS: (CS,), CF: (CS, CF), DS: (CS, CF, DS), DF: (CS, CF, DS, DF)}
-"""The states that a segment goes through to each."""
 
 
 def segment_of(
     label: int, start: int = 0, last: int = 99, partition: TopicIdPartition = ORDERS, **more: Any
 ) -> SegmentMetadata:
     made = started(label, start, last, **{"event_timestamp_ms": START_MS, **more})
-    return type(made)(
-        SegmentId(partition, made.id.uuid), made.start_offset, made.last_offset, made.broker_id,
-        made.max_timestamp_ms, made.event_timestamp_ms, made.epochs, made.size_bytes,
-        made.custom_metadata, made.state, made.txn_index_empty,
-    )  # fmt: skip
+    return replace(made, id=SegmentId(partition, made.id.uuid))
 
 
-def manifest_of(segment: SegmentMetadata) -> bytes:
-    size = segment.size_bytes
-    place = IndexPlace(0, 0)
-    chunks = FixedChunks(4 << 20, size, 4 << 20, size)
-    indexes = SegmentIndexes(place, place, place, place, None)
-    return format_manifest(Manifest(chunks, indexes, False, describe(segment)))
-
-
-class AuditedTier:
+class AuditedTier(ClosedByWith):
     def __init__(
         self, prefix: str = "tier/", cluster: FakeCluster | None = None, **request: Any
     ) -> None:
@@ -98,8 +78,6 @@ class AuditedTier:
     def close(self) -> None:
         self.thread.close()
 
-    # ------------------------------------------------------------------------------ filling
-
     def say(self, *events: Event) -> None:
         self.thread.wait(self.history.add(*events))
 
@@ -111,22 +89,18 @@ class AuditedTier:
         modified_ms: int = START_MS,
         start: int | None = None,
     ) -> None:
-        contents = {
-            ObjectKind.LOG: bytes(segment.size_bytes),
-            ObjectKind.INDEXES: b"indexes",
-            ObjectKind.MANIFEST: manifest_of(segment),
-        }
+        objects = contents(segment)
         for kind in kinds:
             at = segment.start_offset if start is None else start
             key = object_key(segment.id, at, kind, self.prefix if prefix is None else prefix)
-            self.store.objects[key] = contents[kind]
+            self.store.objects[key] = objects[kind]
             self.store.modified_ms[key] = modified_ms
 
     def bring(self, segment: SegmentMetadata, state: SegmentState, **objects: Any) -> None:
         self.say(segment, *(
             update(segment.id, one, event_timestamp_ms=segment.event_timestamp_ms,
                    custom_metadata=segment.custom_metadata)
-            for one in TILL[state][1:]
+            for one in SegmentState if CS < one <= state
         ))  # fmt: skip
         if objects.get("kinds") != ():
             self.put(segment, **objects)
@@ -139,8 +113,6 @@ class AuditedTier:
     def remove(self, segment: SegmentMetadata, *kinds: ObjectKind) -> None:
         for kind in kinds or ALL:
             self.store.objects.pop(object_key(segment.id, segment.start_offset, kind, self.prefix))
-
-    # ------------------------------------------------------------------------------ auditing
 
     @contextmanager
     def opened(self) -> Iterator[Tier]:

@@ -118,13 +118,7 @@ def source(
     retention_ms: int | None = None,
 ) -> SourcePartition:
     return SourcePartition(
-        partition or tp(),
-        tuple(segments),
-        history,
-        stable,
-        is_tiered,
-        log_start,
-        retention_ms,
+        partition or tp(), tuple(segments), history, stable, is_tiered, log_start, retention_ms
     )
 
 

@@ -1,14 +1,11 @@
 """
-Drivers of copy jobs that are killed at a point of one's choice: `rlmm tier ...` as a process.
+Drivers of copy jobs that are killed at a given point: `rlmm tier ...` as a process.
 
     python -m tests.support.tier.driver_process      starts a driver for each line of input
 
-Each line of its input is JSON: the arguments of `rlmm`, where to die, where output goes. The answer
-is a line with the status of the driver's process and the points that it passed. A driver is forked
-from a process that has imported everything, and dies of SIGKILL: nothing of it runs afterwards.
-
-A point is something that took effect outside: `event:...` published, an object written (by its
-kind) or in the middle of it (`writing:...`), one deleted, a result that came back.
+A line of input is JSON: arguments, point of death, output. The answer has the status of the
+driver's process and its points: `event:...` published, an object written by its kind, or half of it
+(`writing:...`), one deleted, a result that came back. A driver is forked and dies of SIGKILL.
 """
 
 from __future__ import annotations
@@ -76,10 +73,7 @@ class Drivers:
         self._process.communicate()
 
     def run(self, *arguments: str, dies_at: Point | int | None = None, later_ms: int = 0) -> Ended:
-        """
-        Run a driver until it ends or is killed at *point* (or as the n-th point of all), with its
-        clock later by *later_ms*.
-        """
+        """Run a driver until it ends or dies at *point*, a name or number, *later_ms* from now."""
         self._number += 1
         output = self._folder / f"driver-{self._number}"
         asked = {
@@ -116,9 +110,6 @@ def _marked(mark: bytes) -> list[int]:
             if mark in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(int(folder.name))
     return found
-
-
-# ------------------------------------------------------------------------------ in the driver
 
 
 class Points:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,8 @@ from spark_tiering.executor.object_check import examine
 from spark_tiering.executor.tasks import CopyOptions, CopyTask
 from spark_tiering.layout.object_names import object_keys
 from spark_tiering.maintenance.audit.audit import Audit, AuditOptions
-from spark_tiering.maintenance.audit.verdicts import DAY_MS, AuditVerdict
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.audit.object_set_verdict import DAY_MS, AuditVerdict
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 from spark_tiering.segment_sources.settings import LogDirSettings
 from spark_tiering.segments.segment_listing import ListedSegment
@@ -69,9 +69,7 @@ QUICK = WaitLimits(publish_s=30.0, ready_s=30.0, unit_s=60.0)
 
 @dataclass
 class TierPlace:
-    """
-    A log folder, a metadata log and a store in one folder; *store* and *metadata* may be elsewhere.
-    """
+    """A log folder, a metadata log and a store in one folder, or *store* and *metadata*."""
 
     folder: Path
     store: StoreSettings | None = None
@@ -98,8 +96,6 @@ class TierPlace:
     def file(self, name: str, partition: TopicIdPartition = ORDERS) -> Path:
         return self.log_dir / f"{partition.topic}-{partition.partition}" / name
 
-    # ------------------------------------------------------------------------------- jobs
-
     def request(self, **changes: Any) -> JobRequest:
         assert self.metadata is not None
         said: dict[str, Any] = {
@@ -118,9 +114,7 @@ class TierPlace:
         self, engine: ExecutionEngine | None = None, later_ms: int = 0, **changes: Any
     ) -> Iterator[CopyJobContext]:
         with open_surroundings(
-            self.request(**changes),
-            engine=engine,
-            now_ms=lambda: SYSTEM_CLOCK.now_ms() + later_ms,
+            self.request(**changes), engine=engine, now_ms=lambda: SYSTEM_CLOCK.now_ms() + later_ms
         ) as at:
             yield at
 
@@ -141,15 +135,10 @@ class TierPlace:
         with self.opened(engine, later_ms, **changes) as at:
             return run_job(at, plan, why_stop=why_stop, on_plan=on_plan)
 
-    # ------------------------------------------------------------------------------ looking
-
     def segments(self) -> list[SegmentMetadata]:
         assert self.metadata is not None
-        metadata = open_metadata_access(self.metadata)
-        try:
+        with closing(open_metadata_access(self.metadata)) as metadata:
             return segments_of(metadata, self.partitions)
-        finally:
-            metadata.close()
 
     def objects(self, folder: str = "") -> dict[str, int]:
         jobs = f"{self.prefix}{JOBS}"
@@ -162,21 +151,19 @@ class TierPlace:
     def claims(self) -> list[str]:
         return list(self.objects(f"{JOBS}claims/"))
 
-    # ------------------------------------------------------------------------------ invariants
-
     def check(self) -> list[SegmentMetadata]:
-        """
-        Return the segments after checking the invariants of a tier at rest: a finished segment is
-        whole and equals the source, every object belongs to a known segment, no offset is finished
-        twice.
-        """
+        """Return the segments of a tier at rest after checking its invariants."""
         segments = self.segments()
         finished = [one for one in segments if one.state is SegmentState.COPY_SEGMENT_FINISHED]
         store = process_store(self.store_settings)
         for segment in finished:
             seen = examine(store, segment, self.prefix, is_sure=True)
             assert seen.objects is StoredObjects.WHOLE, (segment, seen.findings)
-            self._check_content(segment)
+            partition, uuid = segment.id.partition, segment.id.uuid
+            listed = ListedSegment(segment.start_offset, segment.last_offset + 1)
+            files = self.sources[partition]
+            task = copy_task(files, listed, partition=partition, uuid=uuid, prefix=self.prefix)
+            assert_equals_source(task, store, files)
         ranges = [(one.id.partition, one.start_offset) for one in finished]
         assert len(set(ranges)) == len(ranges), f"copied twice: {ranges}"
         known = {
@@ -204,22 +191,10 @@ class TierPlace:
         ):
             return audit.run().overall
 
-    def _check_content(self, segment: SegmentMetadata) -> None:
-        partition = segment.id.partition
-        listed = ListedSegment(segment.start_offset, segment.last_offset + 1)
-        files = self.sources[partition]
-        task = copy_task(
-            files, listed, partition=partition, uuid=segment.id.uuid, prefix=self.prefix
-        )
-        assert_equals_source(task, process_store(self.store_settings), files)
-
     def check_clean(
         self, listed: Sequence[ListedSegment] = LISTED, *, is_alone: bool = True
     ) -> None:
-        """
-        Check the invariants, and that everything is copied once, nothing open and nothing left
-        over; with *is_alone* no foreign objects either.
-        """
+        """Check that all is copied once, nothing open or left over; *is_alone*: nothing foreign."""
         segments = self.check()
         expected = [(one, each.base_offset) for one in self.partitions for each in listed]
         assert [(one.id.partition, one.start_offset) for one in segments] == expected

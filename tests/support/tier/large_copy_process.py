@@ -1,7 +1,7 @@
 """
-A process that copies one segment of any size, made while it is read, and prints its memory:
-`python -m tests.support.tier.large_copy_process STORE LOG_BYTES plain|zstd SINGLE_PUT_BYTES`, where
-STORE is the address of a sink, or a folder.
+A process that copies a generated segment into STORE, a sink's address or a folder: its memory.
+
+    python -m tests.support.tier.large_copy_process STORE LOG_BYTES plain|zstd SINGLE_PUT_BYTES
 """
 
 from __future__ import annotations
@@ -77,27 +77,15 @@ class VariedLog(MadeLog):
 
 
 def task_of(log: VariedLog, store: StoreSettings, options: CopyOptions, number: int) -> CopyTask:
+    segment = SegmentMetadata(
+        SegmentId(ORDERS, Uuid(number.to_bytes(16))), 0, log.next_offset - 1, 1,
+        T_MS + min(KINDS, log.size // BATCH_BYTES) - 1, T_MS, ((0, 0),), log.size,
+        txn_index_empty=True,
+    )  # fmt: skip
     return CopyTask(
-        SegmentMetadata(
-            SegmentId(ORDERS, Uuid(number.to_bytes(16))),
-            0,
-            log.next_offset - 1,
-            1,
-            T_MS + min(KINDS, log.size // BATCH_BYTES) - 1,
-            T_MS,
-            ((0, 0),),
-            log.size,
-            txn_index_empty=True,
-        ),
-        files=log,
-        log_start=0,
-        store=store,
-        prefix="",
-        job_id="large",
-        options=options,
-        pace=UNBOUND,
-        deadline_s=3600.0,
-    )
+        segment, files=log, log_start=0, store=store, prefix="", job_id="large", options=options,
+        pace=UNBOUND, deadline_s=3600.0,
+    )  # fmt: skip
 
 
 def store_of(address: str, single_put_bytes: int) -> StoreSettings:

@@ -31,10 +31,7 @@ FILE_ROWS = 250_000
 
 @dataclass(frozen=True)
 class LargeTier:
-    """
-    Segments over some partitions. Of every 10,000 one lacks an object, three are deleted in the
-    metadata log with objects left, and three keys are no segment's.
-    """
+    """Of every 10,000 segments one lacks an object, three are orphans, three keys are foreign."""
 
     segments: int
     partitions: int = 20
@@ -65,8 +62,6 @@ class LargeTier:
             "TIER-OBJECT-MISSING": sum(map(self.is_missing, range(self.segments))),
             "TIER-UNKNOWN-KEY": 3 * -(-self.segments // 10_000),
         }
-
-    # ------------------------------------------------------------------------------ metadata
 
     def events(self) -> Iterator[Event]:
         for number, segment in enumerate(self.all()):
@@ -106,8 +101,6 @@ class LargeTier:
             flush(place)
             file.close()
         return folder
-
-    # ------------------------------------------------------------------------------- objects
 
     def rows(self) -> Iterator[Row]:
         for number, segment in enumerate(self.all()):

@@ -46,18 +46,9 @@ def segment(
 ) -> SegmentMetadata:
     """Build segment *number*, of epoch 0 by default."""
     return SegmentMetadata(
-        SegmentId(of, Uuid(number.to_bytes(16))),
-        first,
-        last,
-        1,
-        newest_ms,
-        number,
-        tuple(epochs) or ((0, first),),
-        SIZE_BYTES + number,
-        None,
-        state,
-        txn_index_empty=True,
-    )
+        SegmentId(of, Uuid(number.to_bytes(16))), first, last, 1, newest_ms, number,
+        tuple(epochs) or ((0, first),), SIZE_BYTES + number, None, state, txn_index_empty=True,
+    )  # fmt: skip
 
 
 def event_of(one: SegmentMetadata, state: SegmentState) -> SegmentMetadata | SegmentUpdate:
@@ -129,9 +120,6 @@ def rows(plan: FrozenPlan) -> list[Row]:
 
 def gaps(plan: FrozenPlan) -> list[tuple[int, int | None, GapReason]]:
     return [(gap.first_offset, gap.next_offset, gap.reason) for _, gap in plan.gaps]
-
-
-# ------------------------------------------------------------------------------------ strategies
 
 
 @st.composite

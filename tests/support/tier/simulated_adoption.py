@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import pytest
+
 from rlmm.errors import ConfigError, LogUnavailable
 from rlmm.metadata.ids import SegmentId, Uuid
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
@@ -16,17 +18,16 @@ from spark_tiering.adopt.safety import AdoptedPartition
 from spark_tiering.adopt.settings import CHANGED, COPY_DISABLE, RETENTION_BYTES, RETENTION_MS
 from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.adopt.window import AdoptionWindow
-from spark_tiering.copy_job.execution import CopyExecution
 from spark_tiering.copy_job.report import hindrances
-from spark_tiering.copy_plan.inputs import OpenCopyEvidence, OpenCopyWriter, StoredObjects
+from spark_tiering.copy_plan.inputs import OpenCopyWriter, StoredObjects
 from spark_tiering.copy_plan.lineage import CopiedTier
-from spark_tiering.copy_plan.planner import make_plan
 from spark_tiering.copy_plan.reasons import CopyMode
+from spark_tiering.executor.tasks import UnitOutcome
 from spark_tiering.job_registry.job_store import JobTopic
 from spark_tiering.segment_sources.cluster import TopicSettingInForce
 from tests.support.builders import tp
-from tests.support.tier.copy_plans import BROKER_ID, copied, image, metadata, rules
-from tests.support.tier.simulated_jobs import OPEN, WAVES, World, WorldHands
+from tests.support.tier.copy_plans import BROKER_ID, copied, cut, image, rules, source
+from tests.support.tier.simulated_jobs import OPEN, Killed, World
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -34,8 +35,35 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
     from spark_tiering.adopt.outcomes import TopicOutcome
     from spark_tiering.adopt.settings import SettingsChange
-    from spark_tiering.copy_plan.inputs import MetadataImage
-    from spark_tiering.copy_plan.plan import CopyPlan
+    from spark_tiering.copy_plan.inputs import SourcePartition
+
+ONE, TWO = tp("orders", 0), tp("orders", 1)
+BEFORE = {RETENTION_MS: "86400000", "local.retention.bytes": "1000", "segment.bytes": "1048576"}
+
+
+def world(**changed: object) -> AdoptedWorld:
+    sources = [
+        source(cut(*range(0, 50, 10), is_active=True), partition=ONE, is_tiered=True, log_start=0),
+        source(cut(5, 100, 200, is_active=True), partition=TWO, is_tiered=True, log_start=5),
+    ]
+    return AdoptedWorld(sources, explicit=dict(BEFORE), **changed)  # type: ignore[arg-type]
+
+
+def troubled() -> AdoptedWorld:
+    found = world()
+    found.outcomes[20] = UnitOutcome.CONFLICT
+    return found
+
+
+def died(dies_at: int, *, is_troubled: bool) -> AdoptedWorld:
+    found = troubled() if is_troubled else world()
+    found.dies_at = dies_at
+    with pytest.raises(Killed):
+        found.adopt()
+    found.dies_at = None
+    found.outcomes.clear()
+    return found
+
 
 BROKERS_ID = 9
 DEFAULTS = {
@@ -84,8 +112,6 @@ class AdoptedWorld(World):
         self.mode = CopyMode.ADOPT
         for one in self.sources:
             self.log_starts.setdefault(one.partition, one.log_start or 0)
-
-    # ----------------------------------------------------------------------------- the broker
 
     def setting(self, name: str) -> str:
         return self.explicit.get(name, DEFAULTS[name])
@@ -161,36 +187,12 @@ class AdoptedWorld(World):
         self.objects[segment.id.uuid] = StoredObjects.WHOLE
         return segment
 
-    # ---------------------------------------------------------------------------------- plans
+    def writer_of(self, segment: SegmentMetadata) -> OpenCopyWriter:
+        is_foreign = segment.broker_id == BROKERS_ID
+        return OpenCopyWriter.FOREIGN if is_foreign else OpenCopyWriter.ENDED
 
-    def metadata_image(self) -> MetadataImage:
-        return metadata(
-            *(
-                image(
-                    *(one for one in self.segments.values() if one.id.partition == at.partition),
-                    partition=at.partition,
-                )
-                for at in self.sources
-            )
-        )
-
-    def evidence(self) -> list[OpenCopyEvidence]:
-        return [
-            OpenCopyEvidence(
-                one.id,
-                OpenCopyWriter.FOREIGN if one.broker_id == BROKERS_ID else OpenCopyWriter.ENDED,
-                self.objects.get(one.id.uuid, StoredObjects.NONE),
-            )
-            for one in self.segments.values()
-            if one.state in OPEN
-        ]
-
-    def plan(self) -> CopyPlan:
-        sources = [one for one in self.sources if one.partition not in self.without_source]
-        made = rules(self.mode)
-        return make_plan(made, self.metadata_image(), sources, self.evidence(), self._ids())
-
-    # ------------------------------------------------------------------------------- the jobs
+    def known_sources(self) -> list[SourcePartition]:
+        return [one for one in self.sources if one.partition not in self.without_source]
 
     def window(self, options: WindowOptions = QUICK) -> AdoptionWindow:
         self.jobs += 1
@@ -207,9 +209,7 @@ class AdoptedWorld(World):
         ]
 
     def check_closed(self, before: Mapping[str, str]) -> None:
-        """
-        Check the state without an open window: settings are restored and no record was destroyed.
-        """
+        """Check that no window is open, settings are restored and no record was destroyed."""
         assert self.explicit == dict(before)
         assert self.lost == []
         assert self.open_of_jobs() == []
@@ -257,16 +257,9 @@ class AdoptHands:
         topic = JobTopic("orders", tp("orders", 0).topic_id)
         number = len(self._world.journals) + 1
         return AdoptionJournal(
-            topic,
-            "cluster-1",
-            number,
-            AdoptionStep.OPENING,
-            self.job_id,
-            at,
-            at,
-            settings,
+            topic, "cluster-1", number, AdoptionStep.OPENING, self.job_id, at, at, settings,
             log_starts,
-        )
+        )  # fmt: skip
 
     def write(self, journal: AdoptionJournal) -> None:
         world = self._world
@@ -347,7 +340,7 @@ class AdoptHands:
         plan = self._world.plan()
         if plan.is_empty:
             return None
-        carried = self._carried(plan)
+        carried = self._world.carry_out(plan=plan)
         return AdoptionRound(tuple(carried.receipts()), tuple(carried.ends), carried.stopped)
 
     def end_open(self) -> OpenCopiesResult:
@@ -361,21 +354,8 @@ class AdoptHands:
         )
         if plan.is_empty:
             return OpenCopiesResult((), tuple(blocking(plan)))
-        carried = self._carried(plan)
+        carried = world.carry_out(plan=plan)
         return OpenCopiesResult(tuple(carried.ends), tuple(blocking(plan)))
-
-    def _carried(self, plan: CopyPlan) -> CopyExecution:
-        world = self._world
-        carried = CopyExecution(
-            plan,
-            WorldHands(world, plan),
-            WAVES,
-            why_stop=lambda: "",
-            on_result=lambda _, __: None,
-            on_finished=lambda _: None,
-        )
-        carried.run()
-        return carried
 
 
 CLOSED = (TopicStatus.ADOPTED, TopicStatus.ABORTED)

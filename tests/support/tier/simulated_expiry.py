@@ -12,8 +12,8 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import TRANSITIONS, PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.records.batch import Batch, walk
 from rlmm.records.records import Record
-from spark_tiering.maintenance.expire.object_removal import RemovalResult
-from spark_tiering.maintenance.request import CareRequest
+from spark_tiering.maintenance.expire.actions import RemovalResult
+from spark_tiering.maintenance.tier import CareRequest
 from spark_tiering.maintenance.wiring import open_tier
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rlmm.metadata.ids import SegmentId, TopicIdPartition
-    from spark_tiering.maintenance.expire.object_removal import RemovalTarget
+    from spark_tiering.maintenance.expire.actions import RemovalTarget
 
 SHORT = dict(zip(SegmentState, ("CS", "CF", "DS", "DF"), strict=True))
 
@@ -32,10 +32,7 @@ class Died(BaseException):
 
 @dataclass
 class HeldHands:
-    """
-    Stands in for `ExpireActions`: *segments* is the metadata, *objects* the segments with objects.
-    Each effect is noted in *done*; the run dies right after the *dies_at*-th one.
-    """
+    """Stands in for `ExpireActions`, notes effects in *done*, and dies after the *dies_at*-th."""
 
     segments: dict[SegmentId, SegmentMetadata]
     objects: set[SegmentId]

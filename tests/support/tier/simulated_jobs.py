@@ -1,8 +1,7 @@
 """
 A metadata log, a store and a source in memory, in which plans are carried out and drivers die.
 
-Each thing that reaches outside is a step. A driver that is to die at a step dies before or after it
-took effect; the next job finds whatever it leaves.
+A driver dies before or after an outside step takes effect; the next job finds its leftovers.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.copy_plan.inputs import SourcePartition
+    from spark_tiering.copy_plan.inputs import MetadataImage, SourcePartition
     from spark_tiering.copy_plan.plan import CopyPlan, PlannedCopy, PlannedEnd
     from spark_tiering.executor.tasks import CopyTask
 
@@ -68,30 +67,44 @@ class World:
             raise Killed
 
     def plan(self) -> CopyPlan:
-        images = [
-            image(
-                *(one for one in self.segments.values() if one.id.partition == source.partition),
-                partition=source.partition,
+        made = rules(self.mode)
+        return make_plan(
+            made, self.metadata_image(), self.known_sources(), self.evidence(), self._ids()
+        )
+
+    def known_sources(self) -> Sequence[SourcePartition]:
+        return self.sources
+
+    def metadata_image(self) -> MetadataImage:
+        segments = self.segments.values()
+        return metadata(
+            *(
+                image(*(one for one in segments if one.id.partition == at), partition=at)
+                for at in (source.partition for source in self.sources)
             )
-            for source in self.sources
-        ]
-        opened = [one for one in self.segments.values() if one.state in OPEN]
-        evidence = [
+        )
+
+    def writer_of(self, segment: SegmentMetadata) -> OpenCopyWriter:
+        return OpenCopyWriter.ENDED
+
+    def evidence(self) -> list[OpenCopyEvidence]:
+        return [
             OpenCopyEvidence(
-                one.id, OpenCopyWriter.ENDED, self.objects.get(one.id.uuid, StoredObjects.NONE)
+                one.id, self.writer_of(one), self.objects.get(one.id.uuid, StoredObjects.NONE)
             )
-            for one in opened
+            for one in self.segments.values()
+            if one.state in OPEN
         ]
-        ids = self._ids()
-        return make_plan(rules(self.mode), metadata(*images), self.sources, evidence, ids)
 
     def _ids(self) -> Iterator[Uuid]:
         while True:
             self.drawn += 1
             yield Uuid.of(7, self.drawn)
 
-    def carry_out(self, why_stop: Callable[[], str] = lambda: "") -> CopyExecution:
-        plan = self.plan()
+    def carry_out(
+        self, why_stop: Callable[[], str] = lambda: "", plan: CopyPlan | None = None
+    ) -> CopyExecution:
+        plan = plan or self.plan()
         carried = CopyExecution(
             plan,
             WorldHands(self, plan),

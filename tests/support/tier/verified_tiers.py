@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ from rlmm.metadata.events import SegmentUpdate
 from spark_tiering.layout.manifest import Manifest, SegmentDescription
 from spark_tiering.layout.manifest_document import format_manifest, parse_manifest
 from spark_tiering.layout.object_names import ObjectKind, object_keys
-from spark_tiering.maintenance.request import CareRequest
-from spark_tiering.maintenance.verify.settings import VerifyOptions
+from spark_tiering.maintenance.tier import CareRequest
+from spark_tiering.maintenance.verify.values import VerifyOptions
 from spark_tiering.maintenance.verify.verification import verify_tier
 from spark_tiering.maintenance.wiring import only_looking, open_tier
 from spark_tiering.stores.content import BytesContent
@@ -138,13 +139,9 @@ class Stored:
 
     def say_in_metadata(self, state: SegmentState, custom: bytes | None = None) -> None:
         assert self.place.metadata is not None
-        metadata = open_metadata_access(self.place.metadata)
-        try:
-            at_ms = self.segment.event_timestamp_ms + 1
-            event = SegmentUpdate(self.segment.id, 1, at_ms, custom, state)
-            metadata.publish(event, 10.0)
-        finally:
-            metadata.close()
+        at_ms = self.segment.event_timestamp_ms + 1
+        with closing(open_metadata_access(self.place.metadata)) as metadata:
+            metadata.publish(SegmentUpdate(self.segment.id, 1, at_ms, custom, state), 10.0)
 
 
 def stored(place: TierPlace, at: int = 0) -> Stored:

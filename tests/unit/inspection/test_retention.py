@@ -6,8 +6,8 @@ import pytest
 
 from rlmm.inspection.cluster_facts import ClusterSetting, PartitionOffsets, TopicFacts
 from rlmm.metadata.segment import SegmentState
-from rlmm.retention.log_leader_epochs import LogLeaderEpochs
 from rlmm.retention.retention import RetentionFate, RetentionSettings, due_of, start_after
+from rlmm.retention.segment_lineage import LogLeaderEpochs
 from tests.support.builders import TOPIC_ID, segment_id, started
 
 CF = SegmentState.COPY_SEGMENT_FINISHED

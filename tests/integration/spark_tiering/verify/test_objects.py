@@ -1,22 +1,22 @@
-"""
-Objects of a tier with nothing wrong, and with each thing wrong that can be. The example partition
-has segments 0-119 (12 batches of ten) and 120-250 (with an aborted transaction), twice.
-"""
+"""Objects of a tier, sound, encrypted, and with each fault: segments 0-119 and 120-250, twice."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.maintenance.verify.settings import VerifyOptions
+from spark_tiering.maintenance.verify.values import VerifyOptions
 from spark_tiering.segments.findings import SegmentPart
+from tests.support.stores.encrypted_segments import IDS, KeyFiles
 from tests.support.tier.job_folders import ORDERS, PLAIN, ZSTD, TierPlace
 from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from spark_tiering.executor.tasks import CopyOptions
     from tests.support.tier.verified_tiers import Stored
@@ -71,9 +71,7 @@ def test_f121_object_when_it_is_gone_then_kind_and_offsets_are_told(
 def test_f121_segment_when_all_its_objects_are_gone_then_each_is_told(
     place: TierPlace, one: Stored
 ) -> None:
-    """
-    A segment without objects has one finding for each object and counts its offsets as lost once.
-    """
+    """A segment without objects has a finding for each, and loses its offsets once."""
     for kind in ObjectKind:
         one.put(kind, None)
     report = verify(place, DEEP)
@@ -86,10 +84,7 @@ def test_f121_segment_when_all_its_objects_are_gone_then_each_is_told(
 def test_log_when_it_is_cut_then_its_length_is_told_and_reading_says_which_offsets(
     place: TierPlace, one: Stored
 ) -> None:
-    """
-    The length of a cut log shows possible loss of all its offsets, and a full read loses those from
-    the cut batch on.
-    """
+    """A cut log may lack all its offsets; a full read loses those from the cut batch on."""
     one.put(LOG, one.get(LOG)[: 7 * BATCH + 5])
     assert told(verify(place))[0] == ("TIER-OBJECT-LENGTH", "log", [FIRST])
     deep = verify(place, DEEP)
@@ -101,10 +96,7 @@ def test_log_when_it_is_cut_then_its_length_is_told_and_reading_says_which_offse
 def test_log_when_it_is_longer_than_told_then_its_length_is_told(
     place: TierPlace, one: Stored, extra: bytes
 ) -> None:
-    """
-    A log longer than its manifest says is a finding without lost offsets, as ranges go by the
-    manifest.
-    """
+    """A log longer than in its manifest loses no offsets, as ranges go by the manifest."""
     one.put(LOG, one.get(LOG) + extra)
     codes = [code for code, _, _ in told(verify(place))]
     assert "TIER-OBJECT-LENGTH" in codes
@@ -128,37 +120,10 @@ def test_log_when_a_bit_is_flipped_then_its_sum_tells_and_reading_says_which_off
     assert told(verify(place, DEEP)) == [("TIER-BATCH-DAMAGED", "log", [[50, 59]])]
 
 
-def test_log_when_a_length_is_flipped_then_reading_goes_on_by_the_offset_index(
-    place: TierPlace, one: Stored
-) -> None:
-    """After a flipped batch length the reader continues by the offset index."""
-    one.forget_sums()
-    one.flip(LOG, 5 * BATCH + 8)
-    (found,) = told(verify(place, DEEP))
-    assert found[0] == "TIER-BATCH-DAMAGED"
-    # An entry of the index is of offset 89, whose batch begins with 80.
-    assert found[2] == [[50, 79]]
-
-
-def test_logs_when_two_batches_are_damaged_then_both_ranges_are_told(
-    place: TierPlace, one: Stored
-) -> None:
-    """Two damaged batches are two lost ranges without the records between them."""
-    one.forget_sums()
-    one.flip(LOG, 2 * BATCH + 200)
-    one.flip(LOG, 9 * BATCH + 200)
-    deep = verify(place, DEEP)
-    assert told(deep) == [("TIER-BATCH-DAMAGED", "log", [[20, 29], [90, 99]])]
-    assert dict(deep.lost) == {ORDERS: ((20, 29), (90, 99))}
-
-
 def test_log_when_a_compressed_chunk_is_damaged_then_its_batches_are_lost(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """
-    A damaged compressed chunk loses its batches, up to the next batch that the offset index leads
-    to.
-    """
+    """A damaged chunk loses its batches, up to the next one that the offset index names."""
     place = tiered(ZSTD)
     one = stored(place)
     one.forget_sums()
@@ -173,54 +138,37 @@ def test_log_when_a_compressed_chunk_is_damaged_then_its_batches_are_lost(
     assert deep.work.requests == 4 * 5 + 4
 
 
-@pytest.mark.parametrize(
-    ("content", "code"),
-    [
-        (b"", "TIER-MANIFEST-MALFORMED"),
-        (b"{}", "TIER-MANIFEST-MALFORMED"),
-        (b"\xff\xfe", "TIER-MANIFEST-MALFORMED"),
-        (b'{"version": "2"}', "TIER-MANIFEST-MALFORMED"),
-        (b"[" * 100_000, "TIER-MANIFEST-MALFORMED"),
-    ],
-)
-def test_manifest_when_no_broker_could_read_it_then_it_is_told(
-    place: TierPlace, one: Stored, content: bytes, code: str
-) -> None:
-    """A manifest that no broker could read is one finding, whatever its bytes are."""
-    one.put(MANIFEST, content)
-    assert told(verify(place, DEEP)) == [(code, "rsm-manifest", [FIRST])]
+MALFORMED, MISMATCH = "TIER-MANIFEST-MALFORMED", "TIER-MANIFEST-MISMATCH"
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("change", "code"),
     [
-        {"remoteLogSegmentMetadata__endOffset": 118},
-        {"remoteLogSegmentMetadata__startOffset": 1},
-        {"remoteLogSegmentMetadata__maxTimestampMs": 1},
-        {"remoteLogSegmentMetadata__segmentLeaderEpochs": {"5": 0}},
-        {"remoteLogSegmentMetadata__remoteLogSegmentId__id": "EBESExQVFhcYGRobHB0eHw"},
-        {"remoteLogSegmentMetadata__brokerId": "x"},
+        *((content, MALFORMED) for content in
+          (b"", b"{}", b"\xff\xfe", b'{"version": "2"}', b"[" * 100_000)),
+        *((fields, MISMATCH) for fields in (
+            {"endOffset": 118}, {"startOffset": 1}, {"maxTimestampMs": 1}, {"brokerId": "x"},
+            {"segmentLeaderEpochs": {"5": 0}},
+            {"remoteLogSegmentId__id": "EBESExQVFhcYGRobHB0eHw"},
+        )),
     ],
-)
-def test_manifest_when_it_contradicts_the_metadata_then_it_is_told(
-    place: TierPlace, one: Stored, changes: dict[str, Any]
+)  # fmt: skip
+def test_manifest_when_it_is_unreadable_or_contradicts_the_metadata_then_it_is_told(
+    place: TierPlace, one: Stored, change: bytes | dict[str, Any], code: str
 ) -> None:
-    """
-    A manifest that contradicts the metadata is a finding, as it may be another segment's, and the
-    log is judged by itself.
-    """
-    one.say(**changes)
-    found = told(verify(place, DEEP))
-    assert found == [("TIER-MANIFEST-MISMATCH", "rsm-manifest", [])]
+    """A manifest is one finding; only one that no broker could read loses the log's offsets."""
+    if isinstance(change, bytes):
+        one.put(MANIFEST, change)
+    else:
+        one.say(**{f"remoteLogSegmentMetadata__{name}": value for name, value in change.items()})
+    lost = [FIRST] if code == MALFORMED else []
+    assert told(verify(place, DEEP)) == [(code, "rsm-manifest", lost)]
 
 
 def test_manifest_when_it_is_of_another_size_then_its_log_is_not_read_by_it(
     place: TierPlace, one: Stored, two: Stored
 ) -> None:
-    """
-    A manifest of another size is a finding and its log is not read, although all three objects fit
-    each other.
-    """
+    """A log is not read by a manifest of another size, although all three objects fit."""
     for kind in ObjectKind:
         one.put(kind, two.get(kind))
     found = told(verify(place, DEEP))
@@ -228,93 +176,97 @@ def test_manifest_when_it_is_of_another_size_then_its_log_is_not_read_by_it(
     assert ("TIER-MANIFEST-MISMATCH", "rsm-manifest", [FIRST]) in found
 
 
-def test_log_when_it_is_another_segments_then_its_offsets_are_told(
-    place: TierPlace, one: Stored
-) -> None:
-    """A log with another segment's sound batches is a finding with its offsets."""
-    other = stored(place, 2)
-    assert one.segment.size_bytes == other.segment.size_bytes
-    one.forget_sums()
-    body = other.get(LOG)
-    moved = b"".join(
+def flip(*positions: int) -> Callable[[Stored], None]:
+    def damage(one: Stored) -> None:
+        for at in positions:
+            one.flip(LOG, at)
+
+    return damage
+
+
+def anothers_batches(one: Stored) -> None:
+    body = stored(one.place, 2).get(LOG)
+    assert len(body) == one.segment.size_bytes
+    moved = [
         (int.from_bytes(body[at : at + 8]) + 1).to_bytes(8) + body[at + 8 : at + BATCH]
         for at in range(0, len(body), BATCH)
-    )
-    one.put(LOG, moved)
-    assert told(verify(place, DEEP)) == [("TIER-START-OFFSET", "log", [[0, 0]])]
+    ]
+    one.put(LOG, b"".join(moved))
 
 
-def test_log_when_its_end_is_cut_with_its_manifest_then_the_offsets_behind_are_told(
-    place: TierPlace, one: Stored
-) -> None:
-    """A log cut with its manifest is a finding with the last offsets that the metadata promises."""
-    segment = one.segment
+def first_batch_last(one: Stored) -> None:
     body = one.get(LOG)
     one.put(LOG, body[: 11 * BATCH] + body[:BATCH])
-    one.forget_sums()
-    ((code, _, lost),) = told(verify(place, DEEP))
-    assert code == "TIER-BATCH-DAMAGED", "offsets that begin anew are no end"
-    assert lost == [[110, 119]]
-    assert segment.last_offset == 119
+
+
+def no_transaction_index(one: Stored) -> None:
+    one.say(segmentIndexes__transaction=None)
+    one.put(INDEXES, one.get(INDEXES)[:-34])
+
+
+def part(
+    part: SegmentPart, change: Callable[[bytes], bytes], code: str = "TIER-INDEX-WRONG"
+) -> tuple[Callable[[Stored], None], tuple[str, str, list[list[int]]]]:
+    return lambda two: two.replace_part(part, change(two.part(part))), (code, part.value, [])
+
+
+def flipped(at: int) -> Callable[[bytes], bytes]:
+    return lambda was: was[:at] + bytes([was[at] ^ 1]) + was[at:][1:]
+
+
+OFFSETS, TIMES, TRANSACTIONS = (
+    SegmentPart.OFFSET_INDEX, SegmentPart.TIME_INDEX, SegmentPart.TXN_INDEX,
+)  # fmt: skip
+PRODUCERS, EPOCHS = SegmentPart.PRODUCER_SNAPSHOT, SegmentPart.LEADER_EPOCHS
+BROKEN, ZEROS = "TIER-BATCH-DAMAGED", lambda was: bytes(len(was))
+OF_THE_FIRST = {
+    # An entry of the index is of offset 89, whose batch begins with 80.
+    "length of a batch": (flip(5 * BATCH + 8), (BROKEN, "log", [[50, 79]])),
+    "two batches": (flip(2 * BATCH + 200, 9 * BATCH + 200), (BROKEN, "log", [[20, 29], [90, 99]])),
+    "another's batches": (anothers_batches, ("TIER-START-OFFSET", "log", [[0, 0]])),
+    # Offsets that begin anew are no end.
+    "first batch last": (first_batch_last, (BROKEN, "log", [[110, 119]])),
+}
+OF_THE_SECOND = {
+    "zeros": part(OFFSETS, ZEROS),
+    "swapped": part(OFFSETS, lambda was: was[8:] + was[:8]),
+    "off": part(OFFSETS, flipped(7)),
+    "times of zero": part(TIMES, ZEROS),
+    "end": part(TIMES, flipped(-5)),
+    "no transaction": part(TRANSACTIONS, ZEROS),
+    "whose": part(TRANSACTIONS, flipped(9)),
+    # Committed readers would get aborted records.
+    "no transaction index": (no_transaction_index, ("TIER-INDEX-WRONG", "transaction", [])),
+    "no snapshot": part(PRODUCERS, ZEROS),
+    "snapshot's CRC": part(PRODUCERS, lambda was: was[:-1] + b"\xff"),
+    "no epochs": part(EPOCHS, lambda was: b"x" * len(was)),
+    "another history": part(EPOCHS, lambda was: b"0\n1\n5 0\n", "TIER-EPOCH-ORDER"),
+}
 
 
 @pytest.mark.parametrize(
-    ("part", "change"),
+    ("number", "damage", "expected"),
     [
-        pytest.param(SegmentPart.OFFSET_INDEX, lambda was: bytes(len(was)), id="zeros"),
-        pytest.param(SegmentPart.OFFSET_INDEX, lambda was: was[8:] + was[:8], id="swapped"),
-        pytest.param(
-            SegmentPart.OFFSET_INDEX, lambda was: was[:7] + bytes([was[7] ^ 1]) + was[8:], id="off"
-        ),
-        pytest.param(SegmentPart.TIME_INDEX, lambda was: bytes(len(was)), id="times of zero"),
-        pytest.param(
-            SegmentPart.TIME_INDEX, lambda was: was[:-5] + bytes([was[-5] ^ 1]) + was[-4:], id="end"
-        ),
-        pytest.param(SegmentPart.TXN_INDEX, lambda was: bytes(len(was)), id="no transaction"),
-        pytest.param(
-            SegmentPart.TXN_INDEX, lambda was: was[:9] + bytes([was[9] ^ 1]) + was[10:], id="whose"
-        ),
-        pytest.param(SegmentPart.PRODUCER_SNAPSHOT, lambda was: bytes(len(was)), id="no snapshot"),
-        pytest.param(
-            SegmentPart.PRODUCER_SNAPSHOT, lambda was: was[:-1] + b"\xff", id="snapshot's CRC"
-        ),
-        pytest.param(SegmentPart.LEADER_EPOCHS, lambda was: b"x" * len(was), id="no epochs"),
+        pytest.param(number, *row, id=name)
+        for number, rows in enumerate((OF_THE_FIRST, OF_THE_SECOND))
+        for name, row in rows.items()
     ],
 )
-def test_index_when_it_leads_astray_then_it_is_told(
-    place: TierPlace, two: Stored, part: SegmentPart, change: Callable[[bytes], bytes]
+def test_object_when_its_content_is_damaged_then_reading_tells_what_is_lost(
+    place: TierPlace,
+    number: int,
+    damage: Callable[[Stored], None],
+    expected: tuple[str, str, list[list[int]]],
 ) -> None:
-    """
-    An index that leads a reader to wrong places is a finding by the rules of its kind, and no
-    record counts as lost.
-    """
-    two.replace_part(part, change(two.part(part)))
+    """Damage without checksums is found by reading alone: lost offsets, or a wrong index."""
+    damaged = stored(place, number)
+    damaged.forget_sums()
+    damage(damaged)
     assert verify(place).is_fine, "lengths are right"
     deep = verify(place, DEEP)
-    assert [(code, where) for code, where, _ in told(deep)] == [("TIER-INDEX-WRONG", part.value)]
-    assert not deep.lost
-
-
-def test_epochs_when_the_part_is_another_history_then_it_is_told(
-    place: TierPlace, two: Stored
-) -> None:
-    """A sound epoch checkpoint of another history is a finding."""
-    two.replace_part(SegmentPart.LEADER_EPOCHS, b"0\n1\n5 0\n")
-    found = told(verify(place, DEEP))
-    assert [(code, part) for code, part, _ in found] == [("TIER-EPOCH-ORDER", "leaderEpoch")]
-
-
-def test_transaction_index_when_it_is_left_out_then_it_is_told(
-    place: TierPlace, two: Stored
-) -> None:
-    """A missing transaction index is a finding, as committed readers would get aborted records."""
-    two.forget_sums()
-    two.say(segmentIndexes__transaction=None)
-    body = two.get(INDEXES)
-    two.put(INDEXES, body[:-34])
-    assert verify(place).is_fine, "nothing says that there ought to be one"
-    found = told(verify(place, DEEP))
-    assert [(code, part) for code, part, _ in found] == [("TIER-INDEX-WRONG", "transaction")]
+    assert told(deep) == [expected]
+    lost = tuple((first, last) for first, last in expected[2])
+    assert dict(deep.lost) == ({ORDERS: lost} if lost else {})
 
 
 def test_indexes_when_their_object_is_cut_then_its_length_is_told_once(
@@ -325,3 +277,79 @@ def test_indexes_when_their_object_is_cut_then_its_length_is_told_once(
     one.forget_sums()
     codes = [(code, part) for code, part, _ in told(verify(place, DEEP))]
     assert codes.count(("TIER-OBJECT-LENGTH", "indexes")) == 1
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> KeyFiles:
+    return KeyFiles(tmp_path / "keys")
+
+
+@pytest.fixture(params=[PLAIN, ZSTD], ids=["plain", "zstd"])
+def sealed(tiered: Callable[..., TierPlace], request: pytest.FixtureRequest) -> TierPlace:
+    place = tiered(request.param)
+    for at in range(4):
+        stored(place, at).seal(IDS[at % 2])
+    return place
+
+
+def with_keys(keys: KeyFiles) -> VerifyOptions:
+    return replace(DEEP, key_ring=keys.settings)
+
+
+def test_encrypted_tier_when_looked_at_then_its_objects_are_judged_without_a_key(
+    sealed: TierPlace, keys: KeyFiles
+) -> None:
+    """Verify judges lengths of encrypted objects without a key, and needs it only to read them."""
+    assert verify(sealed).is_fine
+    report = verify(sealed, with_keys(keys))
+    assert report.is_fine, told(report)
+    assert report.work.opened == 4
+
+
+def test_encrypted_tier_when_read_without_its_keys_then_that_is_told(
+    sealed: TierPlace, keys: KeyFiles
+) -> None:
+    """Verify reports encrypted objects without a key, and counts no record as lost."""
+    report = verify(sealed, DEEP)
+    assert {code for code, _, _ in told(report)} == {"TIER-OBJECT-ENCRYPTED"}
+    assert report.counts == {"TIER-OBJECT-ENCRYPTED": 4}
+    assert (report.work.read_bytes, report.work.opened) == (0, 0)
+    assert not report.lost
+    assert not report.is_fine
+    keys.write({IDS[0]: ""})
+    assert verify(sealed, with_keys(keys)).counts == {"TIER-OBJECT-ENCRYPTED": 2}
+    keys.write({IDS[0]: IDS[1], IDS[1]: ""})
+    assert verify(sealed, with_keys(keys)).counts == {"TIER-KEY-WRONG": 2}
+
+
+def cut_log(one: Stored) -> None:
+    one.put(LOG, one.get(LOG)[: one.manifest.chunks.chunk(2).stored_start + 50])
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        pytest.param(
+            lambda one: one.flip(LOG, one.manifest.chunks.chunk(1).stored_start + 40),
+            ("TIER-OBJECT-DAMAGED", "log", [[30, 79]]), id="chunk",
+        ),
+        pytest.param(cut_log, ("TIER-OBJECT-LENGTH", "log", [[60, 119]]), id="whole chunks"),
+        pytest.param(
+            lambda one: one.say(encryption__aad="AAAA"),
+            ("TIER-MANIFEST-MISMATCH", "rsm-manifest", [FIRST]), id="one finding for the aad",
+        ),
+        pytest.param(
+            lambda one: one.flip(INDEXES, 20), ("TIER-OBJECT-DAMAGED", "offset", [FIRST]),
+            id="index",
+        ),
+    ],
+)  # fmt: skip
+def test_encrypted_object_when_it_is_changed_then_its_offsets_are_told(
+    sealed: TierPlace,
+    keys: KeyFiles,
+    damage: Callable[[Stored], None],
+    expected: tuple[str, str, list[list[int]]],
+) -> None:
+    """Verify names the part of a changed object by its tag, and reads the chunks around it."""
+    damage(stored(sealed))
+    assert told(verify(sealed, with_keys(keys))) == [expected]

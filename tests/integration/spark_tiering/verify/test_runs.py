@@ -15,9 +15,8 @@ from spark_tiering.executor.throttle import PaceLimits, Throttle
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.tier import Tier, TierMoment
-from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
+from spark_tiering.maintenance.verify.values import VerifyOptions
 from spark_tiering.stores.local import LocalStore
-from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.tier.job_folders import TierPlace, WatchedUnits, states
 from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 
@@ -30,15 +29,10 @@ if TYPE_CHECKING:
 LOG, INDEXES = ObjectKind.LOG, ObjectKind.INDEXES
 
 
-# ----------------------------------------------------------------------------- prefixes, deletions
-
-
 def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_old_one(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """
-    After a change of the prefix, objects under the old one count as whole for one extra request.
-    """
+    """Objects under an old prefix count as whole for one extra request."""
     place = tiered(prefix="old/")
     lost = verify(place, prefix="new/")
     assert lost.counts == {"TIER-OBJECT-MISSING": 12}
@@ -52,10 +46,7 @@ def test_f125_tier_when_the_prefix_is_changed_then_objects_are_found_under_the_o
 def test_f125_segment_when_its_custom_metadata_names_the_old_prefix_then_it_is_found(
     tiered: Callable[..., TierPlace],
 ) -> None:
-    """
-    Verify finds a segment under the old prefix of its custom metadata without being given that
-    prefix.
-    """
+    """Custom metadata with the old prefix leads verify to a segment without an option."""
     place = tiered(prefix="old/")
     for at in range(4):
         one = stored(place, at)
@@ -80,10 +71,7 @@ class Meanwhile(InProcess):
 def test_segment_when_it_is_deleted_while_it_is_looked_at_then_it_is_no_finding(
     place: TierPlace, one: Stored
 ) -> None:
-    """
-    A segment deleted during verify is no finding, as brokers change its metadata before they delete
-    its objects.
-    """
+    """A segment deleted meanwhile is no finding, as its metadata changes before its objects."""
     for kind in ObjectKind:
         one.put(kind, None)
     before = Meanwhile(lambda: one.say_in_metadata(SegmentState.DELETE_SEGMENT_STARTED))
@@ -118,8 +106,7 @@ def test_store_when_it_fails_then_segments_are_told_as_not_looked_at(
 
     def get(self: LocalStore, key: str, first: int, last: int) -> Any:
         if "payments" in key:
-            msg = "no answer"
-            raise StoreUnavailable(msg)
+            raise StoreUnavailable("no answer")
         return original(self, key, first, last)
 
     monkeypatch.setattr(LocalStore, "get", get)
@@ -128,50 +115,6 @@ def test_store_when_it_fails_then_segments_are_told_as_not_looked_at(
     assert (report.not_looked_at, report.work.segments) == (2, 2)
     assert not report.is_fine
     assert not report.lost
-
-
-def test_store_when_it_is_foreign_then_every_segment_is_missing_and_nothing_else(
-    place: TierPlace, tmp_path: Path
-) -> None:
-    """In a foreign bucket every segment is missing, and there is no other finding."""
-    other = tmp_path / "other"
-    (other / "somebody").mkdir(parents=True)
-    (other / "somebody/orders.log").write_bytes(b"x")
-    report = verify(place, DEEP, store=LocalSettings(other))
-    assert report.counts == {"TIER-OBJECT-MISSING": 12}
-
-
-def test_sample_when_it_is_drawn_again_then_it_is_the_same(place: TierPlace) -> None:
-    """A sample is the same for its seed, different for another one, and lies within the tier."""
-    for sample in (SegmentSample(2), SegmentSample(share=0.5, seed=3)):
-        reports = [verify(place, VerifyOptions(sample=sample)) for _ in range(2)]
-        assert reports[0].work == reports[1].work
-        assert reports[0].is_fine
-    assert verify(place, VerifyOptions(sample=SegmentSample(2))).work.segments == 2
-    assert verify(place, VerifyOptions(sample=SegmentSample(99))).work.segments == 4
-    assert verify(place, VerifyOptions(sample=SegmentSample(share=1.0))).work.segments == 4
-
-
-def test_budget_when_it_is_used_up_then_the_next_run_goes_on_behind(place: TierPlace) -> None:
-    """
-    A run continues behind an exhausted budget without a repeated or omitted segment or an extra
-    request.
-    """
-    first = verify(place, VerifyOptions(max_requests=7))
-    assert (first.work.segments, first.work.requests) == (2, 6)
-    assert first.stopped
-    assert not first.is_fine
-    rest = verify(place, VerifyOptions(max_requests=99, after=first.after))
-    assert (rest.work.segments, rest.stopped, rest.after) == (2, "", "")
-    assert rest.is_fine
-
-
-def test_budget_when_it_is_too_small_for_anything_then_that_is_told(place: TierPlace) -> None:
-    """A budget too small for any segment is reported as nothing verified."""
-    report = verify(place, VerifyOptions(max_requests=1))
-    assert report.work.segments == 0
-    assert report.stopped
-    assert not report.is_fine
 
 
 def test_run_when_it_is_stopped_then_what_was_looked_at_is_told(

@@ -9,8 +9,7 @@ import pytest
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.copy_job.publishing import PublishRefusal
-from tests.support.tier.adopted_topics import BEFORE, died, troubled, world
-from tests.support.tier.simulated_adoption import CLOSED
+from tests.support.tier.simulated_adoption import BEFORE, CLOSED, died, troubled, world
 from tests.support.tier.simulated_jobs import Killed, WorldPublisher
 
 if TYPE_CHECKING:

@@ -14,9 +14,17 @@ from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.copy_job.publishing import PublishFailure
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.executor.tasks import UnitOutcome
-from tests.support.tier.adopted_topics import BEFORE, ONE, TWO, died, troubled, world
 from tests.support.tier.copy_plans import cut, segment, source
-from tests.support.tier.simulated_adoption import CLOSED, QUICK
+from tests.support.tier.simulated_adoption import (
+    BEFORE,
+    CLOSED,
+    ONE,
+    QUICK,
+    TWO,
+    died,
+    troubled,
+    world,
+)
 
 CS, CF, DS, DF = SegmentState
 

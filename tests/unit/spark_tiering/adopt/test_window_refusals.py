@@ -8,8 +8,8 @@ from rlmm.metadata.segment import SegmentState
 from spark_tiering.adopt.journal import AdoptionStep
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
 from spark_tiering.adopt.settings import COPY_DISABLE
-from tests.support.tier.adopted_topics import BEFORE, ONE, died, world
 from tests.support.tier.copy_plans import cut, source
+from tests.support.tier.simulated_adoption import BEFORE, ONE, died, world
 
 CS, CF, DS, DF = SegmentState
 

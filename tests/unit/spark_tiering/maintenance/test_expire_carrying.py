@@ -10,12 +10,11 @@ import pytest
 
 from rlmm.errors import LogUnavailable
 from rlmm.metadata.events import SegmentUpdate
-from rlmm.metadata.segment import PartitionDeleteState, SegmentState
+from rlmm.metadata.segment import PartitionDeleteState, SegmentMetadata, SegmentState
 from rlmm.retention.retention import RetentionSettings
 from spark_tiering.maintenance.expire.actions import TierExpireActions
-from spark_tiering.maintenance.expire.decision import PartitionExpirePlan, decide
+from spark_tiering.maintenance.expire.decision import ExpireOptions, PartitionExpirePlan, decide
 from spark_tiering.maintenance.expire.execution import ExpireExecution, ExpireFate, ExpireReceipt
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.builders import partition_delete, started, tp
@@ -41,12 +40,16 @@ def world(delete: PartitionDeleteState | None = None, **said: Any) -> HeldHands:
     return HeldHands(by_id, objects, deletes=deletes, **said)
 
 
-def plan_of(actions: HeldHands) -> PartitionExpirePlan:
+def plan_of(
+    actions: HeldHands,
+    standing: TopicOwner = TopicOwner.OURS,
+    found: list[SegmentMetadata] | None = None,
+) -> PartitionExpirePlan:
     state = actions.deletes.get(tp())
     return decide(
         tp(),
-        list(actions.segments.values()),
-        standing=TopicOwner.OURS,
+        found or [*actions.segments.values()],
+        standing=standing,
         rules=RetentionSettings(retention_ms=100),
         options=ExpireOptions(),
         now_ms=NOW_MS,
@@ -54,8 +57,10 @@ def plan_of(actions: HeldHands) -> PartitionExpirePlan:
     )
 
 
-def carried(actions: HeldHands, **said: Any) -> ExpireExecution:
-    carrying = ExpireExecution([plan_of(actions)], actions, **said)
+def carried(
+    actions: HeldHands, plan: PartitionExpirePlan | None = None, **said: Any
+) -> ExpireExecution:
+    carrying = ExpireExecution([plan or plan_of(actions)], actions, **said)
     carrying.run()
     return carrying
 
@@ -65,10 +70,7 @@ def fates(receipts: list[ExpireReceipt]) -> dict[int, str]:
 
 
 def test_run_when_nothing_happens_then_metadata_goes_before_objects_and_after_them() -> None:
-    """
-    The run marks the metadata of each deletion before it removes objects, and finishes it after
-    them, also for an open copy (F115).
-    """
+    """The run marks each deletion before it removes objects, and finishes it after (F115)."""
     actions = world()
     carrying = carried(actions)
     assert actions.done == [
@@ -106,10 +108,7 @@ def test_f114_f115_run_when_it_dies_at_any_step_then_the_next_one_ends_clean(
 def test_f116_deletion_of_a_partition_when_it_dies_at_any_step_then_is_gone_on_with(
     state: PartitionDeleteState, dies_at: int
 ) -> None:
-    """
-    A partition deletion killed at any step continues, and its end is published once, after all
-    objects are gone.
-    """
+    """A killed partition deletion continues, and its end is published once, after all objects."""
     actions = world(state, dies_at=dies_at)
     try:
         carried(actions)
@@ -126,27 +125,21 @@ def test_f116_deletion_of_a_partition_when_it_dies_at_any_step_then_is_gone_on_w
 
 def test_f116_deletion_of_a_partition_when_something_is_left_then_is_not_finished() -> None:
     """A partition deletion is not finished while one of its segments is left."""
-    actions = world(STARTED, failing={"objects 300": "store-unavailable: away"})
-    carrying = carried(actions)
-    (end,) = carrying.ends
-    assert (end.is_finished, end.detail) == (False, "segments of it are left")
-    assert actions.deletes == {tp(): STARTED}
-    actions.failing = {"is-empty": "not-ready: behind"}
-    (end,) = carried(actions).ends
-    assert (end.is_finished, end.detail) == (False, "not-ready: behind")
-    actions.failing = {"FINISHED 7": "log-unavailable: away"}
-    (end,) = carried(actions).ends
-    assert (end.is_finished, end.detail) == (False, "log-unavailable: away")
-    actions.failing = {}
-    (end,) = carried(actions).ends
-    assert end.is_finished
+    actions = world(STARTED)
+    for failing, detail in (
+        ({"objects 300": "store-unavailable: away"}, "segments of it are left"),
+        ({"is-empty": "not-ready: behind"}, "not-ready: behind"),
+        ({"FINISHED 7": "log-unavailable: away"}, "log-unavailable: away"),
+        ({}, ""),
+    ):
+        actions.failing = failing
+        (end,) = carried(actions).ends
+        assert (end.is_finished, end.detail) == (not detail, detail)
+        assert actions.deletes == {tp(): STARTED if detail else FINISHED}
 
 
 def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_goes() -> None:
-    """
-    A partition deletion that cannot be started removes nothing, since a mark alone may still be
-    withdrawn.
-    """
+    """A partition deletion that cannot start removes nothing: a mark may be withdrawn."""
     actions = world(MARKED, failing={"STARTED 7": "log-unavailable: away"})
     carrying = carried(actions)
     assert actions.done == []
@@ -155,23 +148,20 @@ def test_deletion_of_a_partition_when_it_cannot_be_started_then_nothing_of_it_go
 
 
 @pytest.mark.parametrize(
-    ("failing", "start", "fate", "left"),
-    [
-        ({"DS 0": "log-unavailable: away"}, 0, ExpireFate.NOT_BEGUN, CF),
-        ({"objects 0": "store-unavailable: away"}, 0, ExpireFate.LEFT, DS),
-        ({"DF 0": "log-unavailable: away"}, 0, ExpireFate.LEFT, DS),
-    ],
-)
+    ("step", "fate", "left"),
+    [("DS 0", ExpireFate.NOT_BEGUN, CF), ("objects 0", ExpireFate.LEFT, DS),
+     ("DF 0", ExpireFate.LEFT, DS)],
+)  # fmt: skip
 def test_f108_step_when_it_fails_then_it_is_told_and_the_others_go_on(
-    failing: dict[str, str], start: int, fate: ExpireFate, left: SegmentState
+    step: str, fate: ExpireFate, left: SegmentState
 ) -> None:
     """A failed step is reported, other steps go on, and the next run continues there."""
-    actions = world(failing=failing)
+    actions = world(failing={step: "store-unavailable: away"})
     carrying = carried(actions)
     told = fates(carrying.receipts)
     assert told == {0: fate.value, 100: "deleted", 200: "deleted", 300: "deleted"}
-    (receipt,) = [one for one in carrying.receipts if one.segment.start_offset == start]
-    assert receipt.detail == next(iter(failing.values()))
+    (receipt,) = [one for one in carrying.receipts if one.segment.start_offset == 0]
+    assert receipt.detail == "store-unavailable: away"
     assert {one.start_offset: one.state for one in actions.segments.values()} == {0: left, 400: CF}
     actions.failing = {}
     carried(actions)
@@ -179,10 +169,7 @@ def test_f108_step_when_it_fails_then_it_is_told_and_the_others_go_on(
 
 
 def test_f120_segment_when_it_changes_before_or_after_it_is_said_then_it_is_left_as_it_is() -> None:
-    """
-    A segment that changes before or after its deletion event is left as it is, because the run
-    checks it twice.
-    """
+    """A segment that changes before or after its deletion event is left as it is."""
     actions = world(wave=16)
     one, two, three, four, _ = list(actions.segments)
     finished = started(1, 100, 199, size_bytes=10, state=CF, max_timestamp_ms=1)
@@ -203,24 +190,13 @@ def test_f120_segment_when_it_changes_before_or_after_it_is_said_then_it_is_left
 
 
 def test_event_when_its_verdict_was_not_heard_then_what_is_seen_decides() -> None:
-    """
-    After an event of unknown verdict the run reads the state and continues or ends that deletion.
-    """
+    """After an event of unknown verdict the state decides."""
     actions = world(failing={"DS 0": "append-uncertain: lost", "DF 0": "append-uncertain: lost"})
     first = actions.segments[next(iter(actions.segments))]
     being_deleted = started(0, 0, 99, size_bytes=10, state=DS, max_timestamp_ms=0)
     actions.changes = {first.id: [first, being_deleted, being_deleted, None]}
     actions.segments[first.id] = being_deleted
-    plan = decide(
-        tp(),
-        [first],
-        standing=TopicOwner.OURS,
-        rules=RetentionSettings(retention_ms=100),
-        options=ExpireOptions(),
-        now_ms=NOW_MS,
-    )
-    carrying = ExpireExecution([plan], actions)
-    carrying.run()
+    carrying = carried(actions, plan_of(actions, found=[first]))
     assert fates(carrying.receipts) == {0: "deleted"}
     assert first.id not in actions.objects
 
@@ -249,45 +225,26 @@ def test_run_when_it_is_told_to_stop_then_ends_between_waves() -> None:
     assert carrying.stopped == "SIGTERM"
 
 
-@pytest.mark.parametrize(("most", "deleted"), [(1, 1), (3, 3), (4, 4), (50, 4)])
-def test_run_when_it_may_delete_so_many_then_deletes_the_first_of_them(
-    most: int, deleted: int
-) -> None:
-    """A limited run deletes the first segments and leaves and reports the rest for the next run."""
-    actions = world()
-    carrying = carried(actions, max_delete=most)
-    told = list(fates(carrying.receipts).items())
-    assert sum(fate == "deleted" for _, fate in told) == deleted
-    assert sorted(start for start, fate in told if fate == "deleted") == [
-        0, 100, 200, 300,
-    ][:deleted]  # fmt: skip
+@pytest.mark.parametrize("most", [1, 3, 4, 50])
+def test_run_when_it_may_delete_so_many_then_deletes_the_first_of_them(most: int) -> None:
+    """A limited run deletes the first segments and leaves and reports the rest."""
+    carrying = carried(world(), max_delete=most)
+    told = fates(carrying.receipts)
+    assert [told[start] == "deleted" for start in (0, 100, 200, 300)] == [
+        number < most for number in range(4)
+    ]
     assert not carrying.stopped
 
 
 def test_deletion_of_a_partition_when_its_topic_is_refused_by_now_then_is_left_alone() -> None:
-    """
-    A partition deletion is left alone when brokers have come to tier its topic after the claim.
-    """
+    """A partition deletion is left alone when brokers tier its topic by now."""
     actions = world(MARKED)
-    plan = decide(
-        tp(),
-        list(actions.segments.values()),
-        standing=TopicOwner.LIVE,
-        rules=RetentionSettings(),
-        options=ExpireOptions(),
-        now_ms=NOW_MS,
-        delete=partition_delete(MARKED),
-    )
-    carrying = ExpireExecution([plan], actions)
-    carrying.run()
+    carrying = carried(actions, plan_of(actions, TopicOwner.LIVE))
     assert (actions.done, carrying.receipts, carrying.ends) == ([], [], [])
 
 
 def test_f104_events_when_they_are_published_then_repeat_the_custom_metadata() -> None:
-    """
-    Every event repeats the custom metadata, because an update without it would erase what the
-    plugin needs to find its objects.
-    """
+    """Events repeat the custom metadata: without it the plugin loses its objects."""
     metadata = HeldMetadata()
     tier: Any = SimpleNamespace(
         writer=lambda: metadata, now_ms=lambda: NOW_MS, request=SimpleNamespace(prefix="")

@@ -12,12 +12,12 @@ from rlmm.metadata.ids import Uuid
 from rlmm.metadata.segment import PartitionDeleteState, SegmentState
 from rlmm.retention.retention import RetentionSettings
 from spark_tiering.maintenance.expire.decision import (
+    ExpireOptions,
     PartitionExpirePlan,
     SegmentAmount,
     decide,
     may_be_at_work,
 )
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.topic_ownership import (
     TopicOwner,
     TopicOwners,
@@ -68,61 +68,58 @@ def test_plan_when_a_limit_reaches_segments_then_says_what_goes_and_where_the_lo
     assert (nothing.start_before, nothing.start_after) == (0, None)
 
 
-def test_plan_when_no_limit_is_known_then_only_what_was_begun_goes() -> None:
-    """Without limits only deletions that another client began are planned."""
-    plan = decided(segments(CF, DS, CS))
-    assert going(plan) == [(100, "deletion-begun")]
-    assert not plan.is_idle
-    assert decided(segments(CF, CS)).is_idle
-
-
-def test_f120_plan_when_a_copy_may_be_at_work_then_it_stays_and_what_is_behind_it() -> None:
-    """
-    A copy that may be in progress, by its age or its living job, stays with everything behind it.
-    """
+def test_f120_copies_that_may_be_at_work_are_young_or_of_a_living_job() -> None:
+    """A copy may be at work by its age, or by its living job."""
     found = segments(CF, CS, CF)
     young = may_be_at_work(found, (), open_for_ms=NOW_MS - 1, now_ms=NOW_MS)
     assert young == {found[1].id}
     assert may_be_at_work(found, (), open_for_ms=NOW_MS - 2, now_ms=NOW_MS) == set()
     assert may_be_at_work(found, [found[1].id], open_for_ms=0, now_ms=NOW_MS) == young
-    plan = decided(found, RetentionSettings(retention_ms=0), at_work=young)
-    assert going(plan) == [(0, "retention-ms")]
-    assert plan.waiting == SegmentAmount(1, 10)
-    options = ExpireOptions(ends_open_copies=True)
-    assert going(
-        decided(found, RetentionSettings(retention_ms=0), at_work=young, options=options)
-    ) == going(plan)
 
 
-def test_f115_plan_when_an_open_copy_is_nobodys_then_goes_by_limits_or_when_asked_for() -> None:
-    """
-    An abandoned open copy goes by limits or by request, and stays otherwise, as a job may complete
-    it.
-    """
-    found = segments(CF, CS, CF)
-    assert going(decided(found, RetentionSettings(retention_ms=8_500))) == [
-        (0, "retention-ms"),
-        (100, "retention-ms"),
-    ]
-    assert going(decided(found, options=ExpireOptions(ends_open_copies=True))) == [
-        (100, "open-copy")
-    ]
-    assert decided(found).waiting == SegmentAmount(1, 10)
+SECOND, THIRD = ({one.id} for one in segments(CF, CS, CS)[1:])
+ALL, BY_TIME = RetentionSettings(retention_ms=0), RetentionSettings(retention_ms=8_500)
+ENDS = ExpireOptions(ends_open_copies=True)
+PLANS: dict[str, tuple[list[SegmentState], dict[str, Any], list[tuple[int, str]]]] = {
+    "no limit": ([CF, DS, CS], {}, [(100, "deletion-begun")]),
+    "nothing begun": ([CF, CS], {}, []),
+    # A job may complete an open copy.
+    "f115 open copy": ([CF, CS, CF], {}, []),
+    "f115 open copy by limits": (
+        [CF, CS, CF], {"rules": BY_TIME}, [(0, "retention-ms"), (100, "retention-ms")]
+    ),
+    "f115 open copy by request": ([CF, CS, CF], {"options": ENDS}, [(100, "open-copy")]),
+    "f120 copy at work": (
+        [CF, CS, CF], {"rules": ALL, "at_work": SECOND}, [(0, "retention-ms")]
+    ),
+    "f120 copy at work by request": (
+        [CF, CS, CF], {"rules": ALL, "at_work": SECOND, "options": ENDS},
+        [(0, "retention-ms")],
+    ),
+    "f116 deleted partition": (
+        [CF, DS, CS], {"delete": MARKED},
+        [(0, "partition-deleted"), (100, "deletion-begun"), (200, "partition-deleted")],
+    ),
+    "f116 copy at work in a deleted partition": (
+        [CF, DS, CS], {"delete": MARKED, "at_work": THIRD},
+        [(0, "partition-deleted"), (100, "deletion-begun")],
+    ),
+}  # fmt: skip
 
 
-def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> None:
-    """
-    All segments of a partition under deletion are planned, except copies that may be in progress.
-    """
-    found = segments(CF, DS, CS)
-    plan = decided(found, delete=MARKED)
-    assert going(plan) == [
-        (0, "partition-deleted"), (100, "deletion-begun"), (200, "partition-deleted"),
-    ]  # fmt: skip
-    assert plan.is_whole
-    assert plan.last_event_ms == 2
-    left = decided(found, delete=MARKED, at_work={found[2].id})
-    assert [start for start, _ in going(left)] == [0, 100]
+@pytest.mark.parametrize(("states", "said", "expected"), PLANS.values(), ids=PLANS)
+def test_f115_f116_f120_plan_of_segments_then_goes_by_limits_and_what_was_begun(
+    states: list[SegmentState], said: dict[str, Any], expected: list[tuple[int, str]]
+) -> None:
+    """Limits, begun deletions and requests decide, and copies at work stay with those behind."""
+    plan = decided(segments(*states), **said)
+    assert going(plan) == expected
+    assert plan.is_idle == (not expected)
+    assert plan.is_whole == ("delete" in said)
+    assert plan.last_event_ms == len(states) - 1
+    gone = {start for start, _ in expected}
+    waiting = [at for at, state in enumerate(states) if state is CS and 100 * at not in gone]
+    assert plan.waiting == SegmentAmount(len(waiting), 10 * len(waiting))
     assert not decided([], delete=MARKED).is_idle
 
 
@@ -131,6 +128,7 @@ def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> 
     [
         (TopicOwner.LIVE, []),
         (TopicOwner.UNTOLD, []),
+        (TopicOwner.NO_TOPIC, []),
         (TopicOwner.GONE, [(100, "deletion-begun")]),
         (TopicOwner.DELETED, [(0, "topic-deleted"), (100, "deletion-begun")]),
     ],
@@ -138,13 +136,10 @@ def test_f116_plan_when_the_partition_is_being_deleted_then_all_of_it_goes() -> 
 def test_plan_when_a_topic_is_not_ours_alone_then_no_limit_is_applied(
     standing: TopicOwner, expected: list[tuple[int, str]]
 ) -> None:
-    """
-    Limits do not apply to topics that brokers expire, and of topics that brokers deleted the begun
-    deletions are planned.
-    """
+    """No limit applies to topics of live brokers; of deleted topics begun deletions go."""
     plan = decided(segments(CF, DS), RetentionSettings(retention_ms=0), standing=standing)
     assert going(plan) == expected
-    assert standing.is_refused == (not expected)
+    assert standing.is_refused == plan.is_idle == (not expected)
 
 
 def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_for() -> None:
@@ -159,9 +154,6 @@ def test_plan_when_epochs_were_replaced_then_their_segments_go_only_when_asked_f
     assert (going(plan), plan.replaced) == ([(50, "old-epochs")], SegmentAmount())
 
 
-# ------------------------------------------------------------------------------------ standing
-
-
 def facts(is_own_log: bool, untold: str = "", **topics: Any) -> TopicOwners:
     there = {
         name: TopicFacts(name, TOPIC_ID, {}, None if said is None else settings(**said))
@@ -171,6 +163,8 @@ def facts(is_own_log: bool, untold: str = "", **topics: Any) -> TopicOwners:
     return TopicOwners("cluster", is_own_log, there, frozenset({untold}), starts)
 
 
+USUAL, DROPS = ExpireOptions(), ExpireOptions(drops_deleted_topics=True)
+OWNER, RULES = TopicOwner, RetentionSettings
 TIERED = {"remote_storage_enable": "true", "retention_ms": "500"}
 PLAIN = {"remote_storage_enable": "false", "retention_ms": "500", "retention_bytes": "-1"}
 
@@ -178,64 +172,45 @@ PLAIN = {"remote_storage_enable": "false", "retention_ms": "500", "retention_byt
 @pytest.mark.parametrize(
     ("told", "topic_id", "options", "standing"),
     [
-        (None, TOPIC_ID, ExpireOptions(), TopicOwner.OURS),
-        (facts(True, orders=TIERED), TOPIC_ID, ExpireOptions(), TopicOwner.LIVE),
-        (facts(False, orders=TIERED), TOPIC_ID, ExpireOptions(), TopicOwner.LIVE),
-        (facts(True, orders=PLAIN), TOPIC_ID, ExpireOptions(), TopicOwner.OURS),
-        (facts(True, orders={}), TOPIC_ID, ExpireOptions(), TopicOwner.OURS),
-        (facts(True, orders=None), TOPIC_ID, ExpireOptions(), TopicOwner.UNTOLD),
-        (facts(True, untold="orders"), TOPIC_ID, ExpireOptions(), TopicOwner.UNTOLD),
-        (facts(False, untold="orders"), TOPIC_ID, ExpireOptions(), TopicOwner.UNTOLD),
-        (facts(True, orders=TIERED), Uuid.of(0, 1), ExpireOptions(), TopicOwner.GONE),
-        (facts(True), TOPIC_ID, ExpireOptions(), TopicOwner.GONE),
-        (facts(True), TOPIC_ID, ExpireOptions(drops_deleted_topics=True), TopicOwner.DELETED),
-        (
-            facts(True, untold="orders"),
-            TOPIC_ID,
-            ExpireOptions(drops_deleted_topics=True),
-            TopicOwner.UNTOLD,
-        ),
-        (facts(False), TOPIC_ID, ExpireOptions(), TopicOwner.OURS),
-        (facts(False, orders=TIERED), Uuid.of(0, 1), ExpireOptions(), TopicOwner.OURS),
+        (None, TOPIC_ID, USUAL, OWNER.OURS),
+        (facts(True, orders=TIERED), TOPIC_ID, USUAL, OWNER.LIVE),
+        (facts(False, orders=TIERED), TOPIC_ID, USUAL, OWNER.LIVE),
+        (facts(True, orders=PLAIN), TOPIC_ID, USUAL, OWNER.OURS),
+        (facts(True, orders={}), TOPIC_ID, USUAL, OWNER.OURS),
+        (facts(True, orders=None), TOPIC_ID, USUAL, OWNER.UNTOLD),
+        (facts(True, untold="orders"), TOPIC_ID, USUAL, OWNER.UNTOLD),
+        (facts(False, untold="orders"), TOPIC_ID, USUAL, OWNER.UNTOLD),
+        (facts(True, orders=TIERED), Uuid.of(0, 1), USUAL, OWNER.GONE),
+        (facts(True), TOPIC_ID, USUAL, OWNER.GONE),
+        (facts(True), TOPIC_ID, DROPS, OWNER.DELETED),
+        (facts(True, untold="orders"), TOPIC_ID, DROPS, OWNER.UNTOLD),
+        (facts(False), TOPIC_ID, USUAL, OWNER.OURS),
+        (facts(False, orders=TIERED), Uuid.of(0, 1), USUAL, OWNER.OURS),
     ],
 )
 def test_standing_when_the_cluster_is_asked_then_says_whose_business_a_topic_is(
     told: TopicOwners | None, topic_id: Uuid, options: ExpireOptions, standing: TopicOwner
 ) -> None:
-    """
-    The cluster decides whose topic it is: a live broker's is refused, and a recreated one is
-    another topic.
-    """
+    """The cluster decides whose topic it is; a recreated one is another topic."""
     assert standing_of("orders", topic_id, told, options) is standing
 
 
 @pytest.mark.parametrize(
     ("told", "options", "rules"),
     [
-        (None, ExpireOptions(), RetentionSettings()),
-        (None, ExpireOptions(1, 2, {("orders", 7): 3}), RetentionSettings(1, 2, 3)),
-        (facts(True, orders=PLAIN), ExpireOptions(), RetentionSettings(500, -1, 70)),
-        (facts(False, orders=PLAIN), ExpireOptions(), RetentionSettings(500, -1, None)),
-        (
-            facts(False, orders=PLAIN),
-            ExpireOptions(asks_log_start=True),
-            RetentionSettings(500, -1, 70),
-        ),
-        (
-            facts(True, orders=PLAIN),
-            ExpireOptions(-1, 9, {("orders", 7): 3}),
-            RetentionSettings(-1, 9, 3),
-        ),
-        (facts(True), ExpireOptions(), RetentionSettings()),
+        (None, USUAL, RULES()),
+        (None, ExpireOptions(1, 2, {("orders", 7): 3}), RULES(1, 2, 3)),
+        (facts(True, orders=PLAIN), USUAL, RULES(500, -1, 70)),
+        (facts(False, orders=PLAIN), USUAL, RULES(500, -1, None)),
+        (facts(False, orders=PLAIN), ExpireOptions(asks_log_start=True), RULES(500, -1, 70)),
+        (facts(True, orders=PLAIN), ExpireOptions(-1, 9, {("orders", 7): 3}), RULES(-1, 9, 3)),
+        (facts(True), USUAL, RULES()),
     ],
 )
 def test_rules_when_something_is_given_then_it_counts_before_what_the_cluster_says(
     told: TopicOwners | None, options: ExpireOptions, rules: RetentionSettings
 ) -> None:
-    """
-    Given limits take precedence over the cluster's, and an archive ignores the local log start
-    offset unless asked.
-    """
+    """Given limits precede the cluster's; an archive ignores its log start unless asked."""
     assert rules_of(tp("orders"), told, options) == rules
 
 
@@ -249,12 +224,6 @@ def test_wish_when_it_cannot_be_meant_then_refused(said: dict[str, int]) -> None
 @pytest.mark.parametrize(
     "name", ["../orders", "a/b", "", "x" * 250], ids=["parent", "slash", "empty", "long"]
 )
-def test_standing_when_no_broker_can_have_such_a_topic_then_nothing_of_it_is_touched(
-    name: str,
-) -> None:
-    """A topic with a slash in its name is not touched."""
+def test_standing_when_no_broker_can_have_such_a_topic_then_it_is_refused(name: str) -> None:
+    """A topic of a name that Kafka does not allow is refused."""
     assert standing_of(name, TOPIC_ID, None, ExpireOptions()) is TopicOwner.NO_TOPIC
-    assert TopicOwner.NO_TOPIC.is_refused
-    assert decided(
-        segments(CF, DS), RetentionSettings(retention_ms=0), standing=TopicOwner.NO_TOPIC
-    ).is_idle

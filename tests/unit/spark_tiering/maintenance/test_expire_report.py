@@ -1,20 +1,114 @@
-"""Reports of expire for runs and dry runs."""
+"""Reports of expire, and objects of segments taken away."""
 
 from __future__ import annotations
 
-from typing import Any
+import pickle
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from rlmm.errors import StoreUnavailable
 from rlmm.findings import expire_findings as kinds
 from rlmm.metadata.segment import SegmentState
 from rlmm.retention.retention import RetentionSettings
-from spark_tiering.maintenance.expire.decision import ExpireReason, PartitionExpirePlan, decide
+from spark_tiering.layout.object_names import object_keys
+from spark_tiering.maintenance.expire.actions import RemovalTarget, RemovalTask, remove
+from spark_tiering.maintenance.expire.decision import (
+    ExpireOptions,
+    ExpireReason,
+    PartitionExpirePlan,
+    SegmentAmount,
+    decide,
+)
 from spark_tiering.maintenance.expire.execution import ExpireFate, ExpireReceipt
 from spark_tiering.maintenance.expire.job import count_receipts, deletion_meter
-from spark_tiering.maintenance.expire.options import ExpireOptions
 from spark_tiering.maintenance.expire.report import SEGMENTS_MAX, ExpireReport
 from spark_tiering.maintenance.expire.topic_ownership import TopicOwner
 from spark_tiering.reporting.report import LINES_MAX
-from tests.support.builders import started, tp
+from spark_tiering.stores.content import BytesContent
+from spark_tiering.stores.local import LocalStore
+from spark_tiering.stores.local_settings import LocalSettings
+from spark_tiering.stores.opening import process_store
+from tests.support.builders import segment_id, started, tp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from spark_tiering.stores.results import OpenUpload
+
+TARGETS = tuple(RemovalTarget(segment_id(at), at * 100, True) for at in range(3))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> LocalSettings:
+    found = LocalSettings(tmp_path, is_synced=False)
+    store = process_store(found)
+    for one in TARGETS:
+        keys = [*object_keys(one.segment_id, one.start_offset, "tier/").values()]
+        for key in keys[:1] if one is TARGETS[2] else keys:
+            store.put(key, BytesContent(b"something"))
+    store.put("tier/other", BytesContent(b"something else"))
+    return found
+
+
+def left(settings: LocalSettings) -> list[str]:
+    return [one.key for one in process_store(settings).list()]
+
+
+def test_f118_unit_when_objects_are_gone_or_not_then_all_of_it_is_gone(
+    settings: LocalSettings,
+) -> None:
+    """The removal deletes only named objects, and reports whether a manifest was there."""
+    task = pickle.loads(pickle.dumps(RemovalTask(settings, "tier/", (), TARGETS)))
+    removals = remove(task)
+    assert [(one.segment_id, one.is_done, one.was_there) for one in removals] == [
+        (TARGETS[0].segment_id, True, True),
+        (TARGETS[1].segment_id, True, True),
+        (TARGETS[2].segment_id, True, False),
+    ]
+    assert left(settings) == ["tier/other"]
+    assert [(one.is_done, one.was_there) for one in remove(task)] == [(True, False)] * 3
+
+
+def test_unit_when_the_store_fails_then_nothing_behind_it_is_tried(
+    settings: LocalSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a failure of the store the unit reports deletions and tries no other."""
+    real, tried = LocalStore.delete, []
+
+    def failing(self: LocalStore, key: str, **_: bool) -> None:
+        tried.append(key)
+        if len(tried) > 3:
+            raise StoreUnavailable("no room for anything")
+        real(self, key)
+
+    monkeypatch.setattr(LocalStore, "delete", failing)
+    removals = remove(RemovalTask(settings, "tier/", (), TARGETS))
+    assert [one.is_done for one in removals] == [True, False, False]
+    assert {one.detail for one in removals[1:]} == {"no room for anything"}
+    assert len(tried) == 4
+    monkeypatch.setattr(LocalStore, "head", failing)
+    assert [one.is_done for one in remove(RemovalTask(settings, "x/", (), TARGETS))] == [False] * 3
+
+
+@pytest.mark.parametrize("was_finished", [True, False])
+def test_unit_when_a_copy_was_never_finished_then_its_uploads_are_looked_for(
+    settings: LocalSettings, monkeypatch: pytest.MonkeyPatch, was_finished: bool
+) -> None:
+    """A unit lists uploads only of unfinished copies: a listing costs a request."""
+    looked = []
+
+    def looking(_: LocalStore, prefix: str = "") -> Iterator[OpenUpload]:
+        looked.append(prefix)
+        return iter(())
+
+    monkeypatch.setattr(LocalStore, "open_uploads", looking)
+    target = TARGETS[0]._replace(was_finished=was_finished)
+    remove(RemovalTask(settings, "tier/", (), (target,)))
+    assert len(looked) == (not was_finished)
+
 
 CS, CF, DS, _ = SegmentState
 
@@ -56,9 +150,7 @@ def codes(told: ExpireReport) -> list[str]:
 
 
 def test_report_when_all_is_deleted_then_is_fine_and_says_where_the_log_begins() -> None:
-    """
-    A report of a complete run is fine and shows the new log starts, as lines and as a document.
-    """
+    """A report of a complete run is fine and shows the new log starts."""
     told = report(ExpireFate.DELETED, ExpireFate.DELETED)
     assert told.is_fine
     assert [*told.lines()] == [
@@ -81,10 +173,7 @@ def test_report_when_something_is_left_then_names_it_and_is_not_fine() -> None:
 
 
 def test_report_when_it_was_stopped_or_limited_then_what_was_not_begun_is_no_finding() -> None:
-    """
-    A report of a limited run is fine and one of a run stopped by a signal is not, and neither has a
-    finding for the rest.
-    """
+    """A limited run is fine and a stopped one is not, without findings for the rest."""
     plan = plan_of()
     limited = tuple(
         ExpireReceipt(one.segment, one.reason, ExpireFate.NOT_BEGUN, "max-delete")
@@ -110,19 +199,7 @@ def test_report_when_topics_are_refused_or_busy_then_each_is_named_once() -> Non
 
 def test_report_when_segments_of_old_epochs_stay_then_says_so_without_complaint() -> None:
     """Segments of old epochs that stay are a note and no failure."""
-    found = [
-        started("old", 50, 99, {1: 50}, size_bytes=10, state=CF),
-        started("new", 40, 149, {2: 40}, size_bytes=10, state=CF),
-    ]
-    plan = decide(
-        tp(),
-        found,
-        standing=TopicOwner.OURS,
-        rules=RetentionSettings(),
-        options=ExpireOptions(),
-        now_ms=1,
-    )
-    told = report(plans=(plan,), receipts=())
+    told = report(plans=(replace(plan_of(), replaced=SegmentAmount(1, 10)),))
     assert codes(told) == ["TIER-EXPIRE-REPLACED"]
     assert told.is_fine
 

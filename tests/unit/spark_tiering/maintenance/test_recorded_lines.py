@@ -14,20 +14,15 @@ from rlmm.log.protocol import LogIdentity
 from rlmm.metadata.encoding import encode
 from rlmm.metadata.ids import Uuid
 from spark_tiering.layout.object_names import ObjectKind
+from spark_tiering.maintenance.audit.object_set_verdict import OrphanProof, SetVerdict
 from spark_tiering.maintenance.audit.unknown_sets import (
     UnknownObjectSet,
     format_head,
     format_loose,
     read_list,
 )
-from spark_tiering.maintenance.audit.verdicts import OrphanProof, SetVerdict
 from spark_tiering.maintenance.backup.files import open_backup, writing
-from spark_tiering.maintenance.backup.rows import (
-    BackupExtent,
-    BackupHeader,
-    BackupRow,
-    LostOffsets,
-)
+from spark_tiering.maintenance.backup.rows import BackupExtent, BackupHeader, BackupRow, LostOffsets
 from spark_tiering.maintenance.json_lines import spaced_line
 from spark_tiering.maintenance.rebuild.apply import open_events
 from spark_tiering.maintenance.rebuild.document import (
@@ -116,10 +111,7 @@ VALUES: list[Any] = [None, "", "x", 0, -1, 5, 1.5, 2**63, True, [], [[]], [["x"]
 
 @pytest.mark.parametrize("name", FORMS)
 def test_file_when_written_then_is_that_of_before_byte_for_byte(name: str, tmp_path: Path) -> None:
-    """
-    A written file equals the recorded one byte for byte, so that the released version reads it and
-    its files are read now.
-    """
+    """A written file equals the recorded one byte for byte, for the released version."""
     write, read, expected = FORMS[name]
     write(tmp_path / name)
     assert (tmp_path / name).read_bytes() == (DOCUMENTS / name).read_bytes()
@@ -128,10 +120,7 @@ def test_file_when_written_then_is_that_of_before_byte_for_byte(name: str, tmp_p
 
 @pytest.mark.parametrize("name", FORMS)
 def test_file_when_a_line_is_spoiled_then_is_judged_as_before(name: str, tmp_path: Path) -> None:
-    """
-    The reader judges each spoiled field of each recorded line as before, with a recalculated
-    digest.
-    """
+    """The reader judges each spoiled field of each line as before, digests renewed."""
     recorded = json.loads((DOCUMENTS / "accepted-lines.json").read_text())
     assert accepted(name, tmp_path) == recorded[name]
 

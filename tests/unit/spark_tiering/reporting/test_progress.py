@@ -9,26 +9,18 @@ from spark_tiering.reporting.progress import Meter, Progress, span_text
 COPIED = Progress("segments copied", 2, 5, failed_as="not copied", bytes_total=900_000_000)
 
 
-def test_progress_when_half_is_done_then_tells_pace_and_rest() -> None:
-    """The estimate of the rest assumes that its bytes take as long as those that are done."""
-    progress = COPIED._replace(done=3, failed=1, bytes=300_000_000, elapsed_s=3.0)
-    assert progress.bytes_per_s == 100_000_000
-    assert progress.left_s == 6.0
-    assert progress.line() == (
-        "3 of 5 segments copied, 300.0 of 900.0 MB, 100.0 MB/s, 1 not copied, 6 s left"
-    )
-
-
-def test_progress_when_nothing_is_known_yet_then_says_no_end() -> None:
-    """Before the first segment no end can be estimated."""
-    progress = COPIED._replace(done=0, elapsed_s=7.0)
-    assert progress.left_s is None
-    assert progress.line() == "0 of 5 segments copied, 0.0 of 900.0 MB, 0.0 MB/s"
-
-
 @pytest.mark.parametrize(
     ("progress", "line"),
     [
+        pytest.param(
+            COPIED._replace(done=3, failed=1, bytes=300_000_000, elapsed_s=3.0),
+            "3 of 5 segments copied, 300.0 of 900.0 MB, 100.0 MB/s, 1 not copied, 6 s left",
+            id="rest by bytes",
+        ),
+        pytest.param(
+            COPIED._replace(done=0, elapsed_s=7.0),
+            "0 of 5 segments copied, 0.0 of 900.0 MB, 0.0 MB/s", id="no pace yet",
+        ),
         pytest.param(
             Progress("manifests read", 2, 8, elapsed_s=1.0),
             "2 of 8 manifests read, 2 a second, 3 s left", id="no bytes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -100,10 +100,7 @@ def test_inventory_with_the_columns_that_are_needed_alone_is_read(
 
 
 def test_inventory_when_its_address_is_a_folder_or_a_file_is_found(tmp_path: Path) -> None:
-    """
-    An inventory is found by the address of its folder, file or bucket, with the bucket's
-    parameters.
-    """
+    """An inventory is found by the address of its folder, file or bucket."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([])])
     assert place_of(str(folder)) == place_of(str(folder / "manifest.json"))
     assert read_inventory(place_of(str(folder))).created_ms == 1_700_500_000_000
@@ -117,10 +114,7 @@ def test_inventory_when_its_address_is_a_folder_or_a_file_is_found(tmp_path: Pat
 def test_inventory_that_was_copied_when_its_files_lie_otherwise_is_read(
     tmp_path: Path, layout: str
 ) -> None:
-    """
-    The files of a copied inventory are found under their keys, in `data`, beside the manifest or in
-    the parent's `data`.
-    """
+    """Files of a copied inventory are found by key, in `data`, or beside the manifest."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([Row(KEYS[0])])])
     part = folder / "data" / "part-0.csv.gz"
     if layout == "beside":
@@ -130,9 +124,6 @@ def test_inventory_that_was_copied_when_its_files_lie_otherwise_is_read(
         target.parent.mkdir(parents=True)
         part.rename(target)
     assert looked(folder).objects == 1
-
-
-# --------------------------------------------------------------------------------- broken ones
 
 
 def fault_of(folder: Path) -> str:
@@ -148,36 +139,22 @@ def fault_of(folder: Path) -> str:
     return text
 
 
-def _truncate(folder: Path) -> None:
-    content = csv_bytes([Row(f"{PREFIX}{number}") for number in range(500)])
-    _replace(folder, content[:-40])
+def _replace(folder: Path, content: bytes) -> None:
+    shutil.rmtree(folder)
+    write_inventory(folder, [content])
 
 
-def _replace(folder: Path, content: bytes, name: str = "part-0.csv.gz") -> None:
-    manifest = json.loads((folder / "manifest.json").read_bytes())
-    for path in (folder / "data").iterdir():
-        path.unlink()
-    folder.joinpath("data").rmdir()
-    for one in ("manifest.json", "manifest.checksum"):
-        (folder / one).unlink()
-    write_inventory(folder, [content], manifest["fileFormat"])
-    assert name
-
-
-def _damage(folder: Path) -> None:
-    path = next((folder / "data").iterdir())
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(bytes(content))
+def _part(folder: Path) -> Path:
+    return next((folder / "data").iterdir())
 
 
 BROKEN: dict[str, Callable[[Path], Any]] = {
-    "its MD5 is": _damage,
-    "Compressed file ended": _truncate,
-    "bytes are there, and the manifest says": lambda folder: next(
-        (folder / "data").iterdir()
-    ).write_bytes(b"x"),
-    "there is no such object": lambda folder: next((folder / "data").iterdir()).unlink(),
+    "its MD5 is": lambda folder: _part(folder).write_bytes(_part(folder).read_bytes()[:-1] + b"?"),
+    "Compressed file ended": lambda folder: _replace(
+        folder, csv_bytes([Row(f"{PREFIX}{number}") for number in range(500)])[:-40]
+    ),
+    "bytes are there, and the manifest says": lambda folder: _part(folder).write_bytes(b"x"),
+    "there is no such object": lambda folder: _part(folder).unlink(),
     "manifest.checksum says": lambda folder: (folder / "manifest.json").write_bytes(b"{}"),
     "there is no inventory": lambda folder: (folder / "manifest.json").unlink(),
     "it is not compressed with gzip": lambda folder: _replace(folder, b'"a","b"\n'),
@@ -197,9 +174,7 @@ BROKEN: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("said", BROKEN, ids=str)
 def test_inventory_when_broken_is_one_line_that_names_the_file(tmp_path: Path, said: str) -> None:
-    """
-    A wrong checksum, a missing or cut file and invalid rows are each one line that names the file.
-    """
+    """A wrong sum, a missing or cut file and invalid rows are each one line."""
     folder = write_inventory(tmp_path / "list", [csv_bytes([Row(KEYS[0])])])
     BROKEN[said](folder)
     assert said in fault_of(folder)

@@ -1,26 +1,23 @@
-"""Orphans deleted: each proof is looked at once more, and nothing else is touched."""
+"""Orphans deleted, each after another look at its proof, and waves of units."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rlmm.errors import ConfigError, StoreUnavailable
+from rlmm.errors import ConfigError, EngineUnfit, RlmmError, StoreAbsent, StoreUnavailable
 from rlmm.inspection.cluster_facts import TopicFacts
 from rlmm.metadata.ids import Uuid
-from rlmm.state_sources.settings import SourceSettings
+from spark_tiering.execution.in_process import InProcess
+from spark_tiering.execution.protocol import UnitLost
 from spark_tiering.layout.object_names import ObjectKind
 from spark_tiering.maintenance.audit import orphan_deletion as deleting
-from spark_tiering.maintenance.audit.orphan_deletion import OrphanFate, require_deletable
-from spark_tiering.maintenance.audit.unknown_sets import (
-    format_head,
-    format_loose,
-    parse_loose,
-    read_list,
-)
-from spark_tiering.maintenance.audit.verdicts import AuditVerdict, OrphanProof
+from spark_tiering.maintenance.audit.object_set_verdict import AuditVerdict, OrphanProof
+from spark_tiering.maintenance.audit.orphan_deletion import OrphanFate
+from spark_tiering.maintenance.audit.store_shards import OBJECTS, raise_fault, run_waves
+from spark_tiering.maintenance.audit.unknown_sets import format_head, format_loose, read_list
 from tests.support.builders import tp
 from tests.support.cli.metadata_history import START_MS
 from tests.support.tier.audited_tiers import (
@@ -37,19 +34,103 @@ from tests.support.tier.audited_tiers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+
+@dataclass
+class Done:
+    number: int
+    fault: tuple[str, str] | None = None
+
+
+class Counting(InProcess):
+    def __init__(self, lost: int = -1) -> None:
+        super().__init__()
+        self.waves: list[int] = []
+        self._lost = lost
+
+    def run_units(
+        self,
+        units: Sequence[Any],
+        fn: Callable[[Any], Any],
+        on_result: Callable[[Any], None] | None = None,
+    ) -> list[Any]:
+        self.waves.append(len(units))
+        if self._lost in units and on_result is not None:
+            on_result(UnitLost(0, "its worker died"))
+        return super().run_units(units, fn, on_result)
+
+
+def units(count: int, size: int, made: list[int] | None = None) -> Iterator[tuple[int, int]]:
+    for number in range(count):
+        if made is not None:
+            made.append(number)
+        yield number, size
+
+
+def test_waves_when_units_are_many_hold_a_bounded_number_of_objects() -> None:
+    """The units of a wave are made when it begins, so that a bounded number is held."""
+    engine = Counting()
+    heard: list[int] = []
+    made: list[int] = []
+
+    def hear(done: Done) -> None:
+        heard.append(done.number)
+        assert len(made) <= len(heard) + 4
+
+    assert run_waves(engine, units(10, OBJECTS // 4, made), Done, hear, lambda: "") == ""
+    assert engine.waves == [4, 4, 2]
+    assert heard == list(range(10))
+
+
+def test_waves_when_stopped_end_between_two_of_them() -> None:
+    """Waves stop between two waves and report the reason."""
+    engine = Counting()
+    heard: list[int] = []
+
+    def hear(done: Done) -> None:
+        heard.append(done.number)
+
+    said = run_waves(
+        engine, units(10, OBJECTS), Done, hear, lambda: "SIGTERM" if len(heard) > 1 else ""
+    )
+    assert (said, heard) == ("SIGTERM", [0, 1])
+
+
+def test_waves_when_a_unit_is_lost_or_could_not_look_raise_what_kept_it() -> None:
+    """A lost or failed unit raises its reason: nothing can be judged without it."""
+    with pytest.raises(EngineUnfit, match="its worker died"):
+        run_waves(Counting(lost=1), units(3, OBJECTS), Done, lambda _: None, lambda: "")
+    with pytest.raises(StoreAbsent, match="no bucket"):
+        run_waves(
+            Counting(), units(1, 1), lambda one: Done(one, ("store-absent", "no bucket")),
+            lambda _: None, lambda: "",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("config", ConfigError), ("store-unavailable", StoreUnavailable), ("?", StoreUnavailable)],
+)  # fmt: skip
+def test_fault_of_a_unit_is_raised_as_the_error_of_its_code(
+    code: str, kind: type[RlmmError]
+) -> None:
+    """A failed unit raises the error of its code, or a general one."""
+    with pytest.raises(kind, match="why"):
+        raise_fault(code, "why")
+
 
 LOG, INDEXES, MANIFEST = ObjectKind
 
 
 @pytest.fixture
 def tier() -> Iterator[AuditedTier]:
-    tier = AuditedTier(cluster=told_cluster(ORDERS, log_start=1_000, local_start=1_100))
-    tier.bring(segment_of(1, 0, 99), DF)
-    tier.put(segment_of(2, 100, 199))
-    tier.bring(segment_of(3, 1_000, 1_099), CF)
-    yield tier
-    tier.close()
+    cluster = told_cluster(ORDERS, log_start=1_000, local_start=1_100)
+    with AuditedTier(cluster=cluster) as tier:
+        tier.bring(segment_of(1, 0, 99), DF)
+        tier.put(segment_of(2, 100, 199))
+        tier.bring(segment_of(3, 1_000, 1_099), CF)
+        yield tier
 
 
 def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
@@ -58,9 +139,7 @@ def fates(tier: AuditedTier, **options: object) -> list[OrphanFate]:
 
 
 def test_f119_orphans_when_deleted_go_and_nothing_else_does(tier: AuditedTier) -> None:
-    """
-    The deletion removes exactly the orphans and reports each one, and the next audit is clean.
-    """
+    """The deletion removes exactly the orphans, and the next audit is clean."""
     kept = {key for key in tier.store.objects if "00000000000000001000" in key}
     assert tier.audit().overall is AuditVerdict.DIRTY
     done = tier.delete()
@@ -98,28 +177,10 @@ def test_f119_orphans_when_not_asked_for_are_not_deleted(tier: AuditedTier) -> N
     assert not tier.delete(is_dry=True).is_fine
 
 
-def test_f119_orphan_when_the_metadata_knows_it_by_now_is_kept(tier: AuditedTier) -> None:
-    """
-    An orphan that the metadata has come to know is kept, since the deletion reads the metadata
-    again.
-    """
-    tier.audit()
-    tier.say(segment_of(2, 100, 199))
-    done = tier.delete()
-    assert [one.fate for one in done.receipts if one.orphan.start_offset == 100] == [
-        OrphanFate.KEPT
-    ]
-    assert any("knows it now" in one.detail for one in done.receipts)
-    assert sum("0000000100-" in key for key in tier.store.objects) == 3
-
-
 def test_f119_metadata_is_read_anew_before_each_small_batch(
     tier: AuditedTier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    The deletion reads the metadata again before each small batch and keeps objects that it has come
-    to know.
-    """
+    """The deletion reads the metadata again before each small batch."""
     monkeypatch.setattr(deleting, "BATCH", 1)
     tier.audit()
     tier.orphans.sort(key=lambda one: one.start_offset)
@@ -137,9 +198,7 @@ def test_f119_metadata_is_read_anew_before_each_small_batch(
 def test_f119_orphan_when_its_proof_does_not_hold_any_more_is_kept(
     tier: AuditedTier, case: str
 ) -> None:
-    """
-    The deletion checks each orphan's proof again and keeps an orphan whose proof no longer holds.
-    """
+    """The deletion keeps an orphan whose proof no longer holds."""
     assert tier.cluster is not None
     tier.end_partition(FINISHED, tp("ended", 0))
     tier.put(segment_of(4, partition=tp("ended", 0)))
@@ -203,10 +262,7 @@ def test_orphans_when_more_than_may_be_deleted_are_left(tier: AuditedTier) -> No
 
 
 def test_orphans_when_their_proof_is_not_one_of_those_named_are_kept(tier: AuditedTier) -> None:
-    """
-    Orphans of another kind of proof than those allowed are kept, because another cluster may share
-    the bucket.
-    """
+    """Orphans of a proof that is not allowed are kept: another cluster may share the bucket."""
     tier.put(segment_of(4, partition=GONE))
     tier.audit()
     assert OrphanProof.TOPIC_UNKNOWN in {one.proof for one in tier.orphans}
@@ -244,27 +300,6 @@ def test_deletion_when_it_is_stopped_then_tells_what_is_done(
     assert (done.stopped, done.is_fine) == ("SIGTERM", False)
 
 
-def test_orphans_when_the_metadata_is_a_copy_are_not_deleted_by_it() -> None:
-    """A deletion by a copy of the metadata is refused, as the copy may be out of date."""
-    tier = AuditedTier(source=SourceSettings(log_dirs=(Path("copied"),)))
-    try:
-        with tier.opened() as opened, pytest.raises(ConfigError, match="copied folders"):
-            require_deletable(opened)
-    finally:
-        tier.close()
-
-
-# -------------------------------------------------------------------------------------- lists
-
-
-def test_list_of_orphans_when_read_back_is_what_was_kept(tier: AuditedTier) -> None:
-    """The kept list of orphans reads back with every field."""
-    tier.audit()
-    assert [parse_loose(format_loose(one)) for one in tier.orphans] == tier.orphans
-    lines = [format_head("/nowhere", 1), *map(format_loose, tier.orphans)]
-    assert list(read_list(lines, "list", "/nowhere", ("tier/",))) == tier.orphans
-
-
 def test_list_of_orphans_when_it_is_none_is_refused_with_its_line(tier: AuditedTier) -> None:
     """A bad list of orphans is refused in one line with the line number."""
     tier.audit()
@@ -288,9 +323,13 @@ def test_list_of_orphans_when_it_is_none_is_refused_with_its_line(tier: AuditedT
         assert "\n" not in str(caught.value)
 
 
-def test_orphan_that_is_open_again_is_kept_whatever_a_list_says(tier: AuditedTier) -> None:
-    """An orphan that the metadata knows again is kept, whatever the list says."""
+def test_f119_orphan_when_the_metadata_knows_it_by_now_is_kept(tier: AuditedTier) -> None:
+    """An orphan that the metadata knows by now is kept: the deletion reads it again."""
     tier.audit()
     tier.say(segment_of(1, 0, 99))
     tier.bring(segment_of(2, 100, 199), CS, kinds=())
-    assert fates(tier) == [OrphanFate.KEPT, OrphanFate.KEPT]
+    done = tier.delete()
+    assert [(one.fate, one.detail) for one in done.receipts] == [
+        (OrphanFate.KEPT, "the metadata knows it now")
+    ] * 2
+    assert sum("0000000100-" in key for key in tier.store.objects) == 3

@@ -88,10 +88,7 @@ def test_backup_when_it_is_cut_anywhere_then_is_refused(path: Path) -> None:
 
 
 def test_backup_when_any_byte_is_changed_then_is_refused_or_the_same(path: Path) -> None:
-    """
-    A backup with any changed byte is refused or reads the same, as readers skip some bytes such as
-    a table of contents.
-    """
+    """A changed byte is refused, or unread as in a table of contents."""
     whole = write(path).read_bytes()
     refusals = 0
     for at in range(0, len(whole), max(1, len(whole) // 150)):

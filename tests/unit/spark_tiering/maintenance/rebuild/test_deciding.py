@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,14 +18,9 @@ from spark_tiering.maintenance.rebuild.decision import (
     differences,
     overlaps,
 )
-from spark_tiering.maintenance.rebuild.object_sets import ReadSet
+from spark_tiering.maintenance.rebuild.manifests import ReadSet
 from tests.support.builders import tp
 from tests.support.stores.segment_objects import whole_segment
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rlmm.metadata.ids import SegmentId
 
 ONE = whole_segment(1)
 
@@ -34,117 +29,65 @@ def read(segment: SegmentMetadata, modified_ms: int = 0) -> ReadSet:
     return ReadSet(segment.id, segment.start_offset, modified_ms, segment)
 
 
-def decided(
-    *found: ReadSet,
-    present: tuple[SegmentMetadata, ...] = (),
-    past: Mapping[SegmentId, SegmentState] | None = None,
-    **said: Any,
-) -> list[SegmentDecision]:
-    known = {one.id: one for one in present}
-    return decide(tp(), found, known, past or {}, **said).decided
+CS, CF, DS, DF = SegmentState
+FATE = RebuildFate
+BROKEN = ReadSet(ONE.id, 0, 0, None, INCOMPLETE_SET.code, "log without a manifest")
+INNER, LONGER = whole_segment(2, 10, 60), whole_segment(3, 50, 150)
+MARKED = "DELETE_PARTITION_MARKED"
+CASES: dict[str, tuple[list[ReadSet], list[SegmentMetadata], dict[str, Any], list[RebuildFate]]] = {
+    "nothing known": ([read(ONE)], [], {}, [FATE.MISSING]),
+    "the same": ([read(ONE)], [ONE], {}, [FATE.EQUAL]),
+    "finisher": ([read(ONE)], [replace(ONE, event_timestamp_ms=9, broker_id=7)], {}, [FATE.EQUAL]),
+    "no flag": ([read(ONE)], [replace(ONE, txn_index_empty=False)], {}, [FATE.EQUAL]),
+    "size": ([read(ONE)], [replace(ONE, size_bytes=41)], {}, [FATE.DIFFERENT]),
+    "custom": ([read(ONE)], [replace(ONE, custom_metadata=b"\0")], {}, [FATE.DIFFERENT]),
+    "open copy": ([read(ONE)], [replace(ONE, state=CS)], {}, [FATE.OPEN]),
+    "deletion": ([read(ONE)], [replace(ONE, state=DS)], {}, [FATE.DELETED]),
+    # Readers would find expired records otherwise.
+    "begun in the past": ([read(ONE)], [], {"past": {ONE.id: DS}}, [FATE.DELETED]),
+    "ended in the past": ([read(ONE)], [], {"past": {ONE.id: DF}}, [FATE.DELETED]),
+    "only copied in the past": ([read(ONE)], [], {"past": {ONE.id: CF}}, [FATE.MISSING]),
+    "deleted partition": ([read(ONE)], [], {"deletion": MARKED}, [FATE.DELETED]),
+    "broken": ([BROKEN], [], {}, [FATE.BROKEN]),
+    "broken and deleted": ([BROKEN], [], {"past": {ONE.id: DS}}, [FATE.DELETED]),
+    "no objects": ([], [ONE], {}, [FATE.LOST]),
+    "no objects of an open copy": ([], [replace(ONE, state=CS)], {}, []),
+    "no objects of a deletion": ([], [replace(ONE, state=DS)], {}, []),
+    # Its late finish would displace or cut the present one.
+    "within a present one": ([read(INNER)], [ONE], {}, [FATE.LOST, FATE.SUPERSEDED]),
+    "within one being deleted": ([read(INNER)], [replace(ONE, state=DS)], {}, [FATE.MISSING]),
+    "beyond a present one": ([read(LONGER)], [ONE], {}, [FATE.MISSING, FATE.LOST]),
+    "unknown topic": ([read(ONE)], [], {"is_topic_known": False}, [FATE.UNKNOWN]),
+    "known of an unknown topic": ([read(ONE)], [ONE], {"is_topic_known": False}, [FATE.EQUAL]),
+}
 
 
-@pytest.mark.parametrize(
-    ("present", "fate"),
-    [
-        pytest.param((), RebuildFate.MISSING, id="nothing known"),
-        pytest.param((ONE,), RebuildFate.EQUAL, id="the same"),
-        pytest.param(
-            (replace(ONE, event_timestamp_ms=9, broker_id=7),), RebuildFate.EQUAL, id="finisher"
-        ),
-        pytest.param((replace(ONE, txn_index_empty=False),), RebuildFate.EQUAL, id="nobody said"),
-        pytest.param((replace(ONE, size_bytes=41),), RebuildFate.DIFFERENT, id="size"),
-        pytest.param((replace(ONE, custom_metadata=b"\0"),), RebuildFate.DIFFERENT, id="custom"),
-        pytest.param(
-            (replace(ONE, state=SegmentState.COPY_SEGMENT_STARTED),),
-            RebuildFate.OPEN,
-            id="open copy",
-        ),
-        pytest.param(
-            (replace(ONE, state=SegmentState.DELETE_SEGMENT_STARTED),),
-            RebuildFate.DELETED,
-            id="deletion",
-        ),
-    ],
-)
-def test_decide_when_a_set_is_whole_then_the_metadata_says_what_it_is(
-    present: tuple[SegmentMetadata, ...], fate: RebuildFate
+@pytest.mark.parametrize(("found", "present", "said", "fates"), CASES.values(), ids=CASES)
+def test_decide_when_a_set_is_listed_then_metadata_and_history_say_what_it_is(
+    found: list[ReadSet],
+    present: list[SegmentMetadata],
+    said: dict[str, Any],
+    fates: list[RebuildFate],
 ) -> None:
-    """
-    A whole set is missing, equal, different, open or deleted by the metadata, and a difference in
-    broker, event time or transaction flag does not count.
-    """
-    assert [one.fate for one in decided(read(ONE), present=present)] == [fate]
+    """Metadata and any history decide what a set is; broker, event time and flag do not count."""
+    known = {one.id: one for one in present}
+    decided = decide(tp(), found, known, **({"past": {}} | said)).decided
+    assert [one.fate for one in decided] == fates
 
 
-def test_decide_when_its_deletion_is_known_from_elsewhere_then_it_stays_deleted() -> None:
-    """
-    A segment whose deletion is known from history or a snapshot stays deleted, as readers would
-    otherwise find expired records.
-    """
-    for state in (SegmentState.DELETE_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_FINISHED):
-        (found,) = decided(read(ONE), past={ONE.id: state})
-        assert (found.fate, found.detail) == (RebuildFate.DELETED, state.name)
-    (found,) = decided(read(ONE), deletion="DELETE_PARTITION_MARKED")
-    assert found.fate is RebuildFate.DELETED
-    assert "all of the partition: DELETE_PARTITION_MARKED" in found.detail
-    (found,) = decided(read(ONE), past={ONE.id: SegmentState.COPY_SEGMENT_FINISHED})
-    assert found.fate is RebuildFate.MISSING
-
-
-def test_decide_when_a_set_is_not_whole_then_nothing_is_invented() -> None:
-    """
-    An incomplete set of objects keeps its error code and invents no segment, and a known deletion
-    comes first.
-    """
-    broken = ReadSet(ONE.id, 0, 0, None, INCOMPLETE_SET.code, "log without a manifest")
-    (found,) = decided(broken)
-    assert (found.fate, found.code) == (RebuildFate.BROKEN, INCOMPLETE_SET.code)
-    (found,) = decided(broken, past={ONE.id: SegmentState.DELETE_SEGMENT_STARTED})
-    assert found.fate is RebuildFate.DELETED
-
-
-def test_decide_when_the_store_has_no_objects_then_the_segment_is_lost() -> None:
-    """A segment without objects is lost, unless its copy is open or its deletion began."""
-    assert [one.fate for one in decided(present=(ONE,))] == [RebuildFate.LOST]
-    for state in (SegmentState.COPY_SEGMENT_STARTED, SegmentState.DELETE_SEGMENT_STARTED):
-        assert decided(present=(replace(ONE, state=state),)) == []
-
-
-def test_decide_when_another_segment_holds_its_offsets_then_it_is_not_brought_back() -> None:
-    """
-    A segment that lies wholly within a present one is not restored, since its late finish would
-    displace or cut that one.
-    """
-    inner = whole_segment(2, 10, 60)
-    found = decided(read(inner), read(ONE), present=(ONE,))
-    assert {one.segment_id: one.fate for one in found} == {
-        ONE.id: RebuildFate.EQUAL,
-        inner.id: RebuildFate.SUPERSEDED,
-    }
-    being_deleted = replace(ONE, state=SegmentState.DELETE_SEGMENT_STARTED)
-    assert [one.fate for one in decided(read(inner), present=(being_deleted,))] == [
-        RebuildFate.MISSING
-    ]
-    longer = whole_segment(3, 50, 150)
-    assert decided(read(longer), present=(ONE,))[0].fate is RebuildFate.MISSING
-
-
-def test_decide_when_the_cluster_has_no_such_topic_then_it_is_named() -> None:
-    """
-    A topic that the cluster does not have is named, as its deletion may have stopped half-way.
-    """
-    (found,) = decided(read(ONE), is_topic_known=False)
-    assert found.fate is RebuildFate.UNKNOWN
-    (found,) = decided(read(ONE), present=(ONE,), is_topic_known=False)
-    assert found.fate is RebuildFate.EQUAL
+def test_decide_when_a_set_is_not_brought_back_then_says_why() -> None:
+    """A decision names the deletion that it goes by, or the code of an incomplete set."""
+    for state in (DS, DF):
+        (found,) = decide(tp(), [read(ONE)], {}, {ONE.id: state}).decided
+        assert found.detail == state.name
+    (found,) = decide(tp(), [read(ONE)], {}, {}, MARKED).decided
+    assert f"all of the partition: {MARKED}" in found.detail
+    (found,) = decide(tp(), [BROKEN], {}, {}).decided
+    assert found.code == INCOMPLETE_SET.code
 
 
 def test_decide_when_several_are_missing_then_their_events_have_the_order_of_their_times() -> None:
-    """
-    Events of several missing segments have the order of their times, so that look-ups find the last
-    one begun.
-    """
+    """Missing segments are ordered by event time: look-ups find the last one begun."""
     older, newer = (
         whole_segment("older", event_timestamp_ms=5),
         whole_segment("newer", event_timestamp_ms=6),
@@ -173,10 +116,7 @@ def test_covers_when_several_reach_far_then_any_that_has_all_is_enough() -> None
 
 
 def test_overlaps_when_segments_hold_the_same_offsets_then_neighbours_are_told() -> None:
-    """
-    Neighbours with the same offsets are reported, with a doubt where the earlier one's manifest was
-    written later.
-    """
+    """Overlapping neighbours are reported, with a doubt by the times of their manifests."""
     events = [
         SegmentDecision(RebuildFate.MISSING, one.id, one.start_offset, one, modified_ms=modified_ms)
         for one, modified_ms in (

@@ -14,11 +14,11 @@ from rlmm.errors import ConfigError
 from rlmm.metadata.segment import SegmentMetadata, SegmentState
 from spark_tiering.layout.custom_metadata import CustomMetadata, format_custom_metadata
 from spark_tiering.maintenance.verify import segment_choice as choosing
-from spark_tiering.maintenance.verify.extents import judge_extents
 from spark_tiering.maintenance.verify.fault_findings import (
     KINDS,
     extent_finding_of,
     finding_of,
+    judge_extents,
     lost_of,
     ranges_text,
 )
@@ -34,11 +34,12 @@ from spark_tiering.maintenance.verify.segment_choice import (
     sampled,
     token_of,
 )
-from spark_tiering.maintenance.verify.settings import SegmentSample, VerifyOptions
 from spark_tiering.maintenance.verify.values import (
     SegmentFault,
     SegmentFaults,
+    SegmentSample,
     UnitVerdict,
+    VerifyOptions,
     VerifyWork,
     plain,
 )
@@ -56,9 +57,6 @@ def segment(number: int, first: int, last: int, **changes: Any) -> SegmentMetada
         state=SegmentState.COPY_SEGMENT_FINISHED,
     )  # fmt: skip
     return replace(said, **changes)
-
-
-# ----------------------------------------------------------------------------------- choosing
 
 
 def test_place_when_written_is_read_back_and_orders_as_segments_are_listed() -> None:
@@ -126,10 +124,7 @@ def test_sample_when_it_is_none_is_refused(sample: dict[str, Any]) -> None:
 
 
 def test_requests_when_reckoned_are_the_most_that_a_whole_segment_takes() -> None:
-    """
-    The calculated requests are the upper bound for a segment, by prefixes to search and bytes to
-    read.
-    """
+    """The calculated requests are the upper bound, by prefixes to search and bytes to read."""
     one = segment(1, 0, 9)
     looks = VerifyOptions()
     assert requests_of(one, looks) == 3
@@ -152,9 +147,6 @@ def test_units_when_made_are_of_some_seconds_of_work(monkeypatch: pytest.MonkeyP
     small = [replace(one, size_bytes=GIB // 2) for one in segments]
     assert [len(group) for group in in_groups(small, deep)] == [2] * 4
     assert not list(in_groups([], deep))
-
-
-# -------------------------------------------------------------------------------- what is lost
 
 
 def test_lost_offsets_when_another_segment_has_them_are_not_lost() -> None:
@@ -207,13 +199,8 @@ def test_lost_offsets_of_any_segments_are_those_that_nothing_whole_has(
     assert all(one[1] + 1 < other[0] for one, other in itertools.pairwise(lost))
 
 
-# --------------------------------------------------------------------------------- side by side
-
-
 def test_segments_when_they_follow_one_another_are_fine() -> None:
-    """
-    Segments that follow each other are fine, also over a change of leaders and an unclean election.
-    """
+    """Segments that follow each other are fine, also over an unclean election."""
     chain = [
         segment(1, 0, 9),
         segment(2, 10, 29, epochs=((0, 10), (1, 20))),
@@ -252,21 +239,12 @@ def test_segment_when_its_epochs_do_not_fit_its_offsets_is_told() -> None:
     assert finding.subject == "orders-7"
 
 
-# ----------------------------------------------------------------------------------- telling
-
-
 def report(**changes: Any) -> VerifyReport:
     said: dict[str, Any] = {
-        "cluster_id": "c",
-        "began_ms": 0,
-        "ended_ms": 2_000,
-        "is_deep": True,
-        "partitions": 1,
-        "segments_total": 3,
-        "work": VerifyWork(3, 9, 12, 3_000_000),
-        "found": FindingSample(),
+        "cluster_id": "c", "began_ms": 0, "ended_ms": 2_000, "is_deep": True, "partitions": 1,
+        "segments_total": 3, "work": VerifyWork(3, 9, 12, 3_000_000), "found": FindingSample(),
         "lost": {},
-    }
+    }  # fmt: skip
     return VerifyReport(**(said | changes))
 
 
@@ -304,12 +282,11 @@ def test_report_when_much_was_found_shows_the_first_ones_of_each_code() -> None:
     assert len(found.document()["findings"]) == LINES_MAX + 5
 
 
-def test_report_when_only_notes_were_found_is_fine_and_when_stopped_is_not() -> None:
-    """A report of only notes is fine, and one of a stopped run is not."""
+def test_report_when_it_was_stopped_or_has_warnings_is_not_fine() -> None:
+    """A report of a stopped run, or with more than notes, is not fine."""
     assert not report(stopped="SIGINT").is_fine
     archived = SegmentFault("TIER-OBJECT-ARCHIVED", "log", "key", "x", ((0, 9),))
-    findings = (finding_of(segment(1, 0, 9), archived),)
-    assert not report(found=FindingSample.of(findings)).is_fine
+    assert not report(found=FindingSample.of([finding_of(segment(1, 0, 9), archived)])).is_fine
 
 
 def test_finding_when_part_of_a_segment_is_lost_says_which() -> None:

@@ -54,38 +54,25 @@ def tier_of(files: MemoryFiles, form: str) -> list[TieredBytes]:
     made = []
     for number, report in enumerate(inspect_all(files)):
         assert not report.blockers
-        parts = {}
+        parts = {SegmentPart.LOG: files.contents[report.segment.file(".log")]}
         for part, content in report.parts.items():
-            name = report.segment.file(".log")
-            found = (
-                files.contents[name]
-                if part is SegmentPart.LOG
-                else content_of(files, part, content)
-            )
-            assert not isinstance(found, SegmentFinding)
-            parts[part] = found
+            if part is not SegmentPart.LOG:
+                found = content_of(files, part, content)
+                assert not isinstance(found, SegmentFinding)
+                parts[part] = found
         assert report.segment.next_offset is not None
         segment = SegmentMetadata(
-            segment_id(number + 1),
-            report.segment.base_offset,
-            report.segment.next_offset - 1,
-            1,
-            report.max_timestamp_ms,
-            1,
-            report.epochs,
-            report.size_bytes,
+            segment_id(number + 1), report.segment.base_offset, report.segment.next_offset - 1, 1,
+            report.max_timestamp_ms, 1, report.epochs, report.size_bytes,
             txn_index_empty=report.txn_index_empty,
-        )
+        )  # fmt: skip
         made.append(TieredBytes(form, segment, parts, store))
     return made
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_partition_of_a_broker_when_looked_at_then_nothing_is_found(form: str) -> None:
-    """
-    Verify finds nothing in a recorded partition of a 4.3.1 broker with five codecs, both
-    transaction versions, a restart and a change of leaders.
-    """
+    """Verify finds nothing in a recorded partition of a 4.3.1 broker with five codecs."""
     made = tier_of(recorded_partition(), form)
     assert len(made) == len(list_segments(recorded_partition().facts())) - 1
     verdict = look(made[0].store, *(one.segment for one in made))
@@ -145,10 +132,7 @@ def test_metadata_when_it_says_otherwise_than_the_log_then_it_is_told(
 
 
 def test_records_when_metadata_begins_behind_them_then_nothing_is_found() -> None:
-    """
-    Records before the metadata's start offset are no finding, as the log start offset lay in the
-    segment when it was copied.
-    """
+    """Records before the metadata's start are no finding: the log start moved."""
     tiered = example("plain")
     found = codes(look(tiered.store, replace(tiered.segment, epochs=((4, 150),))))
     assert found == ["TIER-MANIFEST-MISMATCH"], "which the manifest does not know"
@@ -164,14 +148,10 @@ def test_hostile_metadata_when_looked_at_then_is_told_and_nothing_is_asked() -> 
 
 
 def test_store_when_it_fails_again_and_again_then_the_rest_is_left_alone() -> None:
-    """
-    Verify leaves the remaining segments of a store that fails repeatedly and does not ask hundreds
-    of times.
-    """
+    """Verify leaves the rest of a store that fails repeatedly alone."""
 
     def fail(name: str, key: str) -> None:
-        msg = f"{name} {key}: no answer"
-        raise StoreUnavailable(msg)
+        raise StoreUnavailable(f"{name} {key}: no answer")
 
     tiered = example("plain")
     segments = [
@@ -186,10 +166,7 @@ def test_store_when_it_fails_again_and_again_then_the_rest_is_left_alone() -> No
 
 
 def test_unit_when_its_store_or_ring_cannot_be_opened_then_says_why(tmp_path: Path) -> None:
-    """
-    A unit whose store or key ring cannot be opened reports the reason, which is no finding about a
-    segment.
-    """
+    """A unit that cannot open its store or key ring reports why, as no finding."""
     segment = example("plain").segment
     nowhere = LocalSettings(tmp_path / "no/such")
     assert "no/such" in verify_unit(unit(segment, store=nowhere)).failed
@@ -200,10 +177,7 @@ def test_unit_when_its_store_or_ring_cannot_be_opened_then_says_why(tmp_path: Pa
 
 @pytest.mark.parametrize("form", FORMS)
 def test_readable_bytes_of_an_object_are_those_of_whole_chunks(form: str) -> None:
-    """
-    The readable bytes of a damaged object are its whole chunks, or all bytes of an uncompressed
-    log.
-    """
+    """Readable are whole chunks, or all bytes of an uncompressed log."""
     tiered = example(form)
     manifest = tiered.open().manifest
     stored = len(tiered.store.objects[tiered.keys[ObjectKind.LOG]])
@@ -215,10 +189,7 @@ def test_readable_bytes_of_an_object_are_those_of_whole_chunks(form: str) -> Non
 
 
 def test_transaction_when_it_began_in_the_segment_before_is_known_by_its_snapshot() -> None:
-    """
-    A transaction that began in the previous segment is known from the producer snapshot, and
-    unknown without it.
-    """
+    """An earlier transaction is known from the producer snapshot alone."""
     before, one = tier_of(recorded_partition(), "plain")
     entries = one.parts[SegmentPart.TXN_INDEX]
     firsts = [int.from_bytes(entries[at + 10 : at + 18]) for at in range(0, len(entries), 34)]
