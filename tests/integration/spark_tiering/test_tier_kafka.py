@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _, FINISHED, _, GONE = SegmentState
 TOPIC = "audited"
-RECORDS = 80
+RECORD_COUNT = 80
 
 
 def audited(
@@ -73,7 +73,7 @@ async def test_f116_f119_topic_of_a_real_cluster_when_audited_and_deleted_leaves
     kafka, folder = kafka_broker, tmp_path / "store"
     folder.mkdir()
     await kafka.create_topic(TOPIC)
-    await produce(kafka.login, TOPIC, [b"x" * 1_000] * RECORDS)
+    await produce(kafka.login, TOPIC, [b"x" * 1_000] * RECORD_COUNT)
 
     def started() -> list[SegmentMetadata]:
         found = [one.event for one in kafka.metadata_events(TOPIC)]
@@ -82,7 +82,7 @@ async def test_f116_f119_topic_of_a_real_cluster_when_audited_and_deleted_leaves
     def is_quiet() -> bool:
         segments = started()
         # The active segment rolls by its age; all but an empty one are copied then.
-        is_complete = any(one.last_offset == RECORDS - 1 for one in segments)
+        is_complete = any(one.last_offset == RECORD_COUNT - 1 for one in segments)
         done = kafka.segments_that_reached(TOPIC, FINISHED)
         return is_complete and done == len(segments) and len(kafka.local_segments(TOPIC)) == 1
 
