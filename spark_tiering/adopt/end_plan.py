@@ -1,8 +1,7 @@
 """
-A plan that ends copies that jobs have left open in a topic, so that its window can be closed. Pure.
-
-Open copies of brokers stay: only retention ends a copy in which a broker was interrupted. Whole
-objects of segments that the source has lost stay as well, for an operator to look at or to resume.
+A plan that ends the open copies of jobs in a topic, so that its window can be closed. Pure. Open
+copies of brokers stay: only retention ends them. Whole objects of segments that the source has lost
+stay, for an operator to look at or to resume.
 """
 
 from __future__ import annotations

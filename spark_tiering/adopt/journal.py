@@ -1,8 +1,7 @@
 """
-The journal of a topic's window: its step, and the topic's settings before it. Pure.
-
-Each entry follows from the one before; it is written before the change that it describes. So its
-step was begun, and may have been done: the job that takes it up repeats it.
+The journal of a topic's window: its step, and the topic's settings before it. Pure. An entry is
+written before the change that it describes, so its step may have been done: the next job repeats
+it.
 """
 
 from __future__ import annotations
@@ -55,10 +54,7 @@ _NEXT: Final[Mapping[AdoptionStep, frozenset[AdoptionStep]]] = {
 
 @dataclass(frozen=True, slots=True)
 class AdoptionJournal:
-    """
-    Holds one entry. *before* are the settings of the topic itself, *log_starts* the first offsets
-    of its partitions when the window was opened. *trouble* says why the window could not be closed.
-    """
+    """*before* has the topic's own settings, *log_starts* its log start offsets before it."""
 
     topic: JobTopic
     cluster_id: str

@@ -1,7 +1,6 @@
 """
-Journals in the object store, written once: `<prefix>rlmm-jobs/adopt/<topic>-<topic id>/`.
-
-Of two jobs that write the next entry one is refused, and so learns that another has the window.
+Journals in the object store, written once: `<prefix>rlmm-jobs/adopt/<topic>-<topic id>/`. Of two
+jobs that write the next entry one is refused, so it learns that another has the window.
 """
 
 from __future__ import annotations
@@ -26,9 +25,7 @@ class JournalBook:
         self._jobs = jobs
 
     def newest(self) -> AdoptionJournal | None:
-        """
-        Return the newest entry; None where no window was ever opened. Raises `StoreUnsuitable`.
-        """
+        """Return the newest entry; None without a window. Raises `StoreUnsuitable`."""
         number = self._jobs.highest(self._jobs.windows_folder(self.topic))
         return _read(self._jobs, self.topic, number) if number else None
 
@@ -40,9 +37,7 @@ class JournalBook:
         settings: Mapping[str, str],
         log_starts: Mapping[int, int],
     ) -> AdoptionJournal:
-        """
-        Return the first entry of a new window, behind *before*, which is closed. It is not stored.
-        """
+        """Return the first entry of a new window, behind the closed *before*; it is not stored."""
         assert before is None or not before.is_open, before
         now_ms = self._jobs.now_ms()
         return AdoptionJournal(
@@ -58,10 +53,7 @@ class JournalBook:
         )
 
     def write(self, journal: AdoptionJournal) -> None:
-        """
-        Store *journal*. Raises `TopicBusy` where another job has written that entry, and errors of
-        the store: then it may be there.
-        """
+        """Store *journal*, or raise `TopicBusy`; after another error it may be there."""
         key = self._jobs.window_key(self.topic, journal.generation)
         if not self._jobs.write_once(key, format_journal(journal)):
             msg = f"topic {self.topic.name}: another job has taken over its window ({key})"

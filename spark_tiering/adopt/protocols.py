@@ -39,8 +39,8 @@ class OpenCopiesResult(NamedTuple):
 
 class AdoptionWindowActions(Protocol):
     """
-    Everything outside the driver that the window of one topic needs; for one thread. Every call
-    that reaches outside may raise `RlmmError`: then its change may have been made.
+    Everything that one topic's window needs outside the driver; for one thread. A call that raises
+    `RlmmError` may have made its change.
     """
 
     @property
@@ -80,16 +80,10 @@ class AdoptionWindowActions(Protocol):
         """Return the settings of the topic; None where there is no such topic any more."""
 
     def change(self, change: SettingsChange, *, is_only_checked: bool = False) -> None:
-        """
-        Change settings, all or none. Raises `ConfigError` and `LogNotPermitted` where the cluster
-        refused the change.
-        """
+        """Change all or none; `ConfigError`, `LogNotPermitted` where the cluster refused."""
 
     def why_too_old(self) -> str:
-        """
-        Return why a broker does not tell the highest tiered offset that it knows; empty where all
-        do.
-        """
+        """Return why a broker does not tell its highest tiered offset; empty where all do."""
 
     def latest_tiered(
         self, partitions: Collection[TopicIdPartition]

@@ -20,10 +20,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class AdoptionReport:
-    """
-    The outcome of every topic that was asked for, in order. *stopped* says why the last ones were
-    not begun. *findings* concern the job as a whole.
-    """
+    """*stopped* says why the last topics were not begun; *findings* concern the whole job."""
 
     job_id: str
     way: str

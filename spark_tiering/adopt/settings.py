@@ -1,9 +1,6 @@
 """
-Settings of a topic in a window: refusals, the part that is journalled, and the changes of steps 2,
-7 and 8. Pure.
-
-Only settings of the topic itself are journalled; a setting that was not set is unset again, so that
-it follows the broker's default as before.
+Settings of a topic in a window: refusals, the journalled part, and the changes of its steps. Pure.
+A setting that was not set on the topic is unset again, so that it follows the broker's default.
 """
 
 from __future__ import annotations

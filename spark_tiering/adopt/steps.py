@@ -1,9 +1,6 @@
 """
-Steps of a window: journalled changes, waiting for quiet metadata, ending open copies, and checking
-the brokers. `window` has their order.
-
-Each change of settings is journalled before it is made, and made only while the topic is this
-job's. An exception leaves the window as the journal says.
+Steps of a window: journalled changes, quiet metadata, ended copies, and checks of the brokers. A
+change of settings is journalled first, and made only while the topic is this job's.
 """
 
 from __future__ import annotations
@@ -59,10 +56,7 @@ class WindowOptions:
 
 
 class GivenUp(Exception):
-    """
-    Ends nested steps with a refusal; the window stays as its journal says. It is an outcome and
-    never leaves the window.
-    """
+    """Ends nested steps with a refusal, an outcome of the window; it never leaves the window."""
 
     def __init__(self, reason: AdoptionRefusal, detail: str) -> None:
         self.why = RefusedTopic(reason, detail)
@@ -105,9 +99,8 @@ class WindowSteps:
 
     def change(self, change: SettingsChange) -> None:
         """
-        Change settings while the topic is ours, and is the one of the journal: a new topic of its
-        name has settings of its own. Raises `ConfigError` and `LogNotPermitted` where the cluster
-        refuses.
+        Change settings while the topic is ours and has the id of the journal. Raises `ConfigError`
+        and `LogNotPermitted` where the cluster refuses.
         """
         for left in reversed(range(CHANGES_MAX)):
             self.require_ours()
@@ -123,9 +116,7 @@ class WindowSteps:
                 return
 
     def change_back(self, change: SettingsChange) -> None:
-        """
-        Change settings back within an open window, which stays open where the cluster refuses.
-        """
+        """Change settings back in an open window, which stays open if the cluster refuses."""
         try:
             self.change(change)
         except (ConfigError, LogNotPermitted) as error:
@@ -189,10 +180,7 @@ class WindowSteps:
     # ---------------------------------------------------------------------------------- ending
 
     def end_open(self, *, is_settling: bool) -> list[EndReceipt]:
-        """
-        End open copies of jobs until there are none; raise `GivenUp` where one stays. With
-        *is_settling* an event may still arrive late, and is waited for.
-        """
+        """End jobs' open copies, or raise `GivenUp`. *is_settling* waits for late events."""
         if is_settling:
             why = self.why_not_quiet(lambda: "")
             if why:

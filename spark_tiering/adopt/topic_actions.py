@@ -1,7 +1,4 @@
-"""
-The actions of a real job for one topic: the cluster's settings, the metadata, the store's journals,
-and plans that are made and carried out.
-"""
+"""The actions of a real job for one topic: settings, metadata, journals, and plans carried out."""
 
 from __future__ import annotations
 
@@ -166,9 +163,7 @@ class AdoptionTopicActions:
         return tuple(found)
 
     def preview(self) -> RoundPreview:
-        """
-        Preview as `AdoptionWindowActions` says; its segments are not read again within the window.
-        """
+        """Preview a round; its segments are not read again within the window."""
         plan = self._planned().plan
         left = [
             f"{one.partition}: {run.reason}: {run.detail}"

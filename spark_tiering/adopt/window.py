@@ -1,8 +1,4 @@
-"""
-The window of one topic in its order: opened, copied in, closed; or taken up where it was left.
-
-An exception leaves the window as the journal says, for a later job to take up.
-"""
+"""The window of one topic in its order: opened, copied in, closed; or taken up as it was left."""
 
 from __future__ import annotations
 

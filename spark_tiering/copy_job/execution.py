@@ -1,10 +1,8 @@
 """
-Execution of a plan: open copies ended, then waves of copies started, copied and finished.
-
-The driver's one thread decides and publishes; tasks of an engine move bytes. As results come in,
-every copy with nothing unfinished below it is finished at once, so that a driver that dies leaves
-little open. Before each of these events the job makes sure that it still holds the topic, and that
-the metadata still has the copy as started (failure scenario F120).
+Execution of a plan: open copies ended, then waves of copies started, copied and finished. A copy is
+finished as soon as nothing below it is unfinished, so that a driver that dies leaves little open;
+before each event the job checks that it holds the topic and that the copy is still as started
+(F120).
 """
 
 from __future__ import annotations
@@ -34,10 +32,9 @@ if TYPE_CHECKING:
 
 class WaveSize(NamedTuple):
     """
-    Most copies on their way at once, which a driver that dies leaves open. A wave has *units*, and
-    no more than *bytes*. Small copies are done sooner than a wave begins and ends: up to
-    *small_units* of them make one, as long as they have no more than *small_bytes*. *at_once* of
-    them are started side by side, without waiting for verdicts in between.
+    Limits the open copies of a wave: *units* and *bytes*. Up to *small_units* small copies with at
+    most *small_bytes* make a wave; *at_once* of them are started without waiting for verdicts in
+    between.
     """
 
     units: int
@@ -71,10 +68,9 @@ class CopyExecution:
         on_finished: Callable[[Sequence[CopyReceipt]], None],
     ) -> None:
         """
-        *why_stop* is called between copies, also within a wave; it returns why to stop, or nothing.
-        Copies that run are then finished, those that wait stay open. *on_result* gets each copy
-        that came back and whether its objects are verified, *on_finished* the receipts of each
-        wave.
+        *why_stop* returns why to stop, or nothing: running copies are finished, waiting ones stay
+        open. *on_result* gets each copy that came back and whether it is verified, *on_finished*
+        each wave's receipts.
         """
         self.plan = plan
         self.stopped = ""
@@ -142,9 +138,7 @@ class CopyExecution:
         return wave
 
     def _start(self, wave: Sequence[tuple[PartitionRun, PlannedCopy]]) -> list[CopyTask]:
-        """
-        Publish that the copies start, in rising order; return those whose event may be stored.
-        """
+        """Publish the starts in rising order; return copies whose event may be stored."""
         units: list[CopyTask] = []
         at_once = self._size.at_once
         for first in range(0, len(wave), at_once):
@@ -282,9 +276,7 @@ class CopyExecution:
             self._on_finished(fresh)
 
     def _vanished(self, run: PartitionRun, copy: PlannedCopy, state: SegmentState | None) -> None:
-        """
-        Delete the objects of a copy that was deleted by another writer, which may be done already.
-        """
+        """Delete the objects of a copy that another writer deleted; they may be gone."""
         if state is SegmentState.COPY_SEGMENT_FINISHED:
             self._finished(run, copy, None)
             return
@@ -334,10 +326,7 @@ class CopyExecution:
         *,
         is_begun: bool,
     ) -> tuple[CopyFate, str]:
-        """
-        Publish that deletion starts, delete the objects, publish that it is finished (F108, F114,
-        F115).
-        """
+        """Publish the start of deletion, delete the objects, publish its end (F108, F114, F115)."""
         publisher = self._actions.publisher
         if not is_begun:
             begun = SegmentState.DELETE_SEGMENT_STARTED

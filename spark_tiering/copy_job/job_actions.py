@@ -64,9 +64,7 @@ class CopyJobActions:
         self._claim_age_ms = 0 if plan.rules.mode is CopyMode.ADOPT else CLAIM_AGE_MS
 
     def why_not_ours(self, partition: TopicIdPartition) -> str:
-        """
-        Return why as `CopyActions` says; where the store does not answer, nothing is published.
-        """
+        """Return why; where the store does not answer, nothing is published."""
         topic = JobTopic(partition.topic, partition.topic_id)
         try:
             is_ours = self._claims.check(topic, younger_ms=self._claim_age_ms)

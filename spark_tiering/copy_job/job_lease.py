@@ -80,10 +80,9 @@ class StopSignals:
 @contextmanager
 def open_lease(at: CopyJobContext, mode: CopyMode) -> Iterator[JobLease]:
     """
-    Keep the job of *at* alive until the end of the block.
-
-    Raise `StoreUnsuitable` where brokers are to adopt the copies and, of two writers of one object,
-    the store does not let exactly one win; raise the errors of the store. Nothing was begun then.
+    Keep the job of *at* alive until the end of the block. Raises the errors of the store, and
+    `StoreUnsuitable` where brokers are to adopt the copies and the store does not let exactly one
+    of two writers win. Nothing was begun then.
     """
     prefix = at.request.prefix
     traits = at.store.probe(f"{prefix}{FOLDER}")

@@ -1,10 +1,10 @@
 """
 The run of one partition: which copies may begin, be finished, or must be ended. Pure.
 
-Copies begin and are finished in rising order. The first that fails stops the partition: nothing
-above it begins, and nothing above it is finished but copies of the same event batch, because
-brokers take a copy with a gap below it for the whole. A copy that failed for good is ended. Where
-brokers adopt copies, everything started above it is ended as well. Other copies are left open.
+Copies begin and finish in rising order. The first that fails stops the partition, because brokers
+take a copy with a gap below it for the whole; only copies of the same event batch are still
+finished. A copy that failed for good is ended; where brokers adopt copies, so is everything started
+above it.
 """
 
 from __future__ import annotations
@@ -111,10 +111,7 @@ class PartitionRun:
         return found
 
     def finished(self, copy: PlannedCopy, offset: int | None) -> None:
-        """
-        The event at *offset* says that a copy is finished; None: an event that is not known. Of
-        several that were published together, a lower one may have failed or may follow.
-        """
+        """Record a finished copy, by the *offset* of its event; a lower one may fail or follow."""
         state = self._by_uuid[copy.uuid]
         state.fate, state.offset = CopyFate.FINISHED, offset
         while self._finished < len(self._states) and (
@@ -150,8 +147,8 @@ class PartitionRun:
     def to_end(self) -> list[PlannedCopy]:
         """
         Return the copies that must be ended, from the top down, once nothing is on its way. They
-        are those that failed for good; where brokers adopt copies also everything started above, so
-        that no lone copy above a gap is left.
+        failed for good, or lie above such a one where brokers adopt copies: no copy stays above a
+        gap.
         """
         bad = [state for state in self._states if state.is_started and _is_lost_cause(state)]
         if bad and self._mode is CopyMode.ADOPT:
@@ -173,9 +170,7 @@ class PartitionRun:
         state.detail = detail or state.detail
 
     def receipts(self) -> Iterator[CopyReceipt]:
-        """
-        Return receipts of all copies; one that is started, not finished and not ended is open.
-        """
+        """Return receipts of all copies; one started, not finished and not ended is open."""
         return (self.receipt(state.copy) for state in self._states)
 
     def receipt(self, copy: PlannedCopy) -> CopyReceipt:

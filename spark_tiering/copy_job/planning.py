@@ -1,9 +1,4 @@
-"""
-Planning by the state of source, cluster, metadata and store.
-
-Tasks of the engine read segments where only reading gives the details: a first plan names the
-segments to read, then another one is made, until none is named.
-"""
+"""Planning by source, cluster, metadata and store, until no segment has to be read for a plan."""
 
 from __future__ import annotations
 
@@ -72,10 +67,9 @@ class CopyJobState:
 
 def look_around(at: CopyJobContext, partitions: Collection[TopicIdPartition] = ()) -> CopyJobState:
     """
-    Read the source, then the metadata of its partitions and of *partitions*. In this order a copy
-    that is made meanwhile is seen; a segment that is written meanwhile can wait. Raises
-    `ConfigError` for an archive in a cluster's own metadata, `NotReady` where no metadata can be
-    read, and the errors of source and cluster.
+    Read the source, then the metadata, so that a copy made meanwhile is seen. Raises `ConfigError`
+    for an archive in a cluster's own metadata, `NotReady` where no metadata can be read, and the
+    errors of source and cluster.
     """
     request = at.request
     facts = None
@@ -107,9 +101,8 @@ def look_around(at: CopyJobContext, partitions: Collection[TopicIdPartition] = (
 
 def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
     """
-    Refuse an archive in the metadata that the brokers of its own source use. They ignore it as long
-    as the topic is not tiered. Once it is, they delete records below the highest finished offset,
-    copied or not, and an archive may have gaps.
+    Refuse an archive in the metadata of its own cluster: once the topic is tiered, its brokers
+    delete records below the highest finished offset, and an archive may have gaps.
     """
     if cluster_id and cluster_id in clusters:
         msg = (
@@ -139,10 +132,9 @@ def plan_now(
     why_stop: Callable[[], str] = lambda: "",
 ) -> CopyPlan:
     """
-    Plan by the state *seen*. Segments are read, nothing is changed. *known* has the segments that
-    earlier plans have read, and gets those that this one reads. Copying verifies that a segment is
-    still the one that was read. *why_stop* is called as segments are read, which may take hours;
-    raises `PlanningStop` where it returns a reason.
+    Plan by *seen*; nothing is changed. *known* keeps the segments that were read, for later plans.
+    *why_stop* is called as segments are read, which may take hours; its reason raises
+    `PlanningStop`.
     """
     planner = _Planner(
         at, seen, rules_of(at), evidence_of(at, seen), {} if known is None else known, why_stop

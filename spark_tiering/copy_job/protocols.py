@@ -19,10 +19,7 @@ class EventPublisher(Protocol):
     """Publishes events; see `spark_tiering.copy_job.publishing.CopyEventPublisher`."""
 
     def start_all(self, segments: Sequence[SegmentMetadata]) -> list[WriteAnswer | PublishRefusal]:
-        """
-        Publish that copies are started; return the outcomes in the order of *segments*. None waits
-        for the verdict on another.
-        """
+        """Publish starts without waiting for verdicts in between; return outcomes in order."""
 
     def move_all(
         self,
@@ -30,10 +27,7 @@ class EventPublisher(Protocol):
         state: SegmentState,
         segments: Sequence[tuple[Uuid, bytes | None]],
     ) -> list[WriteAnswer | PublishRefusal]:
-        """
-        Publish that segments of one partition have come to *state*, in their order: id and custom
-        metadata of each.
-        """
+        """Publish that a partition's segments, id and custom metadata, have come to *state*."""
 
     def state(
         self, partition: TopicIdPartition, uuid: Uuid
@@ -61,8 +55,7 @@ class CopyActions(Protocol):
         self, units: Sequence[CopyTask], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
         """
-        Run *units*; pass each result once to *on_result*, on the caller's thread. The result of a
-        task that was lost is a text.
+        Run *units*; *on_result* gets each result once, a text for a lost task, on this thread.
         """
 
     def stop_units(self, why: str) -> None:

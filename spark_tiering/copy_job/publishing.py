@@ -1,8 +1,6 @@
 """
-Publishing of the events of copies, and every way in which it can fail, as values.
-
-The metadata's client settles lost answers (`broker_adapter.lost_answers`). A copy of which it
-cannot say whether its event is stored is left open for the next job.
+Publishing of the events of copies, and every way in which it can fail, as values. A copy whose
+event has an unknown outcome is left open for the next job.
 """
 
 from __future__ import annotations

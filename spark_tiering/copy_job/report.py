@@ -68,9 +68,8 @@ class CopyFate(StrEnum):
 @dataclass(frozen=True, slots=True)
 class CopyReceipt:
     """
-    The outcome of one segment of the plan. *why* is empty where all went well. *offset* is that of
-    the event that finished it, in its metadata partition. *crc64nvme* is the sum of its log object,
-    None where this job did not write it.
+    The outcome of one planned segment. *why* is empty where all went well, *offset* that of the
+    event that finished it, *crc64nvme* the sum of its log, None where this job did not write it.
     """
 
     partition: TopicIdPartition
@@ -106,9 +105,8 @@ class EndReceipt:
 @dataclass(frozen=True, slots=True)
 class JobReport:
     """
-    *stopped* says why the job ended before its plan; it is empty where it did not. *findings*
-    concern the job as a whole: missing features of the store, places that were left out of the
-    source. *hindrances* are segments that cannot be copied until an operator acts.
+    *stopped* says why the job ended before its plan. *findings* concern the whole job, *hindrances*
+    are segments that cannot be copied until an operator acts.
     """
 
     job_id: str

@@ -77,10 +77,7 @@ class WaitLimits:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """
-    A copy job as it is asked for. Without a *cluster* the source is read offline: copied folders,
-    or brokers that are down. *pace* is that of the whole job.
-    """
+    """A requested copy job; offline without a *cluster*. *pace* is the whole job's."""
 
     mode: CopyMode
     source: SourceSettings

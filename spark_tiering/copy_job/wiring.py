@@ -82,10 +82,7 @@ def open_surroundings(
     now_ms: Callable[[], int] = SYSTEM_CLOCK.now_ms,
     engine: ExecutionEngine | None = None,
 ) -> Iterator[CopyJobContext]:
-    """
-    Open the parts that *request* names, the likeliest to fail first; a given *engine* stays open.
-    Raises the errors of each part, with nothing changed.
-    """
+    """Open the parts that *request* names; a given *engine* stays open. Raises their errors."""
     with ExitStack() as opened:
         source = open_source(request.source)
         opened.callback(source.close)

@@ -20,10 +20,8 @@ def open_engine(
     settings: ExecutionSettings, session: SparkSession | None = None
 ) -> ExecutionEngine:
     """
-    Return an engine: in this process, over *session*, or over one that is made and ends with it.
-
-    Raises `ConfigError` where settings contradict spark-submit, `EngineUnfit` where Spark cannot be
-    had.
+    Return an engine: in this process, over *session*, or over one that ends with it. Raises
+    `ConfigError` where settings contradict spark-submit, `EngineUnfit` where Spark cannot be had.
     """
     if session is None and settings.master is None:
         return InProcess(settings.slots)

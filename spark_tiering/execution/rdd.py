@@ -1,8 +1,6 @@
 """
-Jobs as RDDs: one partition for each unit, whose outcome is reported while the job still runs.
-
-An outcome travels twice: with the updates of an accumulator as soon as its task has ended, and with
-the job's own result. The second is authoritative, the first arrives early.
+Jobs as RDDs: one partition for each unit, whose outcome is reported while the job still runs. An
+accumulator brings an outcome early; the job's own result is authoritative.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """
-The engine on Spark: units as jobs, their outcomes, their retries and their end.
-
-All units are one job first. Where that job fails, because the workers of some unit died again and
-again, those without an outcome are run a second time, each as a job of its own: then it is known
-which unit is at fault. Invariant: when a call returns or raises, no task of it runs any more; a
-task that Spark was told to end goes on for a while, and the call waits for it.
+The engine on Spark: units as jobs, their outcomes, their retries and their end. Where the one job
+fails, units without an outcome are run again, each as a job of its own, to find the one at fault.
+Invariant: when a call returns or raises, no task of it runs any more.
 """
 
 from __future__ import annotations
@@ -90,10 +87,8 @@ class SparkJobs(Protocol):
         self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
     ) -> None:
         """
-        Run one job, one task for each parcel; raises the errors of Spark. Any thread may call it.
-
-        Calls *arrive* with every outcome, also more than once and from any thread, and by the end
-        with all of them.
+        Run one job, one task for each parcel; raises Spark's errors. For any thread. Calls *arrive*
+        from any thread, also more than once, and by the end with every outcome.
         """
 
     def cancel(self) -> None: ...
@@ -160,11 +155,7 @@ class SparkEngine(ClosedByWith):
     def _again(
         self, errand: TaskContext, parcels: list[Parcel], gathered: UnitResults[R]
     ) -> dict[int, str]:
-        """
-        Return each of *parcels* as a job of its own, if any can be run; why those left have failed.
-
-        Such a job has no other task that could still run when it has failed.
-        """
+        """Run each of *parcels* as its own job; a failed one has no other task still running."""
         unfit = self._round(replace(errand, is_probe=True), [parcels[:1]], 1, _drop)
         if not unfit:
             return self._round(errand, [[each] for each in parcels], self.slots, gathered.add)
@@ -181,10 +172,7 @@ class SparkEngine(ClosedByWith):
         at_a_time: int,
         add: Callable[[Parcel], None],
     ) -> dict[int, str]:
-        """
-        Run jobs, so many at a time, and pass on the results that arrive; return why the units of
-        some have failed.
-        """
+        """Run jobs, so many at a time, and pass on results; return why the units of some failed."""
         self._rounds += 1
         told: queue.SimpleQueue[UnitArrival | SparkJobFailure | None] = queue.SimpleQueue()
         waiting = portions[::-1]

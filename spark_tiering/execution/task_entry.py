@@ -1,8 +1,7 @@
 """
-The entry of a task: one unit, and how it travels there and back. Executors import this module.
-
-An exception of a unit becomes a value before it leaves the task: for Spark the task succeeded. Only
-a worker on which no unit could run raises, so that Spark tries another one.
+The entry of a task, which executors import: one unit, and how it travels there and back. An
+exception of a unit becomes a value. Only a worker that can run no unit raises, so that Spark tries
+another.
 """
 
 from __future__ import annotations
@@ -38,12 +37,7 @@ class TaskContext:
 
 
 def carry_out(errand: TaskContext, index: int, unit: bytes) -> bytes:
-    """
-    Return the outcome of a unit, pickled.
-
-    Raises `EngineUnfit` where no unit can run: the worker has another version of rlmm, or cannot
-    unpickle the function.
-    """
+    """Return the pickled outcome of a unit; raises `EngineUnfit` where no unit can run."""
     if errand.version != __version__:
         msg = f"the driver is rlmm {errand.version}, a worker has {__version__}"
         raise EngineUnfit(msg)
@@ -60,10 +54,8 @@ def carry_out(errand: TaskContext, index: int, unit: bytes) -> bytes:
 
 def _set_apart_what_is_imported() -> None:
     """
-    Freeze the objects of imported modules for the garbage collector, after each import.
-
-    Between two tasks Spark has a worker collect garbage over all objects: with a client of S3
-    loaded that takes longer than a small copy. Modules stay anyway.
+    Freeze the objects of imported modules for the garbage collector, after each import. Spark has a
+    worker collect all objects between tasks: with boto3 that takes longer than a small copy.
     """
     if (modules := len(sys.modules)) not in _set_apart_at:
         _set_apart_at.add(modules)

@@ -39,10 +39,8 @@ class StoredSegmentState(NamedTuple):
 
 def look(store: ObjectStore, segment: SegmentMetadata, prefix: str = "") -> StoredObjects:
     """
-    Look at the objects of an open copy: at most four requests, and only the manifest is read.
-
-    A store that cannot be asked is `StoredObjects.UNKNOWN`. Without a manifest it is unknown
-    whether the other two are right: they are `PARTIAL`, and a job that resumes compares them.
+    Look at the objects of an open copy by at most four requests; only the manifest is read. Without
+    a manifest the others are `PARTIAL`; `UNKNOWN` where the store does not answer.
     """
     try:
         return examine(store, segment, prefix).objects
@@ -53,12 +51,7 @@ def look(store: ObjectStore, segment: SegmentMetadata, prefix: str = "") -> Stor
 def examine(
     store: ObjectStore, segment: SegmentMetadata, prefix: str = "", *, is_sure: bool = False
 ) -> StoredSegmentState:
-    """
-    Return the state in detail; raises the errors of the store.
-
-    *is_sure* also reads log and indexes, where their checksums are known and the store does not
-    tell those of its objects.
-    """
+    """Return the state in detail; raises the store's errors. *is_sure* reads for lacking sums."""
     keys = object_keys(segment.id, segment.start_offset, prefix)
     found = {kind: store.head(key) for kind, key in keys.items()}
     facts = {kind: one for kind, one in found.items() if isinstance(one, ObjectFacts)}
@@ -111,10 +104,7 @@ def _read_sums(
     manifest: Manifest,
     stored: dict[ObjectKind, StoredObject],
 ) -> list[str]:
-    """
-    Read the sums that the store does not tell into *stored*; return the objects that could not be
-    read.
-    """
+    """Read sums that the store does not tell into *stored*; return the unreadable objects."""
     described = manifest.described
     if not isinstance(described, SegmentDescription) or described.note is None:
         return []

@@ -1,8 +1,6 @@
 """
-Claims of topics: a topic belongs to the job of the claim with the highest generation.
-
-Claims are never removed, so a generation that is free was never taken. One that names no job is a
-topic that was given back.
+Claims of topics: a topic belongs to the job of the claim with the highest generation. Claims are
+never removed, so a free generation was never taken. One without a job gives the topic back.
 """
 
 from __future__ import annotations
@@ -33,12 +31,7 @@ class TopicsClaimed(NamedTuple):
 
 
 class TopicsBusy(NamedTuple):
-    """
-    Tells that another job has one of the topics, and that none of them was taken.
-
-    *host* and *since_ms* say where and since when it runs; *until_ms* is when its topics are free
-    without another heartbeat.
-    """
+    """Another job has a topic, until *until_ms* if it beats no more; none was taken."""
 
     topic: JobTopic
     job_id: str
@@ -59,8 +52,8 @@ class Claims:
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """
-        *heart* beats already. Where the store was seen to ignore conditions, *is_put_conditional*
-        is False: a claim is then read back each time, which is no more than a help.
+        *heart* beats already. Where the store ignores conditions (*is_put_conditional* False) a
+        claim is read back each time, which is no more than a help.
         """
         self._jobs = jobs
         self._heart = heart
@@ -78,11 +71,8 @@ class Claims:
 
     def acquire(self, topics: Iterable[JobTopic]) -> TopicsClaimed | TopicsBusy:
         """
-        Take all of *topics*, or none.
-
-        A topic of a job whose heartbeats are overdue is taken from it, and that job is over for
-        good, with all its topics. Raises the errors of the store, and `StoreUnavailable` where this
-        job's own heartbeats do not get through.
+        Take all of *topics*, or none; a job whose heartbeats are overdue is over for good. Raises
+        the store's errors, and `StoreUnavailable` where this job's heartbeats do not get through.
         """
         wanted = sorted(set(topics), key=lambda topic: (topic.name, topic.topic_id))
         new: list[JobTopic] = []
@@ -142,10 +132,10 @@ class Claims:
         """
         Return whether *topic* is still this job's; called before each event that finishes a copy.
 
-        The store is asked, so that a job which slept through its own end learns of it. An answer
-        that is at most *younger_ms* old counts, as long as the newest heartbeat holds: within that
-        time no job with a correct clock can have taken the topic. A lost topic stays lost. Raises
-        the errors of the store: then the state is unknown.
+        The store is asked, so that a job that slept through its own end learns of it. An answer at
+        most *younger_ms* old counts while the newest heartbeat holds: no job with a correct clock
+        can have taken the topic. A lost topic stays lost. Raises the store's errors: the state is
+        unknown.
         """
         generation = self._held.get(topic)
         if generation is None or not self._heart.is_valid():

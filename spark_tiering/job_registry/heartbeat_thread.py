@@ -1,8 +1,6 @@
 """
-The heartbeat thread of this process's job: it writes a heartbeat at intervals.
-
-Invariant: a number is passed only when a heartbeat of this process lies under it. Where another
-process's lies there, the job is over, and no further heartbeat is written.
+The heartbeat thread of this process's job: it writes a heartbeat at intervals. Invariant: a number
+is passed only when this process's heartbeat lies under it. Where another's does, the job is over.
 """
 
 from __future__ import annotations
@@ -79,11 +77,7 @@ class HeartbeatThread:
         return self._ended_by
 
     def is_valid(self, now_ms: int | None = None) -> bool:
-        """
-        Return whether the newest heartbeat still holds, by the clock here.
-
-        Until then no other job may take over; whether one has, only the store knows.
-        """
+        """Return whether the newest heartbeat holds by this clock; only the store is sure."""
         now_ms = self._jobs.now_ms() if now_ms is None else now_ms
         newest = self._newest
         is_running = newest.state is BeatState.RUNNING and not self._ended_by
@@ -93,10 +87,8 @@ class HeartbeatThread:
 
     def beat(self, state: BeatState = BeatState.RUNNING) -> bool:
         """
-        Write one heartbeat; False where another job has ended this one. Not for two threads at
-        once.
-
-        Raises the errors of the store; the next call then goes on where this one was.
+        Write a heartbeat, by one thread at a time; False where another job has ended this one.
+        Raises the errors of the store; the next call goes on where this one was.
         """
         while not self._ended_by:
             number, now_ms = self.number + 1, self._jobs.now_ms()

@@ -1,8 +1,6 @@
 """
-Heartbeats: beats of a job, its status by them, and the end of an overdue job.
-
-The newest beat counts. A job that beats removes the one before it, so what was listed may be gone a
-moment later; then it is listed again.
+Heartbeats: beats of a job, its status by them, and the end of an overdue job. The newest counts. A
+beating job removes the one before, so a listed one may be gone: it is listed again.
 """
 
 from __future__ import annotations
@@ -106,11 +104,8 @@ def newest_beat(jobs: JobStore, job_id: str) -> Heartbeat | None:
 
 def ended_if_overdue(jobs: JobStore, job_id: str, by: str) -> Heartbeat:
     """
-    Return the newest beat of a job, which is over where its beats were overdue: *by* then has ended
-    it.
-
-    A job that is over stays so: no beat of its own is written behind its end. A job that has never
-    beaten has nothing to lose, and is ended like one that is overdue.
+    Return the newest beat of a job, which is ended *by* a job where its beats were overdue. A job
+    that is over stays so. One that has never beaten has nothing to lose, and is ended too.
     """
     for _ in range(_LOOKS_MAX):
         newest, now_ms = newest_beat(jobs, job_id), jobs.now_ms()

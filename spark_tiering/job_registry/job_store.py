@@ -1,8 +1,6 @@
 """
-The store of jobs: names of objects, and objects written once.
-
-Invariant: an object is never overwritten, and a writer whose write succeeded may rely on its own
-object being there.
+The store of jobs: names of objects, and objects written once. Invariant: no object is overwritten;
+a writer whose write succeeded may rely on its own object.
 """
 
 from __future__ import annotations
@@ -78,10 +76,7 @@ class JobStore:
         return self.job_key(job_id, f"beats/{number:020d}.json")
 
     def claims_folder(self, topic: JobTopic) -> str:
-        """
-        Return the prefix of a topic's claims. Raise `InvalidArgument` for a topic that no broker
-        has.
-        """
+        """Return the prefix of a topic's claims; `InvalidArgument` for a name no broker has."""
         return f"{self._folder}claims/{_folder_name(topic)}/"
 
     def claim_key(self, topic: JobTopic, generation: int) -> str:
@@ -101,10 +96,8 @@ class JobStore:
 
     def write_once(self, key: str, content: bytes) -> bool:
         """
-        Return whether *content*, and nothing else, lies under *key* now.
-
-        False where another object was there before. Raises `StoreUnavailable` where it is unknown,
-        and the errors of the store: then it may be there, or come to be there later.
+        Return whether *content* lies under *key*; False where another object was there. Raises
+        `StoreUnavailable` and the store's errors: then it may be there, or come to be there.
         """
         for _ in range(_WRITES_MAX):
             outcome = self._store.put(key, BytesContent(content))

@@ -62,10 +62,7 @@ def open_lease(
     traits: StoreTraits,
     now_ms: Callable[[], int],
 ) -> Iterator[JobLease]:
-    """
-    Keep the job alive until the end of the block: its heartbeat thread uses a store of its own.
-    Raise the errors of the store, with nothing begun.
-    """
+    """Keep the job alive until the block ends; raises the store's errors with nothing begun."""
     with (
         closing(open_own_store()) as own_store,
         HeartbeatThread(JobStore(own_store, prefix, now_ms), job_id) as heart,

@@ -1,7 +1,4 @@
-"""
-The records of a job: its plan before the first event, receipts as it goes on, a report at the end;
-and the mark by which others ask it to stop.
-"""
+"""The records of a job: its plan, receipts, report, and the mark that asks it to stop."""
 
 from __future__ import annotations
 
@@ -38,11 +35,7 @@ class JobRecords:
     # ------------------------------------------------------------------------------- the plan
 
     def write_plan(self, document: bytes) -> None:
-        """
-        Keep the plan; before the first event, so that open copies can be recognised as ours.
-
-        Raises `InvalidArgument` where the job has another plan already.
-        """
+        """Store the plan, before the first event; `InvalidArgument` where another is there."""
         self._write(PLAN, document)
         self._plans = 1
 

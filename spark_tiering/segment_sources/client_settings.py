@@ -24,11 +24,9 @@ def client_settings(
 ) -> KafkaSettings:
     """
     Return the settings of a client of the cluster behind *bootstrap_servers*, `host:port` each.
-
-    *command_config* is the path of a `client.properties`, or single properties. Raises
-    `ConfigError` for a property that can neither be taken over nor left out, such as a keystore of
-    a type that is not read. A property without an equivalent is logged where a file has it, and
-    refused where the caller passes it.
+    *command_config* is the path of a `client.properties`, or properties. Raises `ConfigError` for a
+    property that can neither be taken over nor left out. One without an equivalent is logged where
+    a file has it, and refused where the caller passes it.
     """
     if not isinstance(bootstrap_servers, str):
         bootstrap_servers = ",".join(bootstrap_servers)

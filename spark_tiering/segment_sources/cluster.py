@@ -1,10 +1,7 @@
 """
-The cluster, for blocking callers: which partitions there are and where they begin and end, settings
-of topics and changes of them. On an event loop of its own; calls may come from any thread.
-
-The answers are of the moment of the call, and each partition's leader gives its own. Offsets are
-asked for in an order in which they may be too low, never too high: the log start first, the last
-stable offset before the high watermark.
+The cluster, for blocking callers of any thread: partitions, offsets, settings of topics. Answers
+are of the moment of the call, each from the partition's leader, in an order in which offsets may be
+too low, never too high: log start, last stable offset, high watermark.
 """
 
 from __future__ import annotations
@@ -74,11 +71,9 @@ class TopicSettingInForce(NamedTuple):
 
 class TierCluster(ClosedByWith):
     """
-    Connects to a cluster by the addresses of some brokers, as soon as it is made. The caller closes
-    it.
-
-    Every call raises `LogUnavailable` when no broker has answered in time, and `LogNotPermitted`
-    where a right is missing: half of an answer would look like a whole one.
+    Connects to a cluster by the addresses of some brokers; the caller closes it. Calls raise
+    `LogUnavailable` when no broker has answered in time, `LogNotPermitted` where a right is
+    missing: half of an answer would look like a whole one.
     """
 
     def __init__(
@@ -89,11 +84,7 @@ class TierCluster(ClosedByWith):
         *,
         prepare: Callable[[KafkaSettings], Awaitable[Dialer]] = Dialer.prepare,
     ) -> None:
-        """
-        *command_config* is a Java `client.properties`, or its content. Raises `ConfigError` for a
-        property that can neither be taken from it nor left out. *prepare* makes the connection's
-        client.
-        """
+        """*command_config*: as `client_settings` takes it. *prepare* makes the client."""
         settings = client_settings(bootstrap_servers, command_config, timeout_s)
 
         async def opened() -> UserTopics:
@@ -111,10 +102,7 @@ class TierCluster(ClosedByWith):
     def partition_facts(
         self, wants_topic: Callable[[str], bool]
     ) -> dict[TopicIdPartition, ClusterPartition]:
-        """
-        Return the cluster's facts on every partition of the wanted users' topics, as far as this
-        user may DESCRIBE them; None for a fact that its leader, if it has one, does not tell.
-        """
+        """Return facts on every wanted partition that this user may DESCRIBE; None if not told."""
         topics = {
             topic.name: topic
             for topic in self._thread.wait(self._asked.metadata()).topics
@@ -153,12 +141,10 @@ class TierCluster(ClosedByWith):
         self, partitions: Collection[TopicIdPartition], time: int
     ) -> dict[TopicIdPartition, int]:
         """
-        Return one end of each partition, as its leader tells it: -1 the high watermark, -2 the log
-        start, -4 the first offset on the leader's own disk, -5 the highest that it knows the tier
-        to have.
-
-        A partition without an answering leader is left out; an empty tier is -1. Raises
-        `UnsupportedVersion` where a leader is too old for -4 or -5.
+        Return one end of each partition from its leader: -1 the high watermark, -2 the log start,
+        -4 the first offset on its disk, -5 the highest tiered one, -1 for an empty tier. A
+        partition without an answering leader is left out. Raises `UnsupportedVersion` where a
+        leader is too old for -4 or -5.
         """
         return _single(self._ends(partitions, LogEnd(time)))
 
@@ -185,9 +171,9 @@ class TierCluster(ClosedByWith):
         self, epochs: Mapping[TopicIdPartition, int]
     ) -> dict[TopicIdPartition, tuple[int, int]]:
         """
-        Return for each partition the largest leader epoch in its leader's log that is not above the
-        given one, with the offset behind its last record; -1 for both where there is none. A
-        partition without an answering leader is left out.
+        Return each leader's largest epoch that is not above the given one, and its end offset
+        (exclusive); -1 for both where there is none. A partition without an answering leader is
+        left out.
         """
         numbers = {(one.topic, one.partition): epoch for one, epoch in epochs.items()}
 
@@ -206,11 +192,8 @@ class TierCluster(ClosedByWith):
         self, topics: Collection[str], names: Sequence[str] | None
     ) -> dict[str, dict[str, TopicSettingInForce]]:
         """
-        Return the named settings in force of some topics, all that brokers know where *names* is
-        None.
-
-        A topic that does not exist is left out, and so is a setting that the broker does not know.
-        A broker may tell the settings of before a change for some moments after it.
+        Return the named settings in force, all where *names* is None; absent ones are left out. A
+        broker may tell the settings of before a change for some moments after it.
         """
         told = self._thread.wait(self._asked.settings(topics, names))
         return {
@@ -230,13 +213,11 @@ class TierCluster(ClosedByWith):
         is_only_checked: bool = False,
     ) -> None:
         """
-        Change some settings of a topic in one request, all of them or none; all others stay. Those
-        in *unset* follow the brokers' configuration again.
+        Change some settings of a topic, all or none; *unset* ones follow the brokers' again.
 
-        Returns when the cluster has taken it, which brokers heed within moments; with
-        *is_only_checked* it only says whether it would. Raises `ConfigError` with the cluster's
-        reason where it never will, and `LogUnavailable` where that is not known: the change may
-        have been made, and the same one may be asked for again.
+        Brokers heed it within moments; *is_only_checked* only tries. Raises `ConfigError` where the
+        cluster never will, and `LogUnavailable` where the change may have been made: it may be
+        repeated.
         """
         request = AlterTopicRequest(topic, given, unset, is_only_checked=is_only_checked)
         outcome = self._thread.wait(self._asked.alter(request))

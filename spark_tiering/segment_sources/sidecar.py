@@ -1,10 +1,7 @@
 """
-Sidecars of broker hosts as a source: each serves its sealed segments, to be read only.
-
-The driver lists their segments; executors read by values that name a sidecar, a folder and a
-partition, and need neither the brokers' disks nor the brokers. A refused or missing file is
-reported as for a folder. Invariant: a read returns the requested bytes in full, or as many as the
-file has.
+Sidecars of broker hosts as a source: each serves its sealed segments, to be read only. Executors
+need neither the brokers' disks nor the brokers. Invariant: a read returns the requested bytes in
+full, or as many as the file has.
 """
 
 from __future__ import annotations
@@ -50,11 +47,7 @@ class SidecarFiles:
         return REMOTE_PIECE_BYTES
 
     def facts(self) -> dict[str, SourceFileFacts]:
-        """
-        Return every file by its name, as it is now, those that may not be read among them.
-
-        Raises `ConfigError` when there is no such folder any more.
-        """
+        """Return every file, unreadable ones too; raises `ConfigError` for a missing folder."""
         files = _field(self.endpoint, self._told(), "files", list)
         return {
             _field(self.endpoint, one, "name", str): SourceFileFacts(
@@ -65,20 +58,12 @@ class SidecarFiles:
         }
 
     def last_stable_offset(self) -> int | None:
-        """
-        Return the last stable offset as the sidecar has it from the cluster; None where it has
-        none.
-        """
+        """Return the last stable offset that the sidecar has from the cluster, if any."""
         found = self._told().get("last_stable_offset")
         return found if type(found) is int else None
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """
-        Return the bytes [start, start + size) of a file; fewer where it ends, none where it is
-        gone.
-
-        Raises `LogUnavailable` for a file that may not be read yet.
-        """
+        """Return [start, start + size), or to the end; `LogUnavailable` if not readable yet."""
         if size <= 0:
             return b""
         answer = _answer(
@@ -123,11 +108,7 @@ class SidecarSegmentSource:
             endpoint.place()
 
     def partitions(self) -> tuple[list[FoundPartition], list[UnusablePlace]]:
-        """
-        List the partitions as `Source` says. A sidecar that does not answer is listed as unusable,
-        for others may have replicas of the same partitions; where none answers, it raises
-        `LogUnavailable`.
-        """
+        """List partitions; a silent sidecar is unusable, `LogUnavailable` if all are silent."""
         found: list[FoundPartition] = []
         unusable: list[UnusablePlace] = []
         away: list[UnusablePlace] = []

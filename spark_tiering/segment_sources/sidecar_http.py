@@ -1,9 +1,7 @@
 """
-Requests to a sidecar by HTTP, for driver and executors: what is sent, kept open and tried again.
-
-Only questions are asked, so each may be asked again. A connection is kept for each thread of each
-process, made anew after a fork. Secrets stand in files of the host where this runs, are read when
-they are needed and never kept. Invariant: an answer is whole, or there is none.
+Requests to a sidecar by HTTP, for driver and executors; each may be repeated. A connection is kept
+for each thread and process. Secrets stand in files, are read when needed and never kept. Invariant:
+an answer is whole, or there is none.
 """
 
 from __future__ import annotations
@@ -111,10 +109,8 @@ def ask(
     bytes_max: int = JSON_BYTES_MAX,
 ) -> SidecarResponse | SidecarFault:
     """
-    Return the sidecar's answer, with the bytes [start, end) *asked* for where it is a file.
-
-    Returns a fault where several attempts gave no answer. Raises `LogNotPermitted` where a retry
-    cannot help: a certificate that is not trusted, a token that cannot be read here.
+    Return the sidecar's answer, with the bytes [start, end) *asked* for, or a fault after retries.
+    Raises `LogNotPermitted` where a retry cannot help: certificate not trusted, token not readable.
     """
     target = f"{path}?{urlencode({name: str(value) for name, value in parameters.items()})}"
     headers = {"Accept-Encoding": "identity"}

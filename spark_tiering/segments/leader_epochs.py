@@ -1,10 +1,6 @@
 """
-Leader epochs: what a check point says of a segment, whether the log agrees, and the cut to carry.
-Pure.
-
-An epoch is known from the partition's check point, or from the batches themselves: each carries the
-epoch of the leader that appended it. It is never guessed; an epoch that wrote nothing stands in
-check points only.
+Leader epochs of a segment: from the check point or the batches, and the cut to carry. Pure. An
+epoch is never guessed; one that wrote nothing stands in check points only.
 """
 
 from __future__ import annotations
@@ -53,11 +49,7 @@ def epochs_until(epochs: Epochs, next_offset: int) -> Epochs:
 
 
 def epochs_within(epochs: Epochs, base_offset: int, next_offset: int) -> Epochs | None:
-    """
-    Return the epochs of the offsets [base_offset, next_offset), the first of them beginning there.
-
-    None when it is not known which epoch wrote the first of them.
-    """
+    """Return the epochs of [base_offset, next_offset); None where the first is not known."""
     cut = EpochStarts(epochs_until(epochs, next_offset))
     if cut.epoch_at(base_offset) < 0:
         return None
@@ -88,9 +80,7 @@ class EpochsJudge:
 
 
 class EpochsOfLog:
-    """
-    Collects the epochs that batches prove, after the earlier ones; None where they are unknown.
-    """
+    """Collects the epochs that batches prove, after the earlier ones; None if unknown."""
 
     def __init__(self, before: Epochs | None) -> None:
         self._epochs = None if before is None else EpochStarts(before)

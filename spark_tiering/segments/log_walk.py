@@ -1,8 +1,6 @@
 """
-The batches of a log file, every CRC checked, in bounded memory. No I/O of its own.
-
-A batch that is no larger than a piece is judged in memory; of a larger one only the header and the
-running CRC are held. Records are not opened, but for those of transaction markers.
+The batches of a log file, every CRC checked, in bounded memory. No I/O of its own. Of a batch
+larger than a piece only the header and the running CRC are held.
 """
 
 from __future__ import annotations
@@ -69,11 +67,9 @@ class LogBatch(NamedTuple):
 
 class LogWalk:
     """
-    Iterates over the batches of a log file once, up to its end or the first that is not sound.
-
-    Then `stop` is the byte behind the last sound batch, and `finding` says why it ended, None at a
-    clean end. Offsets are not compared: they lie outside the CRC, so each reader compares them
-    with its own position.
+    Iterates once over the batches of a log file, up to its end or the first that is not sound. Then
+    `stop` is the byte behind the last sound batch, and `finding` is None at a clean end. Offsets
+    lie outside the CRC: each reader compares them with its own position.
     """
 
     def __init__(self, stream: FileStream) -> None:

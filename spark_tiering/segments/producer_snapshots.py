@@ -21,10 +21,8 @@ def judge_snapshot(
     is_whole: bool,
 ) -> SegmentFinding | None:
     """
-    Compare a snapshot with the state *expected*; None where it can be used.
-
-    Producers without an open transaction may be missing: a broker forgets them. Without *is_whole*
-    the state comes from the segment from *base_offset* on alone, and only that is compared.
+    Compare a snapshot with *expected*; None where it can be used. Brokers forget idle producers.
+    Without *is_whole* the state is of the segment alone, and only that is compared.
     """
     for producer_id, known in expected.items():
         other = found.get(producer_id)

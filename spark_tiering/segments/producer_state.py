@@ -5,10 +5,8 @@ Producer snapshots: the bytes, and the state of producers that the batches of a 
     int64, epoch int16, last sequence int32, last offset int64, offset delta int32 (of its last
     batch), timestamp int64, coordinator epoch int32, first offset of its open transaction int64
 
-State is that below an offset; of each producer only the last batch is kept. A broker forgets idle
-producers after a day, so a broker's file can hold fewer; it never forgets one whose transaction is
-open. Entries are written in the order in which a broker that recovers would write them: that of
-Java's `HashMap`.
+A broker forgets idle producers after a day, never one with an open transaction. Entries have the
+order of a broker that recovers: that of Java's `HashMap`.
 """
 
 from __future__ import annotations
@@ -99,10 +97,8 @@ def _bucket(producer_id: int, table: int) -> int:
 
 class ProducerState:
     """
-    The producers of a partition below some offset, going on batch by batch.
-
-    *fault* says why it cannot be known any more: the log is none that a broker would have taken, or
-    it has too many producers. From then on nothing changes.
+    The producers of a partition below some offset, going on batch by batch. From a *fault* on
+    nothing changes: no broker takes such a log, or it has too many producers.
     """
 
     def __init__(self, entries: Mapping[int, ProducerEntry] | None = None) -> None:

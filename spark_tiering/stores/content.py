@@ -1,8 +1,6 @@
 """
-Contents of writes, which can be sent again, and streams, which pass by once.
-
-A content tells its length and checksum beforehand, and is held to both while it is sent. A stream
-tells them when it has ended, or that it did not become whole and must not be kept.
+Contents of writes, which can be sent again, and streams, which pass by once. A content is held to
+its length and checksum while it is sent; a stream tells them when it has ended.
 """
 
 from __future__ import annotations
@@ -59,22 +57,14 @@ class FileContent:
 
 
 class ContentStream(NamedTuple):
-    """
-    Passes bytes by once. When they have ended, *told* returns their expected sum.
-
-    `None` from *told* says that they did not become whole: none of them is kept.
-    """
+    """Passes bytes by once; *told* returns their sum, `None` where nothing may be kept."""
 
     pieces: Iterable[Piece]
     told: Callable[[], ContentSum | None]
 
 
 class MeasuredPieces:
-    """
-    Pieces that pass by, counted and summed up.
-
-    They end where the source fails with an `OSError`; everything else that it raises is raised.
-    """
+    """Pieces that pass by, counted and summed up; they end where the source raises an `OSError`."""
 
     def __init__(self, pieces: Iterable[Piece]) -> None:
         self._pieces = pieces
@@ -137,11 +127,7 @@ def walk_through(stream: ContentStream) -> ContentSum | PutRefused:
 
 
 def cut(pieces: Iterable[Piece], part_bytes: int) -> Iterator[memoryview]:
-    """
-    Yield the bytes in parts of one size, the last one shorter; none where there are no bytes.
-
-    The next part overwrites the memory of the one before: it is used before another is asked for.
-    """
+    """Yield the bytes in parts of one size, the last shorter; the next overwrites the memory."""
     if part_bytes <= 0:
         msg = f"parts of {part_bytes} bytes"
         raise InvalidArgument(msg)

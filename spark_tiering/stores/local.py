@@ -1,12 +1,8 @@
 """
-A local folder as a store: the embedded default, with the contract of a bucket.
-
-An object that is being written lies under a reserved name and gets its own name by a hard link,
-which fails where that name is taken: so an object is there whole or not at all, and one of two
-writers wins. File and folder are synced before a write is reported as done.
-
-A key is a path below the folder: where `x` is an object, `x/y` can be none. Folders that became
-empty stay.
+A local folder as a store: the embedded default, with the contract of a bucket. An object gets its
+name by a hard link, which fails where it is taken: an object is whole or absent, and one of two
+writers wins. File and folder are synced before a write is done. Where `x` is an object, `x/y` can
+be none.
 """
 
 from __future__ import annotations
@@ -64,10 +60,7 @@ NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV}
 
 
 class LocalStore(OpenedStore):
-    """
-    The objects in one folder. It is made where its parent exists, else `StoreAbsent`; for settings
-    that make none, that is raised when the folder is used.
-    """
+    """The objects in a folder, made where its parent exists, else `StoreAbsent` on use."""
 
     def __init__(self, settings: LocalSettings) -> None:
         self._root = Path(settings.folder)

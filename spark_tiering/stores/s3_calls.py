@@ -1,9 +1,7 @@
 """
-Calls of S3: one request and its retries. The only module that makes a client of boto3.
-
-The library's own retries, checksums and parsing of answers are off: this module decides what is
-retried, and what an answer must be, since it knows the purpose of the request. A client belongs to
-the process that made it, with the credentials that were found there.
+Calls of S3: one request and its retries. The only module that makes a client of boto3. The
+library's own retries, checksums and parsing are off: this module knows the purpose of a request. A
+client belongs to the process that made it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """
-The faults of one request to S3, by class: whether it may have happened, whether a retry may help,
-and which error it is where it stays.
-
-Every exception of the client library is classified here and nowhere else. Codes of errors are S3's
-own and those of stores that follow it; an unknown code is classified by its HTTP status.
+The faults of one request to S3, by class: may it have happened, does a retry help, which error.
+Every exception of the client library is classified here; an unknown code by its HTTP status.
 """
 
 from __future__ import annotations

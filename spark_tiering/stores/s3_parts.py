@@ -1,9 +1,6 @@
 """
-Objects that are written in parts, by hand: one part in memory, each with its checksum, and the
-whole object's checksum and the condition where it is completed.
-
-A write that fails ends its upload, too. Where that fails, or the process is killed, the upload
-stays open until it is swept.
+Objects written in parts: one part in memory, and the condition where the object is completed. A
+write that fails ends its upload; an upload of a killed process stays open until it is swept.
 """
 
 from __future__ import annotations

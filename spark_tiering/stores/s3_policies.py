@@ -1,8 +1,6 @@
 """
-Policies of retries, by the class of the fault and nothing else.
-
-Pauses are drawn at random below a limit that doubles, so that many workers do not come back at the
-same moment. Other faults are not retried. Invariant: the final fault is the last attempt's own.
+Policies of retries, by the class of the fault; the final fault is the last attempt's own. Pauses
+are random below a limit that doubles, so that workers do not come back at once.
 """
 
 from __future__ import annotations

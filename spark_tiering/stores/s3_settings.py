@@ -1,9 +1,4 @@
-"""
-The settings of a bucket. Pure, without any credential.
-
-Settings travel to workers, into plans and into logs. Credentials are found where the store is
-opened, in the places of `CREDENTIAL_CHAIN`.
-"""
+"""The settings of a bucket. Pure, without credentials: see `CREDENTIAL_CHAIN`."""
 
 from __future__ import annotations
 
@@ -67,9 +62,7 @@ class BucketEncryption(StrEnum):
 
 
 class BodySigning(StrEnum):
-    """
-    Tells whether the signature of a request covers its body, which is read once more for that.
-    """
+    """Tells whether the signature covers the body, which is read once more for that."""
 
     AUTO = "auto"
     """Not over TLS, which protects it, and not to this machine; else it does."""

@@ -1,9 +1,6 @@
 """
-The writing of one object in one conditional request, and its outcome where the answer is lost.
-
-After a fault that leaves it open whether the object was written, the key is looked at before
-anything is sent again: a repeat may then not be needed, and the final outcome is known, or reported
-as unknown.
+The writing of an object in one conditional request, and its outcome where the answer is lost. After
+an uncertain fault the key is looked at before anything is sent again.
 """
 
 from __future__ import annotations
@@ -103,10 +100,8 @@ def outcome_of(
     look: Callable[[], Found],
 ) -> PutOutcome:
     """
-    Return the outcome of a write that ended with *fault*, after *uncertain* at some attempt, if
-    any.
-
-    Raises the fault's error of the whole store where the object was surely not written.
+    Return the outcome of a write that ended with *fault*, after *uncertain* at some attempt. Raises
+    the fault's error of the whole store where the object was surely not written.
     """
     if fault.kind in (S3FaultKind.EXISTS, S3FaultKind.RACING):
         found = look()

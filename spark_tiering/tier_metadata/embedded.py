@@ -1,9 +1,7 @@
 """
-The metadata by an engine in this process: over an embedded log, or over the topic of a cluster.
-
-The engine lives on an event loop in a thread of its own, and follows only partitions that are asked
-about. All of an image is answered in one step of that loop, between two events. Invariant: when
-`close` has returned the thread is over, and folder and connections are free.
+The metadata by an engine in this process: over an embedded log, or over a cluster's topic. An image
+is answered in one step of the engine's loop, between two events. Invariant: when `close` has
+returned the thread is over, and folder and connections are free.
 """
 
 from __future__ import annotations
@@ -62,8 +60,8 @@ class EmbeddedMetadata:
 
     def __init__(self, access: EmbeddedAccess) -> None:
         """
-        Wait until the log is reached. Raises `ConfigError`, `FolderInUse` where another process has
-        the folder, `NotReady` where the log is not reached in time, and the log's own errors.
+        Wait until the log is reached, else `NotReady`. Raises `ConfigError`, `FolderInUse` where
+        another process has the folder, and the log's errors.
         """
         self._places: set[int] = set()
         self._opened = AsyncExitStack()
@@ -143,8 +141,8 @@ class EmbeddedMetadata:
         self, places: Mapping[int, list[TopicIdPartition]], timeout_s: float, deadline_s: float
     ) -> dict[TopicIdPartition, RlmmError]:
         """
-        Wait for every event that was stored before; return why some partitions cannot be read. One
-        that is behind is waited for last, so that it does not use up the time of the others.
+        Wait for every stored event; return why some partitions cannot be read. A partition that is
+        behind is waited for last, so that it does not use up the others' time.
         """
         errors: dict[int, RlmmError] = {}
         waiting = dict(places)
@@ -202,10 +200,7 @@ class EmbeddedMetadata:
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
     ) -> list[WriteAnswer | RlmmError]:
-        """
-        Publish as `TierMetadata.publish_all` does: events that come together are one write of the
-        log.
-        """
+        """Publish events that come together as one write of the log."""
         return self._thread.wait(self._published_all(events, timeout_s))
 
     async def _published_all(
@@ -274,9 +269,7 @@ def has_log(folder: Path) -> bool:
 
 
 def kafka_settings(access: EmbeddedAccess) -> KafkaSettings:
-    """
-    Return how the cluster is reached, with its Java `client.properties`; raises `ConfigError`.
-    """
+    """Return the cluster's settings, with its Java `client.properties`; raises `ConfigError`."""
     flags = {
         "mode": "serve",
         "kafka_bootstrap_servers": access.bootstrap_servers,

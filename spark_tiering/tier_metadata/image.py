@@ -1,10 +1,7 @@
 """
-An image of partitions at one moment, made from many questions. Pure but for the questions.
-
-All partitions of one metadata partition are listed in rounds. Where its position did not move
-during a round, that round is the state at that position. Where it did, partitions that two rounds
-in a row have found equal were so at the moment between them: segments, watermarks and deletions
-only ever move on.
+An image of partitions at one moment, made from many questions. Pure but for the questions. All
+partitions of one metadata partition are listed in rounds. Partitions that two rounds in a row have
+found equal were so at the moment between: segments, watermarks and deletions only move on.
 """
 
 from __future__ import annotations
@@ -130,9 +127,8 @@ def take_images(
     partition_count: int,
 ) -> PartitionImages:
     """
-    Return images of all partitions that can be read and keep still; raises errors of the service. A
-    metadata partition that cannot be read at first is asked again after the others, so that it does
-    not use up their time.
+    Return images of all partitions that can be read and keep still; raises errors of the service.
+    An unreadable metadata partition is asked last, so that it does not use up the others' time.
     """
     images: list[PartitionImage] = []
     positions: dict[int, int] = {}

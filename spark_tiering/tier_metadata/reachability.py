@@ -1,9 +1,4 @@
-"""
-The reachability of a service: whether one listens at an address, before a client waits for it.
-
-A client keeps connecting for as long as a call may take: right for a service that was there, and no
-help with a mistyped address.
-"""
+"""The reachability of a service, tried before a client keeps connecting to a mistyped address."""
 
 from __future__ import annotations
 
@@ -51,8 +46,8 @@ def require_reached(
     address: DialableAddress, *, patience_s: float = PATIENCE_S, connect_s: float = CONNECT_S
 ) -> None:
     """
-    Return when a service accepted a connection. Raises `SidecarUnavailable` where it was refused
-    for *patience_s*, or nothing answered for *connect_s*.
+    Return when a service accepted a connection; `SidecarUnavailable` where it was refused for
+    *patience_s*, or nothing answered for *connect_s*.
     """
     thread = LoopThread("tier-metadata")
     try:

@@ -1,8 +1,6 @@
 """
-The metadata by a service, through the client of `broker_adapter`.
-
-The client keeps one connection and repeats requests. Invariant: where this comes as a broker, it is
-assigned a partition before anything is asked about it.
+The metadata by a service, through the client of `broker_adapter`. Invariant: a job that comes as a
+broker is assigned a partition before anything is asked about it.
 """
 
 from __future__ import annotations
@@ -51,8 +49,8 @@ class SidecarMetadata:
 
     def __init__(self, client: BlockingVerbs, *, is_broker: bool, timeout_s: float) -> None:
         """
-        Over a *client* that is closed with this, and closed at once where this raises. It waits
-        until the service knows its log; raises `NotReady` where it does not in time.
+        Wait on *client* until the service knows its log; `NotReady` where it does not in time. The
+        client is closed with this, and at once where this raises.
         """
         self._client = client
         self._is_broker = is_broker
@@ -145,10 +143,7 @@ class SidecarMetadata:
 
 
 class _Questions:
-    """
-    Questions of one image, under one deadline. A partition that is behind is waited for no longer
-    than *patience_s* at first, and the second time as long as there is time.
-    """
+    """Questions under one deadline; a partition behind waits *patience_s* at first."""
 
     def __init__(self, client: BlockingVerbs, deadline_s: float, patience_s: float) -> None:
         self._client = client
@@ -198,10 +193,7 @@ class _Questions:
 
 
 def open_sidecar(access: SidecarAccess) -> SidecarMetadata:
-    """
-    Open an access to the service; raises `ConfigError` for files that cannot be used, and the error
-    of its first answer. Where nothing listens it raises `SidecarUnavailable` within seconds.
-    """
+    """Open an access; `ConfigError` for bad files, `SidecarUnavailable` if nothing listens."""
     options: dict[str, Any] = {
         "token": token_in(access.token_file),
         "cluster_id": access.cluster_id or None,

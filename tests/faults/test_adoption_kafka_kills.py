@@ -1,7 +1,4 @@
-"""
-Jobs that die in each of the nine steps on a stock broker, and the commands that close their
-windows.
-"""
+"""Jobs that die in each of the nine steps on a stock broker, and how windows are closed."""
 
 from __future__ import annotations
 
@@ -95,10 +92,7 @@ def windows_of(store: Path) -> list[OpenWindow]:
 async def test_driver_when_killed_in_a_step_then_the_window_is_taken_up_and_nothing_is_lost(
     slow_kafka: TieredKafka, tmp_path: Path, name: str, way: str
 ) -> None:
-    """
-    `adopt status` shows the open window; resuming copies the rest and aborting does not; both
-    restore the settings, copy each range once and lose no record.
-    """
+    """Status shows the window; resume and abort restore settings, copy once and lose no record."""
     topic = f"{name}-{way}"
     adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
@@ -157,10 +151,7 @@ def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
 async def test_command_when_killed_in_a_window_then_status_shows_it_until_it_is_taken_up(
     slow_kafka: TieredKafka, tmp_path: Path, drivers: Drivers, name: str, way: str
 ) -> None:
-    """
-    After a SIGKILL no job takes the topic before the heartbeats are overdue; then a new adoption is
-    refused, and resuming or aborting closes the window.
-    """
+    """A killed job keeps its topic while heartbeats hold; then only resume or abort may go on."""
     topic = f"sigkill-{name}-{way}"
     adopter = Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)

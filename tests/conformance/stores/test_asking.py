@@ -31,9 +31,7 @@ DAY_MS = 24 * 60 * 60 * 1_000
 def test_f124_range_when_asked_is_inclusive_and_cut_to_the_object(
     store: ObjectStore, prefix: str
 ) -> None:
-    """
-    A range includes both ends, is cut to the object's end, and is refused when it begins behind it.
-    """
+    """A range includes both ends, is cut to the object's end, and refused from behind it."""
     key, whole = f"{prefix}one.log", bytes_of(content(1_000))
     store.put(key, content(1_000))
     assert store.get(key, 0, 0) == whole[:1]
@@ -74,10 +72,7 @@ def test_listing_when_prefixes_are_alike_keeps_them_apart(store: ObjectStore, pr
 def test_level_when_asked_tells_its_objects_and_each_folder_once(
     store: ObjectStore, prefix: str
 ) -> None:
-    """
-    A level lists its objects over several pages, and each folder (the keys' common part up to the
-    next slash) once.
-    """
+    """A level lists its objects over several pages, and each folder once."""
     names = ["a-b/1", "a-b/2", "a.c", "a/1", "a/2/x", "a/2/y-é", "ab", "b", "c/1", "d/1/2/3"]
     for number, name in enumerate(names):
         assert isinstance(store.put(f"{prefix}{name}", content(number)), ObjectWritten)

@@ -52,10 +52,7 @@ def large_partition() -> MemoryFiles:
 def test_f107_f121_segment_when_copied_resumed_and_ended_is_what_each_step_says(
     store: ObjectStore, prefix: str, options: CopyOptions
 ) -> None:
-    """
-    A copy reads back equal, is found again, completed, resumed and deleted, each with the right
-    outcome.
-    """
+    """A copy reads back equal, is found, completed, resumed and deleted with the right outcome."""
     task = copy_task(EXAMPLE, SECOND, options=options, prefix=prefix)
     assert look(store, task.segment, prefix) is StoredObjects.NONE
     assert run(task, store).outcome is UnitOutcome.COPIED
@@ -81,10 +78,7 @@ def test_f107_f121_segment_when_copied_resumed_and_ended_is_what_each_step_says(
 def test_f118_f122_large_segment_when_copied_in_parts_reads_back_and_leaves_no_upload(
     store: ObjectStore, place: Place, prefix: str, options: CopyOptions
 ) -> None:
-    """
-    A segment copied in parts reads back as one object, and the copy also ends a killed writer's
-    upload of that object.
-    """
+    """A segment copied in parts is one object, and a killed writer's upload of it is ended."""
     files = large_partition()
     options = replace(options, chunk_bytes=MIB)
     settings = {"store": place.settings} if isinstance(place, Bucket) else {}

@@ -55,10 +55,7 @@ def raced(place: Place, prefix: str, numbers: Sequence[int], now_ms: int) -> lis
 def test_jobs_when_they_begin_at_one_moment_then_one_has_the_topics(
     place: Place, prefix: str
 ) -> None:
-    """
-    Of several jobs that begin at one moment, one gets the topics and the others learn its name,
-    also after an earlier job ended or its heartbeats are overdue.
-    """
+    """One of several jobs gets the topics, also after an ended one; others learn its name."""
     for at in range(ROUNDS):
         now_ms = NOW_MS + at * (TTL_MS + SKEW_MS + 1)
         told = raced(place, prefix, range(at * JOBS, (at + 1) * JOBS), now_ms)

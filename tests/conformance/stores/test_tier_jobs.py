@@ -33,10 +33,7 @@ def settings_of(place: Place) -> StoreSettings:
 def test_f102_f107_f121_jobs_over_a_store_when_one_stopped_in_the_middle_then_all_is_copied_once(
     place: Place, prefix: str, tmp_path: Path, options: CopyOptions
 ) -> None:
-    """
-    After a job stopped in the middle, the next job copies the rest, the copies equal the source,
-    and a third job copies nothing.
-    """
+    """After a stopped job the next copies the rest, equal to the source, and a third nothing."""
     job = TierPlace(tmp_path, settings_of(place), prefix=prefix, options=options)
     first = job.run(engine=WatchedUnits(lost=[120]))
     assert first.count(CopyFate.FINISHED) == 2

@@ -32,10 +32,7 @@ def settings_of(place: Place) -> StoreSettings:
 def test_f121_tier_when_looked_at_in_a_store_then_what_is_wrong_is_told_and_nothing_else(
     place: Place, prefix: str, tmp_path: Path, options: CopyOptions
 ) -> None:
-    """
-    Verify finds nothing in a whole tier, and then one missing, one cut, one changed and one
-    encrypted object.
-    """
+    """Verify finds nothing in a whole tier, then one missing, cut, changed and encrypted object."""
     tier = TierPlace(tmp_path, settings_of(place), prefix=prefix, options=options)
     assert tier.run().is_fine
     assert verify(tier).is_fine

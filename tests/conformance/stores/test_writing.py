@@ -73,10 +73,7 @@ def assert_nothing_is_left(store: ObjectStore, prefix: str) -> None:
 def test_f107_f128_put_when_repeated_writes_once(
     store: ObjectStore, prefix: str, size_bytes: int
 ) -> None:
-    """
-    The first put writes, a second put finds the object by length and checksum, and a put of other
-    content conflicts and leaves it unchanged.
-    """
+    """A second put finds the object by length and checksum; other content conflicts."""
     key, given, other = f"{prefix}one.log", content(size_bytes), content(size_bytes or 1, 1)
     assert store.put(key, given) == ObjectWritten(*given.sum)
     facts = store.head(key)
@@ -119,10 +116,7 @@ def test_stream_when_written_is_what_passed_by(
 def test_put_when_the_source_is_other_than_told_writes_nothing(
     store: ObjectStore, prefix: str, size_bytes: int, told: str
 ) -> None:
-    """
-    A put whose source differs from the announced size or checksum writes no object, from bytes and
-    from a stream.
-    """
+    """A put whose source differs from the announced size or checksum writes no object."""
     given = content(size_bytes)
     wrong: dict[str, ContentSum | None] = {
         "other": ContentSum(size_bytes, given.sum.crc64nvme ^ 1),
@@ -166,10 +160,7 @@ def test_f108_f122_put_when_the_source_cannot_be_read_leaves_nothing(
 def test_put_when_the_source_raises_its_own_error_leaves_nothing(
     store: ObjectStore, prefix: str, size_bytes: int
 ) -> None:
-    """
-    An error of the source that is not about reading reaches its owner unchanged and leaves no
-    object.
-    """
+    """A source's own error reaches its owner unchanged and leaves no object."""
     given = content(size_bytes)
     failing = Failing(given, LogUnavailable("the source is away"))
     with pytest.raises(LogUnavailable, match="the source is away"):
@@ -222,10 +213,7 @@ def test_f118_delete_when_nothing_is_there_is_no_failure(store: ObjectStore, pre
 def test_f121_f122_unfinished_write_is_no_object_and_is_swept_by_prefix(
     place: Place, store: ObjectStore, prefix: str
 ) -> None:
-    """
-    The store lists a killed writer's upload apart from objects and ends it without touching its
-    neighbours.
-    """
+    """A killed writer's upload is no object and is ended without touching its neighbours."""
     keys = [f"{prefix}{name}" for name in ("a/1.log", "a/2.log", "a/2.log.more", "a/3", "b/1.log")]
     for key in keys:
         place.leave_open(key)

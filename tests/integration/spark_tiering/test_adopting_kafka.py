@@ -57,9 +57,7 @@ RECORDS = 120
 
 @pytest.fixture(scope="module")
 def slow_kafka(kafka_jars: Jars, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TieredKafka]:
-    """
-    Start one broker that copies slowly for the whole module; each test uses a topic of its own.
-    """
+    """Start one broker that copies slowly for the module; each test uses its own topic."""
     folder = tmp_path_factory.mktemp("kafka") / "slow"
     with tiered_node(kafka_jars, folder, {**PATIENT, **SLOW_COPYING}) as node:
         yield TieredKafka(node.start())
@@ -74,10 +72,7 @@ def adopter(slow_kafka: TieredKafka, tmp_path: Path) -> Adopter:
 async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the_copies(
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
-    """
-    The adoption copies every range once, the broker continues behind the copies and trims its local
-    log, settings are restored, and no record is lost.
-    """
+    """Each range is copied once, brokers go on and trim, settings return, no record is lost."""
     topic = "adopted"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
     before = await adopter.explicit(topic)
@@ -168,10 +163,7 @@ async def test_window_when_left_open_then_whoever_follows_the_cluster_sees_it(
 async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_expires(
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
-    """
-    A broker's uncopied segments count beside their published copies until it knows of them, so
-    publishing under retention by size would have deleted the oldest records.
-    """
+    """Uncopied segments count beside their copies, so retention by size would delete records."""
     topic = "counted"
     settings = {**ADOPTED_TOPIC, "retention.bytes": "300000"}
     await slow_kafka.create_topic(topic, settings=settings)
@@ -192,10 +184,7 @@ async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_e
 async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_its_end(
     fresh_kafka: FreshKafka, tmp_path: Path
 ) -> None:
-    """
-    The job copies nothing across the end of a tier that ends within a segment, because overlapping
-    copies would hide records.
-    """
+    """Nothing is copied across a tier's end within a segment: overlaps would hide records."""
     kafka = fresh_kafka.tiered({"remote.log.manager.copy.max.bytes.per.second": "256"})
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
     topic = "within"
@@ -224,10 +213,7 @@ async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_
 async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiered_ones_adopted(
     slow_kafka: TieredKafka, adopter: Adopter
 ) -> None:
-    """
-    A pattern adopts only tiered topics, a topic wanted by name is reported with its refusal, and a
-    busy topic is left alone.
-    """
+    """A pattern adopts only tiered topics; named ones are refused, a busy one is left alone."""
     names = ["many-one", "many-two"]
     for name in names:
         await slow_kafka.create_topic(name, settings=ADOPTED_TOPIC)
@@ -316,10 +302,7 @@ async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anyth
     states: list[SegmentState],
     reason: AdoptionRefusal,
 ) -> None:
-    """
-    A gap that would let brokers delete records as soon as they copy is refused before anything
-    changes.
-    """
+    """A gap that would let brokers delete records is refused before anything changes."""
     await slow_kafka.create_topic(case, settings=ADOPTED_TOPIC)
     if case == "hole":
         await produce(slow_kafka.login, case, [b"x" * 500] * 30)
@@ -346,10 +329,7 @@ async def test_tier_when_somebody_has_left_a_gap_in_it_then_refused_before_anyth
 async def test_job_when_it_would_copy_beside_the_broker_then_refused(
     slow_kafka: TieredKafka, adopter: Adopter, tmp_path: Path
 ) -> None:
-    """
-    Without a window the job refuses to copy a tiered topic, metadata that its brokers do not use,
-    and an archive in metadata that they do use.
-    """
+    """Without a window the job copies no tiered topic, nor beside the wrong metadata."""
     topic = "beside"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
     await produce(slow_kafka.login, topic, [b"x" * 500] * 60)

@@ -52,10 +52,7 @@ async def adopted_topic(cluster: Cluster, topic: str) -> None:
 async def test_topic_when_adopted_on_three_nodes_then_every_replica_trims(
     slow_cluster: Cluster, tmp_path: Path
 ) -> None:
-    """
-    After an adoption on three nodes each range has one copy, settings are restored, and every
-    replica trims its local log.
-    """
+    """After an adoption on three nodes each range has one copy and every replica trims."""
     folders = tuple(str(node.data) for node in slow_cluster.nodes.values())
     adopter = Adopter(slow_cluster.login, folders, tmp_path / "store")
     await adopted_topic(slow_cluster, "orders")
@@ -80,10 +77,7 @@ async def test_topic_when_adopted_on_three_nodes_then_every_replica_trims(
 async def test_leader_when_killed_in_a_window_then_it_is_resumed_under_the_next_one(
     slow_cluster: Cluster, tmp_path: Path
 ) -> None:
-    """
-    After driver and leader died together, the resumed window continues behind the copies under the
-    next leader.
-    """
+    """After driver and leader died the resumed window goes on under the next leader."""
     folders = tuple(str(node.data) for node in slow_cluster.nodes.values())
     adopter = Adopter(slow_cluster.login, folders, tmp_path / "store")
     await adopted_topic(slow_cluster, "led")

@@ -55,10 +55,7 @@ def store(tmp_path: Path) -> LocalStore:
 def test_f120_source_when_it_vanishes_or_changes_at_any_moment_then_no_manifest_is_left(
     tmp_path: Path, options: CopyOptions, trouble: SourceTrouble, outcome: UnitOutcome
 ) -> None:
-    """
-    A source that vanishes or changes at any call makes the unit fail with that reason and leaves no
-    manifest.
-    """
+    """A source that vanishes or changes at any call fails the unit without a manifest."""
     healthy = FailingFiles(EXAMPLE, LOG, {})
     task = copy_task(healthy, options=options, planned_from=EXAMPLE)
     run(task, LocalStore(LocalSettings(tmp_path / "healthy", is_synced=False)))
@@ -77,9 +74,7 @@ def test_f120_source_when_it_vanishes_or_changes_at_any_moment_then_no_manifest_
 def test_f120_source_when_its_bytes_change_unseen_at_any_moment_then_no_mixture_is_copied(
     tmp_path: Path, options: CopyOptions
 ) -> None:
-    """
-    A bit that changes between inspection and upload ends the unit, so that no mixture is copied.
-    """
+    """A bit that changes between inspection and upload ends the unit: no mixture is copied."""
     healthy = FailingFiles(EXAMPLE, LOG, {})
     task = copy_task(healthy, options=options, planned_from=EXAMPLE)
     run(task, LocalStore(LocalSettings(tmp_path / "healthy", is_synced=False)))
@@ -122,10 +117,7 @@ def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_re
 def test_folder_that_an_executor_does_not_see_when_copied_is_a_failure_of_the_source(
     tmp_path: Path, store: LocalStore
 ) -> None:
-    """
-    A folder that the executor does not see is a source failure (a missing mount), not a missing
-    segment.
-    """
+    """A folder that the executor does not see is a source failure, not a missing segment."""
     files = PartitionFolder(str(tmp_path / "orders-3"))
     with pytest.raises(ConfigError):
         files.facts()
@@ -137,10 +129,7 @@ def test_folder_that_an_executor_does_not_see_when_copied_is_a_failure_of_the_so
 
 
 def test_segment_when_it_is_inspected_then_tells_what_its_copy_will_be_planned_with() -> None:
-    """
-    An inspection reports the details its copy is planned with, including the reasons against a
-    copy.
-    """
+    """An inspection reports the details its copy is planned with, and reasons against it."""
     told = inspect_task(InspectTask(ORDERS, EXAMPLE, SECOND, log_start=0))
     report = report_on(EXAMPLE, SECOND)
     assert told.details is not None
@@ -157,10 +146,7 @@ def test_segment_when_it_is_inspected_then_tells_what_its_copy_will_be_planned_w
 
 
 def test_segment_without_check_point_when_inspected_then_tells_epochs_by_the_whole_log() -> None:
-    """
-    Without a checkpoint file, a log that is complete from its start proves its epochs, and any
-    other one proves none.
-    """
+    """Without a checkpoint file only a log complete from its start proves its epochs."""
     files = changed(EXAMPLE, checkpoint=None)
     told = inspect_task(InspectTask(ORDERS, files, SECOND))
     assert told.details is not None

@@ -60,10 +60,7 @@ async def open_transaction(login: Login, topic: str) -> AsyncIterator[None]:
 async def test_facts_of_kafka_when_a_transaction_is_open_then_end_below_it(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """
-    The last stable offset is the start of the oldest open transaction, the high watermark lies
-    above it, and the log start offset is the offset records were deleted up to.
-    """
+    """The last stable offset is the oldest open transaction's start, below the high watermark."""
     topic = own_topic("facts")
     await create_topic(kafka_broker.login, topic, settings={"retention.ms": "3600000"})
     await produce(kafka_broker.login, topic, [b"value"] * 5)
@@ -87,10 +84,7 @@ async def test_facts_of_kafka_when_a_transaction_is_open_then_end_below_it(
 async def test_facts_of_kafka_when_a_topic_is_compacted_then_they_say_so(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """
-    The facts say whether a topic is compacted, also beside deletion, and give its index interval or
-    the broker's default.
-    """
+    """The facts say whether a topic is compacted, and give its index interval."""
     kept, plain = own_topic("compacted"), own_topic("plain")
     settings = {"cleanup.policy": "delete,compact", "index.interval.bytes": "100"}
     await create_topic(kafka_broker.login, kept, settings=settings)
@@ -155,10 +149,7 @@ async def test_epochs_of_kafka_when_asked_then_end_where_the_log_does(
 async def test_kafka_when_it_is_started_anew_then_is_asked_as_before(
     fresh_kafka: FreshKafka,
 ) -> None:
-    """
-    After a broker's restart the same client works, and the old epoch ends where the new one begins,
-    as in the folder.
-    """
+    """After a broker's restart the same client works, and the old epoch ends as in the folder."""
     node = fresh_kafka.node()
     node.start()
     await create_topic(node.login, "orders")
@@ -189,10 +180,7 @@ def explicit(cluster: TierCluster, topic: str) -> dict[str, str | None]:
 async def test_settings_of_kafka_when_changed_then_all_others_stay(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """
-    One request sets some topic settings and unsets others, and all other settings keep their
-    values.
-    """
+    """One request sets and unsets topic settings, and all others keep their values."""
     topic = own_topic("settings")
     await kafka_broker.create_topic(topic, settings={"retention.bytes": "100000"})
     before = explicit(cluster, topic)
@@ -244,10 +232,7 @@ async def test_settings_of_kafka_when_they_contradict_each_other_then_none_is_ch
 async def test_log_dir_of_kafka_when_surveyed_then_has_what_the_cluster_tells(
     kafka_broker: TieredKafka, cluster: TierCluster
 ) -> None:
-    """
-    The survey of a live log folder agrees with the leader's answers, and the folder of a deleted
-    topic belongs to no partition.
-    """
+    """The survey of a live log folder agrees with the leader and skips a deleted topic."""
     topic, gone = own_topic("surveyed"), own_topic("deleted")
     await create_topic(kafka_broker.login, topic, settings=SEGMENTS)
     await create_topic(kafka_broker.login, gone)
@@ -320,10 +305,7 @@ async def test_kafka_when_it_asks_who_comes_then_a_client_properties_lets_in(
 async def test_kafka_when_rights_are_missing_then_each_call_says_which(
     secured_kafka: SecuredKafka,
 ) -> None:
-    """
-    A user with DESCRIBE sees the topic, and each call names the right it lacks for reading or
-    changing settings.
-    """
+    """A user with DESCRIBE sees the topic, and each call names the right that it lacks."""
     topic = own_topic("closed")
     await create_topic(secured_kafka.admin_login, topic)
     login = secured_kafka.login(Way.SCRAM_512_OVER_TLS, POWERLESS)

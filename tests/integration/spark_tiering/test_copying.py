@@ -74,9 +74,7 @@ def manifest_of(task: CopyTask, store: LocalStore) -> Manifest:
 def test_segment_when_it_is_copied_then_reads_back_as_the_source(
     store: LocalStore, options: CopyOptions, listed: ListedSegment
 ) -> None:
-    """
-    The copied log and indexes equal the source byte for byte, and the manifest describes them.
-    """
+    """The copied log and indexes equal the source, and the manifest describes them."""
     task = copy_task(EXAMPLE, listed, options=options)
     result = run(task, store)
     assert (result.outcome, result.detail, result.findings) == (UnitOutcome.COPIED, "", ())
@@ -181,9 +179,7 @@ def test_segment_when_it_is_not_what_was_planned_then_nothing_is_written(
     files: MemoryFiles,
     outcome: UnitOutcome,
 ) -> None:
-    """
-    A segment that differs from its plan ends the unit with a reason, and the store gets no object.
-    """
+    """A segment that differs from its plan ends the unit with a reason and no object."""
     result = run(copy_task(files, planned_from=EXAMPLE, **planned), store)
     assert result.outcome is outcome, name
     assert result.detail
@@ -214,10 +210,7 @@ def test_segment_with_wrong_files_when_it_is_copied_then_they_are_made_anew_and_
 def test_unit_that_runs_twice_at_once_when_one_overtakes_then_both_end_with_the_same_objects(
     store: LocalStore, options: CopyOptions, overtaken_at: ObjectKind
 ) -> None:
-    """
-    Of two attempts of one unit, the later one finds the other's objects and both end with the same
-    objects.
-    """
+    """Of two attempts of one unit, the later finds the other's objects."""
     task = copy_task(EXAMPLE, options=options)
 
     class Overtaken:

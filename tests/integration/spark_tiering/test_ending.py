@@ -71,9 +71,7 @@ def test_f118_segment_when_its_objects_are_taken_away_then_only_they_are(
 def test_f121_deletion_when_it_fails_at_any_step_then_leaves_no_manifest_without_its_objects(
     store: ObjectStore,
 ) -> None:
-    """
-    A deletion removes the manifest before the other objects and reports its failure at any step.
-    """
+    """A deletion removes the manifest first and reports its failure at any step."""
     task = copy_task(EXAMPLE)
     for failing_at in range(4):
         run(task, store)
@@ -103,10 +101,7 @@ def test_f121_deletion_when_it_fails_at_any_step_then_leaves_no_manifest_without
 
 
 def test_deletion_when_uploads_cannot_be_listed_is_done_and_says_so(store: ObjectStore) -> None:
-    """
-    A deletion removes the objects and says that uploads could not be listed, as some stores do not
-    support that request.
-    """
+    """A deletion removes the objects and says that uploads could not be listed."""
     task = copy_task(EXAMPLE)
     run(task, store)
 
@@ -138,10 +133,7 @@ def test_deletion_when_uploads_cannot_be_listed_is_done_and_says_so(store: Objec
 def test_f121_set_of_objects_when_looked_at_is_whole_only_with_all_of_them(
     store: ObjectStore, taken: list[ObjectKind], found: StoredObjects
 ) -> None:
-    """
-    A set of objects is whole only with all of them: one without manifest is incomplete, a manifest
-    alone is damage.
-    """
+    """Objects are whole only together: without manifest incomplete, a manifest alone is damage."""
     task = copy_task(EXAMPLE)
     run(task, store)
     keys = object_keys(task.segment.id, 120, PREFIX)

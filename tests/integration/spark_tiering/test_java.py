@@ -124,10 +124,7 @@ def test_java_when_there_is_none_then_one_line_says_what_to_do(
 def test_java_when_it_lacks_the_module_of_sparks_launcher_then_is_started_by_a_script(
     install: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """
-    A Java without the module of Spark's launcher is started by a script that leaves out that
-    argument alone.
-    """
+    """A Java without the launcher's module is started by a script without that argument."""
     home = install("a runtime's folder", WITHOUT_MODULE, "25.0.2")
     found = find_java({"JAVA_HOME": str(home)}, tmp_path / "cache")
     assert found.home.parent == tmp_path / "cache"
@@ -159,9 +156,7 @@ def test_script_when_it_is_there_then_is_used_as_it_is(
 def test_script_when_it_cannot_be_written_then_one_line_says_where_it_could_be(
     install: Callable[..., Path], tmp_path: Path
 ) -> None:
-    """
-    A script that cannot be written, as in a read-only home, gives one line with another place.
-    """
+    """A script that cannot be written gives one line with another place."""
     (tmp_path / "cache").write_text("no folder")
     with pytest.raises(EngineUnfit, match="XDG_CACHE_HOME says another place"):
         find_java({"JAVA_HOME": str(install("small", WITHOUT_MODULE))}, tmp_path / "cache")

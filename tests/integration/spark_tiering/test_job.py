@@ -48,9 +48,7 @@ def take_away(place: TierPlace, start: int) -> None:
 def test_f107_job_when_it_is_over_then_all_reads_back_and_a_second_one_copies_nothing(
     place: TierPlace, options: CopyOptions
 ) -> None:
-    """
-    After a job the tier reads back with the source's SHA-256, and a second job copies nothing.
-    """
+    """After a job the tier reads back with the source's SHA-256; a second copies nothing."""
     report = place.run(options=options)
     assert report.is_fine
     assert report.count(CopyFate.FINISHED) == 4
@@ -73,10 +71,7 @@ def test_job_when_planned_only_then_nothing_is_written(place: TierPlace) -> None
 
 
 def test_f104_finished_copy_when_looked_at_then_tells_how_large_it_is(place: TierPlace) -> None:
-    """
-    The custom metadata of a finished copy holds the size of its three objects in the storage
-    plugin's form.
-    """
+    """A finished copy's custom metadata holds the size of its objects in the plugin's form."""
     report = place.run()
     stored = {one.uuid: one.stored_bytes for one in report.receipts}
     sizes = place.objects()
@@ -92,10 +87,7 @@ def test_f104_finished_copy_when_looked_at_then_tells_how_large_it_is(place: Tie
 def test_segment_when_it_vanishes_before_its_copy_then_is_ended_and_others_are_copied(
     place: TierPlace,
 ) -> None:
-    """
-    The job ends the copy of a vanished segment and copies the others; copies above it wait for the
-    next job.
-    """
+    """The job ends the copy of a vanished segment; copies above it wait for the next job."""
     report = place.run(on_plan=lambda plan: take_away(place, 0))
     assert fates(report) == ["ended", "left-open"]
     assert [one.why for one in report.receipts][:1] == [UnitOutcome.SOURCE_GONE]
@@ -161,10 +153,7 @@ def move(at: CopyJobContext, task: CopyTask, *reached: SegmentState) -> None:
 def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_points_to_it(
     place: TierPlace, is_over: bool, is_early: bool
 ) -> None:
-    """
-    A copy whose source retention deletes meanwhile is not finished: its objects are deleted, its
-    start is ended, and the report names it.
-    """
+    """A copy that retention deletes meanwhile is ended, without objects, and reported."""
     reached = (DS, DF) if is_over else (DS,)
 
     def delete(task: CopyTask) -> None:
@@ -194,10 +183,7 @@ def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_
 
 
 def test_jobs_with_a_budget_when_run_again_and_again_then_each_goes_on(place: TierPlace) -> None:
-    """
-    A job with a budget copies the oldest segments first, reports no failure, and the next one
-    continues without a repeat.
-    """
+    """Jobs with a budget copy the oldest segments first and go on without a repeat."""
     budgets = Budgets(objects_max=3)
     for finished in (1, 2, 3, 4):
         report = place.run(budgets=budgets)
@@ -232,10 +218,7 @@ def test_segments_when_kept_local_then_the_newest_stay(place: TierPlace) -> None
 def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(
     place: TierPlace,
 ) -> None:
-    """
-    A unit whose worker was lost leaves its copy open, and the next job keeps its objects and writes
-    the missing ones.
-    """
+    """A lost worker's copy stays open; the next job keeps its objects and adds the rest."""
     report = place.run(engine=WatchedUnits(lost=[120]))
     assert fates(report) == ["finished", "left-open"]
     assert report.receipts[1].why == "worker-lost"
@@ -250,9 +233,7 @@ def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(
 def test_job_when_it_is_interrupted_then_its_topics_are_free_and_the_next_one_goes_on(
     place: TierPlace,
 ) -> None:
-    """
-    An interrupted driver announces its end, so that its topics are free and the next job continues.
-    """
+    """An interrupted driver announces its end, so that the next job continues."""
 
     def interrupt(task: CopyTask) -> None:
         raise KeyboardInterrupt

@@ -182,9 +182,7 @@ def test_f106_start_when_the_log_takes_no_events_then_no_object_is_written(
 def test_copy_when_the_service_goes_away_before_it_is_finished_then_stays_open(
     place: TierPlace, served: ServedMetadata
 ) -> None:
-    """
-    A copy whose service goes away before the finish stays open, and the next job completes it.
-    """
+    """A copy whose service goes away before the finish stays open for the next job."""
     at = served.place_of(ORDERS)
 
     def lose(task: CopyTask) -> None:
@@ -221,10 +219,7 @@ def test_f126_event_when_its_answer_is_lost_then_is_looked_for_and_published_onc
 def test_two_jobs_when_started_at_once_then_one_copies_and_the_other_is_told_who(
     place: TierPlace,
 ) -> None:
-    """
-    Of two jobs started at once, one copies every segment once, and the other changes nothing and
-    names the first one.
-    """
+    """Of two jobs at once one copies all, and the other changes nothing and names the first."""
     second: list[str] = []
 
     def start_another(task: CopyTask) -> None:
@@ -243,9 +238,7 @@ def test_two_jobs_when_started_at_once_then_one_copies_and_the_other_is_told_who
 def test_two_jobs_when_they_race_for_their_topics_then_everything_is_copied_once(
     place: TierPlace,
 ) -> None:
-    """
-    Of two jobs that race for their topics at least one copies, and no segment is copied twice.
-    """
+    """Of two jobs that race for topics one copies, and no segment is copied twice."""
     outcomes: list[JobReport | TopicBusy] = []
     ready = threading.Barrier(2)
 

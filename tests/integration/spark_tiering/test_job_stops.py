@@ -30,9 +30,7 @@ def _look_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def check_stopped(
     place: TierPlace, report: JobReport, why: str, finished: int, left_open: int = 0
 ) -> None:
-    """
-    Check that running copies are finished, the rest is not begun, and the next job ends clean.
-    """
+    """Check that running copies are finished, the rest not begun, and the next job is clean."""
     assert report.stopped == why
     assert not report.is_fine
     assert report.count(CopyFate.FINISHED) == finished
@@ -92,10 +90,7 @@ def test_job_when_its_time_is_up_then_begins_nothing(place: TierPlace) -> None:
 def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_the_rest_of_it_does_not_begin(
     place: TierPlace,
 ) -> None:
-    """
-    After a signal in the middle of a wave the job finishes the running copy and reports the waiting
-    ones, on every engine.
-    """
+    """After a signal in a wave the job finishes the running copy, on every engine."""
     heard: list[str] = []
     engine = WatchedUnits(before=lambda task: heard.append("SIGTERM"))
     report = place.run(engine=engine, why_stop=lambda: heard[0] if heard else "", wave_units=3)
@@ -105,10 +100,7 @@ def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_the_rest_of_it_
 def test_job_when_its_stop_file_appears_in_the_middle_of_a_wave_then_the_rest_does_not_begin(
     place: TierPlace, tmp_path: Path
 ) -> None:
-    """
-    The driver passes its stop file on to units as a mark in the store, so that the rest of a wave
-    does not begin.
-    """
+    """A stop file reaches units as a mark in the store; the rest of a wave does not begin."""
     file = tmp_path / "stop"
     engine = WatchedUnits(before=lambda task: file.touch())
     report = place.run(engine=engine, stop_file=str(file))
@@ -150,10 +142,7 @@ def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finish
 def test_job_when_told_to_stop_while_copies_are_announced_then_those_above_are_not(
     place: TierPlace,
 ) -> None:
-    """
-    A stop between two announcements leaves the copies above unannounced and finishes the running
-    ones.
-    """
+    """A stop between announcements finishes running copies and announces no more."""
     asked = iter(["", "", ""])
     report = place.run(place.plan(), why_stop=lambda: next(asked, "enough"))
     check_stopped(place, report, "enough", 1, left_open=1)

@@ -59,10 +59,7 @@ def test_object_when_written_is_a_plain_file_and_nothing_else_is_left(
 def test_f121_leftovers_of_a_killed_writer_when_listed_are_no_objects(
     folder: Path, store: LocalStore
 ) -> None:
-    """
-    A file that a killed writer never renamed is listed as an unfinished upload only, for every
-    prefix.
-    """
+    """A file that a killed writer never renamed is listed as an unfinished upload only."""
     left = folder / WRITING / "killed" / KEY
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half of it")
@@ -136,9 +133,7 @@ def test_put_when_the_folder_cannot_be_written_raises_for_the_store(
     number: int,
     error: type[Exception],
 ) -> None:
-    """
-    A put into an unwritable folder raises an error of the store and leaves nothing of the object.
-    """
+    """A put into an unwritable folder is an error of the store and leaves nothing."""
     monkeypatch.setattr(os, call, failing(OSError(number, os.strerror(number))))
     with pytest.raises(error, match="objects"):
         store.put(KEY, content(100))
@@ -150,10 +145,7 @@ def test_put_when_the_folder_cannot_be_written_raises_for_the_store(
 def test_f126_put_when_the_name_cannot_be_synced_is_unknown(
     folder: Path, store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A put whose name could not be synced has an unknown outcome, as the object may not survive a
-    power loss.
-    """
+    """A put whose name could not be synced is unknown: it may not survive a power loss."""
     store.put(f"{KEY}.before", content(1))
     fsync = os.fsync
 
@@ -220,9 +212,7 @@ def test_address_of_a_store_when_read_is_its_settings_and_prefix(
     "address", ["", "gs://objects", "s3://", "s3://name:secret@objects", "s3://a?b"]
 )
 def test_address_that_is_no_store_when_read_is_refused(address: str) -> None:
-    """
-    An address that is no store is refused as a configuration mistake, without repeating secrets.
-    """
+    """A wrong address is refused as a configuration mistake, without repeating secrets."""
     with pytest.raises(ConfigError) as caught:
         parse_store(address)
     assert "secret" not in str(caught.value)

@@ -32,10 +32,7 @@ def look(*folders: Path) -> tuple[list[FoundPartition], list[UnusablePlace]]:
 
 
 def test_log_dir_when_it_is_looked_at_then_gives_partitions_by_identity(log_dir: Path) -> None:
-    """
-    A log folder gives its partitions with topic id, node, cluster and high watermark, and its files
-    pickle.
-    """
+    """A log folder gives partitions with topic id, node, cluster and high watermark."""
     folder = add_partition(log_dir)
     (one,), unusable = look(log_dir)
     assert unusable == []
@@ -58,10 +55,7 @@ NO_PARTITIONS = [
 
 @pytest.mark.parametrize("name", NO_PARTITIONS)
 def test_folder_when_it_is_no_user_partition_then_is_passed_over(log_dir: Path, name: str) -> None:
-    """
-    Folders of internal topics, the metadata topic included, and folders being deleted or moved are
-    not surveyed.
-    """
+    """Folders of internal topics, and those being deleted or moved, are not surveyed."""
     add_partition(log_dir, name)
     add_partition(log_dir)
     found, unusable = look(log_dir)
@@ -70,10 +64,7 @@ def test_folder_when_it_is_no_user_partition_then_is_passed_over(log_dir: Path, 
 
 
 def test_folder_when_it_is_stray_then_is_told(log_dir: Path) -> None:
-    """
-    The survey reports a stray folder, because it may be the last replica and an operator has to
-    decide.
-    """
+    """A stray folder is reported, because it may be the last replica."""
     folder = add_partition(log_dir, "orders-3.0123456789abcdef0123456789abcdef-stray")
     found, (stray,) = look(log_dir)
     assert found == []
@@ -114,10 +105,7 @@ def test_folder_when_its_identity_is_torn_then_is_of_no_use(log_dir: Path, conte
 
 
 def test_folder_when_it_does_not_say_its_topic_id_then_the_cluster_has_to(log_dir: Path) -> None:
-    """
-    A folder without a topic id, from an older broker, is usable, and the cluster has to give the
-    id.
-    """
+    """A folder without a topic id is usable where the cluster gives the id."""
     add_partition(log_dir, topic_id=None)
     (one,), unusable = look(log_dir)
     assert (one.partition.topic_id, unusable) == (UNKNOWN_TOPIC_ID, [])
@@ -153,9 +141,7 @@ REFUSALS = {
 def test_folder_when_it_cannot_be_read_then_is_of_no_use(
     log_dir: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, why: str
 ) -> None:
-    """
-    A folder that the user may not read is reported as unusable, and the other folders are found.
-    """
+    """An unreadable folder is reported as unusable, and the others are found."""
     folder = add_partition(log_dir, "closed-0")
     add_partition(log_dir)
     refuse_to_open(monkeypatch, folder / PARTITION_METADATA, error)
@@ -206,10 +192,7 @@ PROPERTIES = {
 def test_log_dir_when_its_properties_are_odd_then_the_node_is_as_far_as_known(
     log_dir: Path, text: str, expected: int | None
 ) -> None:
-    """
-    The survey takes the node id from odd properties where it can read it, and works without node id
-    and high watermark.
-    """
+    """Odd properties cost the node id and high watermark alone."""
     (log_dir / "meta.properties").write_text(text)
     (log_dir / "replication-offset-checkpoint").write_bytes(b"torn")
     add_partition(log_dir)

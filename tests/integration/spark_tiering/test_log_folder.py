@@ -119,9 +119,7 @@ def test_folder_when_the_disk_fails_then_is_one_of_our_errors(
 def test_f123_segment_when_it_is_large_then_takes_no_memory_for_that(
     log_bytes: int, batch_bytes: int, interval_bytes: int
 ) -> None:
-    """
-    A large segment is streamed, and only rebuilt indexes grow with it, up to a broker's limit.
-    """
+    """A large segment is streamed; only rebuilt indexes grow with it, up to a limit."""
     sizes = map(str, (log_bytes, batch_bytes, interval_bytes))
     said = subprocess.run(
         [sys.executable, "-m", "tests.support.partitions.inspection_process", *sizes],

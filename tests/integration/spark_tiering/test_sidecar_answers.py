@@ -141,9 +141,7 @@ async def test_read_when_it_is_answered_then_asked_was_for_that_range() -> None:
 async def test_read_when_there_is_no_answer_at_first_then_is_asked_again(
     faults: list[bytes | Silence], pauses: list[float]
 ) -> None:
-    """
-    The client asks again for the whole of an answer that was cut off and never joins two answers.
-    """
+    """The client asks again for the whole of a cut answer and never joins two."""
     async with scripted_server(*faults, WHOLE) as server:
         assert await read_of(server) == CONTENT
     assert len(server.heads) == len(faults) + 1
@@ -215,10 +213,7 @@ async def test_read_when_the_answer_is_of_other_bytes_then_is_refused(said: byte
 async def test_read_when_it_is_refused_then_is_not_asked_again(
     said: bytes, error: type[Exception]
 ) -> None:
-    """
-    The client does not repeat a refused read: a deleted file has no bytes, any other refusal is an
-    error.
-    """
+    """A refused read is not repeated: a deleted file has no bytes, else it is an error."""
     async with scripted_server(said) as server:
         with pytest.raises(error):
             await read_of(server)

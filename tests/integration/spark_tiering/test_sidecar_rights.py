@@ -82,10 +82,7 @@ async def test_source_when_the_token_is_replaced_then_the_new_one_is_shown(
 async def test_source_when_sidecars_speak_tls_then_each_side_shows_who_it_is(
     root: Path, tmp_path: Path
 ) -> None:
-    """
-    Source and sidecar authenticate over TLS by the named authority, and the source by token or
-    certificate.
-    """
+    """Source and sidecar authenticate by TLS, the source by token or certificate."""
     token_file = write_token(tmp_path / "token", READER)
 
     def made() -> tuple[Authenticator, Pki]:

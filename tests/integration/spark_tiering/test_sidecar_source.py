@@ -174,9 +174,7 @@ async def test_connection_when_a_thread_reads_on_then_is_kept_and_after_a_fork_i
 async def test_connection_when_it_was_closed_meanwhile_then_the_next_read_makes_another(
     root: Path, token_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A read over a connection that the sidecar closed when idle opens another one without a pause.
-    """
+    """A read over a closed idle connection opens another one without a pause."""
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     async with serving_folders(root, of_http={"idle_timeout_ms": 20}) as broker:
@@ -197,10 +195,7 @@ async def test_connection_when_it_was_closed_meanwhile_then_the_next_read_makes_
 async def test_read_when_the_file_ends_or_is_gone_then_gives_fewer_bytes_or_none(
     root: Path, token_file: str
 ) -> None:
-    """
-    A read at the end of a file returns fewer bytes and a read of a deleted file none, as for a
-    folder.
-    """
+    """A read at a file's end returns fewer bytes, of a deleted file none."""
     path = root / "orders-3" / LOG
     content = path.read_bytes()
     async with serving_folders(root) as broker:
@@ -249,10 +244,7 @@ async def test_segment_when_its_file_vanishes_while_it_is_read_then_is_a_finding
 async def test_read_when_the_file_is_not_sealed_then_waiting_may_help(
     root: Path, token_file: str
 ) -> None:
-    """
-    A read of the active, an unstable or an undecidable segment may be retried, each with its
-    reason.
-    """
+    """A read of an active, unstable or undecidable segment may be retried."""
     teller = StableOffsets(130)
     async with serving_folders(root, teller=teller, stable_age_ms_max=1) as broker:
         files = await files_at(broker, token_file)
@@ -269,9 +261,7 @@ async def test_read_when_the_file_is_not_sealed_then_waiting_may_help(
 async def test_survey_when_several_sidecars_have_a_partition_then_takes_the_leader_s(
     root: Path, tmp_path: Path, token_file: str
 ) -> None:
-    """
-    Of several sidecars' replicas the survey takes the leader's, and names a sidecar that is away.
-    """
+    """Of several sidecars' replicas the survey takes the leader's, and names an absent one."""
     other = write_broker(tmp_path / "other", NODE + 1)
     contents = example_partition().contents
     del contents[f"{ACTIVE}.log"]
@@ -298,10 +288,7 @@ async def test_survey_when_several_sidecars_have_a_partition_then_takes_the_lead
 async def test_survey_when_no_cluster_is_asked_then_the_sidecar_s_word_counts(
     root: Path, token_file: str, told: int, noted: int | None, expected: int
 ) -> None:
-    """
-    A survey without a cluster uses the sidecar's facts and counts nothing above the broker's high
-    watermark.
-    """
+    """Without a cluster the sidecar's facts count, up to the broker's high watermark."""
     checkpoint = root / "replication-offset-checkpoint"
     checkpoint.write_text("0\n0\n" if noted is None else f"0\n1\norders 3 {noted}\n")
     async with serving_folders(root, teller=StableOffsets(told)) as broker:
@@ -335,10 +322,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 async def test_source_when_a_sidecar_is_away_then_is_named_and_the_others_are_asked(
     root: Path, token_file: str, no_pauses: list[float]
 ) -> None:
-    """
-    The source names a sidecar that is away and asks the others; when all are away there is no
-    source.
-    """
+    """The source names a silent sidecar and asks the others; with all silent it fails."""
     nobody = "http://127.0.0.1:1"
     async with serving_folders(root) as broker:
         for addresses, count in (((nobody, broker.url), 1), ((nobody,), 0)):

@@ -61,10 +61,7 @@ EXPLAINING = {
 
 @pytest.mark.timeout(400)  # two sessions of Spark's, on a busy machine
 def test_quick_run_states_every_figure_and_what_is_asked_of_it(tmp_path: Path) -> None:
-    """
-    The quick benchmark prints each figure once with its bound, stores sizes and machine, and leaves
-    no folder.
-    """
+    """The quick benchmark prints each figure once with its bound and leaves no folder."""
     output = tmp_path / "run.json"
     command = [sys.executable, "-m", "bench", "spark", "--quick", "--processes", "2"]
     done = subprocess.run(
@@ -99,10 +96,7 @@ def store() -> Iterator[ObjectStore]:
 def test_object_when_it_was_put_then_length_and_checksum_are_told_and_it_stays(
     store: ObjectStore, size_bytes: int
 ) -> None:
-    """
-    A stored object has its length and checksum, and a second put finds equal content and refuses
-    other content, whether the store keeps contents or not.
-    """
+    """A second put finds equal content and refuses other content, in both stores."""
     key, content = f"a/{size_bytes}", BytesContent(bytes(size_bytes))
     store.put(key, content)
     facts = store.head(key)
@@ -128,9 +122,7 @@ def test_small_object_when_it_is_there_then_is_read_listed_and_taken_away(
 
 
 def test_traits_when_the_store_is_probed_then_the_first_writer_wins(store: ObjectStore) -> None:
-    """
-    The probed store returns checksums and refuses a second put, by which a job claims its topics.
-    """
+    """The probed store returns checksums and refuses a second put."""
     traits = store.probe("probed/")
     assert traits.refuses_second_put
     assert traits.tells_sums

@@ -179,10 +179,7 @@ def packed(folder: Path) -> Path:
 def test_units_when_sent_to_two_workers_then_are_run_by_both_though_one_is_killed(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """
-    Both workers run units from the packaged archive, and a unit whose executor was killed runs
-    again.
-    """
+    """Both workers run units from the archive; a killed executor's unit runs again."""
     ended = cluster.submit(f"--meet={tmp_path}")
     assert ended.returncode == 0, ended.stderr[-3_000:]
     answer = json.loads(ended.stdout)
@@ -198,10 +195,7 @@ def test_units_when_sent_to_two_workers_then_are_run_by_both_though_one_is_kille
 def test_copies_when_the_environment_is_sent_then_are_made_though_an_executor_is_killed(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """
-    `rlmm tier run` with the packed environment, as documented, copies every segment once although
-    an executor is killed.
-    """
+    """With the packed environment every segment is copied once although an executor dies."""
     more = [TopicIdPartition(ORDERS.topic_id, ORDERS.topic, number) for number in range(10, 16)]
     place = TierPlace(tmp_path, partitions=[ORDERS, PAYMENTS, *more])
     python = environment_of_ours(tmp_path / "env")

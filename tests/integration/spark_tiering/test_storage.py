@@ -93,10 +93,7 @@ def joined(found: Iterator[bytes | memoryview | Unreadable] | Unreadable) -> byt
 def test_segment_when_a_program_copies_it_then_is_what_a_job_would_have_written(
     store: LocalStore, options: CopyOptions
 ) -> None:
-    """
-    A program and a job write the same bytes except for the writer's name, and each reads the
-    other's segments.
-    """
+    """A program and a job write the same bytes but for the writer's name."""
     storage = TierStorage(store, PREFIX, options=options, writer="job-20231114")
     copied = storage.copy(SEGMENT, PARTS)
     assert isinstance(copied, CopiedSegment)
@@ -132,10 +129,7 @@ def test_f124_any_range_when_fetched_has_both_ends_in_it_and_no_byte_beyond(
 def test_f124_range_that_nobody_can_mean_when_fetched_is_refused(
     store: LocalStore, first: int, last: int | None
 ) -> None:
-    """
-    A range with an end before its start, or a start behind the log, is refused as a caller's
-    mistake.
-    """
+    """An end before its start, or a start behind the log, is a caller's mistake."""
     storage = TierStorage(store, PREFIX)
     if last is not None:
         # That is so whatever is there.
@@ -164,9 +158,7 @@ def test_f124_segment_that_is_not_there_when_read_is_absent_by_name(store: Local
 
 
 def test_index_that_a_segment_does_not_have_when_fetched_is_none(store: LocalStore) -> None:
-    """
-    A segment without aborted transactions has no transaction index, which is not a missing object.
-    """
+    """A segment without aborted transactions has no transaction index, which is not missing."""
     task = copy_task(EXAMPLE, FIRST)
     run(task, store)
     storage = TierStorage(store, PREFIX)
@@ -208,10 +200,7 @@ def test_f124_object_that_goes_away_while_it_is_read_is_told_once_at_the_end(
 def test_damaged_log_when_fetched_ends_with_the_reason(
     store: LocalStore, folder: Path, options: CopyOptions
 ) -> None:
-    """
-    A fetch of a damaged log returns the bytes before the damage, then one finding, and nothing
-    behind it.
-    """
+    """A damaged log gives the bytes before the damage, then one finding."""
     storage = TierStorage(store, PREFIX, options=options)
     storage.copy(SEGMENT, PARTS)
     path = folder / object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.LOG]
@@ -251,10 +240,7 @@ def test_encrypted_segment_when_read_with_its_key_ring_is_what_it_was(
 
 
 def test_encrypted_and_unreadable_manifests_when_read_are_named(store: LocalStore) -> None:
-    """
-    Encrypted manifests, which only brokers can read, and unreadable ones are two different
-    findings.
-    """
+    """Encrypted manifests and unreadable ones are two different findings."""
     storage = TierStorage(store, PREFIX)
     key = object_keys(SEGMENT.id, SEGMENT.start_offset, PREFIX)[ObjectKind.MANIFEST]
     encrypted = recorded("plain").replace(
@@ -278,10 +264,7 @@ def test_encrypted_and_unreadable_manifests_when_read_are_named(store: LocalStor
 def test_f118_segment_when_it_is_deleted_twice_then_that_is_fine_both_times(
     store: LocalStore,
 ) -> None:
-    """
-    A deletion of a segment removes all objects and the cached manifest, and a second deletion
-    succeeds as well.
-    """
+    """A deletion removes all objects and the cached manifest; a second one succeeds."""
     storage = TierStorage(store, PREFIX)
     storage.copy(SEGMENT, PARTS)
     joined(storage.fetch(SEGMENT))
@@ -326,9 +309,7 @@ def test_files_of_a_broker_when_copied_by_a_program_are_streamed(
 def test_segment_that_no_reader_could_use_when_copied_is_refused(
     store: LocalStore, segment: SegmentMetadata, parts: dict[SegmentPart, Path | bytes]
 ) -> None:
-    """
-    A copy that contradicts its metadata is refused as a caller's mistake, and nothing is written.
-    """
+    """A copy that contradicts its metadata is refused, and nothing is written."""
     with pytest.raises(InvalidArgument):
         TierStorage(store, PREFIX).copy(segment, parts)
     assert not list(store.list())

@@ -118,9 +118,7 @@ def test_folder_when_it_is_none_then_said(tmp_path: Path) -> None:
 def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
     outcome: AppendOutcome, clusters: Clusters
 ) -> None:
-    """
-    After an unclear append the access searches the log and stores the event only if it is absent.
-    """
+    """After an unclear append the event is stored only if the log lacks it."""
     metadata = open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY))
     (topic,) = clusters.topics
     place = metadata_partition_for(tp().topic_id, tp().partition, COUNT)

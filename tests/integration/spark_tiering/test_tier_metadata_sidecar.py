@@ -100,10 +100,7 @@ async def test_f113_image_when_others_write_while_it_is_listed_then_of_one_momen
 
 
 async def test_image_when_something_was_stored_just_before_then_it_is_in_it() -> None:
-    """
-    An image contains an event stored just before, whichever client stored it and although the
-    service was not notified.
-    """
+    """An image contains an event stored just before by any client."""
     world = World(COUNT)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
         for number in range(20):
@@ -135,10 +132,7 @@ async def test_image_when_a_partition_is_being_deleted_then_says_how_far() -> No
 
 
 async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_everybody() -> None:
-    """
-    An image leaves out partitions that are not assigned to the service, fails when none is
-    assigned, and the service stores no event there.
-    """
+    """An image leaves out unassigned partitions, and no event is stored there."""
     world = World(COUNT)
     first, second = on(world, 0), on(world, 1)
     neighbour = next(
@@ -161,10 +155,7 @@ async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_ever
 
 
 async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back() -> None:
-    """
-    A service accepts an unannounced caller as a broker, assigns it its partitions, and drops the
-    assignment when the caller leaves.
-    """
+    """A service assigns partitions to an unannounced broker, and drops them when it leaves."""
     world = World(COUNT)
     segment = on(world, 2)
     world.store(segment)
@@ -214,10 +205,7 @@ async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None
 async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trusted(
     tmp_path: Path,
 ) -> None:
-    """
-    A sidecar over TLS accepts the right authority and token, and wrong ones give an error without
-    the token.
-    """
+    """A sidecar over TLS accepts the right authority and token; errors hide a wrong token."""
     world = World(COUNT)
     other, wrong = tmp_path / "other.pem", tmp_path / "wrong"
     trustme.CA().cert_pem.write_to_path(str(other))
@@ -259,9 +247,7 @@ async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
 async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
     outcome: AppendOutcome,
 ) -> None:
-    """
-    After an unclear append the access searches the log and stores the event only if it is absent.
-    """
+    """After an unclear append the event is stored only if the log lacks it."""
     world = World(COUNT)
     segment = on(world, 1)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
@@ -275,10 +261,7 @@ async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it
 
 
 async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_where_it_is() -> None:
-    """
-    An event whose verdict is lost has an unknown outcome that names its place in the log, because
-    it is stored and the caller has to check.
-    """
+    """An event whose verdict is lost is unknown, and its place in the log is named."""
     world = World(COUNT)
     segment = on(world, 1)
     async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
@@ -345,10 +328,7 @@ async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() 
 def test_sidecar_when_the_last_question_is_cut_off_then_told_what_was_heard_before(
     is_connected: bool, raised: type[Exception], match: str
 ) -> None:
-    """
-    When the last question is cut off, the error holds the last answer before it, unless the
-    connection has been lost since.
-    """
+    """When the last question is cut off, the error holds the last answer before it."""
     answers: list[Any] = [{"last_trouble": "no broker answers"}, SidecarUnavailable("silent")]
     client = Mock()
     client.status.side_effect = answers

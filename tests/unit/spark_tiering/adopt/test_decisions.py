@@ -89,10 +89,7 @@ def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
 def test_brokers_when_they_would_destroy_records_then_not_let_copy(
     partition: AdoptedPartition, reason: AdoptionRefusal
 ) -> None:
-    """
-    Brokers may not copy while the lowest copy's start or the highest finished offset would make
-    them delete records.
-    """
+    """Brokers may not copy while a start or a finished offset would make them delete records."""
     refused = why_not_enabled(partition)
     assert refused is not None
     assert refused.reason is reason
@@ -112,18 +109,12 @@ def test_brokers_when_they_would_destroy_records_then_not_let_copy(
     ids=["nothing", "elsewhere", "copied", "going-on", "begun", "trimmed", "open-above"],
 )
 def test_brokers_when_the_tier_is_whole_then_may_copy(partition: AdoptedPartition) -> None:
-    """
-    Brokers may copy when the finished segments reach from the log start offset without a hole and
-    open copies lie above.
-    """
+    """Brokers may copy when finished segments reach from the log start without a hole."""
     assert why_not_enabled(partition) is None
 
 
 def test_leader_when_it_copies_again_then_is_to_know_the_highest_finished_offset() -> None:
-    """
-    A leader that copies again has to report the highest finished offset of its lineage, and nothing
-    when the tier has none.
-    """
+    """A leader that copies again has to report its lineage's highest finished offset."""
     assert highest_tiered(seen()) is None
     assert highest_tiered(seen(copied("a", 0, 10, CS))) is None
     assert highest_tiered(seen(copied("a", 0, 10, CF), copied("b", 10, 20, CF))) == 19
@@ -135,10 +126,7 @@ def test_leader_when_it_copies_again_then_is_to_know_the_highest_finished_offset
 
 
 def test_open_copies_when_ended_then_from_the_top_down_and_brokers_ones_stay() -> None:
-    """
-    Open copies of a finished job are ended from the top down, and a broker's open copies are left
-    to its retention.
-    """
+    """Open copies of a job end from the top down; brokers' copies are left to retention."""
     opened = [
         copied("a", 10, 20, CS),
         copied("b", 30, 40, DS),
@@ -207,10 +195,7 @@ def test_log_start_when_it_has_moved_then_is_named() -> None:
 
 
 def test_range_when_somebody_copies_it_once_more_then_is_named() -> None:
-    """
-    A second copy of a range that the adoption copied is named, and older copies or copies above it
-    are not.
-    """
+    """A second copy of an adopted range is named; older copies or those above it are not."""
     ours, old = copied("ours", 10, 20, CF), copied("old", 10, 20, CS, broker_id=9)
     before = [seen(ours, old)]
     above = copied("above", 20, 30, CF, broker_id=9)

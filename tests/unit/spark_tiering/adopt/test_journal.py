@@ -84,10 +84,7 @@ def test_journal_when_it_is_none_then_is_none(content: bytes | None) -> None:
 
 
 def test_step_when_it_follows_then_counts_up_and_keeps_what_was_before() -> None:
-    """
-    Each step increases the number of the entry and keeps the settings of before the window,
-    whichever driver writes it.
-    """
+    """Each step counts up and keeps the settings of before, whichever driver writes it."""
     journal = first(store())
     for number, step in enumerate(
         (AdoptionStep.OPEN, AdoptionStep.CLOSING, AdoptionStep.RESTORING, AdoptionStep.CLOSED), 2
@@ -111,19 +108,13 @@ def test_step_when_it_follows_then_counts_up_and_keeps_what_was_before() -> None
 def test_step_when_it_never_follows_then_refused(
     step: AdoptionStep, following: AdoptionStep
 ) -> None:
-    """
-    An entry that cannot follow the last one is refused, so that a window restoring retention never
-    copies again.
-    """
+    """An entry that cannot follow the last one is refused."""
     with pytest.raises(InvalidArgument, match="never"):
         replace(first(store()), step=step).to(following, JOB, NOW_MS)
 
 
 def test_entry_when_another_job_has_written_it_then_refused() -> None:
-    """
-    Of two jobs that write the same entry number one learns that the window is not its own, and a
-    repeat of the same entry succeeds.
-    """
+    """Of two jobs that write one number, one is refused; repeating the same entry succeeds."""
     jobs = store()
     book = JournalBook(jobs, ORDERS)
     journal = first(jobs)
@@ -135,10 +126,7 @@ def test_entry_when_another_job_has_written_it_then_refused() -> None:
 
 
 def test_windows_when_some_are_open_then_are_listed_by_their_newest_entry() -> None:
-    """
-    The list of open windows goes by the newest entry: closed windows are absent, reopened ones
-    present.
-    """
+    """Open windows go by the newest entry: closed ones are absent, reopened ones present."""
     jobs = store()
     assert list(open_windows(jobs)) == []
     book = JournalBook(jobs, ORDERS)
@@ -160,10 +148,7 @@ def test_windows_when_some_are_open_then_are_listed_by_their_newest_entry() -> N
 def test_journal_in_the_store_when_it_cannot_be_gone_by_then_nothing_is_done(
     spoiled: bytes | None,
 ) -> None:
-    """
-    A journal that cannot be understood stops the adoption, since its window belongs to another
-    program.
-    """
+    """A journal that cannot be understood stops the adoption: another program wrote it."""
     memory = MemoryStore()
     jobs = JobStore(memory, PREFIX, lambda: NOW_MS)
     other = replace(first(jobs), topic=PAYMENTS)

@@ -46,10 +46,7 @@ def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
 def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
     dies_at: int, *, is_troubled: bool
 ) -> None:
-    """
-    After a kill at any step the journal names it, and a resume copies the rest and closes the
-    window.
-    """
+    """After a kill at any step a resume copies the rest and closes the window."""
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
     outcome = found.window().resume()
@@ -63,10 +60,7 @@ def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
 def test_driver_when_killed_at_any_step_then_abort_leaves_nothing_open_and_loses_nothing(
     dies_at: int, *, is_troubled: bool
 ) -> None:
-    """
-    An abort after a driver was killed at any step copies nothing more, keeps what was finished
-    without a gap and ends the other copies.
-    """
+    """After a kill at any step an abort keeps finished copies without a gap, ends the others."""
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
     begun = [one for one in found.events if one[1] is CS]
@@ -101,9 +95,7 @@ def test_second_driver_when_killed_as_well_then_a_third_one_ends_it(first: int, 
 def test_straggler_when_the_window_was_taken_up_then_none_of_its_copies_is_finished(
     dies_at: int, way: str, *, is_troubled: bool
 ) -> None:
-    """
-    The metadata refuses a dead driver's late event, as the next driver has ended its open copies.
-    """
+    """The metadata refuses a dead driver's late event: its open copies are ended."""
     found = died(dies_at, is_troubled=is_troubled)
     opened = [one.id for one in found.open_of_jobs()]
     getattr(found.window(), way)()

@@ -39,10 +39,7 @@ CF_OF_FIRST = step_before(CF, 0)
 
 
 def test_topic_when_adopted_then_every_range_is_copied_once_and_settings_are_as_before() -> None:
-    """
-    The adoption copies all closed segments once, brokers continue behind them, and settings and
-    records are as before.
-    """
+    """All closed segments are copied once; settings and records are as before."""
     found = world()
     outcome = found.adopt()
     assert (outcome.standing, outcome.why, outcome.findings) == (TopicStatus.ADOPTED, None, ())
@@ -68,9 +65,7 @@ def test_topic_when_adopted_twice_then_the_second_time_does_nothing() -> None:
 
 
 def test_f108_copy_when_it_fails_for_good_then_all_above_is_ended_before_brokers_copy() -> None:
-    """
-    A segment that fails for good ends all copies above it in its partition before brokers copy.
-    """
+    """A segment that fails for good ends all copies above it before brokers copy."""
     found = troubled()
     outcome = found.adopt()
     assert outcome.standing is TopicStatus.ADOPTED
@@ -81,10 +76,7 @@ def test_f108_copy_when_it_fails_for_good_then_all_above_is_ended_before_brokers
 
 
 def test_first_copy_when_it_fails_then_no_lone_copy_moves_the_log_start() -> None:
-    """
-    When the first copy fails, no later copy is finished above the gap, since brokers would delete
-    the records below it.
-    """
+    """When the first copy fails, no later copy is finished above the gap."""
     found = world()
     found.outcomes[0] = UnitOutcome.UNKNOWN
     outcome = found.adopt()
@@ -94,10 +86,7 @@ def test_first_copy_when_it_fails_then_no_lone_copy_moves_the_log_start() -> Non
 
 
 def test_lone_copy_when_it_cannot_be_ended_then_the_window_stays_open() -> None:
-    """
-    A lone copy that cannot be ended keeps the window open, and a resume ends it and closes the
-    window.
-    """
+    """A lone copy that cannot be ended keeps the window open until a resume."""
     found = world()
     found.outcomes[0] = UnitOutcome.CONFLICT
     found.undeletable |= {0, 10, 20}
@@ -117,10 +106,7 @@ def test_lone_copy_when_it_cannot_be_ended_then_the_window_stays_open() -> None:
 def test_foreign_copy_when_it_stands_alone_above_the_log_start_then_refused(
     state: SegmentState,
 ) -> None:
-    """
-    A foreign copy alone above the log start offset is refused, since it would move the log start
-    offset once brokers copy.
-    """
+    """A foreign copy alone above the log start offset is refused: it would move it."""
     found = world()
     found.broker_copy(ONE, 20, 30, state)
     outcome = found.adopt()
@@ -130,10 +116,7 @@ def test_foreign_copy_when_it_stands_alone_above_the_log_start_then_refused(
 
 
 def test_tier_when_retention_has_just_moved_its_start_then_is_looked_at_again() -> None:
-    """
-    A tier start that retention has just moved is read again once, because it looks like a lone
-    copy.
-    """
+    """A tier start that retention has just moved is read again once."""
     found = world()
     found.broker_copy(ONE, 10, 20)
     found.expired = {ONE: 10}
@@ -142,10 +125,7 @@ def test_tier_when_retention_has_just_moved_its_start_then_is_looked_at_again() 
 
 
 def test_tier_when_it_has_a_hole_then_refused_before_anything() -> None:
-    """
-    A tier with a hole is refused before anything changes, since brokers would delete the records in
-    the hole.
-    """
+    """A tier with a hole is refused before anything changes."""
     found = world()
     found.broker_copy(ONE, 0, 10)
     found.broker_copy(ONE, 20, 30)
@@ -156,10 +136,7 @@ def test_tier_when_it_has_a_hole_then_refused_before_anything() -> None:
 
 
 def test_hole_when_somebody_makes_one_in_the_window_then_it_is_not_closed() -> None:
-    """
-    The window stays open while the tier has a hole, whichever client made it, and closes when the
-    hole is filled.
-    """
+    """The window stays open while the tier has a hole, and closes when it is filled."""
     found = world()
     found.outcomes[10] = UnitOutcome.CONFLICT
 
@@ -182,10 +159,7 @@ def test_hole_when_somebody_makes_one_in_the_window_then_it_is_not_closed() -> N
 
 
 def test_broker_copy_when_it_was_interrupted_then_its_range_is_copied_too() -> None:
-    """
-    A broker's interrupted copy counts as not copied: its range is copied too, and the window
-    closes.
-    """
+    """A broker's interrupted copy counts as not copied: its range is copied too."""
     found = world()
     found.broker_copy(ONE, 0, 10)
     found.broker_copy(ONE, 10, 20, CS)
@@ -197,10 +171,7 @@ def test_broker_copy_when_it_was_interrupted_then_its_range_is_copied_too() -> N
 
 
 def test_metadata_when_somebody_goes_on_publishing_then_the_window_is_closed_again() -> None:
-    """
-    Metadata that keeps changing closes the window again with nothing copied and all settings
-    restored.
-    """
+    """Metadata that keeps changing closes the window with nothing copied."""
     found = world(busy_events=10_000)
     outcome = found.adopt()
     assert outcome.standing is TopicStatus.ADOPTED
@@ -210,10 +181,7 @@ def test_metadata_when_somebody_goes_on_publishing_then_the_window_is_closed_aga
 
 
 def test_brokers_when_they_do_not_go_on_behind_the_copies_then_copying_is_stopped_again() -> None:
-    """
-    When brokers do not continue behind the copies, copying is switched off again, retention stays
-    off and the journal has the reason.
-    """
+    """When brokers do not go on behind the copies, copying is off again, the reason journalled."""
     found = world(is_deaf=True)
     outcome = found.adopt()
     assert outcome.standing is TopicStatus.LEFT_OPEN
@@ -230,10 +198,7 @@ def test_brokers_when_they_do_not_go_on_behind_the_copies_then_copying_is_stoppe
 
 @pytest.mark.parametrize("lost_at", range(1, 110, 4))
 def test_topic_when_lost_to_another_job_then_nothing_is_changed_any_more(lost_at: int) -> None:
-    """
-    A driver that lost the topic to another job changes no setting, and the window stays for that
-    job.
-    """
+    """A driver that lost the topic changes no setting; the window stays open."""
     found = world(lost_at=lost_at)
     outcome = found.adopt()
     if outcome.standing is TopicStatus.ADOPTED:
@@ -258,10 +223,7 @@ def test_job_when_told_to_stop_then_the_window_is_closed() -> None:
 
 
 def test_producer_when_it_rolls_segments_in_every_round_then_the_rest_is_the_brokers() -> None:
-    """
-    The driver ends its rounds although a producer keeps rolling segments, and brokers copy the
-    remaining ones.
-    """
+    """The driver's rounds end although a producer keeps rolling segments."""
     found = world()
     ends = list(range(0, 50, 10))
 
@@ -278,9 +240,7 @@ def test_producer_when_it_rolls_segments_in_every_round_then_the_rest_is_the_bro
 
 @pytest.mark.parametrize("is_all", [True, False], ids=["all", "some"])
 def test_segment_when_it_is_damaged_then_told_though_brokers_go_on(*, is_all: bool) -> None:
-    """
-    A damaged segment is reported although brokers copy again, since no run copies it by itself.
-    """
+    """A damaged segment is reported although brokers copy again."""
     found = world()
     torn = segment(10, 20, blockers=("torn",))
     sound = [] if is_all else cut(0, 10)
@@ -342,10 +302,7 @@ def test_event_when_its_outcome_is_unknown_then_stragglers_are_waited_for() -> N
 
 
 def test_partition_when_the_source_lacks_it_then_refused_where_the_tier_has_it() -> None:
-    """
-    A partition that the tier has and the source lacks is refused, because its leader epochs are
-    unknown.
-    """
+    """A partition that the tier has and the source lacks is refused."""
     found = world(without_source={TWO})
     found.broker_copy(TWO, 5, 100)
     outcome = found.adopt()

@@ -22,9 +22,7 @@ def test_change_when_nobody_hears_of_it_then_is_asked_for_again() -> None:
 
 
 def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() -> None:
-    """
-    A change that is never answered counts as made: it is named, and the next driver undoes it.
-    """
+    """A change without an answer counts as made: the next driver undoes it."""
     found = world(lost_changes=3)
     outcome = found.adopt()
     assert outcome.why is not None
@@ -38,10 +36,7 @@ def test_change_when_nobody_ever_hears_of_it_then_the_window_counts_as_open() ->
 
 @pytest.mark.parametrize("why", ["policy", "when it is made"])
 def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) -> None:
-    """
-    A change that the cluster refuses, in validation or when it is made, refuses the topic and
-    leaves nothing changed.
-    """
+    """A change that the cluster refuses refuses the topic, with nothing changed."""
     found = world(refuses_change=why)
     outcome = found.adopt()
     assert outcome.why is not None
@@ -66,10 +61,7 @@ def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) 
 def test_settings_when_they_speak_against_it_then_nothing_is_changed(
     settings: dict[str, str], reason: AdoptionRefusal
 ) -> None:
-    """
-    Settings that would destroy data, or that another client changed, are refused by name and
-    nothing changes.
-    """
+    """Settings that would destroy data, or changed by another client, are refused by name."""
     found = world()
     found.explicit |= settings
     before = dict(found.explicit)
@@ -85,10 +77,7 @@ def test_settings_when_they_speak_against_it_then_nothing_is_changed(
 def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_again(
     times: int, standing: TopicStatus
 ) -> None:
-    """
-    A segment that the broker copied or deleted while it was read is read again, and only a lasting
-    obstacle is reported.
-    """
+    """A segment that changed while it was read is read again; lasting obstacles are reported."""
     found = world(vanishing=times)
     outcome = found.adopt()
     assert outcome.standing is standing
@@ -97,10 +86,7 @@ def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_a
 
 
 def test_brokers_when_one_is_too_old_then_refused() -> None:
-    """
-    A broker too old to answer the offset query -5 is refused, as the driver could not see whether
-    it takes up the copies.
-    """
+    """A broker too old to answer the offset query -5 is refused."""
     outcome = (found := world(too_old="broker 3: no ListOffsets 9")).adopt()
     assert outcome.why is not None
     assert outcome.why.reason is AdoptionRefusal.BROKER_TOO_OLD
@@ -119,10 +105,7 @@ def test_window_when_open_then_a_new_adoption_is_refused() -> None:
 
 
 def test_window_when_it_was_being_closed_then_resuming_copies_nothing_more() -> None:
-    """
-    A resume of a window that was being closed copies nothing more and closes it, since brokers may
-    copy again.
-    """
+    """A resume of a closing window copies nothing more, since brokers may copy again."""
     steps = next(
         step for step in range(1, 1000)
         if (journals := died(step, is_troubled=False).journals)

@@ -67,10 +67,7 @@ def every_death() -> list[tuple[CopyMode, int]]:
 
 @pytest.mark.parametrize("mode", list(CopyMode))
 def test_plan_when_carried_out_then_everything_is_finished_lowest_first(mode: CopyMode) -> None:
-    """
-    The job starts and finishes the copies of a partition in ascending order, whichever unit returns
-    first.
-    """
+    """Copies of a partition start and finish in ascending order, whichever returns first."""
     found = world(mode)
     carried = found.carry_out()
     assert {one.fate for one in carried.receipts()} == {CopyFate.FINISHED}
@@ -116,10 +113,7 @@ def test_f102_f114_f115_driver_when_killed_at_any_step_then_the_next_job_ends_cl
 
 
 def test_f108_copy_when_it_fails_for_good_then_is_ended_and_the_rest_stays_open() -> None:
-    """
-    In an archive the job ends a copy that failed for good, and the copies above it continue with
-    the next job.
-    """
+    """A copy that failed for good is ended; those above it continue with the next job."""
     found = World([source(cut(0, 10, 20, 30, 40), partition=ORDERS)])
     found.outcomes[10] = UnitOutcome.CONFLICT
     carried = found.carry_out()
@@ -133,10 +127,7 @@ def test_f108_copy_when_it_fails_for_good_then_is_ended_and_the_rest_stays_open(
 
 
 def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_the_top() -> None:
-    """
-    In copies for brokers a permanent failure ends all copies above it from the top, so that none is
-    above a gap.
-    """
+    """Where brokers adopt, a permanent failure ends all copies above it from the top."""
     found = world(CopyMode.ADOPT)
     found.outcomes[0] = UnitOutcome.BLOCKED
     carried = found.carry_out()
@@ -154,10 +145,7 @@ def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_t
 def test_copy_when_it_may_succeed_later_then_stays_open_and_its_partition_stops(
     outcome: UnitOutcome,
 ) -> None:
-    """
-    A copy that may succeed later stays open, the job finishes nothing above it in its partition,
-    and other partitions continue.
-    """
+    """A copy that may succeed later stays open and stops its partition, no other one."""
     found = world()
     found.outcomes[10] = outcome
     carried = found.carry_out()
@@ -201,9 +189,7 @@ def test_finish_when_its_outcome_is_unknown_then_stays_open_for_the_next_job() -
 
 
 def test_f120_copy_when_somebody_deletes_it_meanwhile_then_vanished_and_its_objects_go() -> None:
-    """
-    A copy that retention deletes meanwhile is reported as vanished and its objects are removed.
-    """
+    """A copy that retention deletes meanwhile is vanished and its objects are removed."""
     found = world()
 
     def delete(copy: object) -> None:
@@ -237,10 +223,7 @@ def test_topic_when_lost_then_nothing_is_published_any_more(lost_at: int) -> Non
 def test_stop_when_asked_for_then_what_runs_is_finished_and_what_waits_stays_open(
     mode: CopyMode, asked_at: int
 ) -> None:
-    """
-    A stop in the middle of a wave finishes the lowest running copies, and the next job continues
-    those announced but not begun.
-    """
+    """A stop finishes the lowest running copies; announced ones wait for the next job."""
     found = world(mode)
     asked = iter([""] * asked_at)
     copied: list[object] = []

@@ -49,10 +49,7 @@ def publisher(metadata: HeldMetadata) -> CopyEventPublisher:
 def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stored(
     error: RlmmError, failure: PublishFailure
 ) -> None:
-    """
-    The result of a failed event says whether the event may be stored, and never excludes it
-    wrongly.
-    """
+    """A failed event's result says whether it may be stored, and never excludes it wrongly."""
     (told,) = publisher(HeldMetadata(error=error)).start_all(SEGMENTS[:1])
     assert isinstance(told, PublishRefusal)
     assert told.failure is failure
@@ -60,10 +57,7 @@ def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stor
 
 
 def test_event_that_moves_a_segment_when_published_then_says_who_when_and_what() -> None:
-    """
-    An event that moves a segment carries the job's broker id, the time of publication and the given
-    custom metadata.
-    """
+    """A moving event carries the job's broker id, the time and the custom metadata."""
     metadata = HeldMetadata()
     finished = [(SEGMENTS[0].id.uuid, b"custom")]
     told = publisher(metadata).move_all(tp(), SegmentState.COPY_SEGMENT_FINISHED, finished)

@@ -80,10 +80,7 @@ def test_cluster_when_none_is_named_then_none_is_reached(told: list[str]) -> Non
 def test_engine_when_it_is_first_needed_then_is_opened_once_and_ends_first(
     told: list[str],
 ) -> None:
-    """
-    The engine opens once, at its first use, and closes first, so that a job without work starts no
-    Spark.
-    """
+    """The engine opens once, at its first use, and closes first."""
     with open_surroundings(REQUEST) as at:
         assert "open engine" not in told
         engine = at.engine()

@@ -9,9 +9,7 @@ from spark_tiering.execution.spark_engine import UnitResults
 
 
 def test_outcome_when_it_is_told_twice_then_the_first_one_stands() -> None:
-    """
-    The accumulator's outcome of a unit stands, and the end of the job does not report it again.
-    """
+    """The accumulator's outcome of a unit stands; the end of the job does not repeat it."""
     told: list[object] = []
     gathered: UnitResults[str] = UnitResults(2, told.append)
     gathered.add((1, pickle.dumps("first")))

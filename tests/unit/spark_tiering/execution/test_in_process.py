@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def test_engine_when_it_is_cancelled_in_the_middle_then_keeps_what_is_done(tmp_path: Path) -> None:
-    """
-    A cancelled engine keeps the outcomes it has and never starts the remaining units, which are
-    lost.
-    """
+    """A cancelled engine keeps its outcomes and never starts the remaining units."""
     engine = InProcess()
     units = [Unit(number, "", tmp_path) for number in range(3)]
     outcomes = engine.run_units(units, work, lambda _: engine.cancel())

@@ -24,10 +24,7 @@ def freezes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_worker_when_units_have_imported_something_then_sets_it_apart_from_the_collector(
     freezes: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """
-    A worker freezes imported modules once after each change, so that the garbage collection after
-    each Spark task does not walk them again.
-    """
+    """A worker freezes imported modules once after each change."""
     errand = TaskContext(1, pickle.dumps(abs))
     for _ in range(3):
         assert pickle.loads(carry_out(errand, 0, pickle.dumps(-7))) == 7

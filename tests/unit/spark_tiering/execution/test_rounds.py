@@ -82,10 +82,7 @@ def test_units_when_all_are_done_then_are_one_job() -> None:
 
 
 def test_job_when_it_fails_then_units_without_an_outcome_are_jobs_of_their_own() -> None:
-    """
-    When a job fails, its known outcomes stay and each unit without one runs as a job of its own, so
-    that only the failing unit is lost.
-    """
+    """When a job fails, each unit without an outcome is a job, so that only one is lost."""
     jobs = FakeJobs(deadly=[2])
     told: list[object] = []
     outcomes = SparkEngine(jobs).run_units([-1, -2, -3, -4, -5], abs, told.append)
@@ -99,10 +96,7 @@ def test_job_when_it_fails_then_units_without_an_outcome_are_jobs_of_their_own()
 
 
 def test_job_when_it_fails_and_no_unit_can_run_then_the_engine_is_unfit() -> None:
-    """
-    When a job fails without a result and the probe fails too, the engine is unfit and no unit is
-    blamed.
-    """
+    """When a job and the probe fail, the engine is unfit and no unit is blamed."""
     jobs = FakeJobs(deadly=[0], probe_fails=True)
     with pytest.raises(EngineUnfit, match=r"^no unit can run: no worker anywhere$"):
         SparkEngine(jobs).run_units([-1, -2], abs)

@@ -27,10 +27,7 @@ from spark_tiering.execution.settings import (
     ],
 )
 def test_master_when_it_is_this_machine_then_tasks_are_tried_again(said: str, meant: str) -> None:
-    """
-    The settings of a local master let Spark repeat a task, which it does not by default; other
-    masters keep their own number.
-    """
+    """A local master lets Spark repeat a task; other masters keep their own number."""
     assert retrying(said) == meant
 
 
@@ -55,10 +52,7 @@ def test_settings_when_they_cannot_be_meant_then_are_refused() -> None:
 def test_settings_when_asked_where_spark_runs_then_say_so(
     master: str | None, is_here: bool, is_connect: bool
 ) -> None:
-    """
-    The settings say by the master whether Spark runs on this machine, in a cluster or behind a
-    connect address.
-    """
+    """The settings tell whether Spark runs here, in a cluster or behind a connect address."""
     settings = ExecutionSettings(master)
     assert (settings.is_on_this_machine, settings.is_connect) == (is_here, is_connect)
 
@@ -85,8 +79,5 @@ def test_process_when_spark_submit_has_started_it_then_knows_that() -> None:
 def test_master_when_it_is_of_a_standalone_cluster_then_says_where_it_listens(
     master: str, places: list[tuple[str, int]]
 ) -> None:
-    """
-    A standalone master gives the address of each of its hosts, and one that Spark cannot read
-    either is left for Spark to refuse.
-    """
+    """A standalone master gives each host's address; a wrong one is left for Spark to refuse."""
     assert standalone_masters(master) == places

@@ -56,10 +56,7 @@ def test_task_when_it_travels_then_stays_what_it_is() -> None:
 
 
 def test_task_when_asked_then_tells_its_segment_as_it_was_started() -> None:
-    """
-    A task describes its segment as the event that started the copy did, and the manifest repeats
-    it.
-    """
+    """A task describes its segment as the start event did, and the manifest repeats it."""
     task = copy_task(EXAMPLE)
     segment = task.segment
     assert segment.state is SegmentState.COPY_SEGMENT_STARTED
@@ -93,10 +90,7 @@ def test_task_without_time_when_made_is_refused(deadline_s: float) -> None:
 def test_options_that_no_log_can_be_made_with_when_given_are_refused(
     options: dict[str, int],
 ) -> None:
-    """
-    Options with a chunk size that no manifest can list or no memory can hold, or with an unknown
-    level, are refused.
-    """
+    """Options with an impossible chunk size or an unknown level are refused."""
     with pytest.raises(InvalidArgument):
         CopyOptions(**options)  # type: ignore[arg-type]  # numbers
 

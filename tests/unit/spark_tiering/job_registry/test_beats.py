@@ -35,19 +35,13 @@ BY = job_id(99)
 def test_beat_when_it_has_expired_then_is_overdue_after_the_allowance(
     later_ms: int, standing: JobStatus
 ) -> None:
-    """
-    A heartbeat is overdue only after its expiry plus the allowance for clock difference, so that
-    skew ends no job.
-    """
+    """A heartbeat is overdue only after its expiry plus the allowance for clocks."""
     assert BEAT.standing(NOW_MS + later_ms) is standing
     assert replace(BEAT, state=BeatState.ENDED).standing(0) is JobStatus.ENDED
 
 
 def test_beat_when_written_and_read_then_is_the_same() -> None:
-    """
-    A heartbeat reads back as written, with and without the job that ended it, in the documented
-    form.
-    """
+    """A heartbeat reads back as written, in the documented form."""
     assert parse_beat(format_beat(BEAT), 3) == BEAT
     ended = replace(BEAT, state=BeatState.ENDED, ended_by=BY)
     assert parse_beat(format_beat(ended), 3) == ended
@@ -103,10 +97,7 @@ def test_newest_beat_when_replaced_between_listing_and_reading_then_looked_for_a
 
 
 def test_newest_beat_when_what_is_listed_is_never_there_then_raised() -> None:
-    """
-    The newest heartbeat raises after a bounded number of tries when the store lists objects that it
-    does not have.
-    """
+    """Listed objects that the store does not have end in an error after bounded tries."""
     store = MemoryStore()
     job = Job(1, store).alive()
     listed = dict(store.objects)
@@ -122,10 +113,7 @@ def test_newest_beat_when_what_is_listed_is_never_there_then_raised() -> None:
 
 
 def test_job_when_its_beats_are_not_overdue_then_is_not_ended() -> None:
-    """
-    A job whose heartbeats are not overdue is not ended, and the caller gets its state without a
-    write.
-    """
+    """A job whose heartbeats are not overdue is not ended."""
     job = Job(1).alive()
     other = Job(2, job.store, WallClock(NOW_MS + TTL_MS + SKEW_MS))
     assert ended_if_overdue(other.jobs, job.job_id, other.job_id).state is BeatState.RUNNING
@@ -133,10 +121,7 @@ def test_job_when_its_beats_are_not_overdue_then_is_not_ended() -> None:
 
 
 def test_job_when_its_beats_are_overdue_then_is_over_for_good() -> None:
-    """
-    The caller takes an overdue job's next heartbeat, and that job learns at its next beat which job
-    ended it.
-    """
+    """An overdue job's next heartbeat is taken, and it learns by which job."""
     job = Job(1).alive()
     other = Job(2, job.store, WallClock(NOW_MS + TTL_MS + SKEW_MS + 1))
     ended = ended_if_overdue(other.jobs, job.job_id, other.job_id)
@@ -150,10 +135,7 @@ def test_job_when_its_beats_are_overdue_then_is_over_for_good() -> None:
 
 
 def test_job_when_it_beats_just_before_it_would_be_ended_then_stays_alive() -> None:
-    """
-    A job that beats just before its end would be written stays alive, as the end needs a free
-    number.
-    """
+    """A job that beats just before its end would be written stays alive."""
     store = MemoryStore()
     job = Job(1, MemoryStore(store.objects)).alive()
     other = Job(2, store, WallClock(NOW_MS + TTL_MS + SKEW_MS + 1))

@@ -59,9 +59,7 @@ def test_key_when_it_is_no_job_then_refused() -> None:
 def test_write_when_its_outcome_is_unknown_then_what_lies_there_decides(
     told: list[str], there: bytes | None, is_written: bool
 ) -> None:
-    """
-    After a put of unknown outcome the job reads the object to see whether it lies there (F126).
-    """
+    """After a put of unknown outcome the job reads whether its object lies there (F126)."""
     store = MemoryStore({} if there is None else {KEY: there})
     store.next_puts.extend(told)
     assert JobStore(store).write_once(KEY, b"mine") is is_written

@@ -21,10 +21,7 @@ LOGIN = {
 
 
 def test_properties_when_given_then_are_those_of_java() -> None:
-    """
-    Kafka's own property names configure users, mechanisms and stores, and any password is kept
-    whole.
-    """
+    """Kafka's property names configure users, mechanisms and stores; passwords stay whole."""
     found = client_settings(("one:9092", "two:9093"), LOGIN, 30)
     security = found.security
     assert found.bootstrap_servers == ("one:9092", "two:9093")
@@ -61,9 +58,7 @@ WRONG = {
 def test_properties_when_they_cannot_be_taken_over_then_are_refused(
     properties: dict[str, str], text: str
 ) -> None:
-    """
-    Properties that cannot be used are refused in one line with the key and without a secret value.
-    """
+    """Unusable properties are refused in one line with the key, without a secret value."""
     with pytest.raises(ConfigError, match=text) as caught:
         client_settings("one:9092", properties, 30)
     assert "hidden" not in str(caught.value)

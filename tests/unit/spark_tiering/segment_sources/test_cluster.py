@@ -1,7 +1,4 @@
-"""
-The cluster for blocking callers: facts of partitions, offsets, settings of topics and their
-changes.
-"""
+"""The cluster for blocking callers: facts of partitions, offsets, settings of topics."""
 
 from __future__ import annotations
 
@@ -63,10 +60,7 @@ def a_cluster() -> FakeTopics:
 
 
 def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
-    """
-    Each end of a log comes from its own request, and a partition without a leader has unknown ends,
-    not zero.
-    """
+    """Each end of a log is its own request; without a leader ends are unknown, not zero."""
     kafka = a_cluster()
     with opened(kafka) as cluster:
         facts = cluster.partition_facts(lambda _: True)
@@ -127,10 +121,7 @@ def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> No
 
 
 def test_facts_when_offsets_move_meanwhile_then_are_too_low_and_never_too_high() -> None:
-    """
-    Moving offsets give facts that are too low, never too high: the log start offset is read first,
-    and the last stable offset before the high watermark.
-    """
+    """Moving offsets give facts that are too low, never too high."""
     kafka = a_cluster()
     with opened(kafka) as cluster:
         cluster.partition_facts(lambda topic: topic == "plain")
@@ -139,10 +130,7 @@ def test_facts_when_offsets_move_meanwhile_then_are_too_low_and_never_too_high()
 
 
 def test_facts_when_a_leader_is_too_old_to_tell_of_the_tier_then_that_is_unknown() -> None:
-    """
-    A leader too old to report tier offsets leaves them unknown, and only callers that need them get
-    an error.
-    """
+    """A leader too old to report tier offsets leaves them unknown."""
     kafka = a_cluster()
     kafka.offsets_version_max = 7
     with opened(kafka) as cluster:
@@ -157,10 +145,7 @@ def test_facts_when_a_leader_is_too_old_to_tell_of_the_tier_then_that_is_unknown
 
 
 def test_facts_when_settings_may_not_be_read_then_nothing_is_told() -> None:
-    """
-    Without the right to read settings the facts of a topic are an error, since a tiered one might
-    pass for untiered.
-    """
+    """Without the right to read settings the facts of a topic are an error."""
     kafka = a_cluster()
     kafka.topics["tiered"].code_of_settings = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     with opened(kafka) as cluster, pytest.raises(LogNotPermitted, match="DESCRIBE_CONFIGS"):
@@ -210,10 +195,7 @@ def test_ends_of_epochs_when_asked_then_each_partition_by_its_own_epoch() -> Non
 
 
 def test_settings_when_asked_then_say_what_is_set_on_the_topic() -> None:
-    """
-    The answer distinguishes settings in force from settings set on the topic, which may have to be
-    unset again.
-    """
+    """The answer tells settings in force from settings set on the topic."""
     kafka = a_cluster()
     with opened(kafka) as cluster:
         names = ("retention.ms", "remote.storage.enable", "no.such.setting")
@@ -261,10 +243,7 @@ REFUSALS: dict[str, tuple[int, str | None, type[Exception], str]] = {
 def test_change_when_it_is_not_taken_then_the_error_says_what_helps(
     code: int, reason: str | None, error: type[Exception], text: str
 ) -> None:
-    """
-    A refused change gives one of three errors with the reason: invalid, not authorized, or perhaps
-    later.
-    """
+    """A refused change is one of three errors: invalid, not authorized, or perhaps later."""
     kafka = a_cluster()
     kafka.change = TopicRequestOutcome(code, reason)
     with opened(kafka) as cluster, pytest.raises(error, match=rf"topic tiered.*{text}"):
@@ -295,10 +274,7 @@ def test_cluster_when_closed_then_calls_are_refused_and_connections_are_closed()
 
 
 def test_cluster_when_its_settings_cannot_be_meant_then_is_refused_before_anything() -> None:
-    """
-    A cluster with an invalid address, time or property is refused in one line before any
-    connection.
-    """
+    """An invalid address, time or property is refused before any connection."""
     wrong: list[dict[str, Any]] = [
         {"bootstrap_servers": "broker"},
         {"bootstrap_servers": ""},

@@ -1,6 +1,4 @@
-"""
-The survey: from a source and the cluster's facts to the input of a plan, over partitions in memory.
-"""
+"""The survey: from a source and the cluster's facts to the input of a plan, in memory."""
 
 from __future__ import annotations
 
@@ -86,10 +84,7 @@ def shorter(files: MemoryFiles) -> MemoryFiles:
 
 
 def test_partition_when_it_is_surveyed_then_has_segments_history_and_facts() -> None:
-    """
-    A surveyed partition has the segments of its listing, the epochs of its checkpoint file and the
-    cluster's facts.
-    """
+    """A surveyed partition has its segments, the checkpoint's epochs and the cluster's facts."""
     files = example_partition()
     (one,), unusable = surveyed(found(files), facts={ORDERS: FACTS})
     assert unusable == []
@@ -177,10 +172,7 @@ MISFITS = {
 def test_partition_when_it_does_not_fit_then_is_of_no_use(
     replica: FoundPartition, facts: Mapping[TopicIdPartition, ClusterPartition] | None, why: str
 ) -> None:
-    """
-    An inconsistent partition is reported with place and reason, and the others are surveyed without
-    it.
-    """
+    """An inconsistent partition is reported with place and reason; the others are surveyed."""
     neighbour = found(partition=TopicIdPartition(ID, "orders", 4))
     told = None if facts is None else {**facts, neighbour.partition: FACTS}
     (one,), unusable = surveyed(replica, neighbour, facts=told, cluster_id=CLUSTER)
@@ -207,9 +199,7 @@ def test_unusable_when_the_source_tells_of_it_then_stays_told() -> None:
 
 
 def test_partition_when_its_leaders_are_not_known_then_has_no_history() -> None:
-    """
-    A partition whose checkpoint file is missing or damaged has no history, and the survey goes on.
-    """
+    """A partition whose checkpoint is missing or damaged has no history."""
     for content in (None, b"0\n1\ntorn"):
         files = changed(example_partition(), checkpoint=content)
         (one,), unusable = surveyed(found(files), facts={ORDERS: FACTS})
@@ -257,10 +247,7 @@ def test_f113_replicas_when_there_are_several_then_one_log_is_taken(
 def test_f113_replica_when_it_differs_from_the_leaders_log_then_counts_as_far_as_both_agree() -> (
     None
 ):
-    """
-    A replica's records that differ from the leader's log are not stable and never copied, even
-    below the last stable offset.
-    """
+    """A replica's records that differ from the leader's log are never stable."""
     asked: list[Mapping[TopicIdPartition, int]] = []
 
     def epoch_ends(epochs: Mapping[TopicIdPartition, int]) -> dict[TopicIdPartition, Any]:
@@ -276,10 +263,7 @@ def test_f113_replica_when_it_differs_from_the_leaders_log_then_counts_as_far_as
 
 
 def test_f113_replica_when_it_cannot_be_held_to_its_leader_then_nothing_of_it_is_stable() -> None:
-    """
-    A replica that cannot be compared with its leader, for lack of an answer or of its history, has
-    no stable records.
-    """
+    """A replica that cannot be compared with its leader has no stable records."""
     (one,), _ = surveyed(found(), facts={ORDERS: FACTS}, epoch_ends=lambda _: {})
     assert one.source.last_stable_offset is None
     files = changed(example_partition(), checkpoint=None)
@@ -314,10 +298,7 @@ def test_compacted_topic_when_surveyed_then_its_segments_may_have_holes() -> Non
 
 
 def test_last_stable_offset_when_offline_and_compacted_then_is_found_behind_a_hole() -> None:
-    """
-    Offline, the last stable offset of a compacted partition is found behind a hole by reading the
-    records after the newest snapshot.
-    """
+    """Offline, the last stable offset of a compacted log is found behind a hole."""
     log = example_partition().contents["00000000000000000120.log"]
     files = changed(
         example_partition().without("251.snapshot", "120.snapshot"),

@@ -47,9 +47,7 @@ def batch(base_offset: int, epoch: int) -> LogBatch:
 def test_check_point_when_it_is_not_right_then_says_how(
     content: bytes, kind: SegmentFindingKind, text: str
 ) -> None:
-    """
-    A checkpoint file that is not text, has epochs that do not rise, or is missing is a finding.
-    """
+    """A checkpoint that is not text, does not rise, or is missing is a finding."""
     found = epochs_of_file("f", content)
     assert isinstance(found, SegmentFinding)
     assert found.kind is kind
@@ -77,10 +75,7 @@ def test_history_when_cut_then_is_the_segments(
     carried: tuple[tuple[int, int], ...],
     own: tuple[tuple[int, int], ...],
 ) -> None:
-    """
-    The epochs of a segment include those from the log's start, and the listed ones begin at the
-    segment's base offset.
-    """
+    """The listed epochs of a segment begin at its base offset."""
     assert epochs_until(HISTORY, next_offset) == carried
     assert epochs_within(HISTORY, base_offset, next_offset) == own
 

@@ -23,9 +23,7 @@ def read_all(stream: FileStream) -> bytes:
 
 
 def test_stream_when_read_then_gives_each_byte_once_and_in_order() -> None:
-    """
-    A stream gives each byte of the file once and in order, to its reader and to its listeners.
-    """
+    """A stream gives each byte once and in order, to its reader and its listeners."""
     files, heard = MemoryFiles({"f": CONTENT}), bytearray()
     stream = FileStream(files, "f", 200, SegmentPart.LOG, piece_bytes=64, on_piece=heard.extend)
     assert read_all(stream) == CONTENT == heard
@@ -35,10 +33,7 @@ def test_stream_when_read_then_gives_each_byte_once_and_in_order() -> None:
 
 
 def test_stream_when_the_source_says_its_pieces_then_reads_in_these() -> None:
-    """
-    A stream reads in pieces of the size that its source asks for, which is larger for a remote
-    source.
-    """
+    """A stream reads in pieces of the size that its source asks for."""
     near, far = MemoryFiles({"f": bytes(PIECE_BYTES * 3)}), Far({"f": bytes(PIECE_BYTES * 3)})
     for files, largest in ((near, PIECE_BYTES), (far, 2 * PIECE_BYTES)):
         assert len(read_all(FileStream(files, "f", PIECE_BYTES * 3, SegmentPart.LOG))) > 0
@@ -55,9 +50,7 @@ def test_stream_when_the_source_says_its_pieces_then_reads_in_these() -> None:
     ],
 )
 def test_stream_when_the_size_was_told_wrong_then_says_so(told: int, text: str) -> None:
-    """
-    A stream whose source returns fewer bytes than announced raises and reads nothing after that.
-    """
+    """A stream whose source returns fewer bytes than announced raises."""
     stream = FileStream(MemoryFiles({"f": CONTENT}), "f", told, SegmentPart.LOG, piece_bytes=64)
     read_all(stream)
     assert stream.finding is not None

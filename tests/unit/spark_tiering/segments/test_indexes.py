@@ -142,10 +142,7 @@ def test_offset_index_when_it_is_not_right_then_says_how(
     ],
 )
 def test_time_index_when_nothing_later_lies_before_then_is_right(content: bytes) -> None:
-    """
-    A time index is right when no later record lies before an entry and its last time is the
-    segment's largest.
-    """
+    """A time index is right when its entries cover all before them and the last is the largest."""
     assert judge_times(content) is None
 
 

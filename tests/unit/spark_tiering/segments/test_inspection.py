@@ -43,9 +43,7 @@ RECORDED_RULES = InspectionRules(index_interval_bytes=300)
 
 
 def test_segments_when_every_file_is_right_then_are_copied_as_they_are() -> None:
-    """
-    Sound segments have no finding, are copied as they are, and their epochs are cut to the segment.
-    """
+    """Sound segments have no finding and are copied as they are."""
     first, second = inspect_all(example_partition())
     assert first.findings == second.findings == ()
     assert second.blockers == ()
@@ -83,10 +81,7 @@ def test_segments_of_a_broker_when_inspected_one_by_one_then_need_nothing_before
 def test_files_when_all_are_missing_then_are_made_as_the_broker_wrote_them(
     files: MemoryFiles, rules: InspectionRules
 ) -> None:
-    """
-    Files rebuilt from the logs alone equal the broker's byte for byte, except for indexes where the
-    broker stopped within a segment.
-    """
+    """Files rebuilt from the logs equal the broker's, but for indexes where it stopped."""
     stored = inspect_all(files, rules)
     made = inspect_all(files.without(*COMPANIONS), rules)
     assert len(made) == 2
@@ -184,10 +179,7 @@ def test_first_segment_when_inspected_alone_then_has_nothing_before_it() -> None
 
 
 def test_transaction_over_segments_when_aborted_then_begins_where_it_began() -> None:
-    """
-    An aborted transaction over several segments begins at its first offset, from the snapshot or
-    the earlier segments.
-    """
+    """An aborted transaction over segments begins at its first offset."""
     txn = Producer(9, 0, 0, is_transactional=True)
     parts = [data_batch(0, T_MS, producer=txn), data_batch(10, T_MS)]
     second = marker_batch(20, T_MS, txn) + data_batch(21, T_MS, count=1)
@@ -213,10 +205,7 @@ def test_records_without_times_when_inspected_then_the_file_tells_the_age() -> N
 
 
 def test_log_when_it_is_inspected_then_is_read_once_and_heard_whole() -> None:
-    """
-    An inspection reads the log once and passes all of its bytes to the listener, for example for a
-    hash.
-    """
+    """An inspection reads the log once and passes all bytes to the listener."""
     files, digest = example_partition(), hashlib.sha256()
     inspect_segment(files, ListedSegment(120, 251), on_piece=digest.update)
     assert digest.digest() == hashlib.sha256(LOG_BYTES).digest()

@@ -18,9 +18,7 @@ def test_segments_when_listed_then_each_ends_where_the_next_begins() -> None:
 
 
 def test_files_in_other_forms_when_listed_then_are_no_segments() -> None:
-    """
-    Files being deleted, cleaned or swapped, and files whose name is no offset, are not listed.
-    """
+    """Files being deleted, cleaned or swapped, or without an offset, are not listed."""
     names = [
         f"{BASE}.log.deleted",
         f"{BASE}.log.cleaned",

@@ -48,10 +48,7 @@ def test_state_when_its_snapshot_is_no_good_then_an_older_one_is_gone_on_from(
 
 
 def test_state_when_there_is_no_snapshot_then_the_start_of_the_log_tells() -> None:
-    """
-    A log from its first offset starts with no producers, and any other one without a snapshot with
-    unknown producers.
-    """
+    """Only a log from its first offset starts with no producers, else they are unknown."""
     bare = example_partition().without(".snapshot")
     found = state_at(bare, 251)
     assert found.producers is not None
@@ -80,10 +77,7 @@ def test_state_when_a_listed_segment_has_gone_then_is_not_known() -> None:
 
 
 def test_epochs_when_asked_for_then_come_from_the_start_of_the_log() -> None:
-    """
-    Without a checkpoint file the epochs come from the log, and only when it is complete from its
-    start.
-    """
+    """Without a checkpoint the epochs come from a log complete from its start."""
     files = example_partition()
     segments = list_segments(files.facts())
     assert state_before(files, segments, 251, with_epochs=True).epochs == ((4, 0),)
@@ -92,10 +86,7 @@ def test_epochs_when_asked_for_then_come_from_the_start_of_the_log() -> None:
 
 
 def test_last_stable_offset_when_a_transaction_is_open_then_lies_at_its_first_offset() -> None:
-    """
-    The last stable offset is the first offset of the open transaction, 245, without the active
-    segment that aborts it.
-    """
+    """The last stable offset is the first of the open transaction, 245, not yet aborted."""
     files = example_partition()
     assert last_stable_offset(files) == LastStable(257, "")
     files.contents["00000000000000000251.log"] = b""
@@ -105,10 +96,7 @@ def test_last_stable_offset_when_a_transaction_is_open_then_lies_at_its_first_of
 
 
 def test_last_stable_offset_of_a_broker_when_it_was_stopped_then_is_its_log_end() -> None:
-    """
-    After a clean stop the last stable offset is the log end, by the newest snapshot and the active
-    segment alone.
-    """
+    """After a clean stop the last stable offset is the log end."""
     files = recorded_partition()
     assert last_stable_offset(files).offset == 139
     assert read_bytes(files, "000.log") == read_bytes(files, "062.log") == 0
@@ -123,10 +111,7 @@ def test_last_stable_offset_of_a_broker_when_it_was_stopped_then_is_its_log_end(
 def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_before_that(
     tail: bytes,
 ) -> None:
-    """
-    With an unfinished tail in the active segment the last stable offset lies at or below the last
-    whole batch.
-    """
+    """With an unfinished tail the last stable offset lies at or below the last whole batch."""
     files = example_partition()
     files.contents["00000000000000000251.log"] += tail
     assert last_stable_offset(files).offset == 257
@@ -157,18 +142,14 @@ def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_befo
 def test_f109_last_stable_offset_when_files_do_not_tell_then_is_unknown(
     files: MemoryFiles, text: str
 ) -> None:
-    """
-    The last stable offset is unknown, with the missing file named, when the files do not prove it.
-    """
+    """The last stable offset is unknown, and the file named, when files do not prove it."""
     found = last_stable_offset(files)
     assert found.offset is None
     assert text in found.detail
 
 
 def test_snapshot_beyond_the_end_of_the_log_when_met_then_is_not_believed() -> None:
-    """
-    A snapshot beyond the end of the log, left over from a truncation, is skipped for an older one.
-    """
+    """A snapshot beyond the end of the log is skipped for an older one."""
     files = example_partition()
     files.contents["00000000000000000900.snapshot"] = GOOD["00000000000000000120.snapshot"]
     files.contents["00000000000000000251.log"] = b""

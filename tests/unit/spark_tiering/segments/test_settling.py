@@ -73,10 +73,7 @@ SWAPPED = GOOD[f"{SECOND}.index"][8:] + GOOD[f"{SECOND}.index"][:8]
 def test_file_when_it_is_missing_or_wrong_then_is_made_anew(
     part: SegmentPart, kind: SegmentFindingKind, contents: dict[str, bytes | None]
 ) -> None:
-    """
-    A missing or wrong companion file is reported, and the copy gets the file that a broker would
-    have written.
-    """
+    """A wrong companion file is reported, and the copy gets the broker's."""
     report = second_of(changed(example_partition(), **contents))
     assert kinds(report) == [(part, kind)]
     assert report.blockers == ()
@@ -87,10 +84,7 @@ def test_file_when_it_is_missing_or_wrong_then_is_made_anew(
 
 
 def test_transaction_index_when_nothing_was_aborted_then_is_not_copied() -> None:
-    """
-    Without aborted transactions no transaction index is copied, and an index that lists some is
-    wrong.
-    """
+    """Without aborted transactions no transaction index is copied."""
     files = example_partition()
     files.contents[f"{FIRST}.txnindex"] = GOOD[f"{SECOND}.txnindex"]
     report = inspect_all(files)[0]
@@ -103,9 +97,7 @@ def test_transaction_index_when_nothing_was_aborted_then_is_not_copied() -> None
 
 
 def test_sparser_index_of_an_older_broker_when_inspected_then_is_taken_as_it_is() -> None:
-    """
-    A sparser index of an older broker is copied as it is when its entries lead to the right places.
-    """
+    """A sparser index of an older broker is copied as it is."""
     sparse = GOOD[f"{SECOND}.index"][8:16]
     report = second_of(changed(example_partition(), index=sparse))
     assert report.findings == ()
@@ -113,10 +105,7 @@ def test_sparser_index_of_an_older_broker_when_inspected_then_is_taken_as_it_is(
 
 
 def test_f109_state_when_nothing_tells_it_then_no_snapshot_is_made_up() -> None:
-    """
-    Without a known state no empty snapshot is made, because it would forget open transactions, and
-    the segment is not copied.
-    """
+    """Without a known state no empty snapshot is made, and nothing is copied."""
     report = second_of(changed(example_partition(), snapshot=None, snapshot_before=None))
     assert kinds(report) == [
         (SNAPSHOT, SegmentFindingKind.MISSING),
@@ -170,10 +159,7 @@ def test_f109_epoch_when_no_batch_has_the_first_offset_then_is_not_guessed() -> 
 
 
 def test_aborts_when_the_transactions_before_are_not_known_then_are_not_made_up() -> None:
-    """
-    A transaction index is not rebuilt when earlier transactions are unknown, since their first
-    offset decides which records readers drop.
-    """
+    """A transaction index is not rebuilt when earlier transactions are unknown."""
     files = changed(example_partition(), txnindex=None, snapshot_before=None)
     report = second_of(files)
     assert (TXN, SegmentFindingKind.UNKNOWN) in kinds(report)
@@ -183,9 +169,7 @@ def test_aborts_when_the_transactions_before_are_not_known_then_are_not_made_up(
 
 
 def test_file_that_is_right_when_the_state_before_is_not_known_then_is_taken() -> None:
-    """
-    A companion file that agrees with the segment is copied even when the state before is unknown.
-    """
+    """A companion file that agrees with the segment is copied even without the state before."""
     report = second_of(changed(example_partition(), snapshot_before=None))
     assert report.findings == ()
     assert report.blockers == ()
@@ -204,10 +188,7 @@ def test_file_that_is_right_when_the_state_before_is_not_known_then_is_taken() -
 def test_f109_epochs_when_the_check_point_is_wrong_then_come_from_the_log_or_block(
     checkpoint: bytes | None, kind: SegmentFindingKind
 ) -> None:
-    """
-    With a wrong checkpoint file, epochs come from a log complete from its start, or the segment is
-    not copied.
-    """
+    """With a wrong checkpoint, epochs come from a complete log, or nothing is copied."""
     files = changed(example_partition(), checkpoint=checkpoint)
     alone, known = second_of(files), inspect_all(files)[1]
     assert kinds(alone) == [(EPOCHS, kind), (EPOCHS, SegmentFindingKind.UNKNOWN)]
@@ -220,10 +201,7 @@ def test_f109_epochs_when_the_check_point_is_wrong_then_come_from_the_log_or_blo
 
 
 def test_abort_when_its_data_lies_before_and_nothing_tells_of_it_then_blocks() -> None:
-    """
-    An abort whose data lies before the segment, with unknown state, blocks the copy, as its first
-    offset is missing.
-    """
+    """An abort whose data lies before the segment, with unknown state, blocks the copy."""
     txn = Producer(9, 0, 0, is_transactional=True)
     log = marker_batch(20, T_MS, txn) + data_batch(21, T_MS, count=1)
     files = MemoryFiles({f"{20:020d}.log": log, f"{22:020d}.log": b""})
@@ -233,10 +211,7 @@ def test_abort_when_its_data_lies_before_and_nothing_tells_of_it_then_blocks() -
 
 
 def test_log_that_no_broker_would_have_taken_when_inspected_then_blocks() -> None:
-    """
-    A log that no broker accepts, with plain data in an open transaction, blocks the copy with that
-    reason.
-    """
+    """A log that no broker accepts blocks the copy with that reason."""
     txn = Producer(9, 0, 0, is_transactional=True)
     plain = dataclasses.replace(txn, is_transactional=False)
     log = data_batch(0, T_MS, producer=txn) + data_batch(10, T_MS, producer=plain)
@@ -253,10 +228,7 @@ def test_log_that_no_broker_would_have_taken_when_inspected_then_blocks() -> Non
 def test_index_when_it_would_be_too_large_then_is_not_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """
-    An index that an interval of zero would make too large blocks the copy, while an existing one is
-    copied.
-    """
+    """An index that would become too large blocks the copy; an existing one is copied."""
     monkeypatch.setattr(passing, "INDEX_BYTES_MAX", 64)
     segment, rules = ListedSegment(120, 251), InspectionRules(index_interval_bytes=0)
     files = example_partition()

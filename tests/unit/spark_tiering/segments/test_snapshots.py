@@ -69,10 +69,7 @@ def test_snapshot_when_the_state_is_known_then_is_held_to_it(
 def test_snapshot_when_only_the_segment_is_known_then_is_held_to_that(
     found: tuple[ProducerEntry, ...], text: str
 ) -> None:
-    """
-    Without the state before, a snapshot must agree with the segment and may hold anything from
-    before offset 100.
-    """
+    """Without the state before, a snapshot must agree with the segment alone."""
     assert judge(found, is_whole=False) == "" if not text else text in judge(found, is_whole=False)
 
 

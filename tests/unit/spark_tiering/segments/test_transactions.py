@@ -30,9 +30,7 @@ def marker(ended: EndedTransaction) -> LogBatch:
 def judge(
     content: bytes, *, is_whole: bool = True, seen: list[EndedTransaction] | None = None
 ) -> SegmentFinding | None:
-    """
-    Judge a file; *seen* are the transactions whose first offset the state knows, by default all.
-    """
+    """Judge a file; *seen* are the transactions with a known first offset, by default all."""
     stream = FileStream(MemoryFiles({"x": content}), "x", len(content), SegmentPart.TXN_INDEX)
     judged = TxnIndexJudge(stream, is_whole=is_whole)
     for ended in ALL:
@@ -52,10 +50,7 @@ def row(*fields: int, version: int = 0) -> bytes:
     ],
 )
 def test_index_when_readers_drop_what_was_aborted_then_is_right(content: bytes) -> None:
-    """
-    A transaction index is right when it has every abort from its true first offset, and may begin a
-    search too early for later ones.
-    """
+    """A transaction index is right when it has every abort from its true first offset."""
     assert judge(content) is None
 
 
@@ -135,10 +130,7 @@ def test_index_when_aborted_records_would_be_read_or_good_ones_dropped_then_is_w
 def test_index_when_the_beginning_is_not_known_then_only_what_was_seen_counts(
     content: bytes, *, is_right: bool
 ) -> None:
-    """
-    Where the first offset of a transaction lies before the segment, the index is judged by the seen
-    records alone.
-    """
+    """Where a first offset lies before the segment, only the seen records count."""
     found = judge(content, is_whole=False, seen=[SECOND])
     assert (found is None) is is_right
 

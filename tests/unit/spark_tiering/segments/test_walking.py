@@ -91,10 +91,7 @@ def changed(at: int, value: int, content: bytes = LOG) -> bytes:
 def test_log_when_it_is_not_sound_then_says_what_and_where(
     content: bytes, kind: SegmentFindingKind, stop: int, text: str, piece_bytes: int
 ) -> None:
-    """
-    A walk gives the batches before a fault, then one finding with its byte position, and nothing
-    behind it.
-    """
+    """A walk gives the batches before a fault, then one finding with its position."""
     found, batches = walk(content, piece_bytes=piece_bytes)
     assert found.finding is not None
     assert found.finding.kind is kind

@@ -108,9 +108,7 @@ def test_fault_that_stays_when_raised_is_one_error_with_the_store_in_it(
 
 @pytest.mark.parametrize("kind", list(S3FaultKind))
 def test_fault_when_repeated_is_tried_as_often_as_its_policy_says(kind: S3FaultKind) -> None:
-    """
-    A request is repeated as its policy says, with bounded pauses, and the last fault is raised.
-    """
+    """A request is repeated as its policy says, and the last fault is raised."""
     pauses: list[float] = []
     asked = []
 

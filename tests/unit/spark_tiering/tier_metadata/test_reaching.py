@@ -91,9 +91,7 @@ def test_service_when_it_is_just_starting_then_is_waited_for(
 def test_service_when_nobody_takes_a_connection_then_is_said_in_one_line(
     error: OSError, says: str
 ) -> None:
-    """
-    A service that accepts no connection gives one line with the system's error and the address.
-    """
+    """A service that accepts no connection gives one line with error and address."""
     with pytest.raises(SidecarUnavailable) as raised:
         require_reached(Address(error), patience_s=0.0)
     text = str(raised.value)
@@ -103,9 +101,7 @@ def test_service_when_nobody_takes_a_connection_then_is_said_in_one_line(
 
 
 def test_service_when_nothing_is_heard_then_is_given_up() -> None:
-    """
-    An address that drops packets fails after the connection timeout, not after the metadata's.
-    """
+    """An address that drops packets fails after the connection timeout."""
     with pytest.raises(SidecarUnavailable, match=r"nobody answered for 0\.01 s"):
         require_reached(Silent(None), connect_s=0.01)
 
