@@ -41,7 +41,7 @@ class JournalBook:
         assert before is None or not before.is_open, before
         now_ms = self._jobs.now_ms()
         return AdoptionJournal(
-            self.topic,
+            *self.topic,
             cluster_id,
             1 if before is None else before.generation + 1,
             AdoptionStep.OPENING,
@@ -50,6 +50,7 @@ class JournalBook:
             now_ms,
             dict(settings),
             dict(log_starts),
+            trouble="",
         )
 
     def write(self, journal: AdoptionJournal) -> None:

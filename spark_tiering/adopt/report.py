@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_tiering.adopt.outcomes import AdoptionRefusal, TopicStatus
-from spark_tiering.copy_job.report import CopyFate, end_fields, not_fine_lines, receipt_fields
+from spark_tiering.copy_job.report import CopyFate, not_fine_lines
 from spark_tiering.copy_plan.summary import size_text
+from spark_tiering.layout.strict_json import plain_values
 from spark_tiering.reporting.progress import span_text
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ def _fields(one: TopicOutcome) -> dict[str, Any]:
         "windowMs": one.window_ms,
         "stopped": one.stopped,
         "findings": list(one.findings),
-        "copies": [receipt_fields(receipt) for receipt in one.receipts],
-        "ends": [end_fields(end) for end in one.ends],
+        "copies": plain_values(one.receipts),
+        "ends": plain_values(one.ends),
     }
 
 

@@ -306,17 +306,13 @@ class CopyExecution:
             fate, detail = self._end(run.partition, end, custom, is_begun=is_begun)
             if fate is not CopyFate.ENDED:
                 run.stop("open-copy-not-ended")
+        at, why = run.partition, end.reason.value
         self.ends.append(
             EndReceipt(
-                run.partition,
-                end.uuid,
-                end.start_offset,
-                end.last_offset,
-                fate,
-                end.reason.value,
-                detail,
+                at.topic, at.topic_id, at.partition, end.uuid, end.start_offset, end.last_offset,
+                fate, why, detail,
             )
-        )
+        )  # fmt: skip
 
     def _end(
         self,

@@ -19,7 +19,7 @@ from spark_tiering.copy_job.job_lease import (
     stop_signals,
 )
 from spark_tiering.copy_job.planning import PlanningStop, look_around, plan_now
-from spark_tiering.copy_job.report import CopyFate, JobReport, hindrances, receipt_fields
+from spark_tiering.copy_job.report import CopyFate, JobReport, hindrances
 from spark_tiering.copy_plan.document import fingerprint, format_plan
 from spark_tiering.copy_plan.reasons import CopyMode, LeftOpen
 from spark_tiering.copy_plan.staleness import why_stale
@@ -176,7 +176,7 @@ def carry_out(
 def _keep(records: JobRecords, receipts: Sequence[CopyReceipt]) -> None:
     """Store receipts; where that fails the report still has them."""
     try:
-        records.add_receipts([receipt_fields(one) for one in receipts])
+        records.add_receipts(receipts)
     except RlmmError as error:
         _log.warning("receipts of %d segments could not be kept: %s", len(receipts), error)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from spark_tiering.copy_job.report import CopyFate, CopyReceipt
 from spark_tiering.copy_plan.reasons import CopyMode, SegmentAction
+from spark_tiering.layout.strict_json import HexBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,22 +179,25 @@ class PartitionRun:
         result, fate = state.result, state.fate
         if fate is None:
             fate = CopyFate.LEFT_OPEN if state.is_started else CopyFate.NOT_BEGUN
+        crc = None if result is None else result.log_crc64nvme
         return CopyReceipt(
-            self.partition,
+            self.partition.topic,
+            self.partition.topic_id,
+            self.partition.partition,
             copy.uuid,
             copy.start_offset,
             copy.last_offset,
-            copy.action,
             fate,
             state.why or ("" if fate is CopyFate.FINISHED else self.why_stopped),
             state.detail,
-            copy.size_bytes if fate is CopyFate.FINISHED else 0,
-            0 if result is None else result.stored_bytes,
-            0 if result is None else result.requests,
-            0.0 if result is None else result.seconds,
-            state.offset,
-            None if result is None else result.log_crc64nvme,
-            () if result is None else result.findings,
+            action=copy.action,
+            log_bytes=copy.size_bytes if fate is CopyFate.FINISHED else 0,
+            stored_bytes=0 if result is None else result.stored_bytes,
+            requests=0 if result is None else result.requests,
+            seconds=0.0 if result is None else round(result.seconds, 3),
+            offset=state.offset,
+            crc64nvme=None if crc is None else HexBytes(crc.to_bytes(8)),
+            findings=() if result is None else result.findings,
         )
 
 

@@ -9,10 +9,12 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from rlmm.errors import StoreError, StoreUnavailable
 from spark_tiering.job_registry.heartbeats import SKEW_MS, BeatState, ended_if_overdue, read_beat
 from spark_tiering.job_registry.ids import began_ms
-from spark_tiering.job_registry.job_store import fields_bytes, read_fields
+from spark_tiering.job_registry.job_store import read_record, record_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
 
 _ATTEMPTS_MAX: Final = 20
 _NOBODY: Final = ""
+
+
+class Claim(msgspec.Struct, frozen=True, rename="camel"):
+    job_id: str
+    """Empty where the topic was given back."""
 
 
 class TopicsClaimed(NamedTuple):
@@ -61,7 +68,7 @@ class Claims:
         self._monotonic_s = monotonic_s
         self._held: dict[JobTopic, int] = {}
         self._looked_s: dict[JobTopic, float] = {}
-        self._own = fields_bytes({"jobId": heart.job_id})
+        self._own = record_bytes(Claim(heart.job_id))
 
     @property
     def held(self) -> tuple[JobTopic, ...]:
@@ -109,9 +116,8 @@ class Claims:
         raise StoreUnavailable(msg)
 
     def _holder(self, topic: JobTopic, generation: int) -> str:
-        fields = read_fields(self._jobs.read(self._jobs.claim_key(topic, generation)))
-        holder = None if fields is None else fields.get("jobId")
-        return holder if isinstance(holder, str) else "unreadable"
+        claim = read_record(self._jobs.read(self._jobs.claim_key(topic, generation)), Claim)
+        return "unreadable" if claim is None else claim.job_id
 
     def _why_busy(self, topic: JobTopic, holder: str) -> TopicsBusy | None:
         """End the job *holder* where its beats are overdue; else say why the topic is busy."""
@@ -173,4 +179,4 @@ class Claims:
             generation = self._held.pop(topic, None)
             if generation is not None:
                 key = self._jobs.claim_key(topic, generation + 1)
-                self._jobs.write_once(key, fields_bytes({"jobId": _NOBODY}))
+                self._jobs.write_once(key, record_bytes(Claim(_NOBODY)))

@@ -18,9 +18,9 @@ from spark_tiering.job_registry.heartbeats import (
     SKEW_MS,
     BeatState,
     Heartbeat,
-    format_beat,
     read_beat,
 )
+from spark_tiering.job_registry.job_store import record_bytes
 
 if TYPE_CHECKING:
     from spark_tiering.job_registry.job_store import JobStore
@@ -95,7 +95,7 @@ class HeartbeatThread:
             holds_ms = self._ttl_ms if state is BeatState.RUNNING else 0
             beat = replace(self._own, number=number, state=state, expires_at_ms=now_ms + holds_ms)
             key = self._jobs.beat_key(self.job_id, number)
-            if self._jobs.write_once(key, format_beat(beat)):
+            if self._jobs.write_once(key, record_bytes(beat)):
                 self._passed(beat)
                 return True
             found = read_beat(self._jobs, self.job_id, number)

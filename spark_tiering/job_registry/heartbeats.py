@@ -12,8 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rlmm.errors import StoreUnavailable
-from spark_tiering.job_registry.job_store import fields_bytes, read_fields
-from spark_tiering.layout.strict_json import JsonFault, plain_values, typed_value
+from spark_tiering.job_registry.job_store import read_record, record_bytes
 
 if TYPE_CHECKING:
     from spark_tiering.job_registry.job_store import JobStore
@@ -67,16 +66,9 @@ class Heartbeat(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
         return own == (other.host, other.pid, other.started_ms)
 
 
-def format_beat(beat: Heartbeat) -> bytes:
-    return fields_bytes(plain_values(beat))
-
-
 def parse_beat(content: bytes, number: int) -> Heartbeat:
     """Return the beat *number*; an unreadable one is taken for a beat that never expires."""
-    try:
-        beat = typed_value(read_fields(content), Heartbeat)
-    except JsonFault:
-        beat = None
+    beat = read_record(content, Heartbeat)
     if beat is None or beat.number != number:
         return Heartbeat(number, BeatState.RUNNING, NEVER_MS, "unreadable", 0, 0)
     return beat
@@ -119,7 +111,7 @@ def ended_if_overdue(jobs: JobStore, job_id: str, by: str) -> Heartbeat:
             expires_at_ms=now_ms,
             ended_by=by,
         )
-        if not jobs.write_once(jobs.beat_key(job_id, end.number), format_beat(end)):
+        if not jobs.write_once(jobs.beat_key(job_id, end.number), record_bytes(end)):
             continue
         # The number may have been free because the job has beaten, and removed, a beat of it:
         # then there is a newer one, and the job is alive.

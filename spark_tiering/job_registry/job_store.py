@@ -6,13 +6,16 @@ a writer whose write succeeded may rely on its own object.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import msgspec
 
 from rlmm.base.clock import SYSTEM_CLOCK
 from rlmm.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
 from rlmm.metadata.ids import SegmentId, TopicIdPartition
 from spark_tiering.job_registry.ids import began_ms
 from spark_tiering.layout.object_names import main_key
+from spark_tiering.layout.strict_json import JsonFault, plain_values, typed_value
 from spark_tiering.stores.content import BytesContent
 from spark_tiering.stores.results import (
     ObjectAbsent,
@@ -25,7 +28,7 @@ from spark_tiering.stores.results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from rlmm.metadata.ids import Uuid
     from spark_tiering.stores.protocol import ObjectStore
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 FOLDER: Final = "rlmm-jobs/"
 SMALL_BYTES_MAX: Final = 64 * 1024
 
+_R = TypeVar("_R", bound=msgspec.Struct)
 _WRITES_MAX: Final = 4
 """Attempts to write an object while the outcome is unknown."""
 
@@ -153,10 +157,18 @@ def number_of(key: str, folder: str, suffix: str) -> int | None:
     return None
 
 
-def fields_bytes(fields: Mapping[str, Any]) -> bytes:
-    """Return an object of JSON on one line; equal fields are equal bytes."""
-    line = json.dumps(dict(fields), separators=(",", ":"), ensure_ascii=False)
+def record_bytes(record: msgspec.Struct) -> bytes:
+    """Return *record* as an object of JSON on one line; equal records are equal bytes."""
+    line = json.dumps(plain_values(record), separators=(",", ":"), ensure_ascii=False)
     return f"{line}\n".encode()
+
+
+def read_record(content: bytes | None, of: type[_R]) -> _R | None:
+    """Return the record in *content*; `None` for other content, and for none."""
+    try:
+        return typed_value(read_fields(content), of)
+    except JsonFault:
+        return None
 
 
 def read_fields(content: bytes | None) -> dict[str, Any] | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from rlmm.errors import InvalidArgument, StoreUnsuitable
+import msgspec
+
+from rlmm.errors import InvalidArgument
 from spark_tiering.copy_plan.document import DOCUMENT_BYTES_MAX
-from spark_tiering.job_registry.job_store import fields_bytes, number_of, read_fields
+from spark_tiering.job_registry.job_store import number_of, record_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -21,6 +23,11 @@ PAUSE: Final = "pause"
 RECEIPTS: Final = "receipts/"
 RECEIPTS_SUFFIX: Final = ".jsonl"
 BYTES_MAX: Final = DOCUMENT_BYTES_MAX
+
+
+class StopMark(msgspec.Struct, frozen=True, rename="camel"):
+    by: str
+    at_ms: int
 
 
 class JobRecords:
@@ -64,27 +71,14 @@ class JobRecords:
 
     # ------------------------------------------------------------------------------- receipts
 
-    def add_receipts(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Keep *rows* as one more object of receipts; nothing where there is none."""
-        content = b"".join(map(fields_bytes, rows))
+    def add_receipts(self, receipts: Iterable[msgspec.Struct]) -> None:
+        """Keep *receipts* as one more object, a line each; nothing where there is none."""
+        content = b"".join(map(record_bytes, receipts))
         if not content:
             return
         number = self._receipts + 1
         self._write(f"{RECEIPTS}{number:08d}{RECEIPTS_SUFFIX}", content)
         self._receipts = number
-
-    def receipts(self) -> Iterator[dict[str, Any]]:
-        """Return every receipt, in the order in which they were kept. Raises `StoreUnsuitable`."""
-        folder = self._jobs.job_key(self.job_id, RECEIPTS)
-        numbered = (number_of(one.key, folder, RECEIPTS_SUFFIX) for one in self._jobs.list(folder))
-        for number in sorted(number for number in numbered if number is not None):
-            key = f"{folder}{number:08d}{RECEIPTS_SUFFIX}"
-            for at, line in enumerate((self._jobs.read(key, BYTES_MAX) or b"").splitlines(), 1):
-                row = read_fields(line)
-                if row is None:
-                    msg = f"{key}: line {at} is no receipt"
-                    raise StoreUnsuitable(msg)
-                yield row
 
     # ------------------------------------------------------------------------------- the report
 
@@ -92,10 +86,6 @@ class JobRecords:
         """Keep the report; the last thing that a job writes but for its last beat."""
         text = json.dumps(dict(document), ensure_ascii=False, indent=1)
         self._write(REPORT, f"{text}\n".encode())
-
-    def report(self) -> dict[str, Any] | None:
-        """Return the report; `None` where there is none (yet), or none that can be read."""
-        return read_fields(self._jobs.read(self._jobs.job_key(self.job_id, REPORT), BYTES_MAX))
 
     # ------------------------------------------------------------------------------- stopping
 
@@ -105,9 +95,8 @@ class JobRecords:
 
     def ask_to_stop(self, by: str) -> None:
         """Ask the job to stop between segments; *by* names the operator."""
-        content = fields_bytes({"by": by, "atMs": self._jobs.now_ms()})
-        # Where somebody has asked already, that is enough.
-        self._jobs.write_once(self.pause_key, content)
+        # Another operator's mark is as good.
+        self._jobs.write_once(self.pause_key, record_bytes(StopMark(by, self._jobs.now_ms())))
 
     def is_asked_to_stop(self) -> bool:
         return self._jobs.is_there(self.pause_key)

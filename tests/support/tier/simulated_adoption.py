@@ -257,16 +257,9 @@ class AdoptHands:
         topic = JobTopic("orders", tp("orders", 0).topic_id)
         number = len(self._world.journals) + 1
         return AdoptionJournal(
-            topic,
-            "cluster-1",
-            number,
-            AdoptionStep.OPENING,
-            self.job_id,
-            at,
-            at,
-            settings,
-            log_starts,
-        )
+            *topic, "cluster-1", number, AdoptionStep.OPENING, self.job_id, at, at,
+            dict(settings), dict(log_starts), "",
+        )  # fmt: skip
 
     def write(self, journal: AdoptionJournal) -> None:
         world = self._world

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from rlmm.errors import InvalidArgument, StoreUnsuitable, TopicBusy
 from spark_tiering.adopt.journal import AdoptionJournal, AdoptionStep, format_journal, parse_journal
@@ -26,6 +26,11 @@ def store() -> JobStore:
 def first(jobs: JobStore) -> AdoptionJournal:
     book = JournalBook(jobs, ORDERS)
     return book.first(book.newest(), "cluster-1", JOB, BEFORE, STARTS)
+
+
+def of_payments(journal: AdoptionJournal) -> AdoptionJournal:
+    topic_name, topic_id = PAYMENTS
+    return replace(journal, topic_name=topic_name, topic_id=topic_id, generation=1)
 
 
 def test_journal_when_written_then_is_read_as_it_was() -> None:
@@ -139,7 +144,7 @@ def test_windows_when_some_are_open_then_are_listed_by_their_newest_entry() -> N
     again = first(jobs)
     assert (again.generation, again.step) == (3, AdoptionStep.OPENING)
     book.write(again)
-    other = replace(again, topic=PAYMENTS, generation=1)
+    other = of_payments(again)
     JournalBook(jobs, PAYMENTS).write(other)
     assert list(open_windows(jobs)) == [again, other]
 
@@ -151,7 +156,7 @@ def test_journal_in_the_store_when_it_cannot_be_gone_by_then_nothing_is_done(
     """A journal that cannot be understood stops the adoption: another program wrote it."""
     memory = MemoryStore()
     jobs = JobStore(memory, PREFIX, lambda: NOW_MS)
-    other = replace(first(jobs), topic=PAYMENTS)
+    other = of_payments(first(jobs))
     content = format_journal(other) if spoiled is None else spoiled
     memory.objects[jobs.window_key(ORDERS, 1)] = content
     with pytest.raises(StoreUnsuitable):

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from spark_tiering.adopt.outcomes import AdoptionRefusal, RefusedTopic, TopicOutcome, TopicStatus
 from spark_tiering.adopt.report import AdoptionReport
 from spark_tiering.copy_job.report import CopyFate
@@ -87,7 +89,7 @@ def test_report_when_a_copy_failed_then_is_not_fine_and_names_it_once() -> None:
 def test_report_when_a_copy_failed_and_was_made_by_the_next_round_then_is_fine() -> None:
     """A copy that failed and succeeded in the next round leaves the report fine."""
     outcome = outcome_of_trouble()
-    again = tuple(replace(one, fate=CopyFate.FINISHED) for one in outcome.not_copied)
+    again = tuple(structs.replace(one, fate=CopyFate.FINISHED) for one in outcome.not_copied)
     mended = replace(outcome, receipts=(*outcome.receipts, *again), stopped="")
     assert report(mended).is_fine
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from msgspec.structs import replace
 
@@ -12,11 +14,10 @@ from spark_tiering.job_registry.heartbeats import (
     Heartbeat,
     JobStatus,
     ended_if_overdue,
-    format_beat,
     newest_beat,
     parse_beat,
 )
-from spark_tiering.job_registry.job_store import fields_bytes
+from spark_tiering.job_registry.job_store import record_bytes
 from tests.support.stores.memory_store import NOW_MS, MemoryStore
 from tests.support.tier.jobs import TTL_MS, Job, WallClock, job_id, names
 
@@ -42,10 +43,10 @@ def test_beat_when_it_has_expired_then_is_overdue_after_the_allowance(
 
 def test_beat_when_written_and_read_then_is_the_same() -> None:
     """A heartbeat reads back as written, in the documented form."""
-    assert parse_beat(format_beat(BEAT), 3) == BEAT
+    assert parse_beat(record_bytes(BEAT), 3) == BEAT
     ended = replace(BEAT, state=BeatState.ENDED, ended_by=BY)
-    assert parse_beat(format_beat(ended), 3) == ended
-    assert format_beat(BEAT) == (
+    assert parse_beat(record_bytes(ended), 3) == ended
+    assert record_bytes(BEAT) == (
         b'{"number":3,"state":"running","expiresAtMs":1700000000000,"host":"a host","pid":77,'
         b'"startedMs":1699999999995}\n'
     )
@@ -76,8 +77,8 @@ def test_beat_when_it_cannot_be_read_then_is_somebody_who_never_expires(
     changed: dict[str, object],
 ) -> None:
     """A heartbeat that cannot be read never expires, as its job may be a newer version's."""
-    assert parse_beat(fields_bytes(FIELDS), 3).state is BeatState.ENDED
-    for content in (fields_bytes(FIELDS | changed), b"", b"\xff"):
+    assert parse_beat(json.dumps(FIELDS).encode(), 3).state is BeatState.ENDED
+    for content in (json.dumps(FIELDS | changed).encode(), b"", b"\xff"):
         assert parse_beat(content, 3).standing(NOW_MS + 10**12) is JobStatus.ALIVE
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rlmm.errors import InvalidArgument, StoreUnsuitable
+from rlmm.errors import InvalidArgument
 from spark_tiering.job_registry import records
-from spark_tiering.job_registry.records import JobRecords
+from spark_tiering.job_registry.job_store import read_fields, record_bytes
+from spark_tiering.job_registry.records import JobRecords, StopMark
 from tests.support.tier.jobs import Job, job_id, names
 
 
@@ -41,28 +42,27 @@ def test_plans_when_a_job_plans_again_then_all_are_kept_in_order() -> None:
     ]
 
 
-def test_receipts_when_kept_in_several_objects_then_read_in_their_order() -> None:
-    """Receipts are read in their order, one object for each time and one line for each receipt."""
+def test_receipts_when_kept_in_several_objects_then_stand_in_their_order() -> None:
+    """Each call keeps one object of receipts with a line for each, in order."""
     job, found = made()
-    found.add_receipts([{"id": number} for number in range(3)])
-    found.add_receipts([])
-    found.add_receipts([{"id": 3, "topic": "ä"}])
-    assert names(job.store, f"jobs/{job.job_id}/") == [
-        "receipts/00000001.jsonl",
-        "receipts/00000002.jsonl",
-    ]
-    assert [row["id"] for row in found.receipts()] == [0, 1, 2, 3]
-    job.store.objects[job.jobs.job_key(job.job_id, "receipts/00000003.jsonl")] = b"{}\nno\n"  # type: ignore[attr-defined]
-    with pytest.raises(StoreUnsuitable, match="line 2"):
-        list(found.receipts())
+    marks = [StopMark("ä", number) for number in range(4)]
+    for kept in (marks[:3], [], marks[3:]):
+        found.add_receipts(kept)
+    folder = f"jobs/{job.job_id}/receipts/"
+    assert names(job.store, folder) == ["00000001.jsonl", "00000002.jsonl"]
+    lines = b"".join(
+        job.jobs.read(job.jobs.job_key(job.job_id, f"receipts/0000000{at}.jsonl")) or b""
+        for at in (1, 2)
+    )
+    assert lines == b"".join(map(record_bytes, marks))
 
 
-def test_report_when_written_then_read() -> None:
-    """A report reads back as written, and an object that is no report reads as none."""
+def test_report_when_written_then_stands_there() -> None:
+    """A report is stored as JSON."""
     job, found = made()
-    assert found.report() is None
-    found.write_report({"jobId": job.job_id, "copies": [{"id": "x"}]})
-    assert found.report() == {"jobId": job.job_id, "copies": [{"id": "x"}]}
+    report = {"jobId": job.job_id, "copies": [{"id": "x"}]}
+    found.write_report(report)
+    assert read_fields(job.jobs.read(job.jobs.job_key(job.job_id, "report.json"))) == report
 
 
 def test_job_when_it_is_asked_to_stop_then_sees_it() -> None:

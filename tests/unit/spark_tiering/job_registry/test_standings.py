@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spark_tiering.job_registry.claims import Claim
 from spark_tiering.job_registry.heartbeats import SKEW_MS, JobStatus
 from spark_tiering.job_registry.job_list import list_jobs, listed_jobs
 from spark_tiering.job_registry.records import JobRecords
@@ -17,8 +18,8 @@ def test_jobs_when_listed_then_newest_first_with_what_each_has() -> None:
     ended.alive().heart.stop()
     JobRecords(ended.jobs, ended.job_id).write_report({})
     of_running = JobRecords(running.alive().jobs, running.job_id)
-    of_running.add_receipts([{}])
-    of_running.add_receipts([{}])
+    of_running.add_receipts([Claim("")])
+    of_running.add_receipts([Claim("")])
     of_running.ask_to_stop("somebody")
     store.objects["tier/rlmm-jobs/jobs/no-job/plan.json"] = b""
     store.objects["tier/rlmm-jobs/claims/x/1.json"] = b""
