@@ -47,8 +47,6 @@ class AdoptionListeners:
 
 @dataclass(frozen=True, slots=True)
 class OpenWindow:
-    """An open window by its newest journal, and the state of the job that wrote it."""
-
     journal: AdoptionJournal
     job: JobStanding
 
@@ -192,7 +190,6 @@ class _Work:
         self._listeners.on_topic(outcome)
 
     def report(self) -> AdoptionReport:
-        """Return the report, and store it."""
         report = AdoptionReport(
             self._at.job_id,
             self._way,
@@ -219,7 +216,6 @@ def _require_adoptable(at: CopyJobContext) -> None:
 
 
 def _wanted(at: CopyJobContext) -> tuple[list[JobTopic], list[TopicOutcome]]:
-    """Return the tiered topics that are wanted, and refusals of named ones that are not tiered."""
     assert at.cluster is not None
     facts = at.cluster.partition_facts(at.request.filters.wants_topic)
     is_tiered = {JobTopic(one.topic, one.topic_id): told.is_tiered for one, told in facts.items()}

@@ -58,7 +58,6 @@ def ending_plan(
 
 
 def blocking(plan: CopyPlan) -> list[str]:
-    """Return the copies of jobs that a plan leaves open."""
     return [
         f"{one.partition} {left.start_offset}-{left.last_offset}: {left.reason}: {left.uuid}"
         for one in plan.partitions

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class JournalBook:
-    """The journals of one topic."""
-
     def __init__(self, jobs: JobStore, topic: JobTopic) -> None:
         self.topic = topic
         self._jobs = jobs

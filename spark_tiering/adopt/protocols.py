@@ -46,8 +46,6 @@ class AdoptionWindowActions(Protocol):
     @property
     def job_id(self) -> str: ...
 
-    # ----------------------------------------------------------------------------------- time
-
     def now_ms(self) -> int: ...
 
     def elapsed_ms(self) -> int:
@@ -57,8 +55,6 @@ class AdoptionWindowActions(Protocol):
 
     def why_stop(self) -> str:
         """Return why copying is to end, empty while there is no reason; windows are closed then."""
-
-    # ---------------------------------------------------------------------------- the journal
 
     def why_not_ours(self) -> str:
         """Ask the store why the topic is not this job's any more; empty while it is."""
@@ -74,8 +70,6 @@ class AdoptionWindowActions(Protocol):
     def write(self, journal: AdoptionJournal) -> None:
         """Store the next entry; raises `TopicBusy` where another job has written one."""
 
-    # ---------------------------------------------------------------------------- the cluster
-
     def settings(self) -> Mapping[str, TopicSettingInForce] | None:
         """Return the settings of the topic; None where there is no such topic any more."""
 
@@ -89,8 +83,6 @@ class AdoptionWindowActions(Protocol):
         self, partitions: Collection[TopicIdPartition]
     ) -> Mapping[TopicIdPartition, int]:
         """Return the highest offset that each leader knows to be tiered, -1 for none."""
-
-    # ------------------------------------------------------------------- metadata and copies
 
     def look(self) -> tuple[AdoptedPartition, ...]:
         """Read every partition of the topic."""

@@ -34,7 +34,6 @@ class AdoptionReport:
 
     @property
     def is_fine(self) -> bool:
-        """Return whether no operator has to look at anything."""
         return not self.stopped and all(one.is_fine for one in self.topics)
 
     @property

@@ -150,7 +150,6 @@ def end_text(one: EndReceipt) -> str:
 
 
 def few(texts: Sequence[str]) -> str:
-    """Join the first texts, and say how many more there are."""
     more = len(texts) - SHOWN_MAX
     text = "; ".join(texts[:SHOWN_MAX])
     return f"{text}; and {more} more" if more > 0 else text

@@ -31,8 +31,6 @@ ENDINGS_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """Sets how long a window waits, and when enough is copied."""
-
     quiet_ms: int = 3_000
     """How long metadata has to be left alone; the upload time of one segment where a storage
     plugin ignores that it is interrupted."""
@@ -64,14 +62,10 @@ class GivenUp(Exception):
 
 
 class WindowSteps:
-    """The steps of one topic's window; *journal* is None until one is open."""
-
     def __init__(self, actions: AdoptionWindowActions, options: WindowOptions) -> None:
         self.journal: AdoptionJournal | None = None
         self._actions = actions
         self._options = options
-
-    # ---------------------------------------------------------------- changes and their journal
 
     def begin(self, settings: Mapping[str, str], log_starts: Mapping[int, int]) -> None:
         """Write the first journal entry, with the settings from before."""
@@ -84,7 +78,6 @@ class WindowSteps:
             raise
 
     def move(self, step: AdoptionStep, trouble: str = "") -> AdoptionJournal:
-        """Write the journal entry of the next step."""
         assert self.journal is not None
         following = self.journal.to(step, self._actions.job_id, self._actions.now_ms(), trouble)
         self._actions.write(following)
@@ -92,7 +85,6 @@ class WindowSteps:
         return following
 
     def require_ours(self) -> None:
-        """Raise `GivenUp` where the topic is another job's by now."""
         why = self._actions.why_not_ours()
         if why:
             raise GivenUp(AdoptionRefusal.NOT_OURS, why)
@@ -121,8 +113,6 @@ class WindowSteps:
             self.change(change)
         except (ConfigError, LogNotPermitted) as error:
             raise GivenUp(AdoptionRefusal.CHANGE_REFUSED, str(error)) from error
-
-    # --------------------------------------------------------------------------------- waiting
 
     def why_not_quiet(self, why_stop: Callable[[], str]) -> str:
         """Wait until the metadata is quiet; return why it is not, or nothing."""
@@ -165,7 +155,6 @@ class WindowSteps:
         ]
 
     def other_settings(self, before: Mapping[str, str]) -> list[str]:
-        """Return settings that are not as they were, though brokers had time to apply them."""
         began_ms = self._actions.elapsed_ms()
         while True:
             settings = self._actions.settings()
@@ -176,8 +165,6 @@ class WindowSteps:
 
     def _pause(self) -> None:
         self._actions.wait(self._options.pause_ms / 1_000)
-
-    # ---------------------------------------------------------------------------------- ending
 
     def end_open(self, *, is_settling: bool) -> list[EndReceipt]:
         """End jobs' open copies, or raise `GivenUp`. *is_settling* waits for late events."""

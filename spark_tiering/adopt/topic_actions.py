@@ -82,8 +82,6 @@ class AdoptionTopicActions:
     def job_id(self) -> str:
         return self._at.job_id
 
-    # ----------------------------------------------------------------------------------- time
-
     def now_ms(self) -> int:
         return self._at.now_ms()
 
@@ -95,8 +93,6 @@ class AdoptionTopicActions:
 
     def why_stop(self) -> str:
         return self._signs.why_stop()
-
-    # ---------------------------------------------------------------------------- the journal
 
     def why_not_ours(self) -> str:
         try:
@@ -117,10 +113,7 @@ class AdoptionTopicActions:
     def write(self, journal: AdoptionJournal) -> None:
         self._book.write(journal)
 
-    # ---------------------------------------------------------------------------- the cluster
-
     def settings(self) -> Mapping[str, TopicSettingInForce] | None:
-        """Return the settings as `AdoptionWindowActions` says; a recreated topic is another one."""
         name = self._topic.name
         told = self._cluster.topic_settings([name], ASKED).get(name)
         if told is None:
@@ -146,8 +139,6 @@ class AdoptionTopicActions:
 
     def _is_topic(self, name: str) -> bool:
         return name == self._topic.name
-
-    # ------------------------------------------------------------------- metadata and copies
 
     def look(self) -> tuple[AdoptedPartition, ...]:
         seen = look_around(self._at)

@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 
 class WaveSize(NamedTuple):
-    """
-    Limits the open copies of a wave: *units* and *bytes*. Up to *small_units* small copies with at
-    most *small_bytes* make a wave; *at_once* of them are started without waiting for verdicts in
-    between.
-    """
+    """Limits the open copies of a wave. Up to *small_units* with at most *small_bytes* make one."""
 
     units: int
     bytes: int
@@ -48,7 +44,6 @@ class WaveSize(NamedTuple):
         return max(self.units, self.small_units)
 
     def is_full(self, units: int, size_bytes: int) -> bool:
-        """Return whether a wave of so many units and bytes would be too large."""
         if size_bytes > self.bytes or units > self.units_max:
             return True
         return units > self.units and size_bytes > self.small_bytes
@@ -67,11 +62,7 @@ class CopyExecution:
         on_result: Callable[[PlannedCopy, bool], None],
         on_finished: Callable[[Sequence[CopyReceipt]], None],
     ) -> None:
-        """
-        *why_stop* returns why to stop, or nothing: running copies are finished, waiting ones stay
-        open. *on_result* gets each copy that came back and whether it is verified, *on_finished*
-        each wave's receipts.
-        """
+        """*why_stop* returns why to stop, or nothing; running copies are then still finished."""
         self.plan = plan
         self.stopped = ""
         self.ends: list[EndReceipt] = []
@@ -92,7 +83,6 @@ class CopyExecution:
         self._are_units_stopped = False
 
     def run(self) -> None:
-        """Work until nothing is left or there is a reason to stop."""
         for run in self.runs:
             for end in run.plan.ends:
                 self._end_planned(run, end)
@@ -107,8 +97,6 @@ class CopyExecution:
         for run in self.runs:
             yield from run.receipts()
 
-    # ------------------------------------------------------------------------------- stopping
-
     def _is_to_stop(self) -> bool:
         self.stopped = self.stopped or self._why_stop()
         return bool(self.stopped)
@@ -120,8 +108,6 @@ class CopyExecution:
             self.stopped = self.stopped or why
             run.stop(why)
         return not why
-
-    # ---------------------------------------------------------------------------------- waves
 
     def _next_wave(self) -> list[tuple[PartitionRun, PlannedCopy]]:
         upcoming = (
@@ -178,7 +164,6 @@ class CopyExecution:
                 yield self._actions.unit(run.partition, copy, event)
 
     def _copy(self, units: Sequence[CopyTask]) -> None:
-        """Run *units*; where no unit can run any more, those that have not come back stay open."""
         try:
             self._actions.copy(units, self._came_back)
         except EngineUnfit as error:
@@ -193,8 +178,6 @@ class CopyExecution:
             run.left_open(copy, failed.failure.value, failed.detail)
         else:
             run.not_started(copy, f"start-{failed.failure}", failed.detail)
-
-    # -------------------------------------------------------------------------------- results
 
     def _came_back(self, uuid: Uuid, result: CopyResult | str) -> None:
         run, copy = self._by_uuid[uuid]
@@ -213,14 +196,12 @@ class CopyExecution:
         self._stop_units()
 
     def _stop_units(self) -> None:
-        """Keep waiting units from beginning once there is a reason to stop."""
         if not self._are_units_stopped and (why := self._why_stop()):
             self.stopped = self.stopped or why
             self._are_units_stopped = True
             self._actions.stop_units(why)
 
     def _finish_ready(self) -> None:
-        """Finish every copy with nothing unfinished below it."""
         touched, self._touched, self._came_back_since = self._touched, {}, 0
         for run in touched.values():
             while (ready := run.ready(self._size.at_once)) and self._holds(run):
@@ -285,10 +266,7 @@ class CopyExecution:
         detail = f"the metadata has it as {at}" + (f"; objects stay: {failure}" if failure else "")
         run.vanished(copy, detail)
 
-    # ----------------------------------------------------------------------------------- ends
-
     def _end_failed(self, runs: Iterable[PartitionRun]) -> None:
-        """End failed copies, now that nothing of these partitions is on its way."""
         for run in runs:
             for copy in run.to_end():
                 if not self._holds(run):
@@ -348,5 +326,4 @@ class CopyExecution:
 
 
 def partitions_of(plan: CopyPlan) -> list[PartitionCopyPlan]:
-    """Return the partitions with something to do."""
     return [one for one in plan.partitions if one.ends or one.copies]

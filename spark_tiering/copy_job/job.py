@@ -47,27 +47,21 @@ PLANS_MAX: Final = 3
 STALE_SHOWN_MAX: Final = 5
 
 
-def ignore(_: object) -> None:
-    """Ignore the events of a listener."""
+def ignore(_: object) -> None: ...
 
 
 def never_stop() -> str:
-    """Return no reason to stop."""
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCopyJob:
-    """A plan, and the state it was made from."""
-
     plan: CopyPlan
     seen: CopyJobState
 
 
 @dataclass(frozen=True, slots=True)
 class CopyJobResult:
-    """Receipts of a plan; *stopped* says why not all of it was begun."""
-
     receipts: tuple[CopyReceipt, ...]
     ends: tuple[EndReceipt, ...]
     stopped: str
@@ -219,7 +213,6 @@ def topics_of(partitions: Iterable[PartitionCopyPlan]) -> list[JobTopic]:
 
 
 def partitions_at_work(plan: CopyPlan) -> list[PartitionCopyPlan]:
-    """Return the partitions in which another job has copies on their way."""
     return [
         one
         for one in plan.partitions
@@ -235,10 +228,7 @@ def _claimed(
     *,
     is_own: bool,
 ) -> tuple[CopyPlan, CopyJobState]:
-    """
-    Claim the topics of *plan*; return the plan to carry out and the state after that. The job's own
-    plan that met another job claims too: that job is named, or its copies planned anew.
-    """
+    """Claim the topics of *plan*; return the plan to carry out, made anew if need be."""
     for _ in range(PLANS_MAX):
         others = partitions_at_work(plan) if is_own else []
         lease.claim(topics_of([*partitions_of(plan), *others]))

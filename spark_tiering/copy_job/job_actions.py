@@ -110,7 +110,6 @@ class CopyJobActions:
             self._at.engine().run_units(units, copy_segment, came_back)
 
     def stop_units(self, why: str) -> None:
-        """Stop as `CopyActions` says; it sets the mark that `rlmm tier pause` sets."""
         try:
             self._records.ask_to_stop(why)
         except RlmmError as error:

@@ -52,8 +52,6 @@ class PartitionRun:
         self._finished = 0
         """How many are, counted from the lowest."""
 
-    # ------------------------------------------------------------------------------ beginning
-
     @property
     def next_copy(self) -> PlannedCopy | None:
         return self._waiting[0].copy if self._waiting and not self.why_stopped else None
@@ -79,8 +77,6 @@ class PartitionRun:
         )
         self.stop(why)
 
-    # ---------------------------------------------------------------------------- its results
-
     def came_back(self, uuid: Uuid, result: CopyResult) -> None:
         state = self._by_uuid[uuid]
         state.result = result
@@ -97,7 +93,6 @@ class PartitionRun:
         self.stop("worker-lost")
 
     def lost_unless_back(self, uuid: Uuid, detail: str) -> None:
-        """Record the unit as lost where the copy has no result yet."""
         state = self._by_uuid[uuid]
         if state.result is None and state.fate is None:
             self.lost(uuid, detail)
@@ -121,15 +116,12 @@ class PartitionRun:
             self._finished += 1
 
     def left_open(self, copy: PlannedCopy, why: str, detail: str) -> None:
-        """A later job finishes or ends it."""
         self._settle(copy, CopyFate.LEFT_OPEN, why, detail)
 
     def vanished(self, copy: PlannedCopy, detail: str) -> None:
-        """Record that another writer has deleted the copy meanwhile."""
         self._settle(copy, CopyFate.VANISHED, "deleted-meanwhile", detail)
 
     def failed(self, copy: PlannedCopy, why: str, detail: str) -> None:
-        """Record that the copy can never be finished: it is to be ended."""
         state = self._by_uuid[copy.uuid]
         state.why, state.detail = why, detail
         self.stop(why)
@@ -143,14 +135,8 @@ class PartitionRun:
         state.fate, state.why, state.detail = fate, why, detail
         self.stop(why)
 
-    # ------------------------------------------------------------------------------ the end
-
     def to_end(self) -> list[PlannedCopy]:
-        """
-        Return the copies that must be ended, from the top down, once nothing is on its way. They
-        failed for good, or lie above such a one where brokers adopt copies: no copy stays above a
-        gap.
-        """
+        """Return the copies to end, from the top down: failed, or for brokers above one."""
         bad = [state for state in self._states if state.is_started and _is_lost_cause(state)]
         if bad and self._mode is CopyMode.ADOPT:
             lowest = bad[0].copy.start_offset
@@ -202,5 +188,4 @@ class PartitionRun:
 
 
 def _is_lost_cause(state: _CopyRun) -> bool:
-    """Return whether it failed in a way that no retry helps."""
     return state.fate is None and bool(state.why)

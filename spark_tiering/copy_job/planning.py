@@ -68,8 +68,7 @@ class CopyJobState:
 def look_around(at: CopyJobContext, partitions: Collection[TopicIdPartition] = ()) -> CopyJobState:
     """
     Read the source, then the metadata, so that a copy made meanwhile is seen. Raises `ConfigError`
-    for an archive in a cluster's own metadata, `NotReady` where no metadata can be read, and the
-    errors of source and cluster.
+    for an archive in a cluster's own metadata, and `NotReady`.
     """
     request = at.request
     facts = None
@@ -114,7 +113,6 @@ def _require_own_log(cluster_id: str, clusters: Collection[str]) -> None:
 
 
 def evidence_of(at: CopyJobContext, seen: CopyJobState) -> list[OpenCopyEvidence]:
-    """Return the evidence about every open copy."""
     opened = [
         segment
         for image in seen.image.partitions
@@ -132,9 +130,8 @@ def plan_now(
     why_stop: Callable[[], str] = lambda: "",
 ) -> CopyPlan:
     """
-    Plan by *seen*; nothing is changed. *known* keeps the segments that were read, for later plans.
-    *why_stop* is called as segments are read, which may take hours; its reason raises
-    `PlanningStop`.
+    Plan by *seen*; nothing is changed. *known* keeps read segments for later plans. A reason of
+    *why_stop*, called between segments, raises `PlanningStop`.
     """
     planner = _Planner(
         at, seen, rules_of(at), evidence_of(at, seen), {} if known is None else known, why_stop
@@ -143,7 +140,6 @@ def plan_now(
 
 
 def rules_of(at: CopyJobContext) -> PlanRules:
-    """Return the rules that the request sets for a new plan."""
     return PlanRules(
         at.request.mode,
         at.now_ms(),
@@ -267,7 +263,6 @@ def _with_details(
 
 
 def _not_inspected(plan: PartitionCopyPlan, seen: CopyJobState) -> Iterator[tuple[_Place, int]]:
-    """Return the segments of a partition that a plan wants to be read, and their size."""
     surveyed = seen.surveyed.get(plan.partition)
     if surveyed is None:
         return

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 class EventPublisher(Protocol):
-    """Publishes events; see `spark_tiering.copy_job.publishing.CopyEventPublisher`."""
-
     def start_all(self, segments: Sequence[SegmentMetadata]) -> list[WriteAnswer | PublishRefusal]:
         """Publish starts without waiting for verdicts in between; return outcomes in order."""
 
@@ -36,8 +34,6 @@ class EventPublisher(Protocol):
 
 
 class CopyActions(Protocol):
-    """Everything outside the driver that carrying out a plan needs."""
-
     @property
     def publisher(self) -> EventPublisher: ...
 
@@ -54,9 +50,7 @@ class CopyActions(Protocol):
     def copy(
         self, units: Sequence[CopyTask], on_result: Callable[[Uuid, CopyResult | str], None]
     ) -> None:
-        """
-        Run *units*; *on_result* gets each result once, a text for a lost task, on this thread.
-        """
+        """Run *units*; *on_result* gets each result once, a text if lost, on this thread."""
 
     def stop_units(self, why: str) -> None:
         """Keep units that have not begun from beginning, where that can be done. Raises nothing."""

@@ -42,8 +42,6 @@ class PublishFailure(StrEnum):
 
 
 class PublishRefusal(NamedTuple):
-    """An event that took no effect, as far as is known."""
-
     failure: PublishFailure
     detail: str
 

@@ -63,7 +63,6 @@ class CopyFate(StrEnum):
 
     @property
     def is_fine(self) -> bool:
-        """Return whether no operator has to look at it."""
         return self in (CopyFate.FINISHED, CopyFate.NOT_BEGUN)
 
 
@@ -87,8 +86,6 @@ class EndReceipt(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class CopyReceipt(EndReceipt, frozen=True, kw_only=True, rename="camel"):
-    """The outcome of one planned segment."""
-
     action: SegmentAction
     log_bytes: int = 0
     stored_bytes: int = 0
@@ -181,7 +178,6 @@ class JobReport:
 
 
 def not_fine_lines(receipts: Iterable[CopyReceipt]) -> Iterator[str]:
-    """Yield a line for each segment that an operator has to look at."""
     return first_lines([_line(one) for one in receipts if not one.fate.is_fine])
 
 

@@ -50,8 +50,6 @@ enough that a driver that dies leaves little open."""
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """The cluster whose segments are copied."""
-
     bootstrap_servers: str
     command_config: str = ""
     """The path of a Java `client.properties`."""
@@ -60,8 +58,6 @@ class ClusterAccess:
 
 @dataclass(frozen=True, slots=True)
 class WaitLimits:
-    """Limits how long a job waits for others."""
-
     publish_s: float = 30.0
     """For the verdict on an event, and for answers of the metadata."""
     ready_s: float = 60.0
@@ -112,7 +108,6 @@ class JobRequest:
         return RequestCosts(checks_of_object=2)
 
     def wave_size(self, slots: int) -> WaveSize:
-        """Return the size of waves with so many slots."""
         slots = max(1, slots)
         units = self.wave_units or slots * WAVE_UNITS_OF_SLOT
         if self.wave_units is not None or self.mode is CopyMode.ADOPT:

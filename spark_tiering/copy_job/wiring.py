@@ -66,7 +66,6 @@ class CopyJobContext:
         )
 
     def open_own_store(self) -> ObjectStore:
-        """Open a second store, for a thread of its own."""
         return open_store(self.request.store)
 
     def engine(self) -> ExecutionEngine:

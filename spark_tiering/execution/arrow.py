@@ -30,8 +30,6 @@ def is_connect(session: SparkSession) -> bool:
 
 
 class ArrowJobs:
-    """Jobs of any session."""
-
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._context = None if is_connect(session) else session.sparkContext

@@ -67,7 +67,6 @@ class InProcess(ClosedByWith):
         return [done.result() for done in running]
 
     def cancel(self) -> None:
-        """Cancel as `Engine` says; a running unit is not interrupted."""
         self._is_cancelled = True
 
     def close(self) -> None: ...

@@ -42,9 +42,8 @@ class ExecutionEngine(Protocol):
         on_result: Callable[[R | UnitLost], None] | None = None,
     ) -> list[R | UnitLost]:
         """
-        Return *fn*'s result for each unit, in their order, or a `UnitLost`. *on_result* gets each
-        once, on this thread, when it is known; its exception ends the call after running units are
-        cancelled. Raises `EngineUnfit` where no unit can run at all.
+        Return *fn*'s result for each unit, in their order, or a `UnitLost`; *on_result* gets each
+        once, on this thread. Its exception ends the call. Raises `EngineUnfit` if no unit can run.
         """
 
     def cancel(self) -> None:

@@ -55,8 +55,6 @@ class OutcomeArrivals(OutcomeSum):
 
 
 class RddJobs:
-    """Jobs of a classic session."""
-
     def __init__(self, context: SparkContext) -> None:
         self._context = context
         self._group = f"rlmm-{uuid.uuid4().hex}"

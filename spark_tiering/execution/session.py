@@ -71,9 +71,8 @@ class OpenSession:
 
 def open_session(settings: ExecutionSettings) -> OpenSession:
     """
-    Return a session as *settings*, or spark-submit, say. Raises `ConfigError` where the two differ,
-    `EngineUnfit` where Spark cannot be started or reached, or where this process has a session that
-    the caller did not pass.
+    Return a session; raises `ConfigError` where spark-submit differs from *settings*, `EngineUnfit`
+    where Spark cannot be started or reached, or this process has another session.
     """
     if settings.is_connect:
         return _connected(settings)

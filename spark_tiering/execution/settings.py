@@ -68,7 +68,6 @@ def is_submitted(environment: Mapping[str, str] | None = None) -> bool:
 
 
 def retrying(master: str) -> str:
-    """Return *master* so that Spark repeats tasks on one machine, too."""
     found = _LOCAL.fullmatch(master)
     return master if found is None else f"local[{found['slots'] or 1},{TRIES}]"
 

@@ -86,17 +86,12 @@ class SparkJobs(Protocol):
     def run(
         self, errand: TaskContext, parcels: list[Parcel], arrive: Callable[[Parcel], None]
     ) -> None:
-        """
-        Run one job, one task for each parcel; raises Spark's errors. For any thread. Calls *arrive*
-        from any thread, also more than once, and by the end with every outcome.
-        """
+        """Run a job, a task a parcel; *arrive* gets outcomes, also twice and from any thread."""
 
     def cancel(self) -> None: ...
 
 
 class UnitArrival(NamedTuple):
-    """The outcome of a unit."""
-
     parcel: Parcel
 
 
@@ -114,8 +109,6 @@ def _drop(parcel: Parcel) -> None: ...
 
 
 class SparkEngine(ClosedByWith):
-    """Runs units as jobs. One call at a time."""
-
     def __init__(self, jobs: SparkJobs, end: Callable[[], None] | None = None) -> None:
         self._jobs = jobs
         self._end = end
@@ -172,7 +165,6 @@ class SparkEngine(ClosedByWith):
         at_a_time: int,
         add: Callable[[Parcel], None],
     ) -> dict[int, str]:
-        """Run jobs, so many at a time, and pass on results; return why the units of some failed."""
         self._rounds += 1
         told: queue.SimpleQueue[UnitArrival | SparkJobFailure | None] = queue.SimpleQueue()
         waiting = portions[::-1]

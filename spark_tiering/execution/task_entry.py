@@ -53,10 +53,7 @@ def carry_out(errand: TaskContext, index: int, unit: bytes) -> bytes:
 
 
 def _set_apart_what_is_imported() -> None:
-    """
-    Freeze the objects of imported modules for the garbage collector, after each import. Spark has a
-    worker collect all objects between tasks: with boto3 that takes longer than a small copy.
-    """
+    """Keep imported modules from the garbage collection that Spark makes between tasks."""
     if (modules := len(sys.modules)) not in _set_apart_at:
         _set_apart_at.add(modules)
         gc.freeze()
@@ -67,7 +64,6 @@ _set_apart_at: set[int] = set()
 
 
 def outcome_of(index: int, unit: U, fn: Callable[[U], object]) -> bytes:
-    """Return the result of a unit that can be read, or a `UnitLost`, pickled."""
     try:
         outcome = fn(unit)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a unit's failure is its own

@@ -47,8 +47,6 @@ keeps to the pace, and neither the source nor the store is met by a burst.
 
 
 class UnitEnd(Exception):
-    """Ends a unit, with its outcome."""
-
     def __init__(self, outcome: UnitOutcome, detail: str) -> None:
         super().__init__(detail)
         self.outcome = outcome
@@ -117,7 +115,6 @@ class LimitedFiles:
         return _sourced(self._files.facts)
 
     def read(self, name: str, start: int, size: int) -> bytes:
-        """Return the bytes of a file; see `PartitionFiles.read`."""
         self._watch.read(size)
         return _sourced(lambda: self._files.read(name, start, size))
 
@@ -168,7 +165,6 @@ class LimitedStore(ClosedByWith):
         return outcome
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """Put as `ObjectStore.put_stream` does; the number of requests is known at its end."""
         self._watch.ask(2)
         outcome = self._store.put_stream(key, stream)
         if isinstance(outcome, ObjectWritten):

@@ -38,10 +38,7 @@ class StoredSegmentState(NamedTuple):
 
 
 def look(store: ObjectStore, segment: SegmentMetadata, prefix: str = "") -> StoredObjects:
-    """
-    Look at the objects of an open copy by at most four requests; only the manifest is read. Without
-    a manifest the others are `PARTIAL`; `UNKNOWN` where the store does not answer.
-    """
+    """Look at an open copy by at most four requests; without a manifest it is at most `PARTIAL`."""
     try:
         return examine(store, segment, prefix).objects
     except StoreError:
@@ -90,7 +87,6 @@ def examine(
 def read_manifest(
     store: ObjectStore, key: str
 ) -> Manifest | LayoutFinding | ObjectAbsent | ObjectArchived:
-    """Return the manifest under *key*; a finding where it is none."""
     got = store.get(key, 0, MANIFEST_BYTES_MAX)
     if isinstance(got, ObjectAbsent | ObjectArchived):
         return got

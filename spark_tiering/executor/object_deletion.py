@@ -33,9 +33,8 @@ def delete_objects(
     with_uploads: bool = True,
 ) -> ObjectDeletion:
     """
-    Delete all three objects, and end unfinished uploads of them; absent ones are no error. The
-    manifest goes first: without it the rest is no segment. Then uploads, so that no leftover writer
-    completes one.
+    Delete the objects, the manifest first, and unfinished uploads before the other two, so that no
+    leftover writer completes one; absent ones are no error.
     """
     keys = object_keys(segment_id, start_offset, prefix)
     ended, detail = 0, ""

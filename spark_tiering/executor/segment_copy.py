@@ -102,7 +102,6 @@ class _Copy:
         self._files = LimitedFiles(task.files, watch, segment_file(task.segment.start_offset, LOG))
 
     def run(self) -> StoredSegment:
-        """Copy the segment. Raise `UnitEnd` where that fails."""
         task = self._task
         if task.action is SegmentAction.COMPLETE:
             return self._verified()

@@ -51,10 +51,7 @@ def inspect_with_state(
     rules: InspectionRules,
     on_piece: Callable[[bytes], object] | None = None,
 ) -> SegmentReport:
-    """
-    Read a segment once, from the state that the partition's files give for its base offset. Logs
-    below it are read only where its producer snapshot or epoch check point is missing or wrong.
-    """
+    """Read a segment, and logs below it only where a snapshot or the check point is not right."""
     before = state_before(
         files,
         segments,

@@ -63,15 +63,11 @@ class PartSource(NamedTuple):
 
 
 class LogToWrite(NamedTuple):
-    """Holds a log that was read once: its facts, and its bytes once more."""
-
     digest: ContentDigest
     pieces: Callable[[], Iterator[bytes]]
 
 
 class IndexesToWrite(NamedTuple):
-    """Holds the parts beside a log, and the description of their object."""
-
     made: MadeIndexes
     parts: Mapping[SegmentPart, PartSource]
 
@@ -102,10 +98,7 @@ def read_indexes(parts: Mapping[SegmentPart, PartSource]) -> IndexesToWrite:
 
 
 class SegmentWriter:
-    """
-    Writes log, indexes and manifest of a segment, called in this order. *looks_first* looks for
-    each object before it is sent; existing ones are compared, never replaced.
-    """
+    """Writes log, indexes, manifest in this order; *looks_first* for objects already there."""
 
     def __init__(
         self,

@@ -100,9 +100,8 @@ class CopyOptions:
 @dataclass(frozen=True, slots=True)
 class CopyTask:
     """
-    Copies one segment to the store whole, or not at all. *deadline_s* counts from when the unit
-    begins; *log_start* is None where the log start offset is unknown. Where there is an object
-    *pause_key*, no unit begins.
+    Copies one segment whole, or not at all, unless there is an object *pause_key*. *deadline_s*
+    counts from when the unit begins; *log_start* is None where it is unknown.
     """
 
     segment: SegmentMetadata
@@ -128,10 +127,7 @@ class CopyTask:
 
 @dataclass(frozen=True, slots=True)
 class CopyResult:
-    """
-    Tells the outcome of one segment; its bytes are 0 where it is not done. *requests* counts
-    requests without repeats; *findings* are remarks, as on files made anew.
-    """
+    """The outcome of one segment; bytes are 0 where it is not done, requests without repeats."""
 
     unit_id: str
     outcome: UnitOutcome

@@ -58,14 +58,11 @@ class _Bucket:
         return max(self._paid_at - now, 0.0)
 
     def take(self, amount: float, now: float) -> None:
-        """Take *amount* as soon as the wait is over."""
         if self._per_s is not None:
             self._paid_at = max(self._paid_at, now - BURST_S) + amount / self._per_s
 
 
 class Throttle:
-    """The pace of one slot, by *clock* and *sleep*."""
-
     def __init__(
         self,
         pace: PaceLimits,

@@ -32,8 +32,6 @@ class Claim(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class TopicsClaimed(NamedTuple):
-    """The job has all these topics."""
-
     topics: tuple[JobTopic, ...]
 
 
@@ -58,10 +56,7 @@ class Claims:
         is_put_conditional: bool = True,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """
-        *heart* beats already. Where the store ignores conditions (*is_put_conditional* False) a
-        claim is read back each time, which is no more than a help.
-        """
+        """*heart* beats already. Without *is_put_conditional* each claim is read back."""
         self._jobs = jobs
         self._heart = heart
         self._is_put_conditional = is_put_conditional
@@ -74,12 +69,10 @@ class Claims:
     def held(self) -> tuple[JobTopic, ...]:
         return tuple(self._held)
 
-    # ------------------------------------------------------------------------------ acquiring
-
     def acquire(self, topics: Iterable[JobTopic]) -> TopicsClaimed | TopicsBusy:
         """
-        Take all of *topics*, or none; a job whose heartbeats are overdue is over for good. Raises
-        the store's errors, and `StoreUnavailable` where this job's heartbeats do not get through.
+        Take all of *topics*, or none; a job with overdue heartbeats is ended. Raises the store's
+        errors, and `StoreUnavailable` where this job's heartbeats do not get through.
         """
         wanted = sorted(set(topics), key=lambda topic: (topic.name, topic.topic_id))
         new: list[JobTopic] = []
@@ -96,7 +89,6 @@ class Claims:
         return TopicsClaimed(tuple(wanted))
 
     def _acquire(self, topic: JobTopic) -> int | TopicsBusy:
-        """Return the generation by which this job has *topic* now."""
         for _ in range(_ATTEMPTS_MAX):
             if not self._heart.is_valid():
                 msg = f"job {self._heart.job_id}: its beats do not get through, so it takes nothing"
@@ -131,8 +123,6 @@ class Claims:
 
     def _is_written(self, key: str) -> bool:
         return self._is_put_conditional or self._jobs.read(key) == self._own
-
-    # ------------------------------------------------------------------------------- checking
 
     def check(self, topic: JobTopic, *, younger_ms: int = 0) -> bool:
         """
@@ -170,8 +160,6 @@ class Claims:
             if self._heart.number < number:
                 return False
         return True
-
-    # ------------------------------------------------------------------------------ releasing
 
     def release(self, topics: Iterable[JobTopic] | None = None) -> None:
         """Give back *topics*, or all. A job that ends need not do so."""

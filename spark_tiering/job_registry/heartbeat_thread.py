@@ -36,8 +36,6 @@ STOP_S: Final = 15.0
 
 
 class HeartbeatThread:
-    """Beats for one job, from `start` until `stop`."""
-
     def __init__(
         self,
         jobs: JobStore,
@@ -83,13 +81,8 @@ class HeartbeatThread:
         is_running = newest.state is BeatState.RUNNING and not self._ended_by
         return is_running and newest.number > 0 and now_ms < newest.expires_at_ms
 
-    # ------------------------------------------------------------------------------- beating
-
     def beat(self, state: BeatState = BeatState.RUNNING) -> bool:
-        """
-        Write a heartbeat, by one thread at a time; False where another job has ended this one.
-        Raises the errors of the store; the next call goes on where this one was.
-        """
+        """Write a heartbeat, by one thread; False once ended. A call after an error goes on."""
         while not self._ended_by:
             number, now_ms = self.number + 1, self._jobs.now_ms()
             holds_ms = self._ttl_ms if state is BeatState.RUNNING else 0
@@ -121,8 +114,6 @@ class HeartbeatThread:
                 _log.debug("an older beat stays until the next one: %s", error)
                 return
             del self._older[0]
-
-    # ---------------------------------------------------------------------------- the thread
 
     def start(self) -> None:
         """Beat once, and then regularly in a thread. Raise as the store does."""

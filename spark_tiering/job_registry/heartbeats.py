@@ -95,10 +95,7 @@ def newest_beat(jobs: JobStore, job_id: str) -> Heartbeat | None:
 
 
 def ended_if_overdue(jobs: JobStore, job_id: str, by: str) -> Heartbeat:
-    """
-    Return the newest beat of a job, which is ended *by* a job where its beats were overdue. A job
-    that is over stays so. One that has never beaten has nothing to lose, and is ended too.
-    """
+    """Return the newest beat of a job, which is ended where its beats are overdue, or absent."""
     for _ in range(_LOOKS_MAX):
         newest, now_ms = newest_beat(jobs, job_id), jobs.now_ms()
         if newest is not None and newest.standing(now_ms) is not JobStatus.OVERDUE:

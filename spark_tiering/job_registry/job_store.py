@@ -63,8 +63,6 @@ class JobStore:
         self._folder = f"{prefix}{FOLDER}"
         self.now_ms = now_ms
 
-    # ------------------------------------------------------------------------------- names
-
     @property
     def jobs_folder(self) -> str:
         return f"{self._folder}jobs/"
@@ -95,8 +93,6 @@ class JobStore:
 
     def window_key(self, topic: JobTopic, generation: int) -> str:
         return f"{self.windows_folder(topic)}{generation:020d}.json"
-
-    # ------------------------------------------------------------------------------- objects
 
     def write_once(self, key: str, content: bytes) -> bool:
         """
@@ -132,14 +128,12 @@ class JobStore:
         return not isinstance(self._store.head(key, is_sum_wanted=False), ObjectAbsent)
 
     def list(self, prefix: str) -> Iterator[ListedObject]:
-        """Return every object whose key begins with *prefix*."""
         return self._store.list(prefix)
 
     def remove_beat(self, job_id: str, number: int) -> None:
         self._store.delete(self.beat_key(job_id, number))
 
     def highest(self, folder: str) -> int:
-        """Return the highest number of `<number>.json` in *folder*; 0 where there is none."""
         numbers = (number_of(one.key, folder, ".json") for one in self.list(folder))
         return max((number for number in numbers if number is not None), default=0)
 

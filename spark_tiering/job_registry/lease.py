@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JobLease:
-    """Holds one live job. Only the thread that publishes uses it."""
-
     job_id: str
     claims: Claims
     records: JobRecords

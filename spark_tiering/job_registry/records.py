@@ -39,8 +39,6 @@ class JobRecords:
         self._plans = 0
         self._receipts = 0
 
-    # ------------------------------------------------------------------------------- the plan
-
     def write_plan(self, document: bytes) -> None:
         """Store the plan, before the first event; `InvalidArgument` where another is there."""
         self._write(PLAN, document)
@@ -69,8 +67,6 @@ class JobRecords:
             key = f"{folder}{number:08d}.json"
             yield self._jobs.read(key, BYTES_MAX) or b""
 
-    # ------------------------------------------------------------------------------- receipts
-
     def add_receipts(self, receipts: Iterable[msgspec.Struct]) -> None:
         """Keep *receipts* as one more object, a line each; nothing where there is none."""
         content = b"".join(map(record_bytes, receipts))
@@ -80,14 +76,9 @@ class JobRecords:
         self._write(f"{RECEIPTS}{number:08d}{RECEIPTS_SUFFIX}", content)
         self._receipts = number
 
-    # ------------------------------------------------------------------------------- the report
-
     def write_report(self, document: Mapping[str, Any]) -> None:
-        """Keep the report; the last thing that a job writes but for its last beat."""
         text = json.dumps(dict(document), ensure_ascii=False, indent=1)
         self._write(REPORT, f"{text}\n".encode())
-
-    # ------------------------------------------------------------------------------- stopping
 
     @property
     def pause_key(self) -> str:

@@ -71,9 +71,8 @@ class TopicSettingInForce(NamedTuple):
 
 class TierCluster(ClosedByWith):
     """
-    Connects to a cluster by the addresses of some brokers; the caller closes it. Calls raise
-    `LogUnavailable` when no broker has answered in time, `LogNotPermitted` where a right is
-    missing: half of an answer would look like a whole one.
+    Connects to a cluster; the caller closes it. Calls raise `LogUnavailable` without an answer in
+    time, `LogNotPermitted` without a right: half of an answer would look like a whole one.
     """
 
     def __init__(
@@ -151,7 +150,6 @@ class TierCluster(ClosedByWith):
     def last_stable_offsets(
         self, partitions: Collection[TopicIdPartition]
     ) -> dict[TopicIdPartition, int]:
-        """Return last stable offsets; see `offsets`."""
         return _single(self._ends(partitions, LAST_STABLE))
 
     def _ends_if_known(
@@ -170,11 +168,7 @@ class TierCluster(ClosedByWith):
     def epoch_ends(
         self, epochs: Mapping[TopicIdPartition, int]
     ) -> dict[TopicIdPartition, tuple[int, int]]:
-        """
-        Return each leader's largest epoch that is not above the given one, and its end offset
-        (exclusive); -1 for both where there is none. A partition without an answering leader is
-        left out.
-        """
+        """Return each leader's largest epoch up to the given one, and its end offset; -1: none."""
         numbers = {(one.topic, one.partition): epoch for one, epoch in epochs.items()}
 
         def request_of(by_topic: Mapping[str, Sequence[int]]) -> EpochEndsRequest:
@@ -191,10 +185,7 @@ class TierCluster(ClosedByWith):
     def topic_settings(
         self, topics: Collection[str], names: Sequence[str] | None
     ) -> dict[str, dict[str, TopicSettingInForce]]:
-        """
-        Return the named settings in force, all where *names* is None; absent ones are left out. A
-        broker may tell the settings of before a change for some moments after it.
-        """
+        """Return settings in force, all without *names*; they may be of before a recent change."""
         told = self._thread.wait(self._asked.settings(topics, names))
         return {
             topic: {
@@ -213,11 +204,8 @@ class TierCluster(ClosedByWith):
         is_only_checked: bool = False,
     ) -> None:
         """
-        Change some settings of a topic, all or none; *unset* ones follow the brokers' again.
-
-        Brokers heed it within moments; *is_only_checked* only tries. Raises `ConfigError` where the
-        cluster never will, and `LogUnavailable` where the change may have been made: it may be
-        repeated.
+        Change settings of a topic, all or none; *unset* ones follow the brokers' again. Raises
+        `ConfigError`, or `LogUnavailable`: then the change may be made, and may be repeated.
         """
         request = AlterTopicRequest(topic, given, unset, is_only_checked=is_only_checked)
         outcome = self._thread.wait(self._asked.alter(request))
@@ -249,7 +237,6 @@ class TierCluster(ClosedByWith):
 
 
 def _leaders(topics: Sequence[TopicMetadata]) -> dict[TopicIdPartition, int]:
-    """Return every partition of *topics*, with the broker that leads it."""
     return {
         TopicIdPartition(topic.topic_id, topic.name, one.partition): one.leader
         for topic in topics

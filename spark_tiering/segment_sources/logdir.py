@@ -40,8 +40,6 @@ _NODE_ID = re.compile(r"[0-9]{1,10}")
 
 
 class LogDirSource:
-    """Lists every partition in some log folders, each as it is when it is asked for."""
-
     def __init__(self, settings: LogDirSettings) -> None:
         self._folders = [Path(folder) for folder in dict.fromkeys(settings.folders)]
 
@@ -64,8 +62,6 @@ class LogDirSource:
 
 
 class _Broker(NamedTuple):
-    """Describes a log folder, by the names in it and by its own statement about its broker."""
-
     node_id: int | None
     cluster_id: str
     high_watermarks: Mapping[TopicPartition, int]
@@ -107,7 +103,6 @@ def _look_at(folder: Path) -> _Broker:
 def _partition(
     path: Path, name: TopicPartition, broker: _Broker
 ) -> FoundPartition | UnusablePlace | None:
-    """Return one partition's folder; None for a folder that is no user topic's."""
     if not is_user_topic(name.topic):
         return None
     try:

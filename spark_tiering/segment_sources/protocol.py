@@ -41,10 +41,7 @@ class ReplicaOrigin(NamedTuple):
 
 
 class FoundPartition(NamedTuple):
-    """
-    A replica at a source, with `UNKNOWN_TOPIC_ID` where the source has no id of its topic.
-    *high_watermark* is the broker's last noted one: records above it may be replicated.
-    """
+    """A replica at a source, with the high watermark and topic id (or none) of its broker."""
 
     partition: TopicIdPartition
     files: PartitionFiles

@@ -43,7 +43,6 @@ class SidecarFiles:
 
     @property
     def piece_bytes(self) -> int:
-        """Return the size as `PartitionFiles` says: each piece is a request."""
         return REMOTE_PIECE_BYTES
 
     def facts(self) -> dict[str, SourceFileFacts]:
@@ -98,8 +97,6 @@ class SidecarFiles:
 
 
 class SidecarSegmentSource:
-    """Lists every partition that some sidecars serve, each as it is when it is asked for."""
-
     def __init__(self, settings: SidecarSourceSettings) -> None:
         """Raise `ConfigError` for a text that is no address; this asks no sidecar."""
         addresses = dict.fromkeys(address.rstrip("/") for address in settings.addresses)
@@ -175,7 +172,6 @@ def _partition(endpoint: Endpoint, one: dict[str, Any]) -> TopicIdPartition:
 def _answer(
     endpoint: Endpoint, name: str, parameters: dict[str, object], **options: Any
 ) -> SidecarResponse:
-    """Ask the sidecar. Raise `LogUnavailable` where it cannot answer."""
     answer = ask(endpoint, _PATH + name, parameters, **options)
     if isinstance(answer, SidecarFault):
         why = answer.detail

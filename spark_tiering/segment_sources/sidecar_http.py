@@ -108,10 +108,7 @@ def ask(
     asked: tuple[int, int] | None = None,
     bytes_max: int = JSON_BYTES_MAX,
 ) -> SidecarResponse | SidecarFault:
-    """
-    Return the sidecar's answer, with the bytes [start, end) *asked* for, or a fault after retries.
-    Raises `LogNotPermitted` where a retry cannot help: certificate not trusted, token not readable.
-    """
+    """Return the answer, [start, end) if *asked*; `LogNotPermitted` if no retry helps."""
     target = f"{path}?{urlencode({name: str(value) for name, value in parameters.items()})}"
     headers = {"Accept-Encoding": "identity"}
     if asked is not None:
@@ -154,9 +151,6 @@ def _tell(endpoint: Endpoint, state: RetryCallState) -> None:
     )
 
 
-# ------------------------------------------------------------------------------ one attempt
-
-
 def _attempt(
     endpoint: Endpoint, target: str, headers: Mapping[str, str], bytes_max: int
 ) -> SidecarResponse | SidecarFault:
@@ -176,7 +170,6 @@ def _over(
     headers: Mapping[str, str],
     bytes_max: int,
 ) -> SidecarResponse | SidecarFault:
-    """Ask over *connection*, which is kept where it can be used again."""
     settings = endpoint.settings
     if settings.token_file:
         headers = {**headers, "Authorization": f"Bearer {_token(settings.token_file)}"}
@@ -250,8 +243,6 @@ def _tls_context(settings: SidecarSourceSettings) -> ssl.SSLContext:
 
 
 class _Connection:
-    """Connects to one sidecar; closed at the latest when it has no owner any more."""
-
     def __init__(self, endpoint: Endpoint) -> None:
         scheme, host, port = endpoint.place()
         timeout_s = endpoint.settings.timeout_ms / 1_000
@@ -273,21 +264,17 @@ class _Connection:
 
 
 class _Kept(threading.local):
-    """Keeps this thread's idle connections."""
-
     def __init__(self) -> None:
         self._pid = os.getpid()
         self._connections: dict[Endpoint, _Connection] = {}
 
     def take(self, endpoint: Endpoint) -> _Connection | None:
-        """Return the connection to *endpoint*, if there is one."""
         if self._pid != os.getpid():
             # Forked off: these are the other process's, which goes on to use them.
             self._pid, self._connections = os.getpid(), {}
         return self._connections.pop(endpoint, None)
 
     def put(self, endpoint: Endpoint, connection: _Connection) -> None:
-        """Keep *connection* for the next question."""
         self._connections[endpoint] = connection
 
 

@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 
 class ReplicaAgreement:
     """
-    Compares one replica's *history* with its leader's, question by question. While `asks` is an
-    epoch, the caller passes the leader's answer to `hear`; then `next_offset` is where both begin
-    to differ, None where that could not be found.
+    Compares one replica's *history* with its leader's: while `asks` is an epoch, the caller passes
+    the leader's answer to `hear`; then `next_offset` is where both differ, or None.
     """
 
     def __init__(self, history: Epochs) -> None:
@@ -100,8 +99,6 @@ class SurveyedPartition:
 
 
 class _Replica(NamedTuple):
-    """Describes one listed replica; *partition* has the cluster's topic id where it has none."""
-
     partition: TopicIdPartition
     found: FoundPartition
     segments: tuple[SourceSegment, ...]

@@ -33,8 +33,6 @@ def content_of(
 
 
 class StoredFiles:
-    """The files of one partition as they were listed at one moment."""
-
     def __init__(self, files: PartitionFiles) -> None:
         self.source = files
         self.facts: Mapping[str, SourceFileFacts] = files.facts()

@@ -80,8 +80,6 @@ _TIME_ENTRY = struct.Struct(">qi")
 
 
 class OffsetIndexJudge:
-    """Judges an offset index while the batches of its log pass by, from the first one on."""
-
     def __init__(self, stream: FileStream, base_offset: int) -> None:
         self._entries = IndexEntries(stream, _OFFSET_ENTRY)
         self._base_offset = base_offset
@@ -131,8 +129,6 @@ class OffsetIndexJudge:
 
 
 class TimeIndexJudge:
-    """Judges a time index while the batches of its log pass by, from the first one on."""
-
     def __init__(self, stream: FileStream, base_offset: int) -> None:
         self._entries = IndexEntries(stream, _TIME_ENTRY)
         self._base_offset = base_offset

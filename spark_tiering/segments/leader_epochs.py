@@ -58,8 +58,6 @@ def epochs_within(epochs: Epochs, base_offset: int, next_offset: int) -> Epochs 
 
 
 class EpochsJudge:
-    """Judges known epochs while the batches of a log pass by."""
-
     def __init__(self, name: str, epochs: Sequence[tuple[int, int]]) -> None:
         self.finding: SegmentFinding | None = None
         self._name = name

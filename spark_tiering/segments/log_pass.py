@@ -36,7 +36,6 @@ class OffsetOrder:
         self._allows_holes = allows_holes
 
     def note(self, batch: LogBatch) -> tuple[SegmentFindingKind, str] | None:
-        """Take in the next batch; return the fault of its offsets."""
         base, last = batch.base_offset, batch.last_offset
         expected, next_offset = self.next_offset, self._segment.next_offset
         where = f"byte {batch.position}: offsets {base} to {last}"
@@ -62,8 +61,6 @@ class OffsetOrder:
 
 
 class CompanionsOfLog:
-    """The files beside a log as the log alone makes them, growing batch by batch."""
-
     def __init__(
         self,
         base_offset: int,

@@ -67,9 +67,8 @@ class LogBatch(NamedTuple):
 
 class LogWalk:
     """
-    Iterates once over the batches of a log file, up to its end or the first that is not sound. Then
-    `stop` is the byte behind the last sound batch, and `finding` is None at a clean end. Offsets
-    lie outside the CRC: each reader compares them with its own position.
+    Iterates once over a log file; `stop` is the byte behind the last sound batch, `finding` the
+    fault there. Offsets lie outside the CRC: each reader compares them with its own position.
     """
 
     def __init__(self, stream: FileStream) -> None:

@@ -28,9 +28,8 @@ class SourceFileFacts(NamedTuple):
 
 class PartitionFiles(Protocol):
     """
-    Reads the files of one partition, which may change and vanish at any time. Raises
-    `LogUnavailable` when waiting may help, `LogNotPermitted` when only an operator can.
-    *piece_bytes* overrides `PIECE_BYTES`.
+    Files of one partition, which may change and vanish. Raises `LogUnavailable` when waiting may
+    help, `LogNotPermitted` when only an operator can.
     """
 
     def facts(self) -> Mapping[str, SourceFileFacts]: ...
@@ -41,10 +40,7 @@ class PartitionFiles(Protocol):
 
 
 class FileStream:
-    """
-    Reads one file once, in order, up to the size that its source told. `finding` says where the
-    source returned other bytes. *on_piece* gets every piece.
-    """
+    """Reads one file once, up to the size that its source told; `finding` has other bytes."""
 
     def __init__(
         self,

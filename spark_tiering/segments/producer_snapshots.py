@@ -20,10 +20,7 @@ def judge_snapshot(
     *,
     is_whole: bool,
 ) -> SegmentFinding | None:
-    """
-    Compare a snapshot with *expected*; None where it can be used. Brokers forget idle producers.
-    Without *is_whole* the state is of the segment alone, and only that is compared.
-    """
+    """Compare with *expected*, without *is_whole* with what it says of this segment alone."""
     for producer_id, known in expected.items():
         other = found.get(producer_id)
         if other is None:

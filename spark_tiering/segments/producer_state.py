@@ -96,10 +96,7 @@ def _bucket(producer_id: int, table: int) -> int:
 
 
 class ProducerState:
-    """
-    The producers of a partition below some offset, going on batch by batch. From a *fault* on
-    nothing changes: no broker takes such a log, or it has too many producers.
-    """
+    """The producers of a partition, batch by batch, up to a *fault* that no broker takes."""
 
     def __init__(self, entries: Mapping[int, ProducerEntry] | None = None) -> None:
         self.entries: dict[int, ProducerEntry] = dict(entries or {})

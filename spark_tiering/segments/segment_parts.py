@@ -48,10 +48,7 @@ class StateBefore:
 
 @dataclass(frozen=True, slots=True)
 class SegmentReport:
-    """
-    Reports the faults of one segment, and the parts of a copy of it. *max_timestamp_ms* is the
-    file's last change where no record has a time. *after* is the state below the next segment.
-    """
+    """The faults of one segment, the parts of a copy, and the state *after* its last batch."""
 
     segment: ListedSegment
     findings: tuple[SegmentFinding, ...]

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 
 class PartSettlement:
-    """
-    Settles the parts of a segment whose log is sound, and notes the faults of their files.
-    *is_whole*: the producers at its start were known. *epochs* is None where they are not known.
-    """
+    """Settles the parts of a sound log. *is_whole*: the producers at its start were known."""
 
     def __init__(
         self,

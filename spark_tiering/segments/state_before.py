@@ -74,8 +74,8 @@ def last_stable_offset(
     allows_holes: bool = False,
 ) -> LastStable:
     """
-    Return the offset below which no transaction is open, from files alone. Without *high_watermark*
-    it is right only for a log with one replica: files do not tell which records are replicated.
+    Return the offset below which no transaction is open, from files alone; without *high_watermark*
+    it is right only for a log with one replica.
     """
     stored = StoredFiles(files)
     segments = list_segments(stored.facts)

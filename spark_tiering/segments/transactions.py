@@ -43,9 +43,8 @@ def format_aborted(ended: EndedTransaction) -> bytes:
 
 class TxnIndexJudge:
     """
-    Judges a transaction index while the batches of its log pass by, from the first one on. Without
-    *is_whole* the transactions open at the segment's start are unknown: one that an entry names may
-    be real.
+    Judges a transaction index batch by batch. Without *is_whole* transactions may be open from
+    before: one that an entry names may be real.
     """
 
     def __init__(self, stream: FileStream, *, is_whole: bool) -> None:

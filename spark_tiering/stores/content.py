@@ -22,8 +22,6 @@ PIECE_BYTES = 1024 * 1024
 
 
 class ObjectContent(Protocol):
-    """Bytes that are known beforehand and can be walked as often as needed."""
-
     @property
     def sum(self) -> ContentSum: ...
 
@@ -50,7 +48,6 @@ class FileContent:
         self.sum = sum_of(self.pieces()) if expected is None else expected
 
     def pieces(self) -> Iterator[bytes]:
-        """Return the file, a piece at a time; it is closed when the walk is given up."""
         with self._path.open("rb", buffering=0) as file:
             while piece := file.read(PIECE_BYTES):
                 yield piece
@@ -103,7 +100,6 @@ class MeasuredPieces:
 
 
 def sum_of(pieces: Iterable[Piece]) -> ContentSum:
-    """Return length and checksum of all *pieces*. Raise as *pieces* do."""
     size_bytes = crc64nvme = 0
     for piece in pieces:
         size_bytes += len(piece)

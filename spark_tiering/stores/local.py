@@ -91,12 +91,10 @@ class LocalStore(OpenedStore):
     def close(self) -> None: ...
 
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
-        """Write *content* where nothing is yet; see `ObjectStore.put`."""
         there = compare(self, key, content.sum)
         return self._write(key, stream_of(content)) if isinstance(there, ObjectAbsent) else there
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
-        """Put bytes that pass by once; see `ObjectStore.put_stream`."""
         if isinstance(self.head(key, is_sum_wanted=False), ObjectAbsent):
             return self._write(key, stream)
         passed = walk_through(stream)
@@ -118,7 +116,6 @@ class LocalStore(OpenedStore):
         return ObjectFacts(found.st_size, crc64nvme, found.st_mtime_ns // 1_000_000)
 
     def get(self, key: str, first_byte: int, last_byte: int) -> GetOutcome:
-        """Return the bytes of a range; see `ObjectStore.get`."""
         check_key(key)
         check_range(first_byte, last_byte)
         path = self._root / key
@@ -131,7 +128,6 @@ class LocalStore(OpenedStore):
         return RangeBeyondObject(key, first_byte) if found is None else found
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
-        """Return every object whose key begins with *prefix*, in the order of the keys' bytes."""
         self._absent(prefix)
         try:
             yield from list_keys(self._root, prefix, RESERVED)
@@ -146,7 +142,6 @@ class LocalStore(OpenedStore):
             raise_store_error("list", self._root, error)
 
     def delete(self, key: str) -> None:
-        """Take the object away; one that is not there is no failure."""
         check_key(key)
         path = self._root / key
         try:
@@ -159,7 +154,6 @@ class LocalStore(OpenedStore):
             self._absent(key)
 
     def open_uploads(self, prefix: str = "") -> Iterator[OpenUpload]:
-        """List unfinished writes of keys under *prefix*, those at work included."""
         self._absent(prefix)
         try:
             folders = sorted(self._writing.iterdir()) if self._writing.is_dir() else []
@@ -172,7 +166,6 @@ class LocalStore(OpenedStore):
                 raise_store_error("list", self._writing, error)
 
     def abort_upload(self, upload: OpenUpload) -> None:
-        """End an unfinished write and free its room; one that has ended is no failure."""
         check_key(upload.key)
         check_key(upload.upload_id)
         try:

@@ -30,7 +30,6 @@ NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 
 
 def raise_store_error(operation: str, path: Path, error: OSError) -> NoReturn:
-    """Raise the error of the whole store that an error of the system means."""
     msg = f"{operation} {path}: {error.strerror or error}"
     if error.errno in NOT_PERMITTED:
         raise StoreNotPermitted(msg) from error

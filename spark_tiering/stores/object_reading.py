@@ -38,10 +38,7 @@ def read_whole(
 
 
 def compare(store: ObjectStore, key: str, expected: ContentSum) -> Found:
-    """
-    Return whether *key* has the expected object; it is read where the store tells no checksum.
-    `PutUnknown` where it cannot be read, because it is archived or went away.
-    """
+    """Return whether *key* has the expected object, by reading if need be; `PutUnknown` if not."""
     facts = store.head(key)
     if isinstance(facts, ObjectAbsent):
         return facts

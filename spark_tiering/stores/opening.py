@@ -28,10 +28,7 @@ _open: dict[tuple[int, int, StoreSettings], ObjectStore] = {}
 
 
 def parse_store(address: str, template: S3Settings | None = None) -> tuple[StoreSettings, str]:
-    """
-    Return the store of *address*, and its key prefix; *template* has a bucket's other settings.
-    Raises `ConfigError` for a text that is no store.
-    """
+    """Return store and key prefix of *address*, or raise `ConfigError`."""
     parts = urlsplit(address)
     if parts.query or parts.fragment or parts.username or parts.password:
         msg = "the address of a store has neither user, password, query nor fragment"

@@ -39,13 +39,8 @@ _UNUSABLE = re.compile(r"(^|/)(\.{0,2})(/|$)|[\x00-\x1f\x7f\\]")
 
 
 class ObjectStore(Protocol):
-    """Objects under keys, each written once, whole or not at all."""
-
     def put(self, key: str, content: ObjectContent) -> PutOutcome:
-        """
-        Write *content* where nothing is yet; an existing object is compared. A source that fails is
-        refused; its other exceptions are raised, and nothing is left behind.
-        """
+        """Write *content* where nothing is yet; a failing source is refused, and leaves nothing."""
 
     def put_stream(self, key: str, stream: ContentStream) -> PutOutcome:
         """Put as `put` does, one part in memory; an existing object is compared at the end."""

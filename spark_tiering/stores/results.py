@@ -33,8 +33,6 @@ class ObjectFacts:
 
 
 class ObjectAbsent(NamedTuple):
-    """There is no such object."""
-
     key: str
 
 
@@ -49,8 +47,6 @@ class ObjectArchived(NamedTuple):
 
 
 class RangeBeyondObject(NamedTuple):
-    """The object has no byte where the range begins."""
-
     key: str
     first_byte: int
 

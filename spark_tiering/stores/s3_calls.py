@@ -28,15 +28,12 @@ T = TypeVar("T")
 
 
 class S3Calls:
-    """Requests to one bucket."""
-
     def __init__(self, settings: S3Settings, repeats: S3Retries | None = None) -> None:
         self.settings = settings
         self.repeats = repeats or S3Retries()
         self._client = _open_client(settings)
 
     def once(self, operation: str, call: Callable[[S3Client], T | S3Fault]) -> T | S3Fault:
-        """Call, and return a fault as a value."""
         try:
             return call(self._client)
         except SORTED as error:
@@ -46,7 +43,6 @@ class S3Calls:
         return self.repeats.run(lambda: self.once(operation, call))
 
     def give_up(self, fault: S3Fault) -> NoReturn:
-        """Raise the error of the whole store for a fault that stayed."""
         raise_fault(fault, self.settings.address)
 
     def check_bucket(self) -> None:

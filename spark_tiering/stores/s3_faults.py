@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 
 class S3FaultKind(StrEnum):
-    """Names the fault of one request. The list is closed."""
-
     THROTTLED = "throttled"
     """Refused for now, and surely not done."""
     UNREACHED = "unreached"
@@ -208,7 +206,6 @@ def _sort_answer(operation: str, error: aws.ClientError) -> S3Fault:
 
 
 def raise_fault(fault: S3Fault, store: str) -> NoReturn:
-    """Raise the error of the whole store for a fault that stayed."""
     error: RlmmError
     match fault.kind:
         case S3FaultKind.NO_CREDENTIALS:

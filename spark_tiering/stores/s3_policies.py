@@ -48,8 +48,6 @@ POLICIES: Final[Mapping[S3FaultKind, S3RetryPolicy]] = {
 
 
 class S3Retries:
-    """Carries out attempts; *sleep* is passed in, so that tests do not wait."""
-
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep
 

@@ -99,10 +99,7 @@ def outcome_of(
     uncertain: S3Fault | None,
     look: Callable[[], Found],
 ) -> PutOutcome:
-    """
-    Return the outcome of a write that ended with *fault*, after *uncertain* at some attempt. Raises
-    the fault's error of the whole store where the object was surely not written.
-    """
+    """Return the outcome after *fault*, or *uncertain* before it; raises for the whole store."""
     if fault.kind in (S3FaultKind.EXISTS, S3FaultKind.RACING):
         found = look()
         if not isinstance(found, ObjectAbsent):
@@ -115,7 +112,6 @@ def outcome_of(
 
 
 def refused_or_raise(calls: S3Calls, fault: S3Fault) -> PutRefused:
-    """Return the refusal where a fault concerns one object; else it is raised for the store."""
     reason = REFUSALS.get(fault.kind)
     if reason is None:
         calls.give_up(fault)

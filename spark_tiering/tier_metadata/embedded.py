@@ -56,13 +56,8 @@ _LEAST_S: Final = 0.001
 
 
 class EmbeddedMetadata:
-    """`TierMetadata` by an engine in this process."""
-
     def __init__(self, access: EmbeddedAccess) -> None:
-        """
-        Wait until the log is reached, else `NotReady`. Raises `ConfigError`, `FolderInUse` where
-        another process has the folder, and the log's errors.
-        """
+        """Wait until the log is reached, else `NotReady`; raises `ConfigError`, `FolderInUse`."""
         self._places: set[int] = set()
         self._opened = AsyncExitStack()
         self._thread = LoopThread(THREAD)
@@ -103,8 +98,6 @@ class EmbeddedMetadata:
             self._opened = opened.pop_all()
         return metadata, identity
 
-    # ------------------------------------------------------------------------------- reading
-
     def image(
         self,
         partitions: Sequence[TopicIdPartition],
@@ -140,10 +133,7 @@ class EmbeddedMetadata:
     async def _caught_up(
         self, places: Mapping[int, list[TopicIdPartition]], timeout_s: float, deadline_s: float
     ) -> dict[TopicIdPartition, RlmmError]:
-        """
-        Wait for every stored event; return why some partitions cannot be read. A partition that is
-        behind is waited for last, so that it does not use up the others' time.
-        """
+        """Wait for every stored event, for one that is behind last; return unreadable ones."""
         errors: dict[int, RlmmError] = {}
         waiting = dict(places)
         for attempt in range(1, ATTEMPTS + 1):
@@ -177,7 +167,6 @@ class EmbeddedMetadata:
         await self._metadata.wait_ready(partition, timeout_s=_left_s(deadline_s))
 
     async def _follow(self, places: Iterable[int], deadline_s: float) -> None:
-        """Read these metadata partitions too."""
         wanted = self._places.union(places)
         if wanted != self._places:
             # Before anything is awaited: events are published side by side, and each adds to it.
@@ -191,8 +180,6 @@ class EmbeddedMetadata:
             await self._metadata.partition_delete(
                 partition, linearizable=True, timeout_s=_left_s(deadline_s)
             )
-
-    # ------------------------------------------------------------------------------- writing
 
     def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
         return only(self.publish_all([event], timeout_s))
@@ -248,8 +235,6 @@ class EmbeddedMetadata:
 
     def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
         return self._thread.wait(self._stored(delete, time.monotonic() + timeout_s))
-
-    # ------------------------------------------------------------------------------- the end
 
     def close(self) -> None:
         """End the engine, and return when its thread is over."""

@@ -47,8 +47,7 @@ class PartitionAnswers(Protocol):
 
     def partition_delete(self, partition: TopicIdPartition, /) -> PartitionDelete | None: ...
 
-    def segments(self, partition: TopicIdPartition, /) -> Iterable[SegmentMetadata]:
-        """Return every segment, in any state."""
+    def segments(self, partition: TopicIdPartition, /) -> Iterable[SegmentMetadata]: ...
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int, /) -> int | None: ...
 
@@ -126,10 +125,7 @@ def take_images(
     epochs: Mapping[TopicIdPartition, Sequence[int]],
     partition_count: int,
 ) -> PartitionImages:
-    """
-    Return images of all partitions that can be read and keep still; raises errors of the service.
-    An unreadable metadata partition is asked last, so that it does not use up the others' time.
-    """
+    """Return images of all partitions that keep still; one that is behind comes last."""
     images: list[PartitionImage] = []
     positions: dict[int, int] = {}
     left_out: dict[TopicIdPartition, RlmmError] = {}
@@ -153,8 +149,6 @@ def take_images(
 
 
 class _Rounds:
-    """Listings of one metadata partition."""
-
     def __init__(
         self,
         followed: MovingPartitionAnswers,

@@ -48,10 +48,7 @@ class TierMetadata(Protocol):
     def publish_all(
         self, events: Sequence[SegmentMetadata | SegmentUpdate], timeout_s: float
     ) -> list[WriteAnswer | RlmmError]:
-        """
-        Publish events; return answers or errors in their order. Those of one partition are stored
-        in this order; an event may follow one without effect.
-        """
+        """Publish in this order, one without effect included; return answers or errors."""
 
     def put_partition_delete(self, delete: PartitionDelete, timeout_s: float) -> WriteAnswer:
         """Store how far the deletion of a partition has come. Raises as `publish` does."""

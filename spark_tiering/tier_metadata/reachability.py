@@ -23,14 +23,10 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class DialableAddress(Protocol):
-    async def dial(self, make: Callable[[], P]) -> P:
-        """Return a connection; raises `OSError`."""
-        ...
+    async def dial(self, make: Callable[[], P]) -> P: ...
 
 
 class _Connection(asyncio.Protocol):
-    """Says nothing, and is closed at once."""
-
     def __init__(self) -> None:
         self._transport: asyncio.BaseTransport | None = None
 
@@ -45,10 +41,7 @@ class _Connection(asyncio.Protocol):
 def require_reached(
     address: DialableAddress, *, patience_s: float = PATIENCE_S, connect_s: float = CONNECT_S
 ) -> None:
-    """
-    Return when a service accepted a connection; `SidecarUnavailable` where it was refused for
-    *patience_s*, or nothing answered for *connect_s*.
-    """
+    """Return on a connection; else `SidecarUnavailable` after *patience_s* or *connect_s*."""
     thread = LoopThread("tier-metadata")
     try:
         thread.wait(_reached(address, patience_s, connect_s))

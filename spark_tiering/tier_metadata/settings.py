@@ -16,8 +16,6 @@ _PORT_MAX: Final = 2**16 - 1
 
 @dataclass(frozen=True, slots=True)
 class SidecarAccess:
-    """A service, asked by the frame protocol."""
-
     address: str
     """`host:port`, or the path of its socket: with a slash in it, or behind `unix:`."""
     token_file: str = ""

@@ -45,13 +45,8 @@ _FAREWELL_S: Final = 2.0
 
 
 class SidecarMetadata:
-    """`TierMetadata` by a service."""
-
     def __init__(self, client: BlockingVerbs, *, is_broker: bool, timeout_s: float) -> None:
-        """
-        Wait on *client* until the service knows its log; `NotReady` where it does not in time. The
-        client is closed with this, and at once where this raises.
-        """
+        """Wait until the service knows its log, else `NotReady`; *client* closes with this."""
         self._client = client
         self._is_broker = is_broker
         self._assigned: dict[TopicIdPartition, None] = {}
@@ -84,8 +79,6 @@ class SidecarMetadata:
                 raise trouble
             pause.wait(_PAUSE_S)
 
-    # ------------------------------------------------------------------------------- reading
-
     def image(
         self,
         partitions: Sequence[TopicIdPartition],
@@ -115,8 +108,6 @@ class SidecarMetadata:
             self._client.on_partition_leadership_changes([], new)
             self._assigned.update(dict.fromkeys(new))
 
-    # ------------------------------------------------------------------------------- writing
-
     def publish(self, event: SegmentMetadata | SegmentUpdate, timeout_s: float) -> WriteAnswer:
         return only(self.publish_all([event], timeout_s))
 
@@ -130,10 +121,7 @@ class SidecarMetadata:
         self._assign([delete.partition])
         return self._client.put_partition_delete(delete, timeout_s=timeout_s)
 
-    # ------------------------------------------------------------------------------- the end
-
     def close(self) -> None:
-        """Hang up; partitions that were assigned to this are given back."""
         if self._assigned:
             told, self._assigned = list(self._assigned), {}
             with suppress(RlmmError):
@@ -187,9 +175,6 @@ class _Questions:
 
     def highest_offset(self, partition: TopicIdPartition, epoch: int) -> int | None:
         return self._client.highest_offset(partition, epoch, timeout_s=self._left_s)
-
-
-# ------------------------------------------------------------------------------------ opening
 
 
 def open_sidecar(access: SidecarAccess) -> SidecarMetadata:

@@ -190,9 +190,6 @@ def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -
     assert report.uploads.examples == ("orders-x/y.log",)
 
 
-# ---------------------------------------------------------------------- a store that fails
-
-
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
 @pytest.mark.parametrize("trouble", StoreTrouble)
 def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftovers_are_named(

@@ -162,9 +162,6 @@ def test_f102_f121_driver_when_killed_at_every_single_point_then_the_next_job_en
         check_rerun(place)
 
 
-# ----------------------------------------------------------------------- Spark
-
-
 ON_SPARK = [
     Point("claims"),
     Point("plan"),

@@ -171,9 +171,6 @@ def test_report_when_the_store_does_not_take_it_then_is_given_all_the_same(
     place.check_clean()
 
 
-# ------------------------------------------------------------------ what keeps a job from beginning
-
-
 def test_job_when_there_is_no_such_bucket_then_publishes_nothing(place: TierPlace) -> None:
     """A bucket that is not there is named before the first event."""
     assert isinstance(place.store_settings, S3Settings)

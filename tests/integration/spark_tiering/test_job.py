@@ -81,9 +81,6 @@ def test_f104_finished_copy_when_looked_at_then_tells_how_large_it_is(place: Tie
         assert segment.custom_metadata
 
 
-# ----------------------------------------------------------------------- sources that go away
-
-
 def test_segment_when_it_vanishes_before_its_copy_then_is_ended_and_others_are_copied(
     place: TierPlace,
 ) -> None:
@@ -139,9 +136,6 @@ def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: Tier
     place.check()
 
 
-# ----------------------------------------------------------------------- retention meanwhile
-
-
 def move(at: CopyJobContext, task: CopyTask, *reached: SegmentState) -> None:
     for state in reached:
         event = SegmentUpdate(task.segment.id, task.segment.broker_id, at.now_ms(), None, state)
@@ -179,9 +173,6 @@ def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_
     place.check_clean()
 
 
-# ----------------------------------------------------------------------- what is asked
-
-
 def test_jobs_with_a_budget_when_run_again_and_again_then_each_goes_on(place: TierPlace) -> None:
     """Jobs with a budget copy the oldest segments first and go on without a repeat."""
     budgets = Budgets(objects_max=3)
@@ -210,9 +201,6 @@ def test_segments_when_kept_local_then_the_newest_stay(place: TierPlace) -> None
     assert reasons == {NotCopiedReason.ACTIVE, NotCopiedReason.KEPT_LOCAL}
     place.run(filters=SegmentSelection(kept_local_bytes=10_000))
     assert [one.start_offset for one in place.check()] == [0, 0]
-
-
-# ----------------------------------------------------------------------- workers and topics
 
 
 def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(

@@ -76,9 +76,6 @@ def test_plan_over_either_metadata_when_made_then_says_the_same(
     here.check_clean()
 
 
-# --------------------------------------------------------------------------- metadata that fails
-
-
 def test_f106_job_when_the_service_is_down_then_writes_nothing(
     place: TierPlace, served: ServedMetadata
 ) -> None:
@@ -159,9 +156,6 @@ def test_service_that_is_assigned_none_of_it_when_asked_then_the_job_is_refused(
         assert not place.objects(JOBS)
 
 
-# ------------------------------------------------------------------------------ events that fail
-
-
 def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
     return [one.fate.value for one in report.receipts if one.partition == partition]
 
@@ -211,9 +205,6 @@ def test_f126_event_when_its_answer_is_lost_then_is_looked_for_and_published_onc
     place.run()
     assert place.run().is_fine
     place.check_clean()
-
-
-# -------------------------------------------------------------------------------- two jobs at once
 
 
 def test_two_jobs_when_started_at_once_then_one_copies_and_the_other_is_told_who(

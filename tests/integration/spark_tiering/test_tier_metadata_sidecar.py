@@ -63,9 +63,6 @@ async def encrypted(
         yield SidecarAccess(f"127.0.0.1:{served.tcp[1]}", **said), said
 
 
-# ------------------------------------------------------------------------------- what moves
-
-
 async def test_f113_image_when_others_write_while_it_is_listed_then_of_one_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -128,9 +125,6 @@ async def test_image_when_a_partition_is_being_deleted_then_says_how_far() -> No
     }
 
 
-# ---------------------------------------------------------------------------- what is assigned
-
-
 async def test_image_when_not_all_is_assigned_then_the_rest_is_left_out_for_everybody() -> None:
     """An image leaves out unassigned partitions, and no event is stored there."""
     world = World(COUNT)
@@ -171,9 +165,6 @@ async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back
             assert published.verdict == "applied"
             assert segment.id.partition in engine.assignment.user
         await until(lambda: not engine.assignment.user, WAIT_S)
-
-
-# ------------------------------------------------------------------------------- who may ask
 
 
 async def test_sidecar_when_who_asks_may_only_read_then_images_and_no_events() -> None:
@@ -238,9 +229,6 @@ async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
         with pytest.raises(WrongCluster):
             async with opened(settings):
                 pass
-
-
-# ------------------------------------------------------------------------------- what fails
 
 
 @pytest.mark.parametrize("outcome", [AppendOutcome.UNCERTAIN_STORED, AppendOutcome.UNCERTAIN_LOST])

@@ -39,9 +39,6 @@ def seen(
     return AdoptedPartition(tp(), image(*segments), log_start, history)
 
 
-# ------------------------------------------------------------------------------------------ quiet
-
-
 def test_metadata_when_left_alone_long_enough_then_quiet() -> None:
     """Metadata is quiet after enough time since the last change of any partition."""
     watch = QuietWatch(100)
@@ -59,9 +56,6 @@ def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
     assert watch.unread == [B]
     assert not watch.saw(100, {A: "x"})
     assert watch.saw(110, {A: "x"})
-
-
-# ----------------------------------------------------------------------------------------- safety
 
 
 @pytest.mark.parametrize(
@@ -122,9 +116,6 @@ def test_leader_when_it_copies_again_then_is_to_know_the_highest_finished_offset
     assert highest_tiered(seen(copied("a", 0, 10, CF), history=None)) is None
 
 
-# ----------------------------------------------------------------------------------------- ending
-
-
 def test_open_copies_when_ended_then_from_the_top_down_and_brokers_ones_stay() -> None:
     """Open copies of a job end from the top down; brokers' copies are left to retention."""
     opened = [
@@ -182,9 +173,6 @@ def test_open_copy_when_nothing_is_known_of_it_then_keeps_the_window_open() -> N
     plan = ending_plan(rules(CopyMode.ADOPT), metadata(image(copied("a", 0, 10, CS))), {}, [])
     assert plan.is_empty
     assert len(blocking(plan)) == 1
-
-
-# ------------------------------------------------------------------------------------- afterwards
 
 
 def test_log_start_when_it_has_moved_then_is_named() -> None:

@@ -58,9 +58,6 @@ def fates(carried: object, partition: object = ORDERS) -> list[str]:
     return [one.fate.value for one in receipts if one.partition == partition]
 
 
-# ------------------------------------------------------------------------------------ their size
-
-
 @pytest.mark.parametrize(
     ("waves", "most"),
     [
@@ -112,9 +109,6 @@ def test_waves_when_nothing_else_is_said_then_follow_from_the_slots(
         wave_units=wave_units,
     )
     assert request.wave_size(3) == expected
-
-
-# --------------------------------------------------------------------------------- side by side
 
 
 def test_start_when_one_of_several_is_not_stored_then_what_lies_below_is_finished() -> None:
