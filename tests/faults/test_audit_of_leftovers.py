@@ -192,9 +192,7 @@ def test_f122_upload_that_a_killed_writer_left_open_is_named(place: TierPlace) -
 
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
 @pytest.mark.parametrize("trouble", StoreTrouble)
-def test_f102_f108_f121_copy_when_the_store_failed_at_any_call_then_its_leftovers_are_named(
-    trouble: StoreTrouble, options: CopyOptions
-) -> None:
+def test_f102_f108_f121_leftovers_are_named(trouble: StoreTrouble, options: CopyOptions) -> None:
     """The audit names objects that an unfinished copy lacks, and none once it is finished."""
     for call in range(12):
         tier = AuditedTier(PREFIX)

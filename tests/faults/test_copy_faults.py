@@ -189,9 +189,7 @@ def test_f108_copy_when_the_store_keeps_refusing_then_ends_without_a_manifest(
     assert not stub.objects
 
 
-def test_copy_when_the_store_keeps_other_bytes_than_were_sent_then_is_a_conflict(
-    stub: ObjectStub, store: S3Store, bucket: Bucket
-) -> None:
+def test_copy_of_other_bytes_is_conflict(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
     """The returned checksum shows an endpoint that checks nothing, before the manifest."""
     stub.ignores_sums = True
     stub.befall("PutObject", Trouble.DAMAGED)
@@ -217,9 +215,7 @@ def test_f128_copy_to_a_store_that_tells_no_checksums_then_is_compared_by_readin
     assert stub.operations().count("GetObject") == 6
 
 
-def test_objects_in_an_archive_when_found_are_named(
-    stub: ObjectStub, store: S3Store, bucket: Bucket
-) -> None:
+def test_archived_objects_are_named(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
     """The check reports a copy that no broker can read before it is restored."""
     task = example_task(bucket)
     run(task, store)
@@ -255,9 +251,7 @@ def test_copy_in_parts_when_requests_fail_then_is_whole(
     assert digest_read_back(task, store)
 
 
-def test_f122_copy_in_parts_when_the_source_fails_in_the_middle_then_no_upload_is_left(
-    stub: ObjectStub, store: S3Store, bucket: Bucket
-) -> None:
+def test_f122_failed_source_ends_upload(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
     """The writer ends its upload with the unit, for every kind of error."""
 
     class Failing(_Rolled):
@@ -277,9 +271,7 @@ def test_f122_copy_in_parts_when_the_source_fails_in_the_middle_then_no_upload_i
     assert not stub.objects
 
 
-def test_f105_store_that_hangs_when_a_unit_writes_to_it_then_the_unit_ends(
-    stub: ObjectStub, hasty: S3Store, bucket: Bucket
-) -> None:
+def test_f105_hanging_store_ends_the_unit(stub: ObjectStub, hasty: S3Store, bucket: Bucket) -> None:
     """A unit on a store that hangs ends at its own deadline after the socket's timeouts."""
     attempts = POLICIES[S3FaultKind.TIMED_OUT].attempts_max
     stub.befall("PutObject", *[Trouble.NOT_DONE_LATE] * attempts)
@@ -302,9 +294,7 @@ class _Calls:
         self.append = append
 
 
-def test_requests_of_a_copy_when_nothing_fails_are_counted_as_they_are_made(
-    stub: ObjectStub, store: S3Store, bucket: Bucket
-) -> None:
+def test_requests_of_a_copy_are_counted(stub: ObjectStub, store: S3Store, bucket: Bucket) -> None:
     """The count of a copy's requests, on which limits depend, equals the requests made."""
     small, large = example_task(bucket), large_task(bucket)
     for task in (small, replace(small, options=ZSTD), large, incompressible_task(bucket)):
@@ -316,9 +306,7 @@ def test_requests_of_a_copy_when_nothing_fails_are_counted_as_they_are_made(
         assert result.requests == len(made), made
 
 
-def test_copy_at_a_pace_when_it_is_carried_out_then_takes_its_time(
-    store: S3Store, bucket: Bucket
-) -> None:
+def test_copy_at_a_pace_takes_its_time(store: S3Store, bucket: Bucket) -> None:
     """A slot keeps to its share of bytes and requests, and may save up one second of it."""
     time = Time()
     task = replace(large_task(bucket), pace=PaceLimits(bytes_per_s=2 * MIB))

@@ -80,9 +80,7 @@ def uploads(place: TierPlace) -> list[OpenUpload]:
     return list(left_behind(process_store(place.store_settings), "", FAR_MS))
 
 
-def test_f102_f121_driver_when_killed_nowhere_then_passes_every_phase(
-    place: TierPlace, drivers: Drivers
-) -> None:
+def test_f102_f121_undisturbed_driver_passes_phases(place: TierPlace, drivers: Drivers) -> None:
     """A driver without a kill passes every phase at which the tests below kill it."""
     ended = drivers.run(*command(place, "--no-spark"))
     assert ended.exit_code == 0, ended.output
@@ -92,18 +90,14 @@ def test_f102_f121_driver_when_killed_nowhere_then_passes_every_phase(
 
 
 @pytest.mark.parametrize("point", PHASES, ids=str)
-def test_f102_f121_driver_when_killed_in_any_phase_then_the_next_job_ends_clean(
-    place: TierPlace, drivers: Drivers, point: Point
-) -> None:
+def test_f102_f121_driver_killed_in_phase(place: TierPlace, drivers: Drivers, point: Point) -> None:
     """Every finished segment is whole, every object is known, and no offset is copied twice."""
     ended = drivers.run(*command(place, "--no-spark"), dies_at=point)
     assert ended.exit_code is None, ended.output
     check_rerun(place)
 
 
-def test_topics_of_a_killed_driver_when_it_may_still_live_are_its_own(
-    place: TierPlace, drivers: Drivers
-) -> None:
+def test_topics_of_a_killed_driver_stay_its_own(place: TierPlace, drivers: Drivers) -> None:
     """No other job begins before the heartbeats are overdue; the message names the owner."""
     drivers.run(*command(place, "--no-spark"), dies_at=Point("log"))
     before = place.objects()
@@ -117,18 +111,11 @@ def test_topics_of_a_killed_driver_when_it_may_still_live_are_its_own(
     check_rerun(place)
 
 
-ENDING = [
-    Point("event:DS"),
-    Point("deleted:rsm-manifest"),
-    Point("deleted:log"),
-    Point("event:DF"),
-]
+ENDING = [Point("event:DS"), Point("deleted:rsm-manifest"), Point("deleted:log"), Point("event:DF")]
 
 
 @pytest.mark.parametrize("point", ENDING, ids=str)
-def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_one_ends_it(
-    place: TierPlace, drivers: Drivers, point: Point
-) -> None:
+def test_f108_f114_f115_driver_killed(place: TierPlace, drivers: Drivers, point: Point) -> None:
     """The next driver finishes a begun deletion: its objects go before the last event."""
     drivers.run(*command(place, "--no-spark"), dies_at=Point("indexes"))
     for path in place.file("").glob("00000000000000000000.*"):
@@ -145,9 +132,7 @@ def test_f108_f114_f115_driver_when_killed_while_it_ends_a_copy_then_the_next_on
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_f102_f121_driver_when_killed_at_every_single_point_then_the_next_job_ends_clean(
-    tmp_path: Path, drivers: Drivers
-) -> None:
+def test_f102_f121_driver_when_killed_anywhere_next_is_ok(tmp_path: Path, drivers: Drivers) -> None:
     """After a driver's kill between any two effects or in an object the next job ends clean."""
     (tmp_path / "whole").mkdir()
     whole = TierPlace(tmp_path / "whole", partitions=(ORDERS,))

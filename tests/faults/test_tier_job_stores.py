@@ -63,9 +63,7 @@ def fates(report: JobReport) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
-def test_f107_job_to_a_bucket_when_nothing_fails_then_all_is_copied_once(
-    place: TierPlace, options: CopyOptions
-) -> None:
+def test_f107_job_to_a_bucket_copies_all_once(place: TierPlace, options: CopyOptions) -> None:
     """The bucket gives back the source, and a second job sends no object."""
     assert place.run(options=options).is_fine
     place.check_clean()
@@ -120,9 +118,7 @@ def test_f102_job_when_requests_keep_failing_then_leaves_open_what_the_next_one_
     place.check_clean()
 
 
-def test_f108_job_when_an_object_is_damaged_on_its_way_again_and_again_then_ends_its_copy(
-    place: TierPlace, stub: ObjectStub
-) -> None:
+def test_f108_job_when_an_object_stays_damaged_is_ended(place: TierPlace, stub: ObjectStub) -> None:
     """The job ends a copy that no repeat helps, and a later job copies it anew."""
     damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
     report = place.run(engine=befalling(stub, "PutObject", *damaged))
@@ -133,9 +129,7 @@ def test_f108_job_when_an_object_is_damaged_on_its_way_again_and_again_then_ends
     place.check_clean()
 
 
-def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them(
-    place: TierPlace, stub: ObjectStub
-) -> None:
+def test_f108_undeletable_objects_are_left_to_next(place: TierPlace, stub: ObjectStub) -> None:
     """A deletion whose objects stay is not finished, and the next job deletes them."""
     damaged = [Trouble.DAMAGED] * _attempts(S3FaultKind.DAMAGED)
 
@@ -154,9 +148,7 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_next_job_deletes_them
     place.check_clean()
 
 
-def test_report_when_the_store_does_not_take_it_then_is_given_all_the_same(
-    place: TierPlace, stub: ObjectStub
-) -> None:
+def test_report_is_given_though_not_stored(place: TierPlace, stub: ObjectStub) -> None:
     """The caller gets the report even where the store refuses the job's records."""
 
     def befall(task: CopyTask) -> None:
@@ -180,9 +172,7 @@ def test_job_when_there_is_no_such_bucket_then_publishes_nothing(place: TierPlac
     assert not place.segments()
 
 
-def test_job_when_it_may_not_write_then_publishes_nothing(
-    place: TierPlace, stub: ObjectStub
-) -> None:
+def test_job_when_it_may_not_write_publishes_nothing(place: TierPlace, stub: ObjectStub) -> None:
     """The error quotes the store's refusal, before the first event."""
     stub.befall("PutObject", *[Trouble.DENIED] * MORE)
     with pytest.raises(StoreNotPermitted, match="PutObject"):
@@ -203,9 +193,7 @@ def test_f127_job_when_no_credentials_are_found_then_publishes_nothing(
     assert not place.segments()
 
 
-def test_job_to_an_endpoint_that_ignores_conditions_when_run_then_says_so(
-    place: TierPlace, stub: ObjectStub
-) -> None:
+def test_job_names_ignored_conditions(place: TierPlace, stub: ObjectStub) -> None:
     """The report names ignored conditions, because two jobs at once are not kept apart."""
     stub.ignores_conditions = True
     report = place.run()

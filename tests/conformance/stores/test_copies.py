@@ -49,9 +49,7 @@ def large_partition() -> MemoryFiles:
 
 
 @FORMS
-def test_f107_f121_segment_when_copied_resumed_and_ended_is_what_each_step_says(
-    store: ObjectStore, prefix: str, options: CopyOptions
-) -> None:
+def test_f107_f121_copy_life_cycle(store: ObjectStore, prefix: str, options: CopyOptions) -> None:
     """A copy reads back equal, is found, completed, resumed and deleted with the right outcome."""
     task = copy_task(EXAMPLE, SECOND, options=options, prefix=prefix)
     assert look(store, task.segment, prefix) is StoredObjects.NONE

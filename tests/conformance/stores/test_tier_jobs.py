@@ -44,9 +44,7 @@ def test_f102_f107_f121_jobs_over_a_store_when_one_stopped_in_the_middle_then_al
     job.check_clean()
 
 
-def test_two_jobs_over_a_store_when_one_is_at_work_then_the_other_is_kept_out(
-    place: Place, prefix: str, tmp_path: Path
-) -> None:
+def test_two_jobs_when_one_works_other_waits(place: Place, prefix: str, tmp_path: Path) -> None:
     """A second job sees the first one's claims in the store and is kept out."""
     met: list[str] = []
 

@@ -69,9 +69,7 @@ def adopter(slow_kafka: TieredKafka, tmp_path: Path) -> Adopter:
     return Adopter(slow_kafka.login, (str(slow_kafka.node.data),), tmp_path / "store")
 
 
-async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the_copies(
-    slow_kafka: TieredKafka, adopter: Adopter
-) -> None:
+async def test_topic_adopted_under_a_producer(slow_kafka: TieredKafka, adopter: Adopter) -> None:
     """Each range is copied once, brokers go on and trim, settings return, no record is lost."""
     topic = "adopted"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
@@ -107,9 +105,7 @@ async def test_topic_when_adopted_under_a_producer_then_brokers_go_on_behind_the
     assert values_of([*local, *logs, *map(adopter.log_of, ours)]) >= set(written)
 
 
-async def test_f120_straggler_when_its_window_was_aborted_then_the_log_refuses_its_event(
-    slow_kafka: TieredKafka, adopter: Adopter
-) -> None:
+async def test_f120_late_event_is_refused(slow_kafka: TieredKafka, adopter: Adopter) -> None:
     """The metadata refuses a late finish event of a dead job, and brokers never see that copy."""
     topic = "late"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
@@ -140,9 +136,7 @@ WINDOW = {
 """Nothing expires in a window: else a copy of old records would be deleted when it is begun."""
 
 
-async def test_window_when_left_open_then_whoever_follows_the_cluster_sees_it(
-    slow_kafka: TieredKafka, adopter: Adopter
-) -> None:
+async def test_open_window_is_seen_by_a_service(slow_kafka: TieredKafka, adopter: Adopter) -> None:
     """The service names topics with an open window, which brokers do not copy."""
     topic = "left-open"
     await slow_kafka.create_topic(topic, settings=ADOPTED_TOPIC)
@@ -160,9 +154,7 @@ async def test_window_when_left_open_then_whoever_follows_the_cluster_sees_it(
         await log.close()
 
 
-async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_expires(
-    slow_kafka: TieredKafka, adopter: Adopter
-) -> None:
+async def test_retention_by_size_expires_nothing(slow_kafka: TieredKafka, adopter: Adopter) -> None:
     """Uncopied segments count beside their copies, so retention by size would delete records."""
     topic = "counted"
     settings = {**ADOPTED_TOPIC, "retention.bytes": "300000"}
@@ -181,9 +173,7 @@ async def test_retention_by_size_when_it_would_count_copies_twice_then_nothing_e
     assert await adopter.explicit(topic) == before
 
 
-async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_its_end(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
+async def test_nothing_is_copied_across_tier_end(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
     """Nothing is copied across a tier's end within a segment: overlaps would hide records."""
     kafka = fresh_kafka.tiered({"remote.log.manager.copy.max.bytes.per.second": "256"})
     adopter = Adopter(kafka.login, (str(kafka.node.data),), tmp_path / "store")
@@ -210,9 +200,7 @@ async def test_tier_when_it_ends_within_a_segment_then_nothing_is_copied_across_
     assert not any(adopter.is_ours(one) for one in (await adopter.image(topic)).segments)
 
 
-async def test_topics_when_several_are_wanted_then_each_is_told_of_and_the_tiered_ones_adopted(
-    slow_kafka: TieredKafka, adopter: Adopter
-) -> None:
+async def test_pattern_adopts_tiered_topics_only(slow_kafka: TieredKafka, adopter: Adopter) -> None:
     """A pattern adopts only tiered topics; named ones are refused, a busy one is left alone."""
     names = ["many-one", "many-two"]
     for name in names:

@@ -71,9 +71,7 @@ def test_f120_source_when_it_vanishes_or_changes_at_any_moment_then_no_manifest_
 
 
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
-def test_f120_source_when_its_bytes_change_unseen_at_any_moment_then_no_mixture_is_copied(
-    tmp_path: Path, options: CopyOptions
-) -> None:
+def test_f120_unseen_change_is_never_copied(tmp_path: Path, options: CopyOptions) -> None:
     """A bit that changes between inspection and upload ends the unit: no mixture is copied."""
     healthy = FailingFiles(EXAMPLE, LOG, {})
     task = copy_task(healthy, options=options, planned_from=EXAMPLE)
@@ -91,9 +89,7 @@ def test_f120_source_when_its_bytes_change_unseen_at_any_moment_then_no_mixture_
     assert set(outcomes) == {UnitOutcome.BLOCKED, UnitOutcome.SOURCE_CHANGED, UnitOutcome.COPIED}
 
 
-def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_repeated(
-    store: LocalStore,
-) -> None:
+def test_file_beside_the_log_when_changed_then_the_unit_is_repeated(store: LocalStore) -> None:
     """A companion file that changes after its inspection leaves the copy open for a repeat."""
 
     class Rewritten(MemoryFiles):
@@ -114,9 +110,7 @@ def test_file_beside_the_log_when_it_changes_meanwhile_then_the_unit_is_to_be_re
     assert not list(store.list())
 
 
-def test_folder_that_an_executor_does_not_see_when_copied_is_a_failure_of_the_source(
-    tmp_path: Path, store: LocalStore
-) -> None:
+def test_folder_not_seen_by_executor_fails_the_source(tmp_path: Path, store: LocalStore) -> None:
     """A folder that the executor does not see is a source failure, not a missing segment."""
     files = PartitionFolder(str(tmp_path / "orders-3"))
     with pytest.raises(ConfigError):

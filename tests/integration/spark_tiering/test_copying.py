@@ -128,9 +128,7 @@ def test_f107_f128_segment_when_it_is_there_already_then_is_found_and_not_writte
 
 
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
-def test_f102_f121_copy_when_it_is_resumed_then_writes_only_what_is_missing(
-    store: LocalStore, options: CopyOptions
-) -> None:
+def test_f102_f121_resumed_copy_writes_the_rest(store: LocalStore, options: CopyOptions) -> None:
     """A resumed copy compares existing objects and sends only the missing ones."""
     task = copy_task(EXAMPLE, options=options)
     run(task, store)
@@ -187,9 +185,7 @@ def test_segment_when_it_is_not_what_was_planned_then_nothing_is_written(
     assert (result.log_bytes, result.stored_bytes, result.log_crc64nvme) == (0, 0, None)
 
 
-def test_segment_with_wrong_files_when_it_is_copied_then_they_are_made_anew_and_named(
-    store: LocalStore,
-) -> None:
+def test_segment_when_its_files_are_wrong_then_they_are_made_anew(store: LocalStore) -> None:
     """The writer rebuilds wrong companion files from the log, and the result names them."""
     files = changed(EXAMPLE, index=b"\0" * 80, timeindex=None, snapshot=b"nothing")
     task = copy_task(files)
@@ -256,9 +252,7 @@ def test_conflict_when_another_object_is_there_then_it_is_left_as_it_is(
     assert look(store, task.segment, task.prefix) is StoredObjects.PARTIAL
 
 
-def test_completion_when_an_object_is_not_what_its_manifest_says_then_is_a_conflict(
-    store: LocalStore, settings: LocalSettings
-) -> None:
+def test_completion_of_a_wrong_object_conflicts(store: LocalStore, settings: LocalSettings) -> None:
     """Completion reports a missing, damaged or foreign object before it finishes anything."""
     task = replace(copy_task(EXAMPLE), action=SegmentAction.COMPLETE)
     assert run(task, store).outcome is UnitOutcome.CONFLICT
@@ -299,9 +293,7 @@ def test_unit_of_a_paused_job_when_it_would_begin_then_does_nothing(store: Local
     assert run(task, store).outcome is UnitOutcome.COPIED
 
 
-def test_task_when_it_is_sent_to_a_worker_then_is_carried_out_there(
-    tmp_path: Path, settings: LocalSettings
-) -> None:
+def test_task_when_sent_to_a_worker_is_done_there(tmp_path: Path, settings: LocalSettings) -> None:
     """A task and its result pickle, and the worker opens its own store."""
     folder = tmp_path / "orders-3"
     folder.mkdir()

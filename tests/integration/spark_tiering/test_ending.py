@@ -45,9 +45,7 @@ def store(place: Place) -> Iterator[ObjectStore]:
         yield store
 
 
-def test_f118_segment_when_its_objects_are_taken_away_then_only_they_are(
-    store: ObjectStore, place: Place
-) -> None:
+def test_f118_segment_when_deleted_then_only_its_objects(store: ObjectStore, place: Place) -> None:
     """A deletion removes the segment's objects and open uploads, and nothing of other segments."""
     task, other = copy_task(EXAMPLE), copy_task(EXAMPLE, FIRST)
     for one in (task, other):
@@ -68,9 +66,7 @@ def test_f118_segment_when_its_objects_are_taken_away_then_only_they_are(
     assert (again.is_done, again.uploads_ended) == (True, 0)
 
 
-def test_f121_deletion_when_it_fails_at_any_step_then_leaves_no_manifest_without_its_objects(
-    store: ObjectStore,
-) -> None:
+def test_f121_deletion_when_it_fails_then_leaves_no_manifest_alone(store: ObjectStore) -> None:
     """A deletion removes the manifest first and reports its failure at any step."""
     task = copy_task(EXAMPLE)
     for failing_at in range(4):
@@ -145,9 +141,7 @@ def test_f121_set_of_objects_when_looked_at_is_whole_only_with_all_of_them(
     assert all(any(kind in finding for finding in seen.findings) for kind in taken)
 
 
-def test_manifest_that_is_none_or_of_another_segment_when_looked_at_is_damage(
-    store: ObjectStore,
-) -> None:
+def test_manifest_when_unreadable_or_of_another_segment_is_damage(store: ObjectStore) -> None:
     """A manifest that cannot be read, or that describes another segment, counts as damage."""
     task = copy_task(EXAMPLE)
     run(task, store)

@@ -54,9 +54,7 @@ async def asked(segment: SegmentMetadata, store: CheckedStore, *, is_sure: bool 
 
 
 @pytest.mark.parametrize("is_sure", [False, True])
-async def test_objects_that_are_whole_are_told_with_their_sizes(
-    tmp_path: Path, is_sure: bool
-) -> None:
+async def test_whole_objects_are_reported_with_sizes(tmp_path: Path, is_sure: bool) -> None:
     """The explanation lists whole objects with their sizes, by head requests or by reading them."""
     segment = copied(tmp_path / "store")
     document, text = await asked(
@@ -109,9 +107,7 @@ async def test_objects_that_were_damaged_are_told(tmp_path: Path) -> None:
     assert [one["code"] for one in document["items"]] == ["OBJECT-DAMAGED"]
 
 
-async def test_store_that_is_not_there_costs_its_answer_alone_and_is_not_made(
-    tmp_path: Path,
-) -> None:
+async def test_store_that_is_absent_costs_its_answer_alone(tmp_path: Path) -> None:
     """A missing store costs only the answer about objects, and is not created."""
     segment = copied(tmp_path / "store")
     nowhere = tmp_path / "nowhere"

@@ -45,9 +45,7 @@ def take_away(place: TierPlace, start: int) -> None:
 
 
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])
-def test_f107_job_when_it_is_over_then_all_reads_back_and_a_second_one_copies_nothing(
-    place: TierPlace, options: CopyOptions
-) -> None:
+def test_f107_job_copies_all_and_next_nothing(place: TierPlace, options: CopyOptions) -> None:
     """After a job the tier reads back with the source's SHA-256; a second copies nothing."""
     report = place.run(options=options)
     assert report.is_fine
@@ -81,9 +79,7 @@ def test_f104_finished_copy_when_looked_at_then_tells_how_large_it_is(place: Tie
         assert segment.custom_metadata
 
 
-def test_segment_when_it_vanishes_before_its_copy_then_is_ended_and_others_are_copied(
-    place: TierPlace,
-) -> None:
+def test_segment_when_it_vanishes_early_then_is_ended(place: TierPlace) -> None:
     """The job ends the copy of a vanished segment; copies above it wait for the next job."""
     report = place.run(on_plan=lambda plan: take_away(place, 0))
     assert fates(report) == ["ended", "left-open"]
@@ -203,9 +199,7 @@ def test_segments_when_kept_local_then_the_newest_stay(place: TierPlace) -> None
     assert [one.start_offset for one in place.check()] == [0, 0]
 
 
-def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(
-    place: TierPlace,
-) -> None:
+def test_unit_when_its_worker_is_lost_then_stays_open(place: TierPlace) -> None:
     """A lost worker's copy stays open; the next job keeps its objects and adds the rest."""
     report = place.run(engine=WatchedUnits(lost=[120]))
     assert fates(report) == ["finished", "left-open"]
@@ -218,9 +212,7 @@ def test_unit_when_its_worker_is_lost_then_stays_open_and_the_next_job_goes_on(
     place.check_clean()
 
 
-def test_job_when_it_is_interrupted_then_its_topics_are_free_and_the_next_one_goes_on(
-    place: TierPlace,
-) -> None:
+def test_job_when_interrupted_then_its_topics_are_free(place: TierPlace) -> None:
     """An interrupted driver announces its end, so that the next job continues."""
 
     def interrupt(task: CopyTask) -> None:
@@ -234,9 +226,7 @@ def test_job_when_it_is_interrupted_then_its_topics_are_free_and_the_next_one_go
     place.check_clean()
 
 
-def test_job_when_its_engine_fails_in_the_middle_then_tells_what_it_did_and_leaves_the_rest_open(
-    place: TierPlace,
-) -> None:
+def test_job_when_its_engine_fails_then_the_rest_stays_open(place: TierPlace) -> None:
     """A job whose Spark disappears reports its copies and leaves the rest to the next job."""
 
     class Unfit(WatchedUnits):

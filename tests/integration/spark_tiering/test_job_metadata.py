@@ -61,9 +61,7 @@ def test_f107_job_over_a_service_when_it_is_over_then_all_is_copied_once(place: 
 
 
 @pytest.mark.parametrize("is_service", [True, False], ids=["service", "embedded"])
-def test_plan_over_either_metadata_when_made_then_says_the_same(
-    place: TierPlace, tmp_path: Path, is_service: bool
-) -> None:
+def test_plan_over_either_metadata(place: TierPlace, tmp_path: Path, is_service: bool) -> None:
     """A plan over a service equals the plan over the embedded metadata after half a job."""
     (tmp_path / "own").mkdir()
     here = place if is_service else TierPlace(tmp_path / "own")
@@ -76,9 +74,7 @@ def test_plan_over_either_metadata_when_made_then_says_the_same(
     here.check_clean()
 
 
-def test_f106_job_when_the_service_is_down_then_writes_nothing(
-    place: TierPlace, served: ServedMetadata
-) -> None:
+def test_f106_job_without_service_writes_none(place: TierPlace, served: ServedMetadata) -> None:
     """A job whose metadata service is down writes neither a claim nor an object."""
     served.hang_up()
     with pytest.raises(SidecarUnavailable):
@@ -143,9 +139,7 @@ def test_f106_partition_whose_metadata_is_not_ready_then_is_told_and_others_are_
     place.check_clean()
 
 
-def test_service_that_is_assigned_none_of_it_when_asked_then_the_job_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_service_that_is_not_assigned_when_asked_refuses_the_job(tmp_path: Path) -> None:
     """A service that is not assigned the partitions refuses the job, and nothing is written."""
     with ServedMetadata(Assignment.of_metadata([])) as served:
         place = TierPlace(tmp_path, metadata=served.access)
@@ -160,9 +154,7 @@ def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
     return [one.fate.value for one in report.receipts if one.partition == partition]
 
 
-def test_f106_start_when_the_log_takes_no_events_then_no_object_is_written(
-    place: TierPlace, served: ServedMetadata
-) -> None:
+def test_f106_start_when_not_stored_no_object(place: TierPlace, served: ServedMetadata) -> None:
     """Without its stored start event a copy writes no object."""
     at = served.place_of(ORDERS)
     served.tell(_appending(at, *[AppendOutcome.REFUSED] * 9))
@@ -173,9 +165,7 @@ def test_f106_start_when_the_log_takes_no_events_then_no_object_is_written(
     place.check()
 
 
-def test_copy_when_the_service_goes_away_before_it_is_finished_then_stays_open(
-    place: TierPlace, served: ServedMetadata
-) -> None:
+def test_copy_without_service_stays_open(place: TierPlace, served: ServedMetadata) -> None:
     """A copy whose service goes away before the finish stays open for the next job."""
     at = served.place_of(ORDERS)
 
@@ -207,9 +197,7 @@ def test_f126_event_when_its_answer_is_lost_then_is_looked_for_and_published_onc
     place.check_clean()
 
 
-def test_two_jobs_when_started_at_once_then_one_copies_and_the_other_is_told_who(
-    place: TierPlace,
-) -> None:
+def test_two_jobs_when_started_at_once_then_one_is_refused(place: TierPlace) -> None:
     """Of two jobs at once one copies all, and the other changes nothing and names the first."""
     second: list[str] = []
 
@@ -226,9 +214,7 @@ def test_two_jobs_when_started_at_once_then_one_copies_and_the_other_is_told_who
     place.check_clean()
 
 
-def test_two_jobs_when_they_race_for_their_topics_then_everything_is_copied_once(
-    place: TierPlace,
-) -> None:
+def test_two_jobs_when_they_race_then_everything_is_copied_once(place: TierPlace) -> None:
     """Of two jobs that race for topics one copies, and no segment is copied twice."""
     outcomes: list[JobReport | TopicBusy] = []
     ready = threading.Barrier(2)

@@ -44,9 +44,7 @@ def check_stopped(
     place.check_clean()
 
 
-def test_job_when_its_stop_file_appears_then_stops_between_segments(
-    place: TierPlace, tmp_path: Path
-) -> None:
+def test_job_when_its_stop_file_appears_stops_soon(place: TierPlace, tmp_path: Path) -> None:
     """A stop file on the driver's machine stops the job before the next wave."""
     file = tmp_path / "stop"
     engine = WatchedUnits(before=lambda task: file.touch())
@@ -54,9 +52,7 @@ def test_job_when_its_stop_file_appears_then_stops_between_segments(
     check_stopped(place, report, "stop-file", 1)
 
 
-def test_job_when_paused_from_elsewhere_then_stops_between_segments(
-    place: TierPlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_when_paused_stops_soon(place: TierPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pause mark in the store stops the job between segments."""
     monkeypatch.setattr(stopping, "PAUSE_AGE_S", 0.0)
 
@@ -68,9 +64,7 @@ def test_job_when_paused_from_elsewhere_then_stops_between_segments(
     check_stopped(place, report, "paused", 1)
 
 
-def test_job_when_nobody_can_say_whether_it_is_paused_then_goes_on(
-    place: TierPlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_goes_on_with_pause_unknown(place: TierPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that cannot answer about the pause mark does not stop the job."""
 
     def fail(records: JobRecords) -> bool:
@@ -87,9 +81,7 @@ def test_job_when_its_time_is_up_then_begins_nothing(place: TierPlace) -> None:
     check_stopped(place, place.run(time_limit_s=1e-9), "time-is-up", 0)
 
 
-def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_the_rest_of_it_does_not_begin(
-    place: TierPlace,
-) -> None:
+def test_job_when_signalled_in_a_wave_then_the_rest_does_not_begin(place: TierPlace) -> None:
     """After a signal in a wave the job finishes the running copy, on every engine."""
     heard: list[str] = []
     engine = WatchedUnits(before=lambda task: heard.append("SIGTERM"))
@@ -97,9 +89,7 @@ def test_job_when_a_signal_is_heard_in_the_middle_of_a_wave_then_the_rest_of_it_
     check_stopped(place, report, "SIGTERM", 1, left_open=2)
 
 
-def test_job_when_its_stop_file_appears_in_the_middle_of_a_wave_then_the_rest_does_not_begin(
-    place: TierPlace, tmp_path: Path
-) -> None:
+def test_job_when_its_stop_file_appears_in_a_wave_stops(place: TierPlace, tmp_path: Path) -> None:
     """A stop file reaches units as a mark in the store; the rest of a wave does not begin."""
     file = tmp_path / "stop"
     engine = WatchedUnits(before=lambda task: file.touch())
@@ -107,9 +97,7 @@ def test_job_when_its_stop_file_appears_in_the_middle_of_a_wave_then_the_rest_do
     check_stopped(place, report, "stop-file", 1, left_open=3)
 
 
-def test_job_when_paused_in_the_middle_of_a_wave_then_units_see_it_before_the_driver_does(
-    place: TierPlace,
-) -> None:
+def test_job_when_paused_in_a_wave_then_units_see_it_first(place: TierPlace) -> None:
     """Units see the pause mark before the driver, which checks it only from time to time."""
     begun: list[CopyTask] = []
 
@@ -123,9 +111,7 @@ def test_job_when_paused_in_the_middle_of_a_wave_then_units_see_it_before_the_dr
     check_stopped(place, report, "paused", 1, left_open=2)
 
 
-def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finished(
-    place: TierPlace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_job_finishes_unstoppable_units(place: TierPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the store refuses the stop mark, the job finishes its announced copies."""
 
     def fail(records: JobRecords, by: str) -> None:
@@ -139,18 +125,14 @@ def test_job_when_units_cannot_be_told_to_stop_then_what_was_announced_is_finish
     check_stopped(place, report, "SIGTERM", 3)
 
 
-def test_job_when_told_to_stop_while_copies_are_announced_then_those_above_are_not(
-    place: TierPlace,
-) -> None:
+def test_job_when_stopped_during_starts_then_no_more_start(place: TierPlace) -> None:
     """A stop between announcements finishes running copies and announces no more."""
     asked = iter(["", "", ""])
     report = place.run(place.plan(), why_stop=lambda: next(asked, "enough"))
     check_stopped(place, report, "enough", 1, left_open=1)
 
 
-def test_job_when_told_to_stop_while_it_plans_then_reads_no_further_segment(
-    place: TierPlace, tmp_path: Path
-) -> None:
+def test_job_when_stopped_in_planning_reads_no_more(place: TierPlace, tmp_path: Path) -> None:
     """A signal or stop file during planning ends the job before the next segment is read."""
     read: list[object] = []
     file = tmp_path / "stop"

@@ -47,18 +47,14 @@ def failing(error: OSError) -> Callable[..., None]:
     return fail
 
 
-def test_object_when_written_is_a_plain_file_and_nothing_else_is_left(
-    folder: Path, store: LocalStore
-) -> None:
+def test_written_object_is_a_plain_file_alone(folder: Path, store: LocalStore) -> None:
     """An object is a plain file at the path of its key, and temporary files are gone."""
     store.put(KEY, content(100))
     assert (folder / KEY).read_bytes() == bytes_of(content(100))
     assert not list((folder / WRITING).iterdir())
 
 
-def test_f121_leftovers_of_a_killed_writer_when_listed_are_no_objects(
-    folder: Path, store: LocalStore
-) -> None:
+def test_f121_leftovers_of_a_killed_writer_are_no_objects(folder: Path, store: LocalStore) -> None:
     """A file that a killed writer never renamed is listed as an unfinished upload only."""
     left = folder / WRITING / "killed" / KEY
     left.parent.mkdir(parents=True)
@@ -218,9 +214,7 @@ def test_address_that_is_no_store_when_read_is_refused(address: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_store_of_a_process_when_asked_for_again_is_the_same(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_store_of_a_process_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process has one store for each settings."""
     settings = LocalSettings(folder)
     store = process_store(settings)

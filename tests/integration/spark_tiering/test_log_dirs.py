@@ -189,9 +189,7 @@ PROPERTIES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), PROPERTIES.values(), ids=PROPERTIES)
-def test_log_dir_when_its_properties_are_odd_then_the_node_is_as_far_as_known(
-    log_dir: Path, text: str, expected: int | None
-) -> None:
+def test_odd_properties_hide_the_node(log_dir: Path, text: str, expected: int | None) -> None:
     """Odd properties cost the node id and high watermark alone."""
     (log_dir / "meta.properties").write_text(text)
     (log_dir / "replication-offset-checkpoint").write_bytes(b"torn")
@@ -219,9 +217,7 @@ def test_log_dir_when_it_is_none_then_one_line_says_so(tmp_path: Path, log_dir: 
         assert "\n" not in str(caught.value)
 
 
-def test_log_dir_when_it_is_the_folder_of_a_partition_then_names_the_one_above(
-    log_dir: Path,
-) -> None:
+def test_log_dir_when_it_is_a_partitions_folder_then_names_its_parent(log_dir: Path) -> None:
     """A partition's folder given as log folder is refused with advice to name its parent."""
     folder = add_partition(log_dir)
     with pytest.raises(ConfigError, match="the folder of one partition: name the folder above it"):

@@ -88,9 +88,7 @@ def test_folder_when_there_is_none_then_says_so_in_one_line(tmp_path: Path, name
         PartitionFolder(str(tmp_path / name)).facts()
 
 
-def test_folder_when_the_disk_fails_then_is_one_of_our_errors(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_disk_is_our_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A permission error is permanent and other disk errors may be retried."""
     stored = PartitionFolder(str(folder))
     with pytest.raises(LogUnavailable, match="deeper"):

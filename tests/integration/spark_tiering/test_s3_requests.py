@@ -58,9 +58,7 @@ def said(stub: ObjectStub, header: str, *operations: str) -> set[str | None]:
     return found
 
 
-def test_writing_requests_when_made_carry_condition_and_checksum(
-    stub: ObjectStub, bucket: Bucket
-) -> None:
+def test_writing_requests_carry_condition_and_sum(stub: ObjectStub, bucket: Bucket) -> None:
     """Each write carries the condition against overwriting and its checksum."""
     do_everything(bucket)
     assert said(stub, "if-none-match", "PutObject", "CompleteMultipartUpload") == {"*"}

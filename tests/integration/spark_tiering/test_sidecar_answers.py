@@ -138,9 +138,7 @@ async def test_read_when_it_is_answered_then_asked_was_for_that_range() -> None:
     ],
     ids=["hung-up", "cut", "busy", "not-ready", "fault", "all"],
 )
-async def test_read_when_there_is_no_answer_at_first_then_is_asked_again(
-    faults: list[bytes | Silence], pauses: list[float]
-) -> None:
+async def test_repeated_answer_is_whole(faults: list[bytes | Silence], pauses: list[float]) -> None:
     """The client asks again for the whole of a cut answer and never joins two."""
     async with scripted_server(*faults, WHOLE) as server:
         assert await read_of(server) == CONTENT
@@ -210,9 +208,7 @@ async def test_read_when_the_answer_is_of_other_bytes_then_is_refused(said: byte
     ],
     ids=["401", "403", "404", "404-html", "400", "502", "409"],
 )
-async def test_read_when_it_is_refused_then_is_not_asked_again(
-    said: bytes, error: type[Exception]
-) -> None:
+async def test_read_when_refused_is_not_repeated(said: bytes, error: type[Exception]) -> None:
     """A refused read is not repeated: a deleted file has no bytes, else it is an error."""
     async with scripted_server(said) as server:
         with pytest.raises(error):
@@ -223,9 +219,7 @@ async def test_read_when_it_is_refused_then_is_not_asked_again(
 @pytest.mark.parametrize(
     "said", [refusal(404, "file-absent"), refusal(416, "invalid-argument")], ids=["gone", "ended"]
 )
-async def test_read_when_the_sidecar_says_that_there_is_nothing_then_has_no_bytes(
-    said: bytes,
-) -> None:
+async def test_read_when_the_sidecar_has_nothing_then_has_no_bytes(said: bytes) -> None:
     """Only the sidecar's own answer, not a proxy's status, makes a file count as absent."""
     async with scripted_server(said) as server:
         assert await read_of(server) == b""
@@ -269,9 +263,7 @@ async def test_facts_when_the_answer_is_none_of_ours_then_are_refused(told: byte
     ],
     ids=["empty", "nothing-of-it", "topic-id", "folder"],
 )  # fmt: skip
-async def test_partitions_when_the_answer_is_none_of_ours_then_are_refused(
-    told: dict[str, object],
-) -> None:
+async def test_partitions_when_malformed_are_refused(told: dict[str, object]) -> None:
     """Partitions with impossible values are refused."""
     async with scripted_server(reply(200, json.dumps(told).encode())) as server:
         source = SidecarSegmentSource(SidecarSourceSettings((server.address,)))

@@ -80,9 +80,7 @@ async def until_stable(files: SidecarFiles, offset: int) -> None:
             pass
 
 
-async def test_kafka_segments_when_rolled_and_stable_then_are_served_as_they_are_and_no_others(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
+async def test_sealed_segments_alone_are_served(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
     """The sidecar serves rolled, stable segments as in the folder, and no others."""
     node = fresh_kafka.node()
     node.start()
@@ -128,9 +126,7 @@ async def test_kafka_segments_when_rolled_and_stable_then_are_served_as_they_are
                 assert content == local.read(name, 0, 1 << 20)
 
 
-async def test_kafka_survey_when_the_source_is_a_sidecar_then_is_as_from_the_folder(
-    fresh_kafka: FreshKafka, tmp_path: Path
-) -> None:
+async def test_survey_by_sidecar_is_the_folders(fresh_kafka: FreshKafka, tmp_path: Path) -> None:
     """A survey by the sidecar equals the folder's, and tells a recreated topic apart."""
     node = fresh_kafka.node()
     node.start()
@@ -172,9 +168,7 @@ async def test_kafka_survey_when_the_source_is_a_sidecar_then_is_as_from_the_fol
         assert len(await asyncio.to_thread(again.read, name, 0, 10)) == 10
 
 
-async def test_kafka_segments_when_the_service_may_not_describe_the_topic_then_none_is_served(
-    secured_kafka: SecuredKafka, tmp_path: Path
-) -> None:
+async def test_undescribed_topic_is_not_served(secured_kafka: SecuredKafka, tmp_path: Path) -> None:
     """A service without DESCRIBE serves no segment and names the right; with it, at once."""
     topic = own_topic("undescribed")
     await create_topic(secured_kafka.admin_login, topic, settings=SEGMENTS)

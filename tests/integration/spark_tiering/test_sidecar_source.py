@@ -84,9 +84,7 @@ async def files_at(broker: Broker, token_file: str) -> SidecarFiles:
     return found.files
 
 
-async def test_source_when_a_sidecar_is_asked_then_gives_partitions_with_whose_they_are(
-    root: Path, token_file: str
-) -> None:
+async def test_partitions_of_a_sidecar_name_their_broker(root: Path, token_file: str) -> None:
     """A sidecar's partitions say which broker's replica they are."""
     async with serving_folders(root) as broker:
         (found,) = await asyncio.to_thread(found_at, broker, token_file=token_file)
@@ -96,9 +94,7 @@ async def test_source_when_a_sidecar_is_asked_then_gives_partitions_with_whose_t
     assert found.high_watermark == 257
 
 
-async def test_segments_when_read_through_a_sidecar_then_are_those_of_the_folder(
-    root: Path, token_file: str
-) -> None:
+async def test_segments_through_a_sidecar_are_the_folders(root: Path, token_file: str) -> None:
     """Segments read through a sidecar equal those of the folder in report and bytes."""
     folder = root / "orders-3"
 
@@ -131,9 +127,7 @@ def read_in_another_process(sent: bytes) -> tuple[bytes, int]:
     return files.read(LOG, 5, 10), os.getpid()
 
 
-async def test_files_when_sent_to_another_process_then_read_there_and_carry_no_secret(
-    root: Path, token_file: str
-) -> None:
+async def test_sent_files_read_there_without_a_secret(root: Path, token_file: str) -> None:
     """Files sent to another process read there with its own connection and carry no token."""
     async with serving_folders(root) as broker:
         files = await files_at(broker, token_file)
@@ -192,9 +186,7 @@ async def test_connection_when_it_was_closed_meanwhile_then_the_next_read_makes_
         assert pauses == []
 
 
-async def test_read_when_the_file_ends_or_is_gone_then_gives_fewer_bytes_or_none(
-    root: Path, token_file: str
-) -> None:
+async def test_read_when_the_file_ends_gives_fewer_bytes(root: Path, token_file: str) -> None:
     """A read at a file's end returns fewer bytes, of a deleted file none."""
     path = root / "orders-3" / LOG
     content = path.read_bytes()
@@ -241,9 +233,7 @@ async def test_segment_when_its_file_vanishes_while_it_is_read_then_is_a_finding
     ]
 
 
-async def test_read_when_the_file_is_not_sealed_then_waiting_may_help(
-    root: Path, token_file: str
-) -> None:
+async def test_unsealed_read_may_be_retried(root: Path, token_file: str) -> None:
     """A read of an active, unstable or undecidable segment may be retried."""
     teller = StableOffsets(130)
     async with serving_folders(root, teller=teller, stable_age_ms_max=1) as broker:
@@ -299,9 +289,7 @@ async def test_survey_when_no_cluster_is_asked_then_the_sidecar_s_word_counts(
     assert [segment.listed.base_offset for segment in one.source.segments] == [0, 120, 251]
 
 
-async def test_survey_when_nobody_tells_the_sidecar_then_its_partition_is_of_no_use(
-    root: Path, token_file: str
-) -> None:
+async def test_survey_when_unanswered_names_the_partition(root: Path, token_file: str) -> None:
     """A partition that its sidecar cannot assess is unusable, with the sidecar's reason."""
     teller = StableOffsets(LogNotPermitted("lacks the right to DESCRIBE"))
     async with serving_folders(root, teller=teller) as broker:
@@ -319,9 +307,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pauses
 
 
-async def test_source_when_a_sidecar_is_away_then_is_named_and_the_others_are_asked(
-    root: Path, token_file: str, no_pauses: list[float]
-) -> None:
+async def test_away_sidecar_is_named(root: Path, token_file: str, no_pauses: list[float]) -> None:
     """The source names a silent sidecar and asks the others; with all silent it fails."""
     nobody = "http://127.0.0.1:1"
     async with serving_folders(root) as broker:

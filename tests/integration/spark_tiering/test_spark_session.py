@@ -47,9 +47,7 @@ def run_program(*arguments: str, **environment: str) -> subprocess.CompletedProc
     )
 
 
-def test_session_when_it_is_ours_then_has_the_settings_that_were_measured(
-    spark_session: SparkSession,
-) -> None:
+def test_session_of_ours_has_the_measured_settings(spark_session: SparkSession) -> None:
     """Our own session has Unix sockets, no speculation, no web page, and repeats tasks."""
     conf = spark_session.sparkContext.getConf()
     names = (
@@ -68,18 +66,14 @@ def test_session_when_it_is_ours_then_has_the_settings_that_were_measured(
     ]
 
 
-def test_session_when_it_was_made_then_environment_and_interrupts_are_as_before(
-    spark_session: SparkSession,
-) -> None:
+def test_session_when_made_then_leaves_the_environment(spark_session: SparkSession) -> None:
     """A new session leaves the environment and the interrupt handler as before."""
     assert spark_session.sparkContext.pythonExec == sys.executable
     assert "PYSPARK_PYTHON" not in os.environ
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_session_when_one_is_open_that_nobody_gave_then_no_other_is_made(
-    spark_session: SparkSession,
-) -> None:
+def test_session_when_another_is_open_then_is_refused(spark_session: SparkSession) -> None:
     """An open session that was not passed in makes the engine refuse."""
     assert spark_session.version
     with pytest.raises(EngineUnfit, match="is open in this process already"):
@@ -106,9 +100,7 @@ def path_without_java(tmp_path: Path) -> str:
     return str(folder)
 
 
-def test_engine_when_the_machine_has_no_java_then_runs_on_the_one_of_pip_and_says_nothing(
-    path_without_java: str, tmp_path: Path
-) -> None:
+def test_engine_without_java_runs_on_pips(path_without_java: str, tmp_path: Path) -> None:
     """Without Java the engine runs on pip's, prints nothing and leaves no process."""
     cache = tmp_path / "cache"
     ended = run_program("local[2]", PATH=path_without_java, XDG_CACHE_HOME=str(cache))
@@ -138,9 +130,7 @@ def test_engine_when_it_is_opened_again_then_has_a_session_of_its_own() -> None:
         pytest.param("local[x]", "Could not parse Master URL: 'local[x]'", id="slots"),
     ],
 )
-def test_engine_when_spark_does_not_start_then_one_line_says_why(
-    tmp_path: Path, master: str, said: str
-) -> None:
+def test_spark_that_does_not_start_has_one_line(tmp_path: Path, master: str, said: str) -> None:
     """When Spark does not start, the error is one line, and Java's output is kept on request."""
     ended = run_program(f"--log={tmp_path / 'log'}", master)
     assert (ended.returncode, ended.stdout) == (3, "")
@@ -201,18 +191,14 @@ def submitted(master: str, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_connect_when_its_packages_are_missing_then_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_connect_when_packages_are_missing_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing packages for Spark Connect are named in one line."""
     monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
     with pytest.raises(EngineUnfit, match=r"needs pip install 'pyspark\[connect\]'"):
         open_engine(ExecutionSettings("sc://127.0.0.1"))
 
 
-def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_spark_when_not_installed_then_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing pyspark is named in one line, as it is an extra."""
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(EngineUnfit, match=r"pip install 'rlmm\[spark\]'"):
@@ -227,9 +213,7 @@ def test_spark_when_it_is_not_installed_then_one_line_says_what_to_install(
         ("sc://[::1]:99", ("::1", 99)),
     ],
 )
-def test_connect_address_when_it_is_one_then_has_host_and_port(
-    address: str, place: tuple[str, int]
-) -> None:
+def test_connect_address_has_host_and_port(address: str, place: tuple[str, int]) -> None:
     """A connect address gives host and port as Spark reads it, with Spark's default port."""
     assert connect_address(address) == place
 
@@ -238,9 +222,7 @@ def test_connect_address_when_it_is_one_then_has_host_and_port(
     "address",
     ["sc://", "sc://h:99999", "sc://h:x", "sc://[h", "sc://h/;token=secret", "sc://u:secret@h"],
 )
-def test_connect_address_when_it_is_none_or_has_a_secret_in_it_then_is_refused_without_repeating_it(
-    address: str,
-) -> None:
+def test_connect_address_when_wrong_is_refused_without_its_secret(address: str) -> None:
     """An invalid address, or one with a token, is refused without being repeated."""
     with pytest.raises(ConfigError) as raised:
         connect_address(address)
@@ -266,9 +248,7 @@ def job_of_spark(place: TierPlace) -> subprocess.Popen[str]:
     return process
 
 
-def test_job_when_its_whole_group_is_told_to_end_then_finishes_what_it_began(
-    tmp_path: Path,
-) -> None:
+def test_job_when_its_group_is_signalled_then_finishes_its_copies(tmp_path: Path) -> None:
     """A signal to the process group lets running copies finish, and Spark ends too."""
     place = TierPlace(tmp_path)
     with job_of_spark(place) as process:
@@ -282,9 +262,7 @@ def test_job_when_its_whole_group_is_told_to_end_then_finishes_what_it_began(
     place.check()
 
 
-def test_job_when_the_java_of_spark_is_killed_then_reports_and_the_next_one_ends_clean(
-    tmp_path: Path,
-) -> None:
+def test_job_when_the_java_of_spark_is_killed_then_reports(tmp_path: Path) -> None:
     """When Spark's Java is killed, open copies are reported and the next job is clean."""
     place = TierPlace(tmp_path)
     with job_of_spark(place) as process:

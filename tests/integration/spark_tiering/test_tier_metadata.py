@@ -146,9 +146,7 @@ async def test_image_when_there_are_many_segments_then_all_of_them(access: Any) 
     assert [one.start_offset for one in image.segments] == [at * 10 for at in range(1_050)]
 
 
-async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refused(
-    access: Any,
-) -> None:
+async def test_f113_image_when_copies_go_on_then_of_one_moment_or_refused(access: Any) -> None:
     """An image of a changing partition is refused; any other is of one moment exactly."""
     partition, places = tp(), 20
 
@@ -173,9 +171,7 @@ async def test_f113_image_when_copies_go_on_meanwhile_then_of_one_moment_or_refu
     assert is_over
 
 
-async def test_f116_deletion_when_it_moves_on_then_every_step_is_heard_and_seen(
-    access: Any,
-) -> None:
+async def test_f116_deletion_when_it_moves_on_then_every_step_is_seen(access: Any) -> None:
     """Each deletion step in order is confirmed and visible; others have no effect."""
     await access.publish(started("one"), WAIT_S)
     with pytest.raises(EventRejected):
@@ -192,9 +188,7 @@ async def test_f116_deletion_when_it_moves_on_then_every_step_is_heard_and_seen(
 """On several metadata partitions, and several on one."""
 
 
-async def test_events_when_published_together_then_take_effect_in_the_order_of_each_partition(
-    access: Any,
-) -> None:
+async def test_events_when_published_together_then_keep_their_order(access: Any) -> None:
     """Events published together have verdicts in order and rising offsets."""
     ids = [
         segment_id(1_000 * number + at, partition)
@@ -221,9 +215,7 @@ async def test_events_when_published_together_then_take_effect_in_the_order_of_e
     assert states == {SegmentState.COPY_SEGMENT_FINISHED}
 
 
-async def test_event_when_it_is_rejected_among_others_then_those_behind_it_take_effect(
-    access: Any,
-) -> None:
+async def test_event_when_rejected_among_others_then_the_rest_takes_effect(access: Any) -> None:
     """A rejected event has its reason in place, and the events behind it take effect."""
     first, second, third = (segment_id(number, FIVE[0]) for number in (1, 2, 3))
     events = [started(first, 0, 9), finished(second), started(third, 20, 29)]

@@ -115,9 +115,7 @@ def test_folder_when_it_is_none_then_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("outcome", [AppendOutcome.UNCERTAIN_STORED, AppendOutcome.UNCERTAIN_LOST])
-def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
-    outcome: AppendOutcome, clusters: Clusters
-) -> None:
+def test_f126_unclear_event_is_stored_once(outcome: AppendOutcome, clusters: Clusters) -> None:
     """After an unclear append the event is stored only if the log lacks it."""
     metadata = open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY))
     (topic,) = clusters.topics
@@ -133,9 +131,7 @@ def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_on
     metadata.close()
 
 
-def test_image_when_others_stored_something_just_before_then_it_is_in_it(
-    clusters: Clusters,
-) -> None:
+def test_image_when_others_stored_just_before_then_has_it(clusters: Clusters) -> None:
     """An image contains the events that brokers stored on the topic just before."""
     metadata = open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY))
     (topic,) = clusters.topics

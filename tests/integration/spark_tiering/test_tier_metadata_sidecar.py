@@ -63,9 +63,7 @@ async def encrypted(
         yield SidecarAccess(f"127.0.0.1:{served.tcp[1]}", **said), said
 
 
-async def test_f113_image_when_others_write_while_it_is_listed_then_of_one_moment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_f113_image_while_others_write_is_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """An image never holds only half of a change that another client makes while it is listed."""
     world = World(COUNT)
     segment = on(world, 1)
@@ -193,9 +191,7 @@ async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None
             await access.publish(segment, WAIT_S)
 
 
-async def test_sidecar_when_reached_by_tls_with_a_token_then_trusts_and_is_trusted(
-    tmp_path: Path,
-) -> None:
+async def test_sidecar_by_tls_with_a_token_trusts_and_is_trusted(tmp_path: Path) -> None:
     """A sidecar over TLS accepts the right authority and token; errors hide a wrong token."""
     world = World(COUNT)
     other, wrong = tmp_path / "other.pem", tmp_path / "wrong"
@@ -232,9 +228,7 @@ async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
 
 
 @pytest.mark.parametrize("outcome", [AppendOutcome.UNCERTAIN_STORED, AppendOutcome.UNCERTAIN_LOST])
-async def test_f126_event_when_the_log_does_not_say_whether_it_is_stored_then_it_is_once(
-    outcome: AppendOutcome,
-) -> None:
+async def test_f126_unclear_event_is_stored_once(outcome: AppendOutcome) -> None:
     """After an unclear append the event is stored only if the log lacks it."""
     world = World(COUNT)
     segment = on(world, 1)
@@ -263,9 +257,7 @@ async def test_event_when_its_verdict_is_not_heard_in_time_then_unknown_and_wher
 
 
 @pytest.mark.parametrize("kept", ["", "two tokens", "ä" * 20, "x" * 5_000])
-def test_token_when_the_file_holds_none_then_said_without_showing_it(
-    kept: str, tmp_path: Path
-) -> None:
+def test_token_when_the_file_holds_none_is_refused_unseen(kept: str, tmp_path: Path) -> None:
     """An empty token file is refused in one line without its content."""
     path = tmp_path / "token"
     path.write_text(kept)
@@ -278,9 +270,7 @@ def test_token_when_the_file_holds_none_then_said_without_showing_it(
 
 @pytest.mark.parametrize("said", ["ca_file", "certificate_file"])
 @pytest.mark.parametrize("kept", [None, b"no certificate"])
-def test_tls_when_a_file_cannot_be_used_then_said(
-    said: str, kept: bytes | None, tmp_path: Path
-) -> None:
+def test_unusable_tls_file_is_refused(said: str, kept: bytes | None, tmp_path: Path) -> None:
     """An unusable TLS file is refused in one line before any connection."""
     path = tmp_path / "file.pem"
     if kept is not None:
@@ -313,9 +303,7 @@ async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() 
     ("is_connected", "raised", "match"),
     [(True, NotReady, "no broker answers"), (False, SidecarUnavailable, "silent")],
 )
-def test_sidecar_when_the_last_question_is_cut_off_then_told_what_was_heard_before(
-    is_connected: bool, raised: type[Exception], match: str
-) -> None:
+def test_cut_question_tells_before(is_connected: bool, raised: type[Exception], match: str) -> None:
     """When the last question is cut off, the error holds the last answer before it."""
     answers: list[Any] = [{"last_trouble": "no broker answers"}, SidecarUnavailable("silent")]
     client = Mock()

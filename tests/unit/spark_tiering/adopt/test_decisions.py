@@ -80,9 +80,7 @@ def test_metadata_when_it_cannot_be_read_then_never_quiet() -> None:
         "hole", "hole-with-an-open-copy", "lone-of-the-oldest-epoch",
     ],
 )  # fmt: skip
-def test_brokers_when_they_would_destroy_records_then_not_let_copy(
-    partition: AdoptedPartition, reason: AdoptionRefusal
-) -> None:
+def test_brokers_may_not_lose_records(partition: AdoptedPartition, reason: AdoptionRefusal) -> None:
     """Brokers may not copy while a start or a finished offset would make them delete records."""
     refused = why_not_enabled(partition)
     assert refused is not None

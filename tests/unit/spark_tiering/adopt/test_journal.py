@@ -110,9 +110,7 @@ def test_step_when_it_follows_then_counts_up_and_keeps_what_was_before() -> None
         (AdoptionStep.CLOSED, AdoptionStep.CLOSING),
     ],
 )
-def test_step_when_it_never_follows_then_refused(
-    step: AdoptionStep, following: AdoptionStep
-) -> None:
+def test_step_that_never_follows_is_refused(step: AdoptionStep, following: AdoptionStep) -> None:
     """An entry that cannot follow the last one is refused."""
     with pytest.raises(InvalidArgument, match="never"):
         replace(first(store()), step=step).to(following, JOB, NOW_MS)
@@ -150,9 +148,7 @@ def test_windows_when_some_are_open_then_are_listed_by_their_newest_entry() -> N
 
 
 @pytest.mark.parametrize("spoiled", [b"nothing", None], ids=["no journal", "of another window"])
-def test_journal_in_the_store_when_it_cannot_be_gone_by_then_nothing_is_done(
-    spoiled: bytes | None,
-) -> None:
+def test_journal_when_unreadable_in_the_store_then_nothing_is_done(spoiled: bytes | None) -> None:
     """A journal that cannot be understood stops the adoption: another program wrote it."""
     memory = MemoryStore()
     jobs = JobStore(memory, PREFIX, lambda: NOW_MS)

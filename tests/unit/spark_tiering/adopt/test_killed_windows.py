@@ -43,9 +43,7 @@ def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
 
 
 @pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS)
-def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
-    dies_at: int, *, is_troubled: bool
-) -> None:
+def test_driver_when_killed_then_resume_copies_the_rest(dies_at: int, *, is_troubled: bool) -> None:
     """After a kill at any step a resume copies the rest and closes the window."""
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
@@ -57,9 +55,7 @@ def test_driver_when_killed_at_any_step_then_resume_ends_as_if_it_had_lived(
 
 
 @pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS)
-def test_driver_when_killed_at_any_step_then_abort_leaves_nothing_open_and_loses_nothing(
-    dies_at: int, *, is_troubled: bool
-) -> None:
+def test_driver_when_killed_then_abort_loses_nothing(dies_at: int, *, is_troubled: bool) -> None:
     """After a kill at any step an abort keeps finished copies without a gap, ends the others."""
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
@@ -92,9 +88,7 @@ def test_second_driver_when_killed_as_well_then_a_third_one_ends_it(first: int, 
 
 @pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS[::3])
 @pytest.mark.parametrize("way", ["resume", "abort"])
-def test_straggler_when_the_window_was_taken_up_then_none_of_its_copies_is_finished(
-    dies_at: int, way: str, *, is_troubled: bool
-) -> None:
+def test_late_event_is_refused_after_takeup(dies_at: int, way: str, *, is_troubled: bool) -> None:
     """The metadata refuses a dead driver's late event: its open copies are ended."""
     found = died(dies_at, is_troubled=is_troubled)
     opened = [one.id for one in found.open_of_jobs()]

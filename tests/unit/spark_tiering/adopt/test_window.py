@@ -103,9 +103,7 @@ def test_lone_copy_when_it_cannot_be_ended_then_the_window_stays_open() -> None:
 
 
 @pytest.mark.parametrize("state", [CS, DS, CF])
-def test_foreign_copy_when_it_stands_alone_above_the_log_start_then_refused(
-    state: SegmentState,
-) -> None:
+def test_foreign_copy_when_alone_above_the_log_start_then_refused(state: SegmentState) -> None:
     """A foreign copy alone above the log start offset is refused: it would move it."""
     found = world()
     found.broker_copy(ONE, 20, 30, state)

@@ -58,9 +58,7 @@ def test_change_when_the_cluster_refuses_it_then_the_topic_is_refused(why: str) 
     ],
     ids=["not-tiered", "compacted", "delete-on-disable", "copying-disabled"],
 )
-def test_settings_when_they_speak_against_it_then_nothing_is_changed(
-    settings: dict[str, str], reason: AdoptionRefusal
-) -> None:
+def test_unfit_settings_change_nothing(settings: dict[str, str], reason: AdoptionRefusal) -> None:
     """Settings that would destroy data, or changed by another client, are refused by name."""
     found = world()
     found.explicit |= settings
@@ -74,9 +72,7 @@ def test_settings_when_they_speak_against_it_then_nothing_is_changed(
 @pytest.mark.parametrize(
     ("times", "standing"), [(2, TopicStatus.ADOPTED), (3, TopicStatus.NOTHING_TO_DO)]
 )
-def test_segment_when_the_broker_copied_it_while_it_was_read_then_is_looked_at_again(
-    times: int, standing: TopicStatus
-) -> None:
+def test_segment_copied_by_the_broker_is_read_again(times: int, standing: TopicStatus) -> None:
     """A segment that changed while it was read is read again; lasting obstacles are reported."""
     found = world(vanishing=times)
     outcome = found.adopt()

@@ -92,9 +92,7 @@ def test_f107_plan_when_made_again_then_nothing_is_left_to_copy() -> None:
 
 
 @pytest.mark.parametrize(("mode", "dies_at"), every_death())
-def test_f102_f114_f115_driver_when_killed_at_any_step_then_the_next_job_ends_clean(
-    mode: CopyMode, dies_at: int
-) -> None:
+def test_f102_f114_f115_driver_when_killed_next_ends_clean(mode: CopyMode, dies_at: int) -> None:
     """After a kill at any step all finished copies are whole, and the next jobs finish the rest."""
     found = troubled(mode)
     found.dies_at = dies_at
@@ -142,9 +140,7 @@ def test_f108_adopted_copy_when_it_fails_for_good_then_all_above_is_ended_from_t
 @pytest.mark.parametrize(
     "outcome", [one for one in UnitOutcome if one.is_retriable and one is not UnitOutcome.STOPPED]
 )
-def test_copy_when_it_may_succeed_later_then_stays_open_and_its_partition_stops(
-    outcome: UnitOutcome,
-) -> None:
+def test_copy_when_it_may_succeed_later_then_stays_open(outcome: UnitOutcome) -> None:
     """A copy that may succeed later stays open and stops its partition, no other one."""
     found = world()
     found.outcomes[10] = outcome
@@ -220,9 +216,7 @@ def test_topic_when_lost_then_nothing_is_published_any_more(lost_at: int) -> Non
 
 @pytest.mark.parametrize("mode", list(CopyMode))
 @pytest.mark.parametrize("asked_at", range(16))
-def test_stop_when_asked_for_then_what_runs_is_finished_and_what_waits_stays_open(
-    mode: CopyMode, asked_at: int
-) -> None:
+def test_stop_when_asked_for_then_running_copies_finish(mode: CopyMode, asked_at: int) -> None:
     """A stop finishes the lowest running copies; announced ones wait for the next job."""
     found = world(mode)
     asked = iter([""] * asked_at)

@@ -90,9 +90,7 @@ def test_task_when_made_then_says_what_was_planned_and_what_was_asked_for() -> N
     assert task.pause_key == f"tier/rlmm-jobs/jobs/{JOB_ID}/pause"
 
 
-def test_units_when_told_to_stop_then_find_the_mark_that_others_leave_as_well(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_units_find_the_stop_mark_of_any_process(caplog: pytest.LogCaptureFixture) -> None:
     """Units find the stop mark of any process; a refused mark is reported."""
     store = MemoryStore()
     at = job_parts(store=store, prefix="tier/")
@@ -142,9 +140,7 @@ def test_task_of_a_partition_that_the_source_lost_when_made_then_has_no_files() 
     ],
     ids=["held", "lost", "unknown"],
 )
-def test_topic_when_asked_for_then_is_ours_only_where_the_store_says_so(
-    answer: bool | StoreUnavailable, why: str
-) -> None:
+def test_topic_is_ours_only_by_the_store(answer: bool | StoreUnavailable, why: str) -> None:
     """A job publishes nothing on a topic unless the store confirms its claim."""
     claims = HeldClaims(answer)
     hands, _ = hands_of(job_parts(), claims)

@@ -98,9 +98,7 @@ def test_plan_when_made_again_then_what_was_read_is_known() -> None:
     ],
     ids=["no-bytes", "bytes", "objects", "more-objects"],
 )
-def test_plan_with_a_budget_when_made_then_reads_no_more_than_it_may_take(
-    budgets: Budgets, rounds: list[list[int]], copies: int
-) -> None:
+def test_budget_limits_what_is_read(budgets: Budgets, rounds: list[list[int]], copies: int) -> None:
     """A plan with a budget reads the segments within it and one more."""
     engine = CountingUnits()
     files = {ORDERS: example_partition(), OTHER: example_partition()}
@@ -110,9 +108,7 @@ def test_plan_with_a_budget_when_made_then_reads_no_more_than_it_may_take(
     assert not hindrances(plan)
 
 
-def test_segment_when_it_cannot_be_read_then_is_told_and_left_out(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_segment_when_unreadable_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     """An unreadable segment is left out and reported, with those above it."""
     engine = CountingUnits(lost=(120,))
     plan = planned(engine)
@@ -140,9 +136,7 @@ def test_topic_that_the_source_lacks_when_asked_for_by_name_then_is_a_hindrance(
 
 @pytest.mark.parametrize("reason", [NotCopiedReason.BROKER_COPIES, NotCopiedReason.COMPACTED])
 @pytest.mark.parametrize("topics", [(), ("orders",)], ids=["all-topics", "named"])
-def test_topic_that_is_not_copied_as_it_is_when_asked_for_by_name_then_is_a_hindrance(
-    topics: tuple[str, ...], reason: NotCopiedReason
-) -> None:
+def test_topic_by_name_is_a_hindrance(topics: tuple[str, ...], reason: NotCopiedReason) -> None:
     """A topic wanted by name that cannot be copied is a hindrance; in an archive of all, none."""
     is_tiered = reason is NotCopiedReason.BROKER_COPIES
     kept = replace(source(cut(0, 10, 20), is_tiered=is_tiered), is_compacted=not is_tiered)
@@ -172,9 +166,7 @@ def test_topic_that_is_not_copied_as_it_is_when_asked_for_by_name_then_is_a_hind
     ],
     ids=lambda value: value.value if isinstance(value, NotCopiedReason) else "",
 )
-def test_f109_hindrance_when_somebody_has_to_look_then_is_one_line_with_the_reason(
-    parts: dict[str, Any], reason: NotCopiedReason
-) -> None:
+def test_f109_hindrance_is_one_line(parts: dict[str, Any], reason: NotCopiedReason) -> None:
     """Each segment that no later run copies is one line with place, size and reason."""
     lines = hindrances(planned(**parts))
     assert [line for line in lines if line.startswith("orders-3: ") and reason in line], lines

@@ -46,9 +46,7 @@ def publisher(metadata: HeldMetadata) -> CopyEventPublisher:
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, RlmmError) else "",
 )
-def test_event_when_it_fails_then_it_is_a_value_that_says_whether_it_may_be_stored(
-    error: RlmmError, failure: PublishFailure
-) -> None:
+def test_failed_event_says_if_it_may_be_stored(error: RlmmError, failure: PublishFailure) -> None:
     """A failed event's result says whether it may be stored, and never excludes it wrongly."""
     (told,) = publisher(HeldMetadata(error=error)).start_all(SEGMENTS[:1])
     assert isinstance(told, PublishRefusal)

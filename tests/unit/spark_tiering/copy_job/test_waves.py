@@ -70,9 +70,7 @@ def fates(carried: object, partition: object = ORDERS) -> list[str]:
         pytest.param(WaveSize(2, 3 * SIZE_BYTES, 100, 10**6), 3, id="small, and bound by bytes"),
     ],
 )
-def test_waves_when_copies_are_small_then_have_more_of_them_up_to_their_bounds(
-    waves: WaveSize, most: int
-) -> None:
+def test_waves_when_copies_are_small_then_have_more_of_them(waves: WaveSize, most: int) -> None:
     """Waves of small copies hold more copies, up to their limits."""
     found, seen = world(waves), 0
 
@@ -96,9 +94,7 @@ def test_waves_when_copies_are_small_then_have_more_of_them_up_to_their_bounds(
         pytest.param(CopyMode.ADOPT, None, WaveSize(12, 64 * GIB), id="brokers look at each"),
     ],
 )
-def test_waves_when_nothing_else_is_said_then_follow_from_the_slots(
-    mode: CopyMode, wave_units: int | None, expected: WaveSize
-) -> None:
+def test_waves_follow_the_slots(mode: CopyMode, wave_units: int | None, expected: WaveSize) -> None:
     """The default wave follows from the slots; where brokers adopt, few copies are open."""
     request = JobRequest(
         mode,
@@ -125,9 +121,7 @@ def test_start_when_one_of_several_is_not_stored_then_what_lies_below_is_finishe
     found.check()
 
 
-def test_topic_when_lost_while_copies_begin_then_nothing_is_published_about_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_topic_when_lost_during_starts_publishes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that loses a topic while copies begin publishes no event about it."""
     answers = iter(["", "", "lost"])
     monkeypatch.setattr(WorldHands, "why_not_ours", lambda *_: next(answers, "lost"))
@@ -141,9 +135,7 @@ def test_topic_when_lost_while_copies_begin_then_nothing_is_published_about_it(
 
 @pytest.mark.parametrize("waves", [SMALL, SIDE_BY_SIDE], ids=["small", "side by side"])
 @pytest.mark.parametrize("dies_at", range(1, 50))
-def test_driver_when_it_dies_at_any_step_then_the_next_job_ends_clean(
-    dies_at: int, waves: WaveSize
-) -> None:
+def test_driver_when_it_dies_then_the_next_job_ends_clean(dies_at: int, waves: WaveSize) -> None:
     """After a driver's death at any step the next job copies everything once."""
     found = world(waves)
     found.dies_at = dies_at
@@ -212,9 +204,7 @@ def test_archive_when_events_are_stored_in_any_order_and_the_driver_dies_then_no
     assert dies_at not in FINISHING or above_open, "no order tried that matters"
 
 
-def test_finishes_when_a_wave_is_small_then_are_said_several_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_finishes_of_small_copies_go_several_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wave of small copies publishes several finishes at a time, one of few each alone."""
     sizes: list[int] = []
     move_all = WorldPublisher.move_all
@@ -233,9 +223,7 @@ def test_finishes_when_a_wave_is_small_then_are_said_several_at_a_time(
 
 
 @pytest.mark.parametrize("waves", [SMALL, SIDE_BY_SIDE], ids=["small", "side by side"])
-def test_finish_when_one_of_several_is_not_stored_then_it_stays_open_and_is_finished_later(
-    waves: WaveSize,
-) -> None:
+def test_finish_when_one_of_several_is_not_stored_then_stays_open(waves: WaveSize) -> None:
     """When one of several finishes is not stored, the others count and it is finished later."""
     found = world(waves)
     found.failures[10, CF] = PublishFailure.NOT_STORED
@@ -251,9 +239,7 @@ def test_finish_when_one_of_several_is_not_stored_then_it_stays_open_and_is_fini
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["deleted", "being deleted"])
-def test_f120_finish_when_somebody_deletes_one_of_several_then_none_above_it_is_finished(
-    gone: bool,
-) -> None:
+def test_f120_finish_when_one_is_deleted_then_none_above_it_is_finished(gone: bool) -> None:
     """When one of several copies is deleted, those below are finished, those above stay open."""
     found = world(SMALL)
     found.sources = found.sources[:1]

@@ -49,9 +49,7 @@ def test_settings_when_they_cannot_be_meant_then_are_refused() -> None:
         ("sc://host", False, True),
     ],
 )
-def test_settings_when_asked_where_spark_runs_then_say_so(
-    master: str | None, is_here: bool, is_connect: bool
-) -> None:
+def test_settings_tell_where_spark_is(master: str | None, is_here: bool, is_connect: bool) -> None:
     """The settings tell whether Spark runs here, in a cluster or behind a connect address."""
     settings = ExecutionSettings(master)
     assert (settings.is_on_this_machine, settings.is_connect) == (is_here, is_connect)
@@ -76,8 +74,6 @@ def test_process_when_spark_submit_has_started_it_then_knows_that() -> None:
         ("local[2]", []),
     ],
 )
-def test_master_when_it_is_of_a_standalone_cluster_then_says_where_it_listens(
-    master: str, places: list[tuple[str, int]]
-) -> None:
+def test_standalone_master_has_its_addresses(master: str, places: list[tuple[str, int]]) -> None:
     """A standalone master gives each host's address; a wrong one is left for Spark to refuse."""
     assert standalone_masters(master) == places

@@ -87,9 +87,7 @@ def test_task_without_time_when_made_is_refused(deadline_s: float) -> None:
     [{"chunk_bytes": 4095}, {"chunk_bytes": 2**26 + 1}, {"level": 0}, {"level": 23}],
     ids=lambda options: next(iter(options)),
 )
-def test_options_that_no_log_can_be_made_with_when_given_are_refused(
-    options: dict[str, int],
-) -> None:
+def test_options_that_make_no_log_are_refused(options: dict[str, int]) -> None:
     """Options with an impossible chunk size or an unknown level are refused."""
     with pytest.raises(InvalidArgument):
         CopyOptions(**options)  # type: ignore[arg-type]  # numbers

@@ -27,15 +27,9 @@ BY = job_id(99)
 
 @pytest.mark.parametrize(
     ("later_ms", "standing"),
-    [
-        (0, JobStatus.ALIVE),
-        (SKEW_MS, JobStatus.ALIVE),
-        (SKEW_MS + 1, JobStatus.OVERDUE),
-    ],
+    [(0, JobStatus.ALIVE), (SKEW_MS, JobStatus.ALIVE), (SKEW_MS + 1, JobStatus.OVERDUE)],
 )
-def test_beat_when_it_has_expired_then_is_overdue_after_the_allowance(
-    later_ms: int, standing: JobStatus
-) -> None:
+def test_beat_when_expired_is_overdue_after_allowance(later_ms: int, standing: JobStatus) -> None:
     """A heartbeat is overdue only after its expiry plus the allowance for clocks."""
     assert BEAT.standing(NOW_MS + later_ms) is standing
     assert replace(BEAT, state=BeatState.ENDED).standing(0) is JobStatus.ENDED
@@ -73,9 +67,7 @@ FIELDS = {
         {"pid": None},
     ],
 )
-def test_beat_when_it_cannot_be_read_then_is_somebody_who_never_expires(
-    changed: dict[str, object],
-) -> None:
+def test_beat_when_it_cannot_be_read_then_never_expires(changed: dict[str, object]) -> None:
     """A heartbeat that cannot be read never expires, as its job may be a newer version's."""
     assert parse_beat(json.dumps(FIELDS).encode(), 3).state is BeatState.ENDED
     for content in (json.dumps(FIELDS | changed).encode(), b"", b"\xff"):

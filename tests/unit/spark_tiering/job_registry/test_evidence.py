@@ -89,9 +89,7 @@ def partial(one: SegmentMetadata) -> StoredObjects:
         ("overdue", OpenCopyWriter.ENDED),
     ],
 )
-def test_copies_when_a_plan_names_them_then_its_job_is_their_writer(
-    end: str, writer: OpenCopyWriter
-) -> None:
+def test_copies_that_a_plan_names_are_of_its_job(end: str, writer: OpenCopyWriter) -> None:
     """Copies named in a plan have that plan's job as writer, by its heartbeats."""
     job = Job(1)
     plan = plan_of()

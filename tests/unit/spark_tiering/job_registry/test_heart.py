@@ -46,9 +46,7 @@ def test_heart_when_time_passes_then_its_beat_holds_until_it_expires() -> None:
 
 
 @pytest.mark.parametrize("told", ["landed", "lost"])
-def test_f126_heart_when_nobody_answers_then_its_next_beat_follows_what_was_written(
-    told: str,
-) -> None:
+def test_f126_heart_when_unanswered_then_its_next_beat_follows(told: str) -> None:
     """After an unanswered heartbeat the job continues with the next number in the store."""
     store = MemoryStore()
     job = Job(1, store).alive()

@@ -55,9 +55,7 @@ def test_key_when_it_is_no_job_then_refused() -> None:
         (["lost"], b"other", False),
     ],
 )
-def test_write_when_its_outcome_is_unknown_then_what_lies_there_decides(
-    told: list[str], there: bytes | None, is_written: bool
-) -> None:
+def test_unknown_write_is_looked_up(told: list[str], there: bytes | None, is_written: bool) -> None:
     """After a put of unknown outcome the job reads whether its object lies there (F126)."""
     store = MemoryStore({} if there is None else {KEY: there})
     store.next_puts.extend(told)

@@ -75,9 +75,7 @@ def test_job_when_it_is_asked_to_stop_then_sees_it() -> None:
     assert not JobRecords(job.jobs, job_id(2)).is_asked_to_stop()
 
 
-def test_record_when_it_is_too_long_to_be_read_then_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_record_when_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A record longer than the read limit is refused before it is written."""
     job, found = made()
     monkeypatch.setattr(records, "BYTES_MAX", 10)

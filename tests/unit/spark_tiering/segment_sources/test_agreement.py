@@ -50,9 +50,7 @@ CASES: dict[str, tuple[Epochs, int, int | None]] = {
 
 
 @pytest.mark.parametrize(("leader", "next_offset", "expected"), CASES.values(), ids=CASES)
-def test_replica_when_held_to_its_leader_then_counts_as_far_as_both_agree(
-    leader: Epochs, next_offset: int, expected: int | None
-) -> None:
+def test_replica_is_held_to_its_log(leader: Epochs, next_offset: int, expected: int | None) -> None:
     """A replica counts up to where both logs differ, and not at all without an answer."""
     assert agreed(HISTORY, leader, next_offset) == expected
 
@@ -67,9 +65,7 @@ NONSENSE = {"an epoch above": (6, 10), "a negative end": (5, -1), "a negative ep
 
 
 @pytest.mark.parametrize(("epoch", "next_offset"), NONSENSE.values(), ids=NONSENSE)
-def test_replica_when_the_answer_makes_no_sense_then_nothing_is_agreed(
-    epoch: int, next_offset: int
-) -> None:
+def test_replica_when_the_answer_is_odd_then_never_agrees(epoch: int, next_offset: int) -> None:
     """An answer that no leader gives proves no agreement, and the request is not repeated."""
     agreement = ReplicaAgreement(HISTORY)
     agreement.hear(epoch, next_offset)
@@ -94,9 +90,7 @@ def history_of(records: list[int]) -> Epochs:
 
 
 @given(logs())
-def test_replica_when_logs_part_anywhere_then_nothing_behind_that_counts(
-    pair: tuple[list[int], list[int]],
-) -> None:
+def test_replica_counts_up_to_where_logs_part(pair: tuple[list[int], list[int]]) -> None:
     """Where logs diverge, nothing behind counts, because only one leader writes under an epoch."""
     replica, leader = pair
     until = agreed(history_of(replica), history_of(leader), len(leader))

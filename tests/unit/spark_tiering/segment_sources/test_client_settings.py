@@ -36,9 +36,7 @@ def test_properties_when_given_then_are_those_of_java() -> None:
 
 
 @pytest.mark.parametrize(("timeout_s", "expected"), [(0.5, 500), (30, 30_000), (600, 30_000)])
-def test_time_when_it_is_short_then_no_request_takes_longer(
-    timeout_s: float, expected: int
-) -> None:
+def test_short_time_limits_every_request(timeout_s: float, expected: int) -> None:
     """Each request takes at most the time of the whole call, also on a hanging broker."""
     assert client_settings("one:9092,two:9092", None, timeout_s).request_timeout_ms == expected
 
@@ -55,9 +53,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("properties", "text"), WRONG.values(), ids=WRONG)
-def test_properties_when_they_cannot_be_taken_over_then_are_refused(
-    properties: dict[str, str], text: str
-) -> None:
+def test_unusable_properties_are_refused(properties: dict[str, str], text: str) -> None:
     """Unusable properties are refused in one line with the key, without a secret value."""
     with pytest.raises(ConfigError, match=text) as caught:
         client_settings("one:9092", properties, 30)

@@ -234,9 +234,7 @@ CHOICES: dict[str, tuple[list[FoundPartition], int]] = {
 
 
 @pytest.mark.parametrize(("replicas", "expected"), CHOICES.values(), ids=CHOICES)
-def test_f113_replicas_when_there_are_several_then_one_log_is_taken(
-    replicas: list[FoundPartition], expected: int
-) -> None:
+def test_f113_one_of_several_replicas(replicas: list[FoundPartition], expected: int) -> None:
     """Of several replicas the survey takes the leader's log, or else the longest."""
     (one,), unusable = surveyed(*replicas, facts={ORDERS: FACTS})
     assert [replica.files is one.files for replica in replicas].index(True) == expected
@@ -244,9 +242,7 @@ def test_f113_replicas_when_there_are_several_then_one_log_is_taken(
     assert [misfit.place for misfit in unusable] == [replica.origin.place for replica in gone]
 
 
-def test_f113_replica_when_it_differs_from_the_leaders_log_then_counts_as_far_as_both_agree() -> (
-    None
-):
+def test_f113_replica_when_it_differs_then_counts_as_far_as_both_agree() -> None:
     """A replica's records that differ from the leader's log are never stable."""
     asked: list[Mapping[TopicIdPartition, int]] = []
 

@@ -42,9 +42,7 @@ def test_part_when_its_file_changed_since_then_is_a_finding() -> None:
         ),
     ],
 )
-def test_snapshot_when_it_cannot_be_used_then_is_a_finding(
-    files: dict[str, bytes], kind: SegmentFindingKind
-) -> None:
+def test_unusable_snapshot_is_named(files: dict[str, bytes], kind: SegmentFindingKind) -> None:
     """An unusable producer snapshot is a finding that names the file."""
     found = StoredFiles(MemoryFiles(files)).snapshot(120)
     assert isinstance(found, SegmentFinding)

@@ -44,9 +44,7 @@ def batch(base_offset: int, epoch: int) -> LogBatch:
         pytest.param(b"", SegmentFindingKind.MISSING, "no epochs", id="empty"),
     ],
 )
-def test_check_point_when_it_is_not_right_then_says_how(
-    content: bytes, kind: SegmentFindingKind, text: str
-) -> None:
+def test_wrong_check_point_says_how(content: bytes, kind: SegmentFindingKind, text: str) -> None:
     """A checkpoint that is not text, does not rise, or is missing is a finding."""
     found = epochs_of_file("f", content)
     assert isinstance(found, SegmentFinding)

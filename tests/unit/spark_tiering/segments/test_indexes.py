@@ -121,9 +121,7 @@ def test_offset_index_when_look_ups_begin_early_enough_then_is_right(content: by
         ),
     ],
 )
-def test_offset_index_when_it_is_not_right_then_says_how(
-    content: bytes, kind: SegmentFindingKind, text: str
-) -> None:
+def test_wrong_offset_index_says_how(content: bytes, kind: SegmentFindingKind, text: str) -> None:
     """A wrong offset index is one finding with its first wrong entry."""
     found = judge_offsets(content)
     assert found is not None
@@ -177,9 +175,7 @@ def test_time_index_when_nothing_later_lies_before_then_is_right(content: bytes)
         pytest.param(time_index((20, 50)), SegmentFindingKind.OUTSIDE, "offset 150", id="behind"),
     ],
 )
-def test_time_index_when_it_is_not_right_then_says_how(
-    content: bytes, kind: SegmentFindingKind, text: str
-) -> None:
+def test_wrong_time_index_says_how(content: bytes, kind: SegmentFindingKind, text: str) -> None:
     """A wrong time index is one finding with its first wrong entry."""
     found = judge_times(content)
     assert found is not None

@@ -78,9 +78,7 @@ def test_segments_of_a_broker_when_inspected_one_by_one_then_need_nothing_before
         pytest.param(recorded_partition(), RECORDED_RULES, id="of a broker"),
     ],
 )
-def test_files_when_all_are_missing_then_are_made_as_the_broker_wrote_them(
-    files: MemoryFiles, rules: InspectionRules
-) -> None:
+def test_missing_files_are_made_as_brokers_do(files: MemoryFiles, rules: InspectionRules) -> None:
     """Files rebuilt from the logs equal the broker's, but for indexes where it stopped."""
     stored = inspect_all(files, rules)
     made = inspect_all(files.without(*COMPANIONS), rules)
@@ -130,9 +128,7 @@ LOG_BYTES = GOOD[f"{SECOND}.log"]
         pytest.param(b"\xff" * 500, SegmentFindingKind.DAMAGED, "byte 0", id="no log"),
     ],
 )
-def test_segment_when_its_log_is_not_sound_then_is_not_copied(
-    log: bytes | None, kind: SegmentFindingKind, text: str
-) -> None:
+def test_unsound_log_is_not_copied(log: bytes | None, kind: SegmentFindingKind, text: str) -> None:
     """An unsound log is one finding, and neither its files nor the state behind it are judged."""
     report = second_of(changed(example_partition(), log=log))
     assert kinds(report) == [(LOG, kind)]
@@ -184,11 +180,7 @@ def test_transaction_over_segments_when_aborted_then_begins_where_it_began() -> 
     parts = [data_batch(0, T_MS, producer=txn), data_batch(10, T_MS)]
     second = marker_batch(20, T_MS, txn) + data_batch(21, T_MS, count=1)
     files = MemoryFiles(
-        {
-            f"{FIRST}.log": b"".join(parts),
-            f"{20:020d}.log": second,
-            f"{22:020d}.log": b"",
-        }
+        {f"{FIRST}.log": b"".join(parts), f"{20:020d}.log": second, f"{22:020d}.log": b""}
     )
     report = inspect_all(files)[1]
     assert report.parts[TXN] == RebuiltPart(

@@ -137,9 +137,7 @@ def test_data_when_noted_then_only_the_last_batch_of_a_producer_is_kept() -> Non
         pytest.param(-1, 5, -1, id="none"),
     ],
 )
-def test_sequence_when_it_passes_the_largest_then_begins_anew(
-    sequence: int, count: int, last: int
-) -> None:
+def test_sequence_behind_the_largest_begins_anew(sequence: int, count: int, last: int) -> None:
     """A sequence beyond the largest starts again at zero, as in Kafka."""
     state, _ = state_after(data(0, count - 1, sequence=sequence))
     assert state.entries[7].last_sequence == last

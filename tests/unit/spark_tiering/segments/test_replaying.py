@@ -33,9 +33,7 @@ def test_state_when_the_offset_has_a_snapshot_then_no_log_is_read() -> None:
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\0" * 148], ids=["missing", "empty", "zeros"])
-def test_state_when_its_snapshot_is_no_good_then_an_older_one_is_gone_on_from(
-    content: bytes | None,
-) -> None:
+def test_state_without_its_snapshot_goes_on_from_an_older_one(content: bytes | None) -> None:
     """With a bad snapshot the state continues from an older one over the segments since."""
     files = example_partition().without(SNAPSHOT)
     if content is not None:
@@ -108,9 +106,7 @@ def test_last_stable_offset_of_a_broker_when_it_was_stopped_then_is_its_log_end(
     [b"\0" * 500, GOOD["00000000000000000251.log"][:100], b"\0\0"],
     ids=["zeros", "torn", "few"],
 )
-def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_before_that(
-    tail: bytes,
-) -> None:
+def test_last_stable_offset_with_an_unfinished_active_segment_ends_before(tail: bytes) -> None:
     """With an unfinished tail the last stable offset lies at or below the last whole batch."""
     files = example_partition()
     files.contents["00000000000000000251.log"] += tail
@@ -139,9 +135,7 @@ def test_last_stable_offset_when_the_active_segment_is_unfinished_then_ends_befo
         ),
     ],
 )
-def test_f109_last_stable_offset_when_files_do_not_tell_then_is_unknown(
-    files: MemoryFiles, text: str
-) -> None:
+def test_f109_last_stable_offset_when_unproven_is_unknown(files: MemoryFiles, text: str) -> None:
     """The last stable offset is unknown, and the file named, when files do not prove it."""
     found = last_stable_offset(files)
     assert found.offset is None

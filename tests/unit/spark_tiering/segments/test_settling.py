@@ -185,9 +185,7 @@ def test_file_that_is_right_when_the_state_before_is_not_known_then_is_taken() -
         pytest.param(b"0\n1\n4 130\n", SegmentFindingKind.WRONG, id="begins too late"),
     ],
 )
-def test_f109_epochs_when_the_check_point_is_wrong_then_come_from_the_log_or_block(
-    checkpoint: bytes | None, kind: SegmentFindingKind
-) -> None:
+def test_f109_epochs_of_log_or_block(checkpoint: bytes | None, kind: SegmentFindingKind) -> None:
     """With a wrong checkpoint, epochs come from a complete log, or nothing is copied."""
     files = changed(example_partition(), checkpoint=checkpoint)
     alone, known = second_of(files), inspect_all(files)[1]
@@ -225,9 +223,7 @@ def test_log_that_no_broker_would_have_taken_when_inspected_then_blocks() -> Non
     assert report.after.producers is None
 
 
-def test_index_when_it_would_be_too_large_then_is_not_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_index_when_it_would_be_too_large_then_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that would become too large blocks the copy; an existing one is copied."""
     monkeypatch.setattr(passing, "INDEX_BYTES_MAX", 64)
     segment, rules = ListedSegment(120, 251), InspectionRules(index_interval_bytes=0)

@@ -41,9 +41,7 @@ def judge(found: tuple[ProducerEntry, ...], *, is_whole: bool = True) -> str:
         ),
     ],
 )
-def test_snapshot_when_the_state_is_known_then_is_held_to_it(
-    found: tuple[ProducerEntry, ...], text: str
-) -> None:
+def test_snapshot_is_held_to_a_known_state(found: tuple[ProducerEntry, ...], text: str) -> None:
     """A snapshot must equal the known state except for idle producers and times."""
     assert judge(found) == "" if not text else text in judge(found)
 
@@ -66,9 +64,7 @@ def test_snapshot_when_the_state_is_known_then_is_held_to_it(
         ),
     ],
 )
-def test_snapshot_when_only_the_segment_is_known_then_is_held_to_that(
-    found: tuple[ProducerEntry, ...], text: str
-) -> None:
+def test_snapshot_is_held_to_a_known_segment(found: tuple[ProducerEntry, ...], text: str) -> None:
     """Without the state before, a snapshot must agree with the segment alone."""
     assert judge(found, is_whole=False) == "" if not text else text in judge(found, is_whole=False)
 

@@ -105,9 +105,7 @@ def test_index_when_readers_drop_what_was_aborted_then_is_right(content: bytes) 
         ),
     ],
 )
-def test_index_when_aborted_records_would_be_read_or_good_ones_dropped_then_is_wrong(
-    content: bytes, kind: SegmentFindingKind, text: str
-) -> None:
+def test_wrong_transaction_index_named(content: bytes, kind: SegmentFindingKind, text: str) -> None:
     """A transaction index that lets aborted records through or drops good ones is wrong."""
     found = judge(content)
     assert found is not None
@@ -127,9 +125,7 @@ def test_index_when_aborted_records_would_be_read_or_good_ones_dropped_then_is_w
         pytest.param(row(7, 141, 140, 120) + GOOD[34:], False, id="begins behind its end"),
     ],
 )
-def test_index_when_the_beginning_is_not_known_then_only_what_was_seen_counts(
-    content: bytes, *, is_right: bool
-) -> None:
+def test_index_of_unknown_beginning_is_judged_by_seen(content: bytes, *, is_right: bool) -> None:
     """Where a first offset lies before the segment, only the seen records count."""
     found = judge(content, is_whole=False, seen=[SECOND])
     assert (found is None) is is_right

@@ -152,9 +152,7 @@ def test_large_batch_when_walked_then_is_never_held_whole() -> None:
         pytest.param(b"\x7f\x7f", 1, "other", id="no record"),
     ],
 )
-def test_marker_when_it_cannot_be_read_then_is_of_another_kind(
-    section: bytes, count: int, expected: str | None
-) -> None:
+def test_unreadable_marker_is_of_other(section: bytes, count: int, expected: str | None) -> None:
     """A control batch without a whole marker is of another kind and ends no transaction."""
     batch = forge(section, count, attributes=0x30, producer_id=7, producer_epoch=0)
     found, batches = walk(batch)
@@ -165,9 +163,7 @@ def test_marker_when_it_cannot_be_read_then_is_of_another_kind(
 
 
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
-def test_marker_when_its_batch_is_more_than_a_marker_then_is_not_opened(
-    compression: Compression,
-) -> None:
+def test_marker_when_its_batch_holds_more_is_not_opened(compression: Compression) -> None:
     """A control batch that is large or compressed is not inflated beyond the size of a marker."""
     swollen = record(0, b"\0\0\0\0\0\7" + bytes(100_000), key=b"\0\0\0\0")
     section = deflate(compression, swollen)

@@ -96,9 +96,7 @@ def test_exception_when_sorted_is_of_one_kind(error: Exception, kind: S3FaultKin
         (S3FaultKind.TIMED_OUT, StoreUnavailable),
     ],
 )
-def test_fault_that_stays_when_raised_is_one_error_with_the_store_in_it(
-    kind: S3FaultKind, error: type[RlmmError]
-) -> None:
+def test_fault_that_stays_names_the_store(kind: S3FaultKind, error: type[RlmmError]) -> None:
     """A lasting fault is one error that names the store and its message."""
     with pytest.raises(error, match="s3://objects") as caught:
         raise_fault(S3Fault(kind, "PutObject: words"), "s3://objects")

@@ -255,9 +255,7 @@ def test_image_when_it_is_readable_again_then_not_missing() -> None:
     assert len(images.partitions) == 1
 
 
-def test_image_when_its_metadata_partition_cannot_catch_up_then_all_of_that_are_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_image_that_cannot_catch_up_misses_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     """All user partitions of a lagging metadata partition are missing, and none is listed."""
     metadata = Moving()
     behind, other = on_place(1), on_place(2)
@@ -281,9 +279,7 @@ def test_image_when_nothing_can_be_read_then_why_is_raised() -> None:
     PartitionImages().of(HeldMetadata(partition_count=COUNT))
 
 
-def test_image_when_something_is_missing_then_told_in_one_line(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_image_when_something_is_missing_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
     """Missing partitions are reported in one line, however many."""
     metadata = Moving()
     missing = [tp(partition=number) for number in range(20)]
