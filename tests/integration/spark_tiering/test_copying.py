@@ -283,16 +283,6 @@ def test_f105_unit_when_its_time_is_up_then_ends_wherever_it_is(store: LocalStor
     assert not list(store.open_uploads())
 
 
-def test_unit_of_a_paused_job_when_it_would_begin_then_does_nothing(store: LocalStore) -> None:
-    """A unit that finds the job paused does nothing."""
-    task = copy_task(EXAMPLE, pause_key="rlmm-jobs/jobs/job-20231114/pause")
-    store.put(task.pause_key, BytesContent(b"{}"))
-    assert run(task, store).outcome is UnitOutcome.STOPPED
-    assert [found.key for found in store.list()] == [task.pause_key]
-    store.delete(task.pause_key)
-    assert run(task, store).outcome is UnitOutcome.COPIED
-
-
 def test_task_when_sent_to_a_worker_is_done_there(tmp_path: Path, settings: LocalSettings) -> None:
     """A task and its result pickle, and the worker opens its own store."""
     folder = tmp_path / "orders-3"

@@ -74,22 +74,19 @@ def test_java_behind_a_link_has_its_home(install: Callable[..., Path], tmp_path:
         pytest.param(WHOLE, "11.0.2", "is Java 11; Spark needs 17 or newer", id="old"),
         pytest.param(VERY_OLD, "", "is Java 8; Spark needs 17 or newer", id="very old"),
         pytest.param("#!/bin/sh\nexit 3\n", "", "has no Java that runs", id="broken"),
+        pytest.param(None, "", "has no Java that runs", id="absent"),
     ],
 )
 def test_java_when_java_home_is_no_use_then_is_refused_and_nothing_else_is_taken(
-    install: Callable[..., Path], tmp_path: Path, script: str, version: str, said: str
+    install: Callable[..., Path], tmp_path: Path, script: str | None, version: str, said: str
 ) -> None:
     """An unusable `JAVA_HOME` is refused with its fault, and no other Java is used."""
-    home, other = install("told", script, version), install("other", WHOLE)
+    home, other = tmp_path / "told", install("other", WHOLE)
+    if script is not None:
+        install(home.name, script, version)
     with pytest.raises(EngineUnfit) as raised:
         find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path)
     assert str(raised.value).startswith(f"JAVA_HOME, {home}, {said}")
-
-
-def test_java_when_java_home_is_no_folder_then_is_refused(tmp_path: Path) -> None:
-    """A `JAVA_HOME` that is no folder is refused, and no other Java is searched."""
-    with pytest.raises(EngineUnfit, match="has no Java that runs"):
-        find_java({"JAVA_HOME": str(tmp_path / "absent")}, tmp_path)
 
 
 def test_java_too_old_is_replaced_by_pip(install: Callable[..., Path], tmp_path: Path) -> None:

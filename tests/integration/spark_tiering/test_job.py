@@ -11,7 +11,7 @@ from rlmm.metadata.events import SegmentUpdate
 from rlmm.metadata.segment import SegmentState
 from spark_tiering.copy_job.job import run_job
 from spark_tiering.copy_job.report import CopyFate
-from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
+from spark_tiering.copy_plan.reasons import SegmentAction
 from spark_tiering.copy_plan.rules import Budgets, SegmentSelection
 from spark_tiering.executor.object_deletion import delete_objects
 from spark_tiering.executor.tasks import CopyTask, UnitOutcome
@@ -188,15 +188,6 @@ def test_job_of_one_topic_when_run_then_others_stay_as_they_are(place: TierPlace
     assert len(place.claims()) == 1
     assert place.run(filters=SegmentSelection(without_topics=("pay*",))).is_fine
     place.check_clean()
-
-
-def test_segments_when_kept_local_then_the_newest_stay(place: TierPlace) -> None:
-    """The newest segments, as many as are to stay local, are not copied."""
-    plan = place.plan(filters=SegmentSelection(kept_local_bytes=10_000))
-    reasons = {run.reason for one in plan.partitions for run in one.left_out}
-    assert reasons == {NotCopiedReason.ACTIVE, NotCopiedReason.KEPT_LOCAL}
-    place.run(filters=SegmentSelection(kept_local_bytes=10_000))
-    assert [one.start_offset for one in place.check()] == [0, 0]
 
 
 def test_unit_when_its_worker_is_lost_then_stays_open(place: TierPlace) -> None:

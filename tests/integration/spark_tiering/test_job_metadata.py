@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ from tests.support.tier.job_folders import (
     JOBS,
     ORDERS,
     PARTITIONS,
-    PAYMENTS,
     TierPlace,
     WatchedUnits,
     states,
@@ -50,14 +48,6 @@ def served() -> Iterator[ServedMetadata]:
 @pytest.fixture
 def place(tmp_path: Path, served: ServedMetadata) -> TierPlace:
     return TierPlace(tmp_path, metadata=served.access)
-
-
-def test_f107_job_over_a_service_when_it_is_over_then_all_is_copied_once(place: TierPlace) -> None:
-    """A job that uses a metadata service copies every segment once, as with an embedded engine."""
-    assert place.run().count(CopyFate.FINISHED) == 4
-    place.check_clean()
-    assert not place.run().receipts
-    place.check_clean()
 
 
 @pytest.mark.parametrize("is_service", [True, False], ids=["service", "embedded"])
@@ -154,17 +144,6 @@ def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
     return [one.fate.value for one in report.receipts if one.partition == partition]
 
 
-def test_f106_start_when_not_stored_no_object(place: TierPlace, served: ServedMetadata) -> None:
-    """Without its stored start event a copy writes no object."""
-    at = served.place_of(ORDERS)
-    served.tell(_appending(at, *[AppendOutcome.REFUSED] * 9))
-    report = place.run(waits=HURRIED)
-    assert fates(report) == ["not-begun"] * 2
-    assert report.receipts[0].why.startswith("start-") or fates(report, PAYMENTS)
-    assert all("payments" in key for key in place.objects())
-    place.check()
-
-
 def test_copy_without_service_stays_open(place: TierPlace, served: ServedMetadata) -> None:
     """A copy whose service goes away before the finish stays open for the next job."""
     at = served.place_of(ORDERS)
@@ -212,31 +191,3 @@ def test_two_jobs_when_started_at_once_then_one_is_refused(place: TierPlace) -> 
     assert report.is_fine
     assert at.job_id in second[0]
     place.check_clean()
-
-
-def test_two_jobs_when_they_race_then_everything_is_copied_once(place: TierPlace) -> None:
-    """Of two jobs that race for topics one copies, and no segment is copied twice."""
-    outcomes: list[JobReport | TopicBusy] = []
-    ready = threading.Barrier(2)
-
-    def work() -> None:
-        try:
-            ready.wait(10)
-            outcomes.append(place.run())
-        except TopicBusy as busy:
-            outcomes.append(busy)
-
-    jobs = [threading.Thread(target=work) for _ in range(2)]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
-    assert len(outcomes) == 2
-    finished = sum(
-        one.count(CopyFate.FINISHED) for one in outcomes if not isinstance(one, TopicBusy)
-    )
-    if finished < 4:
-        # Each had one of the topics when it asked for the other: a later run has both.
-        place.run()
-    place.check_clean()
-    assert [one.state for one in place.segments()] == [CF] * 2 * len(PARTITIONS)

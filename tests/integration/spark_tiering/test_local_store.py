@@ -19,7 +19,7 @@ from rlmm.errors import (
 from spark_tiering.stores.local import WRITING, LocalStore
 from spark_tiering.stores.local_settings import LocalSettings
 from spark_tiering.stores.opening import open_store, parse_store, process_store
-from spark_tiering.stores.results import ObjectWritten, PutRefusal, PutRefused, PutUnknown
+from spark_tiering.stores.results import PutRefusal, PutRefused, PutUnknown
 from spark_tiering.stores.s3 import S3Store
 from spark_tiering.stores.s3_settings import S3Settings
 from tests.support.stores.stores_under_test import bytes_of, content
@@ -180,12 +180,6 @@ def test_folder_when_it_cannot_be_a_store_is_refused_in_one_line(tmp_path: Path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="no folder"):
         LocalStore(LocalSettings(tmp_path / "file"))
-
-
-def test_put_when_not_synced_is_as_whole(folder: Path) -> None:
-    """A put without syncing takes the same other steps."""
-    store = LocalStore(LocalSettings(folder, is_synced=False))
-    assert isinstance(store.put(KEY, content(10)), ObjectWritten)
 
 
 @pytest.mark.parametrize(

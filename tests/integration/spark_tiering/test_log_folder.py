@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rlmm.errors import ConfigError, LogNotPermitted, LogUnavailable
-from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
+from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.log_folder import PartitionFolder
 from spark_tiering.segments.segment_inspection import inspect_segment
 from spark_tiering.segments.segment_listing import list_segments
@@ -74,10 +75,10 @@ def test_folder_when_a_file_vanishes_then_it_is_missing_or_changed(folder: Path)
 
     report = inspect_segment(Vanishing(str(folder)), segment)
     assert [(found.part, found.kind) for found in report.blockers] == [
-        (SegmentPart.LOG, SegmentFindingKind.CHANGED)
+        (SegmentPart.LOG, Kind.CHANGED)
     ]
     again = inspect_segment(stored, segment)
-    assert [found.kind for found in again.blockers] == [SegmentFindingKind.MISSING]
+    assert [found.kind for found in again.blockers] == [Kind.MISSING]
 
 
 @pytest.mark.parametrize("name", ["nothing", "file"])

@@ -30,9 +30,6 @@ JOBS = {
 }
 
 
-pytestmark = pytest.mark.usefixtures("bare_environment")
-
-
 @contextmanager
 def partly_assigned() -> Iterator[str]:
     """Start a healthy service that reads all metadata partitions but one; return its address."""

@@ -18,12 +18,10 @@ from spark_tiering.segment_sources.opening import open_source
 from spark_tiering.segment_sources.settings import SidecarSourceSettings
 from spark_tiering.segment_sources.sidecar import SidecarFiles
 from spark_tiering.segment_sources.sidecar_http import SidecarFaultKind
-from spark_tiering.segment_sources.survey import ClusterPartition, survey
+from spark_tiering.segment_sources.survey import survey
 from spark_tiering.segments.companions import content_of
-from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.log_folder import PartitionFolder
-from spark_tiering.segments.segment_inspection import inspect_segment
-from spark_tiering.segments.segment_listing import list_segments
 from tests.support.engines import until
 from tests.support.partitions.broker_folders import (
     ACTIVE,
@@ -34,11 +32,9 @@ from tests.support.partitions.broker_folders import (
     SECOND,
     StableOffsets,
     serving_folders,
-    write_broker,
     write_example,
-    write_partition,
 )
-from tests.support.partitions.segments import example_partition, inspect_all
+from tests.support.partitions.segments import inspect_all
 from tests.support.server.http_servers import READING, process_of, showing
 
 if TYPE_CHECKING:
@@ -209,30 +205,6 @@ async def test_read_when_the_file_ends_gives_fewer_bytes(root: Path, token_file:
             await asyncio.to_thread(files.facts)
 
 
-async def test_segment_when_its_file_vanishes_while_it_is_read_then_is_a_finding(
-    root: Path, token_file: str
-) -> None:
-    """A file that vanishes during a read is a finding, and its segment is not copied."""
-    gone = root / "orders-3" / LOG
-
-    class Vanishing(SidecarFiles):
-        def read(self, name: str, start: int, size: int) -> bytes:
-            gone.unlink(missing_ok=True)
-            return SidecarFiles.read(self, name, start, size)
-
-    async with serving_folders(root) as broker:
-        files = await files_at(broker, token_file)
-        vanishing = Vanishing(files.endpoint, files.folder, files.partition)
-
-        def inspected() -> SegmentReport:
-            return inspect_segment(vanishing, list_segments(vanishing.facts())[1])
-
-        report = await asyncio.to_thread(inspected)
-    assert [(found.part, found.kind) for found in report.blockers] == [
-        (SegmentPart.LOG, SegmentFindingKind.CHANGED)
-    ]
-
-
 async def test_unsealed_read_may_be_retried(root: Path, token_file: str) -> None:
     """A read of an active, unstable or undecidable segment may be retried."""
     teller = StableOffsets(130)
@@ -246,30 +218,6 @@ async def test_unsealed_read_may_be_retried(root: Path, token_file: str) -> None
         with pytest.raises(LogNotPermitted, match="DESCRIBE the topic"):
             await asyncio.to_thread(files.read, f"{FIRST}.log", 0, 10)
         assert await asyncio.to_thread(files.last_stable_offset) is None
-
-
-async def test_survey_when_several_sidecars_have_a_partition_then_takes_the_leader_s(
-    root: Path, tmp_path: Path, token_file: str
-) -> None:
-    """Of several sidecars' replicas the survey takes the leader's, and names an absent one."""
-    other = write_broker(tmp_path / "other", NODE + 1)
-    contents = example_partition().contents
-    del contents[f"{ACTIVE}.log"]
-    write_partition(other, contents)
-
-    def surveyed(leader: int, *addresses: str) -> tuple[str, list[str]]:
-        source = open_source(SidecarSourceSettings(addresses, token_file=token_file))
-        facts = ClusterPartition(False, 0, 257, 257, None, leader)
-        taken, unusable = survey(source, {PARTITION: facts}, lambda _: True)
-        assert [one.source.partition for one in taken] == [PARTITION]
-        files = taken[0].files
-        assert isinstance(files, SidecarFiles)
-        return files.endpoint.address, [one.place for one in unusable]
-
-    async with serving_folders(root) as first, serving_folders(other) as second:
-        urls = (first.url, second.url)
-        for leader, expected in ((NODE, first.url), (NODE + 1, second.url), (99, first.url)):
-            assert await asyncio.to_thread(surveyed, leader, *urls) == (expected, [])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from rlmm.errors import (
     FolderInUse,
     LogUnavailable,
     Stopped,
-    TopicAbsent,
 )
 from rlmm.log.kafka.kafka_log import KafkaLog
 from rlmm.log.memory.memory_log import MemoryLog
@@ -194,19 +193,4 @@ def test_cluster_when_its_properties_cannot_be_used_then_said(tmp_path: Path) ->
 def test_cluster_when_nobody_answers_then_said_in_time() -> None:
     """A cluster that does not answer is reported within the time limit."""
     with pytest.raises(LogUnavailable):
-        open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY, timeout_ms=300))
-
-
-def test_cluster_when_it_has_no_such_topic_then_said(
-    clusters: Clusters, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A missing metadata topic is reported and not created."""
-
-    async def without(settings: KafkaSettings) -> MemoryLog:
-        log = await clusters.open(settings)
-        clusters.topics[-1].delete()
-        return log
-
-    monkeypatch.setattr(KafkaLog, "open", without)
-    with pytest.raises((TopicAbsent, LogUnavailable)):
         open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY, timeout_ms=300))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -30,16 +29,15 @@ from spark_tiering.tier_metadata.opening import open_metadata_access
 from spark_tiering.tier_metadata.settings import SidecarAccess
 from tests.support.builders import finished, partition_delete, segment_id, started, tp
 from tests.support.engines import World, until, until_open
-from tests.support.server.access_files import ADMIN, READER, Pki, write_tokens
+from tests.support.server.access_files import ADMIN, Pki, write_tokens
 from tests.support.server.frame_servers import listening
 from tests.support.tier.metadata_accesses import BROKER_ID, COUNT, WAIT_S, opened, serving
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from rlmm.engine.engine import Engine
-    from rlmm.metadata.ids import TopicIdPartition
     from rlmm.metadata.segment import SegmentMetadata
 
 EVERYTHING = Assignment.everything()
@@ -61,37 +59,6 @@ async def encrypted(
     async with listening(engine, door=door, listen="127.0.0.1:0") as served:
         said: dict[str, Any] = {"ca_file": str(ca_file), "token_file": str(token_file)}
         yield SidecarAccess(f"127.0.0.1:{served.tcp[1]}", **said), said
-
-
-async def test_f113_image_while_others_write_is_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An image never holds only half of a change that another client makes while it is listed."""
-    world = World(COUNT)
-    segment = on(world, 1)
-    partition = segment.id.partition
-    loop = asyncio.get_running_loop()
-    listed: list[TopicIdPartition] = []
-    ask = sidecar._Questions.segments
-
-    async def store() -> None:
-        world.store(finished(segment.id))
-
-    def segments(self: Any, asked: TopicIdPartition) -> Iterator[SegmentMetadata]:
-        found = list(ask(self, asked))
-        listed.append(asked)
-        if len(listed) == 1:
-            asyncio.run_coroutine_threadsafe(store(), loop).result(WAIT_S)
-            self._client.segment(segment.id, linearizable=True)
-        return iter(found)
-
-    monkeypatch.setattr(sidecar._Questions, "segments", segments)
-    world.store(segment)
-    async with serving(world, assignment=EVERYTHING) as settings, opened(settings) as access:
-        image = await access.image([partition], {}, WAIT_S)
-    (found,) = image.partitions
-    assert [one.state.name for one in found.segments] == ["COPY_SEGMENT_FINISHED"]
-    assert found.watermarks == ((0, 9),)
-    assert image.positions == {1: 2}
-    assert len(listed) == 2
 
 
 async def test_image_when_something_was_stored_just_before_then_it_is_in_it() -> None:
@@ -165,29 +132,23 @@ async def test_sidecar_when_asked_as_a_broker_then_is_assigned_and_gives_it_back
         await until(lambda: not engine.assignment.user, WAIT_S)
 
 
-async def test_sidecar_when_who_asks_may_only_read_then_images_and_no_events() -> None:
-    """A caller with the reader's role gets images and no events, which is enough for a plan."""
+@pytest.mark.parametrize(
+    ("service", "error"),
+    [({"role": "reader"}, NotPermitted), ({"options": {"is_observer": True}}, NotWritable)],
+    ids=["reader", "observer"],
+)
+async def test_sidecar_for_reading_gives_images_and_no_events(
+    service: dict[str, Any], error: type[Exception]
+) -> None:
+    """A reader's role, or a service that only observes, gives images and stores no event."""
     world = World(COUNT)
     segment = on(world, 0)
     async with (
-        serving(world, assignment=EVERYTHING, role="reader") as settings,
+        serving(world, assignment=EVERYTHING, **service) as settings,
         opened(settings) as access,
     ):
         await access.image([segment.id.partition], {}, WAIT_S)
-        with pytest.raises(NotPermitted):
-            await access.publish(segment, WAIT_S)
-
-
-async def test_sidecar_when_it_only_observes_then_images_and_no_events() -> None:
-    """A service that only observes gives images and refuses events before it stores anything."""
-    world = World(COUNT)
-    segment = on(world, 0)
-    async with (
-        serving(world, assignment=EVERYTHING, options={"is_observer": True}) as settings,
-        opened(settings) as access,
-    ):
-        await access.image([segment.id.partition], {}, WAIT_S)
-        with pytest.raises(NotWritable):
+        with pytest.raises(error):
             await access.publish(segment, WAIT_S)
 
 
@@ -212,11 +173,6 @@ async def test_sidecar_by_tls_with_a_token_trusts_and_is_trusted(tmp_path: Path)
             with pytest.raises(SidecarUnavailable, match="certificate"):
                 async with opened(distrusting):
                     pass
-            wrong.write_text(READER)
-            reader = SidecarAccess(settings.address, **said | {"token_file": str(wrong)})
-            async with opened(reader) as access:
-                with pytest.raises(NotPermitted):
-                    await access.publish(on(world, 1), WAIT_S)
 
 
 async def test_sidecar_when_it_serves_another_cluster_then_refused() -> None:
@@ -279,14 +235,6 @@ def test_unusable_tls_file_is_refused(said: str, kept: bytes | None, tmp_path: P
         open_metadata_access(SidecarAccess("127.0.0.1:1", **{said: str(path)}))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="none"):
         open_metadata_access(SidecarAccess("127.0.0.1:1", token_file=str(tmp_path / "none")))
-
-
-def test_sidecar_when_nobody_is_there_then_said_in_time(tmp_path: Path) -> None:
-    """An absent sidecar is reported within the time limit, and no thread is left."""
-    before = set(threading.enumerate())
-    with pytest.raises(SidecarUnavailable):
-        open_metadata_access(SidecarAccess(str(tmp_path / "s"), timeout_ms=200))
-    assert set(threading.enumerate()) <= before
 
 
 async def test_sidecar_when_it_has_not_reached_its_log_then_not_ready_in_time() -> None:

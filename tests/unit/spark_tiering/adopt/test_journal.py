@@ -33,52 +33,17 @@ def of_payments(journal: AdoptionJournal) -> AdoptionJournal:
     return replace(journal, topic_name=topic_name, topic_id=topic_id, generation=1)
 
 
-def test_journal_when_written_then_is_read_as_it_was() -> None:
-    """A journal entry reads back as it was written."""
-    journal = replace(first(store()), trouble="why not")
-    assert parse_journal(format_journal(journal)) == journal
-
-
-def test_journal_when_written_then_its_form_is_the_documented_one() -> None:
-    """A journal entry has the documented form with its names and values."""
-    fields = json.loads(format_journal(first(store())))
-    assert fields == {
-        "version": 1,
-        "topic": "orders",
-        "topicId": str(ORDERS.topic_id),
-        "clusterId": "cluster-1",
-        "generation": 1,
-        "step": "opening",
-        "jobId": JOB,
-        "openedMs": NOW_MS,
-        "writtenMs": NOW_MS,
-        "before": BEFORE,
-        "logStarts": {"0": 5, "3": 70},
-        "trouble": "",
-    }
-
-
 SPOILED = {
-    "another version": ("version", 2),
-    "no topic id": ("topicId", "?"),
-    "an unknown step": ("step", "half-open"),
     "a setting that no window changes": ("before", {"segment.bytes": "1"}),
-    "a setting that is no text": ("before", {"retention.ms": 5}),
-    "settings that are none": ("before", ["retention.ms"]),
-    "a log start below 0": ("logStarts", {"0": -1}),
     "a partition that is no number": ("logStarts", {"x": 1}),
     "a job that is none": ("jobId", "../../claims"),
-    "a generation that is none": ("generation", "1"),
-    "a time that is none": ("openedMs", 1.5),
-    "no trouble": ("trouble", None),
 }
 
 
 @pytest.mark.parametrize(("name", "value"), SPOILED.values(), ids=SPOILED.keys())
 def test_journal_when_it_is_spoiled_then_nobody_goes_by_it(name: str, value: object) -> None:
     """A spoiled journal is refused as a whole, because settings are restored from it."""
-    fields = json.loads(format_journal(first(store())))
-    fields[name] = value
+    fields = json.loads(format_journal(first(store()))) | {name: value}
     assert parse_journal(json.dumps(fields).encode()) is None
 
 

@@ -14,7 +14,15 @@ from spark_tiering.adopt.steps import WindowOptions
 from spark_tiering.copy_job.publishing import PublishFailure
 from spark_tiering.copy_plan.inputs import StoredObjects
 from spark_tiering.executor.tasks import UnitOutcome
-from tests.support.tier.adopted_topics import BEFORE, ONE, TWO, died, troubled, world
+from tests.support.tier.adopted_topics import (
+    BEFORE,
+    ONE,
+    TWO,
+    died,
+    standing_and_reason,
+    troubled,
+    world,
+)
 from tests.support.tier.copy_plans import cut, segment, source
 from tests.support.tier.simulated_adoption import CLOSED, QUICK
 
@@ -91,9 +99,7 @@ def test_lone_copy_when_it_cannot_be_ended_then_the_window_stays_open() -> None:
     found.outcomes[0] = UnitOutcome.CONFLICT
     found.undeletable |= {0, 10, 20}
     outcome = found.adopt()
-    assert outcome.standing is TopicStatus.LEFT_OPEN
-    assert outcome.why is not None
-    assert outcome.why.reason is AdoptionRefusal.OPEN_COPIES
+    assert standing_and_reason(outcome) == (TopicStatus.LEFT_OPEN, AdoptionRefusal.OPEN_COPIES)
     assert not found.is_copying
     assert found.lost == []
     found.undeletable.clear()
@@ -108,8 +114,7 @@ def test_foreign_copy_when_alone_above_the_log_start_then_refused(state: Segment
     found = world()
     found.broker_copy(ONE, 20, 30, state)
     outcome = found.adopt()
-    assert outcome.why is not None
-    assert outcome.why.reason is AdoptionRefusal.LONE_COPY
+    assert standing_and_reason(outcome)[1] is AdoptionRefusal.LONE_COPY
     assert (found.events, found.journals, found.explicit) == ([], [], BEFORE)
 
 
@@ -128,8 +133,7 @@ def test_tier_when_it_has_a_hole_then_refused_before_anything() -> None:
     found.broker_copy(ONE, 0, 10)
     found.broker_copy(ONE, 20, 30)
     outcome = found.adopt()
-    assert outcome.why is not None
-    assert outcome.why.reason is AdoptionRefusal.TIER_HAS_HOLE
+    assert standing_and_reason(outcome)[1] is AdoptionRefusal.TIER_HAS_HOLE
     assert (found.events, found.journals, found.explicit) == ([], [], BEFORE)
 
 
@@ -144,11 +148,7 @@ def test_hole_when_somebody_makes_one_in_the_window_then_it_is_not_closed() -> N
 
     found.on_copy = somebody_copies
     outcome = found.adopt()
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (
-        TopicStatus.LEFT_OPEN,
-        AdoptionRefusal.TIER_HAS_HOLE,
-    )
+    assert standing_and_reason(outcome) == (TopicStatus.LEFT_OPEN, AdoptionRefusal.TIER_HAS_HOLE)
     assert not found.is_copying
     assert found.lost == []
     found.broker_copy(ONE, 10, 30)
@@ -182,9 +182,7 @@ def test_brokers_when_they_do_not_go_on_behind_the_copies_then_copying_is_stoppe
     """When brokers do not go on behind the copies, copying is off again, the reason journalled."""
     found = world(is_deaf=True)
     outcome = found.adopt()
-    assert outcome.standing is TopicStatus.LEFT_OPEN
-    assert outcome.why is not None
-    assert outcome.why.reason is AdoptionRefusal.NOT_TAKEN_UP
+    assert standing_and_reason(outcome) == (TopicStatus.LEFT_OPEN, AdoptionRefusal.NOT_TAKEN_UP)
     assert not found.is_copying
     assert found.setting(RETENTION_MS) == "-1"
     assert found.journals[-1].step is AdoptionStep.OPEN
@@ -201,8 +199,7 @@ def test_topic_when_lost_to_another_job_then_nothing_is_changed_any_more(lost_at
     outcome = found.adopt()
     if outcome.standing is TopicStatus.ADOPTED:
         return
-    assert outcome.why is not None
-    assert outcome.why.reason is AdoptionRefusal.NOT_OURS
+    assert standing_and_reason(outcome)[1] is AdoptionRefusal.NOT_OURS
     assert found.lost == []
     found.lost_at = None
     if found.journals:
@@ -279,11 +276,7 @@ def test_topic_when_made_anew_in_its_window_then_its_own_settings_stay() -> None
 
     found.on_copy = remake
     outcome = found.adopt()
-    assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (
-        TopicStatus.LEFT_OPEN,
-        AdoptionRefusal.NO_SUCH_TOPIC,
-    )
+    assert standing_and_reason(outcome) == (TopicStatus.LEFT_OPEN, AdoptionRefusal.NO_SUCH_TOPIC)
     assert found.explicit == own
     assert found.window().resume().standing is TopicStatus.ABORTED
     assert found.explicit == own
@@ -304,8 +297,7 @@ def test_partition_when_the_source_lacks_it_then_refused_where_the_tier_has_it()
     found = world(without_source={TWO})
     found.broker_copy(TWO, 5, 100)
     outcome = found.adopt()
-    assert outcome.why is not None
-    assert outcome.why.reason is AdoptionRefusal.SOURCE_LACKS_PARTITION
+    assert standing_and_reason(outcome)[1] is AdoptionRefusal.SOURCE_LACKS_PARTITION
     assert not found.journals
 
 
@@ -319,11 +311,8 @@ def test_whole_copy_when_the_source_lacks_it_then_abort_leaves_it_open() -> None
         found.sources[1],
     ]
     outcome = found.window().abort()
+    assert standing_and_reason(outcome) == (TopicStatus.LEFT_OPEN, AdoptionRefusal.OPEN_COPIES)
     assert outcome.why is not None
-    assert (outcome.standing, outcome.why.reason) == (
-        TopicStatus.LEFT_OPEN,
-        AdoptionRefusal.OPEN_COPIES,
-    )
     assert "last-copy" in outcome.why.detail
     assert whole.id in found.segments
     assert found.window().resume().standing is TopicStatus.ADOPTED

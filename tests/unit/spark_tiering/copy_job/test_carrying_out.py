@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 
 from rlmm.metadata.segment import SegmentState
@@ -82,13 +80,6 @@ def test_plan_when_carried_out_then_everything_is_finished_lowest_first(mode: Co
             ]
             assert starts == sorted(starts)
             assert len(starts) == len(set(starts)) > 2
-
-
-def test_f107_plan_when_made_again_then_nothing_is_left_to_copy() -> None:
-    """A second plan over the same data copies nothing."""
-    found = world()
-    found.carry_out()
-    assert found.plan().is_empty
 
 
 @pytest.mark.parametrize(("mode", "dies_at"), every_death())
@@ -259,19 +250,3 @@ def test_f108_objects_when_they_cannot_be_deleted_then_the_deletion_stays_begun(
     again = found.carry_out()
     assert [one.fate for one in again.ends] == [CopyFate.ENDED]
     assert found.finished_starts() == [0, 0, 10, 20, 30, 100, 200]
-
-
-def test_waves_when_planned_then_stay_within_their_size() -> None:
-    """No more copies are open at once than a wave has."""
-    found = world()
-    most = 0
-
-    def count(_: object) -> None:
-        nonlocal most
-        opened = sum(one.state is CS for one in found.segments.values())
-        most = max(most, opened)
-
-    found.on_copy = count
-    found.carry_out()
-    assert most == 3
-    assert all(one <= other for one, other in pairwise(found.finished_starts()))

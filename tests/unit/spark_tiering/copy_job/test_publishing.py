@@ -74,19 +74,3 @@ def test_state_when_asked_for_then_is_that_of_now_or_why_nobody_can_say() -> Non
     metadata.error = NotReady("behind")
     failed = told.state(tp(), SEGMENTS[0].id.uuid)
     assert failed == PublishRefusal(PublishFailure.NOT_STORED, "not-ready: behind")
-
-
-def test_events_when_published_side_by_side_then_outcomes_are_in_their_order() -> None:
-    """Events published side by side each have their own outcome, in their order."""
-
-    class Choosy(HeldMetadata):
-        def publish(self, event: object, timeout_s: float) -> object:  # type: ignore[override]
-            if event is SEGMENTS[2]:
-                raise NotReady("behind")
-            return super().publish(event, timeout_s)  # type: ignore[arg-type]
-
-    metadata = Choosy()
-    told = publisher(metadata).start_all(SEGMENTS)
-    assert [isinstance(one, PublishRefusal) for one in told] == [False, False, True, False, False]
-    assert sorted(one.start_offset for one in metadata.published) == [0, 10, 30, 40]  # type: ignore[union-attr]
-    assert publisher(metadata).start_all([]) == []

@@ -17,7 +17,6 @@ from spark_tiering.job_registry.heartbeats import (
     newest_beat,
     parse_beat,
 )
-from spark_tiering.job_registry.job_store import record_bytes
 from tests.support.stores.memory_store import NOW_MS, MemoryStore
 from tests.support.tier.jobs import TTL_MS, Job, WallClock, job_id, names
 
@@ -35,17 +34,6 @@ def test_beat_when_expired_is_overdue_after_allowance(later_ms: int, standing: J
     assert replace(BEAT, state=BeatState.ENDED).standing(0) is JobStatus.ENDED
 
 
-def test_beat_when_written_and_read_then_is_the_same() -> None:
-    """A heartbeat reads back as written, in the documented form."""
-    assert parse_beat(record_bytes(BEAT), 3) == BEAT
-    ended = replace(BEAT, state=BeatState.ENDED, ended_by=BY)
-    assert parse_beat(record_bytes(ended), 3) == ended
-    assert record_bytes(BEAT) == (
-        b'{"number":3,"state":"running","expiresAtMs":1700000000000,"host":"a host","pid":77,'
-        b'"startedMs":1699999999995}\n'
-    )
-
-
 FIELDS = {
     "number": 3, "state": "ended", "expiresAtMs": 1, "host": "h", "pid": 1, "startedMs": 1,
 }  # fmt: skip
@@ -53,19 +41,7 @@ FIELDS = {
 
 @pytest.mark.parametrize(
     "changed",
-    [
-        {"number": 4},
-        {"state": "paused"},
-        {"state": ["ended"]},
-        {"expiresAtMs": "1"},
-        {"expiresAtMs": True},
-        {"expiresAtMs": -1},
-        {"expiresAtMs": 10**30},
-        {"host": None},
-        {"host": "h" * 1_000},
-        {"endedBy": 5},
-        {"pid": None},
-    ],
+    [{"number": 4}, {"state": "paused"}, {"expiresAtMs": 10**30}, {"host": "h" * 1_000}],
 )
 def test_beat_when_it_cannot_be_read_then_never_expires(changed: dict[str, object]) -> None:
     """A heartbeat that cannot be read never expires, as its job may be a newer version's."""

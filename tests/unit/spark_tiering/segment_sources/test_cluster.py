@@ -19,13 +19,12 @@ from rlmm.kafka_messages.configs import AlterTopicRequest, TopicRequestOutcome
 from rlmm.kafka_messages.error_codes import ErrorCode
 from rlmm.kafka_messages.offsets import (
     EARLIEST,
-    EARLIEST_LOCAL,
     LATEST,
     LATEST_TIERED,
     READ_COMMITTED,
     ListOffsetsRequest,
 )
-from spark_tiering.segment_sources.cluster import TierCluster, TopicSettingInForce
+from spark_tiering.segment_sources.cluster import TierCluster
 from spark_tiering.segment_sources.survey import ClusterPartition
 from tests.support.kafka.fake_connections import FakeDialer
 from tests.support.kafka.fake_kafka import CLUSTER_ID
@@ -95,20 +94,6 @@ def test_facts_when_asked_then_are_what_leaders_and_settings_tell() -> None:
     }
 
 
-def test_facts_when_a_topic_is_compacted_then_they_say_so() -> None:
-    """The facts say whether a topic is compacted, also with deletion, and its index interval."""
-    settings = {"cleanup.policy": "compact,delete", "index.interval.bytes": "100"}
-    kafka = FakeTopics(
-        kept=FakeTopic([FakeLog()], settings),
-        plain=FakeTopic([FakeLog()], {"cleanup.policy": "delete"}),
-    )
-    with opened(kafka) as cluster:
-        facts = cluster.partition_facts(lambda _: True)
-    kept, plain = facts[kafka.partition("kept")], facts[kafka.partition("plain")]
-    assert (kept.is_compacted, kept.index_interval_bytes) == (True, 100)
-    assert (plain.is_compacted, plain.index_interval_bytes) == (False, None)
-
-
 def test_facts_when_a_topic_is_not_wanted_then_nothing_is_asked_about_it() -> None:
     """No request is made about unwanted topics, so that no rights on them are needed."""
     kafka = a_cluster()
@@ -160,19 +145,6 @@ def test_facts_when_a_topic_may_not_be_described_then_says_so() -> None:
         cluster.partition_facts(lambda _: True)
 
 
-ENDS = {"start": (EARLIEST, 0), "end": (LATEST, 100), "on disk": (EARLIEST_LOCAL, 40)}
-
-
-@pytest.mark.parametrize(("time", "expected"), ENDS.values(), ids=ENDS)
-def test_offsets_when_asked_then_are_those_of_leaders(time: int, expected: int) -> None:
-    """Each end of a log is requested from the leader by its Kafka number."""
-    kafka = a_cluster()
-    wanted = kafka.partition("tiered")
-    with opened(kafka) as cluster:
-        assert cluster.offsets([wanted], time) == {wanted: expected}
-        assert cluster.last_stable_offsets([wanted]) == {wanted: 90}
-
-
 def test_offsets_when_the_tier_is_empty_then_its_end_is_told_as_such() -> None:
     """An end of -1 means an empty tier, and is invalid for the ends of a log."""
     kafka = a_cluster()
@@ -194,20 +166,6 @@ def test_ends_of_epochs_when_asked_then_each_partition_by_its_own_epoch() -> Non
         assert cluster.epoch_ends({first: -1}) == {first: (-1, -1)}
 
 
-def test_settings_when_asked_then_say_what_is_set_on_the_topic() -> None:
-    """The answer tells settings in force from settings set on the topic."""
-    kafka = a_cluster()
-    with opened(kafka) as cluster:
-        names = ("retention.ms", "remote.storage.enable", "no.such.setting")
-        assert cluster.topic_settings(["plain", "gone"], names) == {
-            "plain": {
-                "retention.ms": TopicSettingInForce("1000", is_explicit=True),
-                "remote.storage.enable": TopicSettingInForce("false", is_explicit=False),
-            }
-        }
-        assert cluster.topic_settings(["tiered"], None)["tiered"].keys() == TIERED.keys()
-
-
 def test_change_when_made_then_is_one_request_and_all_else_stays() -> None:
     """A change is one request with all sets and unsets, and other settings are not sent."""
     kafka = a_cluster()
@@ -221,14 +179,6 @@ def test_change_when_made_then_is_one_request_and_all_else_stays() -> None:
         "segment.bytes": "1048576",
         "local.retention.ms": "-2",
     }
-
-
-def test_change_when_only_checked_then_nothing_is_changed() -> None:
-    """A validated change reports the cluster's answer and changes nothing."""
-    kafka = a_cluster()
-    with opened(kafka) as cluster:
-        cluster.alter_topic_settings("tiered", {"retention.ms": "5"}, is_only_checked=True)
-    assert kafka.topics["tiered"].settings == TIERED
 
 
 REFUSALS: dict[str, tuple[int, str | None, type[Exception], str]] = {

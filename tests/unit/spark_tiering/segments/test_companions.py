@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from spark_tiering.segments.companions import StoredFiles, content_of
-from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentPart
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
 from spark_tiering.segments.segment_parts import RebuiltPart, StoredPart
 from tests.support.partitions.segments import MemoryFiles, example_partition, inspect_all
 
@@ -29,20 +30,18 @@ def test_part_when_its_file_changed_since_then_is_a_finding() -> None:
     for told in (StoredPart("f", 16), StoredPart("f", 32), StoredPart("g", 8)):
         found = content_of(files, part, told)
         assert isinstance(found, SegmentFinding)
-        assert found.kind is SegmentFindingKind.CHANGED
+        assert found.kind is Kind.CHANGED
     assert content_of(files, part, RebuiltPart(b"x")) == b"x"
 
 
 @pytest.mark.parametrize(
     ("files", "kind"),
     [
-        pytest.param({}, SegmentFindingKind.MISSING, id="none"),
-        pytest.param(
-            {"00000000000000000120.snapshot": b"x"}, SegmentFindingKind.DAMAGED, id="damaged"
-        ),
+        pytest.param({}, Kind.MISSING, id="none"),
+        pytest.param({"00000000000000000120.snapshot": b"x"}, Kind.DAMAGED, id="damaged"),
     ],
 )
-def test_unusable_snapshot_is_named(files: dict[str, bytes], kind: SegmentFindingKind) -> None:
+def test_unusable_snapshot_is_named(files: dict[str, bytes], kind: Kind) -> None:
     """An unusable producer snapshot is a finding that names the file."""
     found = StoredFiles(MemoryFiles(files)).snapshot(120)
     assert isinstance(found, SegmentFinding)

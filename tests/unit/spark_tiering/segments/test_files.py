@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentPart
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
 from spark_tiering.segments.partition_files import PIECE_BYTES, FileStream, read_whole
 from tests.support.partitions.segments import MemoryFiles
 
@@ -54,7 +55,7 @@ def test_stream_when_the_size_was_told_wrong_then_says_so(told: int, text: str) 
     stream = FileStream(MemoryFiles({"f": CONTENT}), "f", told, SegmentPart.LOG, piece_bytes=64)
     read_all(stream)
     assert stream.finding is not None
-    assert stream.finding.kind is SegmentFindingKind.CHANGED
+    assert stream.finding.kind is Kind.CHANGED
     assert text in stream.finding.detail
     assert stream.next_piece() == b""
 
@@ -85,9 +86,9 @@ def test_small_file_when_read_whole_then_never_beyond_its_limit() -> None:
     files.largest_read = 0
     found = read_whole(files, "f", 200, SegmentPart.LEADER_EPOCHS, 199)
     assert isinstance(found, SegmentFinding)
-    assert found.kind is SegmentFindingKind.TOO_LARGE
+    assert found.kind is Kind.TOO_LARGE
     assert files.largest_read == 0
     told = read_whole(files, "f", 150, SegmentPart.LEADER_EPOCHS, 1000)
     assert isinstance(told, SegmentFinding)
-    assert told.kind is SegmentFindingKind.CHANGED
+    assert told.kind is Kind.CHANGED
     assert read_whole(MemoryFiles({"f": b""}), "f", 0, SegmentPart.LEADER_EPOCHS, 9) == b""

@@ -7,7 +7,8 @@ import struct
 import pytest
 
 from spark_tiering.segments import indexes as entries
-from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentPart
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
 from spark_tiering.segments.indexes import OffsetIndexJudge, TimeIndexJudge
 from spark_tiering.segments.log_walk import LogBatch
 from spark_tiering.segments.partition_files import FileStream
@@ -69,59 +70,37 @@ def test_offset_index_when_look_ups_begin_early_enough_then_is_right(content: by
 @pytest.mark.parametrize(
     ("content", "kind", "text"),
     [
-        pytest.param(offset_index((19, 1000))[:-1], SegmentFindingKind.TORN, "7 bytes", id="torn"),
-        pytest.param(bytes(8), SegmentFindingKind.UNTRIMMED, "zeros", id="zeros alone"),
-        pytest.param(
-            offset_index((19, 1000)) + bytes(800),
-            SegmentFindingKind.UNTRIMMED,
-            "entry 1",
-            id="zeros",
-        ),
-        pytest.param(
-            offset_index((39, 3000), (19, 1000)),
-            SegmentFindingKind.UNORDERED,
-            "entry 1",
-            id="swapped",
-        ),
+        pytest.param(offset_index((19, 1000))[:-1], Kind.TORN, "7 bytes", id="torn"),
+        pytest.param(bytes(8), Kind.UNTRIMMED, "zeros", id="zeros alone"),
+        pytest.param(offset_index((19, 1000)) + bytes(800), Kind.UNTRIMMED, "entry 1", id="zeros"),
+        pytest.param(offset_index((39, 3000), (19, 1000)), Kind.UNORDERED, "entry 1", id="swapped"),
         pytest.param(
             offset_index((19, 1000), (19, 2000)),
-            SegmentFindingKind.UNORDERED,
+            Kind.UNORDERED,
             "(19, 2000)",
             id="twice",
         ),
         pytest.param(
             offset_index((19, 1000), (29, 1000)),
-            SegmentFindingKind.UNORDERED,
+            Kind.UNORDERED,
             "(29, 1000)",
             id="one byte",
         ),
-        pytest.param(
-            offset_index((-3, 1000)), SegmentFindingKind.UNORDERED, "-3", id="negative offset"
-        ),
-        pytest.param(
-            offset_index((19, -1)), SegmentFindingKind.UNORDERED, "-1", id="negative position"
-        ),
+        pytest.param(offset_index((-3, 1000)), Kind.UNORDERED, "-3", id="negative offset"),
+        pytest.param(offset_index((19, -1)), Kind.UNORDERED, "-1", id="negative position"),
         pytest.param(
             offset_index((25, 1001)),
-            SegmentFindingKind.WRONG,
+            Kind.WRONG,
             "begins at byte 1001",
             id="no batch there",
         ),
-        pytest.param(
-            offset_index((19, 2000)), SegmentFindingKind.WRONG, "offset 119", id="begins too late"
-        ),
-        pytest.param(
-            offset_index((49, 5000)), SegmentFindingKind.OUTSIDE, "byte 5000", id="behind"
-        ),
-        pytest.param(
-            offset_index((50, 4000)), SegmentFindingKind.OUTSIDE, "offset 150", id="offset"
-        ),
-        pytest.param(
-            bytes(8) + offset_index((19, 1000)), SegmentFindingKind.WRONG, "zeros", id="zeros first"
-        ),
+        pytest.param(offset_index((19, 2000)), Kind.WRONG, "offset 119", id="begins too late"),
+        pytest.param(offset_index((49, 5000)), Kind.OUTSIDE, "byte 5000", id="behind"),
+        pytest.param(offset_index((50, 4000)), Kind.OUTSIDE, "offset 150", id="offset"),
+        pytest.param(bytes(8) + offset_index((19, 1000)), Kind.WRONG, "zeros", id="zeros first"),
     ],
 )
-def test_wrong_offset_index_says_how(content: bytes, kind: SegmentFindingKind, text: str) -> None:
+def test_wrong_offset_index_says_how(content: bytes, kind: Kind, text: str) -> None:
     """A wrong offset index is one finding with its first wrong entry."""
     found = judge_offsets(content)
     assert found is not None
@@ -147,35 +126,21 @@ def test_time_index_when_nothing_later_lies_before_then_is_right(content: bytes)
 @pytest.mark.parametrize(
     ("content", "kind", "text"),
     [
-        pytest.param(b"", SegmentFindingKind.WRONG, "largest time is 20", id="empty"),
-        pytest.param(time_index((20, 39))[:-1], SegmentFindingKind.TORN, "11 bytes", id="torn"),
-        pytest.param(bytes(120), SegmentFindingKind.UNTRIMMED, "zeros", id="zeros alone"),
-        pytest.param(
-            time_index((20, 39)) + bytes(24), SegmentFindingKind.UNTRIMMED, "entry 1", id="zeros"
-        ),
-        pytest.param(time_index((9, 19)), SegmentFindingKind.WRONG, "has 9", id="not closed"),
-        pytest.param(
-            time_index((21, 49)), SegmentFindingKind.WRONG, "has 21", id="closed too late"
-        ),
-        pytest.param(
-            time_index((20, 39), (9, 49)), SegmentFindingKind.UNORDERED, "(9, 49)", id="backwards"
-        ),
-        pytest.param(
-            time_index((5, 9), (20, 8)), SegmentFindingKind.UNORDERED, "(20, 8)", id="offsets"
-        ),
-        pytest.param(
-            time_index((-1, 9), (20, 39)), SegmentFindingKind.UNORDERED, "-1", id="no time"
-        ),
-        pytest.param(
-            time_index((5, -1), (20, 39)), SegmentFindingKind.UNORDERED, "-1", id="below base"
-        ),
-        pytest.param(
-            time_index((5, 19), (20, 39)), SegmentFindingKind.WRONG, "there is 9", id="later"
-        ),
-        pytest.param(time_index((20, 50)), SegmentFindingKind.OUTSIDE, "offset 150", id="behind"),
+        pytest.param(b"", Kind.WRONG, "largest time is 20", id="empty"),
+        pytest.param(time_index((20, 39))[:-1], Kind.TORN, "11 bytes", id="torn"),
+        pytest.param(bytes(120), Kind.UNTRIMMED, "zeros", id="zeros alone"),
+        pytest.param(time_index((20, 39)) + bytes(24), Kind.UNTRIMMED, "entry 1", id="zeros"),
+        pytest.param(time_index((9, 19)), Kind.WRONG, "has 9", id="not closed"),
+        pytest.param(time_index((21, 49)), Kind.WRONG, "has 21", id="closed too late"),
+        pytest.param(time_index((20, 39), (9, 49)), Kind.UNORDERED, "(9, 49)", id="backwards"),
+        pytest.param(time_index((5, 9), (20, 8)), Kind.UNORDERED, "(20, 8)", id="offsets"),
+        pytest.param(time_index((-1, 9), (20, 39)), Kind.UNORDERED, "-1", id="no time"),
+        pytest.param(time_index((5, -1), (20, 39)), Kind.UNORDERED, "-1", id="below base"),
+        pytest.param(time_index((5, 19), (20, 39)), Kind.WRONG, "there is 9", id="later"),
+        pytest.param(time_index((20, 50)), Kind.OUTSIDE, "offset 150", id="behind"),
     ],
 )
-def test_wrong_time_index_says_how(content: bytes, kind: SegmentFindingKind, text: str) -> None:
+def test_wrong_time_index_says_how(content: bytes, kind: Kind, text: str) -> None:
     """A wrong time index is one finding with its first wrong entry."""
     found = judge_times(content)
     assert found is not None
@@ -201,7 +166,7 @@ def test_index_when_it_is_large_then_is_read_in_pieces() -> None:
         judge.note(batch)
     found = judge.finish()
     assert found is not None
-    assert found.kind is SegmentFindingKind.UNTRIMMED
+    assert found.kind is Kind.UNTRIMMED
     assert files.largest_read == 8 * entries.ENTRIES_AT_ONCE
 
 
@@ -210,7 +175,7 @@ def test_index_when_its_size_was_told_wrong_then_is_not_trusted(told: int) -> No
     """An index with fewer or more entries than announced is one finding."""
     found = judge_offsets(offset_index((19, 1000), (29, 2000)), told=told)
     assert found is not None
-    assert found.kind is SegmentFindingKind.CHANGED
+    assert found.kind is Kind.CHANGED
 
 
 def test_index_when_it_is_larger_than_any_then_is_not_read() -> None:
@@ -219,5 +184,5 @@ def test_index_when_it_is_larger_than_any_then_is_not_read() -> None:
     judge = OffsetIndexJudge(FileStream(files, "i", 2**62, SegmentPart.OFFSET_INDEX), BASE)
     found = judge.finish()
     assert found is not None
-    assert found.kind is SegmentFindingKind.TOO_LARGE
+    assert found.kind is Kind.TOO_LARGE
     assert files.bytes_read == {}

@@ -8,8 +8,8 @@ import pytest
 
 from rlmm.errors import InvalidArgument
 from rlmm.records.writer import Producer
-from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
-from spark_tiering.segments.log_walk import LOG_BYTES_MAX
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
+from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.segment_inspection import (
     NOTHING_BEFORE,
     NOTHING_KNOWN,
@@ -106,29 +106,18 @@ LOG_BYTES = GOOD[f"{SECOND}.log"]
 @pytest.mark.parametrize(
     ("log", "kind", "text"),
     [
-        pytest.param(None, SegmentFindingKind.MISSING, SECOND, id="missing"),
-        pytest.param(LOG_BYTES[:-1], SegmentFindingKind.TORN, "77 bytes", id="torn"),
-        pytest.param(
-            LOG_BYTES[:-78], SegmentFindingKind.HOLE, "ends at offset 249", id="a batch short"
-        ),
-        pytest.param(b"", SegmentFindingKind.HOLE, "ends at offset 119, not 250", id="empty"),
-        pytest.param(
-            LOG_BYTES[1171:], SegmentFindingKind.HOLE, "expected 120", id="first batch gone"
-        ),
-        pytest.param(LOG_BYTES + bytes(99), SegmentFindingKind.UNTRIMMED, "zeros", id="zeros"),
-        pytest.param(
-            LOG_BYTES[:1171] * 2 + LOG_BYTES[2342:], SegmentFindingKind.UNORDERED, "130", id="twice"
-        ),
-        pytest.param(
-            LOG_BYTES + data_batch(251, T_MS),
-            SegmentFindingKind.OUTSIDE,
-            "below 251",
-            id="too long",
-        ),
-        pytest.param(b"\xff" * 500, SegmentFindingKind.DAMAGED, "byte 0", id="no log"),
+        pytest.param(None, Kind.MISSING, SECOND, id="missing"),
+        pytest.param(LOG_BYTES[:-1], Kind.TORN, "77 bytes", id="torn"),
+        pytest.param(LOG_BYTES[:-78], Kind.HOLE, "ends at offset 249", id="a batch short"),
+        pytest.param(b"", Kind.HOLE, "ends at offset 119, not 250", id="empty"),
+        pytest.param(LOG_BYTES[1171:], Kind.HOLE, "expected 120", id="first batch gone"),
+        pytest.param(LOG_BYTES + bytes(99), Kind.UNTRIMMED, "zeros", id="zeros"),
+        pytest.param(LOG_BYTES[:1171] * 2 + LOG_BYTES[2342:], Kind.UNORDERED, "130", id="twice"),
+        pytest.param(LOG_BYTES + data_batch(251, T_MS), Kind.OUTSIDE, "below 251", id="too long"),
+        pytest.param(b"\xff" * 500, Kind.DAMAGED, "byte 0", id="no log"),
     ],
 )
-def test_unsound_log_is_not_copied(log: bytes | None, kind: SegmentFindingKind, text: str) -> None:
+def test_unsound_log_is_not_copied(log: bytes | None, kind: Kind, text: str) -> None:
     """An unsound log is one finding, and neither its files nor the state behind it are judged."""
     report = second_of(changed(example_partition(), log=log))
     assert kinds(report) == [(LOG, kind)]
@@ -136,15 +125,6 @@ def test_unsound_log_is_not_copied(log: bytes | None, kind: SegmentFindingKind, 
     assert report.blockers == report.findings
     assert report.parts == {}
     assert report.after == NOTHING_KNOWN
-
-
-def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
-    """A log announced larger than any segment is refused before a byte is read."""
-    files = example_partition()
-    files.told[f"{SECOND}.log"] = LOG_BYTES_MAX + 1
-    report = second_of(files)
-    assert kinds(report) == [(LOG, SegmentFindingKind.TOO_LARGE)]
-    assert f"{SECOND}.log" not in files.bytes_read
 
 
 def test_holes_when_the_topic_is_compacted_then_are_no_finding() -> None:

@@ -7,7 +7,8 @@ import struct
 import pytest
 
 from rlmm.records.control import ControlType
-from spark_tiering.segments.findings import SegmentFinding, SegmentFindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFinding, SegmentPart
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
 from spark_tiering.segments.log_walk import LogBatch, TransactionMarker
 from spark_tiering.segments.partition_files import FileStream
 from spark_tiering.segments.producer_state import EndedTransaction
@@ -57,55 +58,37 @@ def test_index_when_readers_drop_what_was_aborted_then_is_right(content: bytes) 
 @pytest.mark.parametrize(
     ("content", "kind", "text"),
     [
-        pytest.param(b"", SegmentFindingKind.WRONG, "offset 140 is not there", id="empty"),
-        pytest.param(
-            GOOD[:34], SegmentFindingKind.WRONG, "offset 150 is not there", id="last missing"
-        ),
-        pytest.param(
-            GOOD[34:], SegmentFindingKind.WRONG, "offset 140 is not there", id="first missing"
-        ),
-        pytest.param(GOOD[:-1], SegmentFindingKind.TORN, "67 bytes", id="torn"),
-        pytest.param(GOOD + bytes(34), SegmentFindingKind.UNTRIMMED, "zeros", id="zeros behind"),
-        pytest.param(GOOD[34:] + GOOD[:34], SegmentFindingKind.WRONG, "offset 140", id="swapped"),
-        pytest.param(
-            GOOD + row(9, 155, 160, 161), SegmentFindingKind.WRONG, "at offset 160", id="a commit"
-        ),
+        pytest.param(b"", Kind.WRONG, "offset 140 is not there", id="empty"),
+        pytest.param(GOOD[:34], Kind.WRONG, "offset 150 is not there", id="last missing"),
+        pytest.param(GOOD[34:], Kind.WRONG, "offset 140 is not there", id="first missing"),
+        pytest.param(GOOD[:-1], Kind.TORN, "67 bytes", id="torn"),
+        pytest.param(GOOD + bytes(34), Kind.UNTRIMMED, "zeros", id="zeros behind"),
+        pytest.param(GOOD[34:] + GOOD[:34], Kind.WRONG, "offset 140", id="swapped"),
+        pytest.param(GOOD + row(9, 155, 160, 161), Kind.WRONG, "at offset 160", id="a commit"),
         pytest.param(
             row(7, 90, 130, 131) + GOOD,
-            SegmentFindingKind.WRONG,
+            Kind.WRONG,
             "at offset 130",
             id="no marker there",
         ),
-        pytest.param(
-            row(7, 101, 140, 120) + GOOD[34:],
-            SegmentFindingKind.WRONG,
-            "begins at 101",
-            id="too late",
-        ),
-        pytest.param(
-            row(7, 99, 140, 120) + GOOD[34:],
-            SegmentFindingKind.WRONG,
-            "begins at 99",
-            id="too early",
-        ),
+        pytest.param(row(7, 101, 140, 120) + GOOD[34:], Kind.WRONG, "begins at 101", id="too late"),
+        pytest.param(row(7, 99, 140, 120) + GOOD[34:], Kind.WRONG, "begins at 99", id="too early"),
         pytest.param(
             row(7, 100, 140, 121) + GOOD[34:],
-            SegmentFindingKind.WRONG,
+            Kind.WRONG,
             "stable offset 121",
             id="stable",
         ),
-        pytest.param(
-            row(6, 100, 140, 120) + GOOD[34:], SegmentFindingKind.WRONG, "producer 6", id="producer"
-        ),
+        pytest.param(row(6, 100, 140, 120) + GOOD[34:], Kind.WRONG, "producer 6", id="producer"),
         pytest.param(
             row(7, 100, 140, 120, version=1) + GOOD[34:],
-            SegmentFindingKind.DAMAGED,
+            Kind.DAMAGED,
             "version 1",
             id="v1",
         ),
     ],
 )
-def test_wrong_transaction_index_named(content: bytes, kind: SegmentFindingKind, text: str) -> None:
+def test_wrong_transaction_index_named(content: bytes, kind: Kind, text: str) -> None:
     """A transaction index that lets aborted records through or drops good ones is wrong."""
     found = judge(content)
     assert found is not None

@@ -7,7 +7,8 @@ import pytest
 from rlmm.records.compression import Compression, deflate
 from rlmm.records.control import ControlType
 from rlmm.records.writer import Producer, build_batch, records_of
-from spark_tiering.segments.findings import SegmentFindingKind, SegmentPart
+from spark_tiering.segments.findings import SegmentFindingKind as Kind
+from spark_tiering.segments.findings import SegmentPart
 from spark_tiering.segments.log_walk import LOG_BYTES_MAX, LogBatch, LogWalk, TransactionMarker
 from spark_tiering.segments.partition_files import FileStream
 from tests.support.partitions.segments import T_MS, MemoryFiles, data_batch, marker_batch
@@ -50,46 +51,30 @@ def changed(at: int, value: int, content: bytes = LOG) -> bytes:
 @pytest.mark.parametrize(
     ("content", "kind", "stop", "text"),
     [
-        pytest.param(
-            LOG[:-1], SegmentFindingKind.TORN, 1471, "no whole batch", id="last byte gone"
-        ),
-        pytest.param(
-            LOG[:1200], SegmentFindingKind.TORN, 1171, "byte 1171 of 1200", id="in a header"
-        ),
-        pytest.param(LOG[:1300], SegmentFindingKind.TORN, 1171, "byte 1171", id="in a large batch"),
-        pytest.param(LOG + b"\0" * 5, SegmentFindingKind.TORN, 1549, "5 bytes", id="few zeros"),
-        pytest.param(
-            LOG + b"\0" * 9_000, SegmentFindingKind.UNTRIMMED, 1549, "9000 bytes", id="zeros"
-        ),
+        pytest.param(LOG[:-1], Kind.TORN, 1471, "no whole batch", id="last byte gone"),
+        pytest.param(LOG[:1200], Kind.TORN, 1171, "byte 1171 of 1200", id="in a header"),
+        pytest.param(LOG[:1300], Kind.TORN, 1171, "byte 1171", id="in a large batch"),
+        pytest.param(LOG + b"\0" * 5, Kind.TORN, 1549, "5 bytes", id="few zeros"),
+        pytest.param(LOG + b"\0" * 9_000, Kind.UNTRIMMED, 1549, "9000 bytes", id="zeros"),
         pytest.param(
             LOG + b"\0" * 9_000 + b"\1",
-            SegmentFindingKind.DAMAGED,
+            Kind.DAMAGED,
             1549,
             "zeros",
             id="zeros, then not",
         ),
-        pytest.param(
-            changed(1000, 0), SegmentFindingKind.DAMAGED, 0, "crc", id="a bit of a record"
-        ),
-        pytest.param(changed(1180, 255), SegmentFindingKind.TORN, 1171, "", id="length of 16 MB"),
-        pytest.param(
-            changed(1179, 127), SegmentFindingKind.DAMAGED, 1171, "length", id="length of 2 GB"
-        ),
-        pytest.param(
-            changed(1179, 255), SegmentFindingKind.DAMAGED, 1171, "length", id="length below 0"
-        ),
-        pytest.param(changed(16, 3), SegmentFindingKind.DAMAGED, 0, "magic 3", id="magic"),
-        pytest.param(changed(16, 1), SegmentFindingKind.OLD_FORMAT, 0, "magic 1", id="old"),
-        pytest.param(
-            changed(0, 255), SegmentFindingKind.DAMAGED, 0, "offset", id="negative offset"
-        ),
-        pytest.param(
-            b"not a log at all, but text" * 9, SegmentFindingKind.DAMAGED, 0, "", id="text"
-        ),
+        pytest.param(changed(1000, 0), Kind.DAMAGED, 0, "crc", id="a bit of a record"),
+        pytest.param(changed(1180, 255), Kind.TORN, 1171, "", id="length of 16 MB"),
+        pytest.param(changed(1179, 127), Kind.DAMAGED, 1171, "length", id="length of 2 GB"),
+        pytest.param(changed(1179, 255), Kind.DAMAGED, 1171, "length", id="length below 0"),
+        pytest.param(changed(16, 3), Kind.DAMAGED, 0, "magic 3", id="magic"),
+        pytest.param(changed(16, 1), Kind.OLD_FORMAT, 0, "magic 1", id="old"),
+        pytest.param(changed(0, 255), Kind.DAMAGED, 0, "offset", id="negative offset"),
+        pytest.param(b"not a log at all, but text" * 9, Kind.DAMAGED, 0, "", id="text"),
     ],
 )
 def test_log_when_it_is_not_sound_then_says_what_and_where(
-    content: bytes, kind: SegmentFindingKind, stop: int, text: str, piece_bytes: int
+    content: bytes, kind: Kind, stop: int, text: str, piece_bytes: int
 ) -> None:
     """A walk gives the batches before a fault, then one finding with its position."""
     found, batches = walk(content, piece_bytes=piece_bytes)
@@ -105,7 +90,7 @@ def test_log_when_its_size_was_told_wrong_then_says_so(told: int) -> None:
     """A log longer or shorter than announced is a finding."""
     found, _ = walk(LOG, told=told)
     assert found.finding is not None
-    assert found.finding.kind in {SegmentFindingKind.CHANGED, SegmentFindingKind.TORN}
+    assert found.finding.kind in {Kind.CHANGED, Kind.TORN}
 
 
 def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
@@ -113,7 +98,7 @@ def test_log_when_it_is_larger_than_any_segment_then_is_not_read() -> None:
     found, batches = walk(LOG, told=LOG_BYTES_MAX + 1)
     assert batches == []
     assert found.finding is not None
-    assert found.finding.kind is SegmentFindingKind.TOO_LARGE
+    assert found.finding.kind is Kind.TOO_LARGE
 
 
 def test_log_when_it_is_empty_then_has_no_batches() -> None:
