@@ -89,19 +89,6 @@ def manifests(stub: ObjectStub) -> list[str]:
     return [key for key in stub.objects if key.endswith(ObjectKind.MANIFEST)]
 
 
-@NTH
-@pytest.mark.parametrize("trouble", [Trouble.THROTTLED, Trouble.CUT])
-def test_copy_when_requests_are_refused_or_cut_then_is_whole(
-    stub: ObjectStub, store: S3Store, bucket: Bucket, nth: int, trouble: Trouble
-) -> None:
-    """A copy survives refused and cut requests by repeats and is whole."""
-    fail(stub, "PutObject", nth, trouble, trouble)
-    task = example_task(bucket)
-    assert run(task, store).outcome is UnitOutcome.COPIED
-    assert_equals_source(task, store, EXAMPLE)
-    assert look(store, task.segment, task.prefix) is StoredObjects.WHOLE
-
-
 @OPTIONS
 @NTH
 def test_f126_copy_when_an_answer_comes_too_late_then_its_object_is_found(

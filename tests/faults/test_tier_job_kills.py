@@ -29,23 +29,11 @@ if TYPE_CHECKING:
 CF = SegmentState.COPY_SEGMENT_FINISHED
 FAR_MS = 2**50
 PHASES = [
-    Point("beats"),
-    Point("claims"),
-    Point("plan"),
-    Point("event:CS"),
-    Point("event:CS", 2),
-    Point(f"{WRITING}log"),
-    Point("log"),
-    Point("indexes", 2),
-    Point(f"{WRITING}rsm-manifest"),
-    Point("rsm-manifest"),
-    Point("came-back"),
-    Point("event:CF"),
-    Point("rsm-manifest", 2),
-    Point("event:CF", 2),
-    Point("receipts"),
-    Point("report"),
-]
+    Point("beats"), Point("claims"), Point("plan"), Point("event:CS"), Point("event:CS", 2),
+    Point(f"{WRITING}log"), Point("log"), Point("indexes", 2), Point(f"{WRITING}rsm-manifest"),
+    Point("rsm-manifest"), Point("came-back"), Point("event:CF"), Point("rsm-manifest", 2),
+    Point("event:CF", 2), Point("receipts"), Point("report"),
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -148,16 +136,9 @@ def test_f102_f121_driver_when_killed_anywhere_next_is_ok(tmp_path: Path, driver
 
 
 ON_SPARK = [
-    Point("claims"),
-    Point("plan"),
-    Point("event:CS"),
-    Point("event:CS", 2),
-    Point("came-back"),
-    Point("event:CF"),
-    Point("event:CF", 2),
-    Point("receipts"),
-    Point("report"),
-]
+    Point("claims"), Point("plan"), Point("event:CS"), Point("event:CS", 2), Point("came-back"),
+    Point("event:CF"), Point("event:CF", 2), Point("receipts"), Point("report"),
+]  # fmt: skip
 SHORT = (Point("event:CS", 2), Point("came-back"))
 
 

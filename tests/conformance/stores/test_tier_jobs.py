@@ -8,10 +8,9 @@ import pytest
 
 from rlmm.errors import StoreNotPermitted, TopicBusy
 from spark_tiering.copy_job.report import CopyFate
-from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.server.memory_service import ServedMetadata
 from tests.support.stores.s3_servers import READER, SECRET
-from tests.support.stores.stores_under_test import Bucket, Folder, Place, known_as
+from tests.support.stores.stores_under_test import Bucket, Place, known_as, settings_of
 from tests.support.tier.copy_tasks import PLAIN, ZSTD
 from tests.support.tier.job_folders import ORDERS, TierPlace, WatchedUnits, states
 
@@ -19,14 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_tiering.executor.tasks import CopyOptions, CopyTask
-    from spark_tiering.stores.opening import StoreSettings
-
-
-def settings_of(place: Place) -> StoreSettings:
-    if isinstance(place, Bucket):
-        return place.settings
-    assert isinstance(place, Folder)
-    return LocalSettings(place.path)
 
 
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_tiering.layout.object_names import ObjectKind
-from spark_tiering.stores.local_settings import LocalSettings
 from tests.support.stores.encrypted_segments import IDS, KeyFiles
-from tests.support.stores.stores_under_test import Bucket, Folder, Place
+from tests.support.stores.stores_under_test import Place, settings_of
 from tests.support.tier.job_folders import PLAIN, ZSTD, TierPlace
 from tests.support.tier.verified_tiers import DEEP, stored, told, verify
 
@@ -18,14 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from spark_tiering.executor.tasks import CopyOptions
-    from spark_tiering.stores.opening import StoreSettings
-
-
-def settings_of(place: Place) -> StoreSettings:
-    if isinstance(place, Bucket):
-        return place.settings
-    assert isinstance(place, Folder)
-    return LocalSettings(place.path)
 
 
 @pytest.mark.parametrize("options", [PLAIN, ZSTD], ids=["plain", "zstd"])

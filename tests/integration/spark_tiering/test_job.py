@@ -24,19 +24,15 @@ from tests.support.tier.job_folders import (
     ZSTD,
     TierPlace,
     WatchedUnits,
+    fates,
     states,
 )
 
 if TYPE_CHECKING:
-    from spark_tiering.copy_job.report import JobReport
     from spark_tiering.copy_job.wiring import CopyJobContext
     from spark_tiering.executor.tasks import CopyOptions
 
 CS, CF, DS, DF = SegmentState
-
-
-def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
-    return [one.fate.value for one in report.receipts if one.partition == partition]
 
 
 def take_away(place: TierPlace, start: int) -> None:
@@ -82,9 +78,9 @@ def test_f104_finished_copy_when_looked_at_then_tells_how_large_it_is(place: Tie
 def test_segment_when_it_vanishes_early_then_is_ended(place: TierPlace) -> None:
     """The job ends the copy of a vanished segment; copies above it wait for the next job."""
     report = place.run(on_plan=lambda plan: take_away(place, 0))
-    assert fates(report) == ["ended", "left-open"]
+    assert fates(report.receipts) == ["ended", "left-open"]
     assert [one.why for one in report.receipts][:1] == [UnitOutcome.SOURCE_GONE]
-    assert fates(report, PAYMENTS) == ["finished"] * 2
+    assert fates(report.receipts, PAYMENTS) == ["finished"] * 2
     assert not report.is_fine
     assert states([one for one in place.check() if one.id.partition == ORDERS]) == ["CS"]
     again = place.run()
@@ -112,7 +108,7 @@ def test_segment_when_it_vanishes_while_it_is_read_then_nothing_of_it_is_left(
         patch.setattr(PartitionFolder, "read", read)
         report = place.run(plan)
     assert len(reads) >= nth
-    assert fates(report) == ["ended", "left-open"]
+    assert fates(report.receipts) == ["ended", "left-open"]
     assert report.receipts[0].why == UnitOutcome.SOURCE_GONE
     assert [one.id.partition for one in place.check() if one.state is CF] == [PAYMENTS] * 2
     assert place.run().is_fine
@@ -128,7 +124,7 @@ def test_segment_when_another_stands_in_its_place_then_is_not_copied(place: Tier
             log.write_bytes(log.read_bytes()[:-1_171])
 
     report = place.run(engine=WatchedUnits(before=change))
-    assert fates(report) == ["finished", "ended"]
+    assert fates(report.receipts) == ["finished", "ended"]
     place.check()
 
 
@@ -158,7 +154,7 @@ def test_f120_copy_when_retention_deletes_it_meanwhile_then_is_told_and_nothing_
     )
     with place.opened(engine) as at:
         report = run_job(at)
-    assert fates(report) == ["vanished", "left-open"]
+    assert fates(report.receipts) == ["vanished", "left-open"]
     assert "gone" in report.receipts[0].detail or "DELETE" in report.receipts[0].detail
     assert not report.is_fine
     assert not [key for key in place.objects() if str(report.receipts[0].uuid) in key]
@@ -193,7 +189,7 @@ def test_job_of_one_topic_when_run_then_others_stay_as_they_are(place: TierPlace
 def test_unit_when_its_worker_is_lost_then_stays_open(place: TierPlace) -> None:
     """A lost worker's copy stays open; the next job keeps its objects and adds the rest."""
     report = place.run(engine=WatchedUnits(lost=[120]))
-    assert fates(report) == ["finished", "left-open"]
+    assert fates(report.receipts) == ["finished", "left-open"]
     assert report.receipts[1].why == "worker-lost"
     assert not report.is_fine
     assert states(place.check()) == ["CF", "CS"] * 2

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rlmm.errors import LogUnavailable, NotAssigned, NotReady, SidecarUnavailable, TopicBusy
+from rlmm.errors import LogUnavailable, NotAssigned, NotReady, SidecarUnavailable
 from rlmm.log.memory.partition import AppendOutcome
 from rlmm.metadata.assignment import Assignment
 from rlmm.metadata.segment import SegmentState
-from spark_tiering.copy_job.job import run_job
 from spark_tiering.copy_job.report import CopyFate
 from spark_tiering.copy_job.request import WaitLimits
 from spark_tiering.copy_plan.reasons import NotCopiedReason, SegmentAction
@@ -22,6 +21,7 @@ from tests.support.tier.job_folders import (
     PARTITIONS,
     TierPlace,
     WatchedUnits,
+    fates,
     states,
 )
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from rlmm.log.memory.script import LogScript
     from rlmm.metadata.ids import TopicIdPartition
-    from spark_tiering.copy_job.report import JobReport
     from spark_tiering.executor.tasks import CopyTask
 
 CF = SegmentState.COPY_SEGMENT_FINISHED
@@ -140,10 +139,6 @@ def test_service_that_is_not_assigned_when_asked_refuses_the_job(tmp_path: Path)
         assert not place.objects(JOBS)
 
 
-def fates(report: JobReport, partition: object = ORDERS) -> list[str]:
-    return [one.fate.value for one in report.receipts if one.partition == partition]
-
-
 def test_copy_without_service_stays_open(place: TierPlace, served: ServedMetadata) -> None:
     """A copy whose service goes away before the finish stays open for the next job."""
     at = served.place_of(ORDERS)
@@ -152,7 +147,7 @@ def test_copy_without_service_stays_open(place: TierPlace, served: ServedMetadat
         served.tell(lambda script: script.lose_leader(at))
 
     report = place.run(engine=WatchedUnits(before=lose), waits=HURRIED)
-    assert fates(report) == ["left-open"] * 2
+    assert fates(report.receipts) == ["left-open"] * 2
     assert not report.is_fine
     served.tell(lambda script: script.elect_leader(at))
     assert states([one for one in place.check() if one.id.partition == ORDERS]) == ["CS"] * 2
@@ -173,21 +168,4 @@ def test_f126_event_when_its_answer_is_lost_then_is_looked_for_and_published_onc
         served.tell(_appending(number, outcome))
     place.run()
     assert place.run().is_fine
-    place.check_clean()
-
-
-def test_two_jobs_when_started_at_once_then_one_is_refused(place: TierPlace) -> None:
-    """Of two jobs at once one copies all, and the other changes nothing and names the first."""
-    second: list[str] = []
-
-    def start_another(task: CopyTask) -> None:
-        if not second:
-            with pytest.raises(TopicBusy) as raised:
-                place.run()
-            second.append(str(raised.value))
-
-    with place.opened(WatchedUnits(before=start_another)) as at:
-        report = run_job(at)
-    assert report.is_fine
-    assert at.job_id in second[0]
     place.check_clean()

@@ -44,12 +44,15 @@ def check_stopped(
     place.check_clean()
 
 
-def test_job_when_its_stop_file_appears_stops_soon(place: TierPlace, tmp_path: Path) -> None:
-    """A stop file on the driver's machine stops the job before the next wave."""
+@pytest.mark.parametrize(("wave_units", "left_open"), [(1, 0), (None, 3)], ids=["between", "in"])
+def test_job_when_its_stop_file_appears_stops(
+    place: TierPlace, tmp_path: Path, wave_units: int | None, left_open: int
+) -> None:
+    """A stop file stops the job before the next wave, and by a mark in the store within one."""
     file = tmp_path / "stop"
     engine = WatchedUnits(before=lambda task: file.touch())
-    report = place.run(engine=engine, stop_file=str(file), wave_units=1)
-    check_stopped(place, report, "stop-file", 1)
+    report = place.run(engine=engine, stop_file=str(file), wave_units=wave_units)
+    check_stopped(place, report, "stop-file", 1, left_open)
 
 
 def test_job_when_paused_stops_soon(place: TierPlace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,14 +90,6 @@ def test_job_when_signalled_in_a_wave_then_the_rest_does_not_begin(place: TierPl
     engine = WatchedUnits(before=lambda task: heard.append("SIGTERM"))
     report = place.run(engine=engine, why_stop=lambda: heard[0] if heard else "", wave_units=3)
     check_stopped(place, report, "SIGTERM", 1, left_open=2)
-
-
-def test_job_when_its_stop_file_appears_in_a_wave_stops(place: TierPlace, tmp_path: Path) -> None:
-    """A stop file reaches units as a mark in the store; the rest of a wave does not begin."""
-    file = tmp_path / "stop"
-    engine = WatchedUnits(before=lambda task: file.touch())
-    report = place.run(engine=engine, stop_file=str(file))
-    check_stopped(place, report, "stop-file", 1, left_open=3)
 
 
 def test_job_when_paused_in_a_wave_then_units_see_it_first(place: TierPlace) -> None:

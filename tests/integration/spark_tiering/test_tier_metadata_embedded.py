@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,7 +30,6 @@ from tests.support.tier.metadata_accesses import COUNT, WAIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from rlmm.kafka_client.settings import KafkaSettings
 
@@ -175,22 +175,18 @@ def test_cluster_when_its_client_needs_properties_then_they_are_kept(tmp_path: P
     assert "its-own-secret" not in repr((access, settings))
 
 
-@pytest.mark.parametrize("servers", ["nobody", "host:port", ":1", ","])
-def test_cluster_when_its_address_is_none_then_said(servers: str) -> None:
-    """An invalid address is refused before any connection."""
-    with pytest.raises(ConfigError):
-        open_metadata_access(EmbeddedAccess(bootstrap_servers=servers))
-
-
-def test_cluster_when_its_properties_cannot_be_used_then_said(tmp_path: Path) -> None:
-    """An unusable properties file is refused in one line."""
-    with pytest.raises(ConfigError, match=r"none\.properties"):
-        open_metadata_access(
-            EmbeddedAccess(bootstrap_servers=NOBODY, command_config=tmp_path / "none.properties")
-        )
-
-
-def test_cluster_when_nobody_answers_then_said_in_time() -> None:
-    """A cluster that does not answer is reported within the time limit."""
-    with pytest.raises(LogUnavailable):
-        open_metadata_access(EmbeddedAccess(bootstrap_servers=NOBODY, timeout_ms=300))
+@pytest.mark.parametrize(
+    ("access", "error", "text"),
+    [
+        *(({"bootstrap_servers": name}, ConfigError, None) for name in ("a", "a:port", ":1", ",")),
+        ({"command_config": Path("none.properties")}, ConfigError, r"none\.properties"),
+        ({"timeout_ms": 300}, LogUnavailable, None),
+    ],
+    ids=["no-port", "port", "no-host", "comma", "properties", "silent"],
+)
+def test_cluster_when_it_cannot_be_reached_then_refused_in_time(
+    access: dict[str, Any], error: type[Exception], text: str | None
+) -> None:
+    """A wrong address or file is refused before any connection, a silent cluster in time."""
+    with pytest.raises(error, match=text):
+        open_metadata_access(EmbeddedAccess(**{"bootstrap_servers": NOBODY, **access}))

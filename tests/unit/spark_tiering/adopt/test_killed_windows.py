@@ -42,28 +42,22 @@ def check_taken_up(found: AdoptedWorld, outcome: TopicOutcome) -> None:
     found.check_closed(BEFORE)
 
 
+@pytest.mark.parametrize("way", ["resume", "abort"])
 @pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS)
-def test_driver_when_killed_then_resume_copies_the_rest(dies_at: int, *, is_troubled: bool) -> None:
-    """After a kill at any step a resume copies the rest and closes the window."""
-    found = died(dies_at, is_troubled=is_troubled)
-    was_open = bool(found.journals) and found.journals[-1].is_open
-    outcome = found.window().resume()
-    assert (outcome.standing is TopicStatus.REFUSED) is not was_open
-    check_taken_up(found, outcome)
-    if was_open and found.journals[-1].opened_ms:
-        assert found.finished_starts() == [0, 5, 10, 20, 30, 100]
-
-
-@pytest.mark.parametrize(("is_troubled", "dies_at"), DEATHS)
-def test_driver_when_killed_then_abort_loses_nothing(dies_at: int, *, is_troubled: bool) -> None:
-    """After a kill at any step an abort keeps finished copies without a gap, ends the others."""
+def test_driver_when_killed_then_its_window_is_closed(
+    dies_at: int, way: str, *, is_troubled: bool
+) -> None:
+    """After a kill at any step a resume copies the rest; an abort keeps what was finished."""
     found = died(dies_at, is_troubled=is_troubled)
     was_open = bool(found.journals) and found.journals[-1].is_open
     begun = [one for one in found.events if one[1] is CS]
-    outcome = found.window().abort()
+    outcome = getattr(found.window(), way)()
     assert (outcome.standing is TopicStatus.REFUSED) is not was_open
     check_taken_up(found, outcome)
-    assert [one for one in found.events if one[1] is CS] == begun
+    if way == "abort":
+        assert [one for one in found.events if one[1] is CS] == begun
+    elif was_open and found.journals[-1].opened_ms:
+        assert found.finished_starts() == [0, 5, 10, 20, 30, 100]
 
 
 @pytest.mark.long

@@ -22,13 +22,9 @@ if TYPE_CHECKING:
     from rlmm.metadata.ids import TopicIdPartition
 
 FACTS = ClusterPartition(
-    is_tiered=True,
-    log_start=0,
-    last_stable_offset=257,
-    high_watermark=257,
-    retention_ms=None,
+    is_tiered=True, log_start=0, last_stable_offset=257, high_watermark=257, retention_ms=None,
     leader=1,
-)
+)  # fmt: skip
 
 
 class TieredCluster:

@@ -12,7 +12,7 @@ from spark_tiering.copy_plan.reasons import CopyMode
 from spark_tiering.executor.tasks import UnitOutcome
 from tests.support.builders import tp
 from tests.support.tier.copy_plans import cut, source
-from tests.support.tier.simulated_jobs import Killed, World
+from tests.support.tier.simulated_jobs import Killed, World, fates
 
 pytestmark = pytest.mark.slow
 
@@ -40,11 +40,6 @@ def world(mode: CopyMode = CopyMode.ARCHIVE) -> World:
         ],
         mode,
     )
-
-
-def fates(carried: object, partition: object = ORDERS) -> list[str]:
-    receipts = carried.receipts()  # type: ignore[attr-defined]
-    return [one.fate.value for one in receipts if one.partition == partition]
 
 
 def troubled(mode: CopyMode) -> World:

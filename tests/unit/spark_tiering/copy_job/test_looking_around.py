@@ -30,13 +30,9 @@ if TYPE_CHECKING:
 
 OTHER = tp("others", 1)
 FACTS = ClusterPartition(
-    is_tiered=True,
-    log_start=7,
-    last_stable_offset=130,
-    high_watermark=257,
-    retention_ms=None,
+    is_tiered=True, log_start=7, last_stable_offset=130, high_watermark=257, retention_ms=None,
     leader=1,
-)
+)  # fmt: skip
 
 
 @dataclass

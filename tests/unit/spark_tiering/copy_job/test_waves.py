@@ -23,7 +23,7 @@ from spark_tiering.tier_metadata.settings import EmbeddedAccess
 from tests.support.builders import segment_id, started, tp
 from tests.support.tier.copy_plans import SIZE_BYTES, cut, source
 from tests.support.tier.job_parts import HeldMetadata
-from tests.support.tier.simulated_jobs import Killed, World, WorldHands, WorldPublisher
+from tests.support.tier.simulated_jobs import Killed, World, WorldHands, WorldPublisher, fates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,11 +51,6 @@ def world(waves: WaveSize) -> World:
         for partition in (ORDERS, LOGS)
     ]
     return World(sources, waves=waves)
-
-
-def fates(carried: object, partition: object = ORDERS) -> list[str]:
-    receipts = carried.receipts()  # type: ignore[attr-defined]
-    return [one.fate.value for one in receipts if one.partition == partition]
 
 
 @pytest.mark.parametrize(

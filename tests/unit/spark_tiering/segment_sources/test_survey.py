@@ -30,13 +30,9 @@ ID, OTHER_ID = Uuid(bytes(range(16))), Uuid(bytes(range(1, 17)))
 ORDERS = TopicIdPartition(ID, "orders", 3)
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
 FACTS = ClusterPartition(
-    is_tiered=True,
-    log_start=0,
-    last_stable_offset=251,
-    high_watermark=257,
-    retention_ms=1000,
+    is_tiered=True, log_start=0, last_stable_offset=251, high_watermark=257, retention_ms=1000,
     leader=1,
-)
+)  # fmt: skip
 
 
 class MadeSource:
@@ -131,13 +127,9 @@ def test_partition_when_nothing_tells_what_is_stable_then_it_is_unknown() -> Non
 def test_partition_when_the_cluster_does_not_tell_then_files_are_not_asked_instead() -> None:
     """A partition without a leader has no last stable offset, whatever the replica's files hold."""
     facts = ClusterPartition(
-        is_tiered=False,
-        log_start=None,
-        last_stable_offset=None,
-        high_watermark=None,
-        retention_ms=None,
-        leader=None,
-    )
+        is_tiered=False, log_start=None, last_stable_offset=None, high_watermark=None,
+        retention_ms=None, leader=None,
+    )  # fmt: skip
     (one,), _ = surveyed(found(), facts={ORDERS: facts})
     assert one.source.last_stable_offset is None
 

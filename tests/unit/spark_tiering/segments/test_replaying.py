@@ -19,6 +19,11 @@ def state_at(files: MemoryFiles, base_offset: int, log_start: int = 0) -> StateB
     return state_before(files, list_segments(files.facts()), base_offset, log_start=log_start)
 
 
+def producers_at(files: MemoryFiles, base_offset: int, log_start: int = 0) -> object:
+    producers = state_at(files, base_offset, log_start).producers
+    return None if producers is None else producers.entries
+
+
 def read_bytes(files: MemoryFiles, ending: str) -> int:
     return sum(count for name, count in files.bytes_read.items() if name.endswith(ending))
 
@@ -26,9 +31,7 @@ def read_bytes(files: MemoryFiles, ending: str) -> int:
 def test_state_when_the_offset_has_a_snapshot_then_no_log_is_read() -> None:
     """The state at an offset with a sound snapshot needs no log."""
     files = example_partition()
-    found = state_at(files, 251)
-    assert found.producers is not None
-    assert found.producers.entries == STATE
+    assert producers_at(files, 251) == STATE
     assert read_bytes(files, ".log") == 0
 
 
@@ -38,9 +41,7 @@ def test_state_without_its_snapshot_goes_on_from_an_older_one(content: bytes | N
     files = example_partition().without(SNAPSHOT)
     if content is not None:
         files.contents[SNAPSHOT] = content
-    found = state_at(files, 251)
-    assert found.producers is not None
-    assert found.producers.entries == STATE
+    assert producers_at(files, 251) == STATE
     assert read_bytes(files, "000.log") == 0
     assert read_bytes(files, "120.log") == len(GOOD["00000000000000000120.log"])
 
@@ -53,9 +54,7 @@ def test_state_when_there_is_no_snapshot_then_the_start_of_the_log_tells() -> No
     assert format_snapshot(found.producers.entries) == GOOD[SNAPSHOT]
     tail = bare.without("000.log")
     assert state_at(tail, 251) == StateBefore(None, None)
-    told = state_at(tail, 251, log_start=120)
-    assert told.producers is not None
-    assert told.producers.entries == STATE
+    assert producers_at(tail, 251, log_start=120) == STATE
 
 
 def test_state_when_a_log_before_is_damaged_then_is_not_known() -> None:
@@ -154,10 +153,8 @@ def test_snapshot_within_a_segment_when_met_then_only_what_follows_is_noted() ->
     """From a snapshot within a segment only the batches behind it are applied."""
     files = recorded_partition().without("112.snapshot", "139.snapshot", "062.snapshot")
     whole = recorded_partition()
-    found = state_at(files, 112)
     expected = parse_snapshot(whole.contents["00000000000000000112.snapshot"])
-    assert found.producers is not None
-    assert found.producers.entries == expected
+    assert producers_at(files, 112) == expected
     assert list_segments(files.facts())[1] == ListedSegment(62, 112)
     assert read_bytes(files, "000.log") == 0
 
